@@ -1,4 +1,4 @@
-// The page's colours can be told apart by people with weak sight: WCAG 2.2, 1.4.3 (text 4.5:1) and 1.4.11 (lines 3:1).
+// The colours of the page meet WCAG 2.2, 1.4.3 (text 4.5:1) and 1.4.11 (lines 3:1).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -50,12 +50,12 @@ describe.each(themes.map((theme, index) => ({ name: ['light', 'dark', "system's 
 )
 
 describe('the themes', () => {
-  it('are a light and a dark one with the same names', () => {
+  it('define the same names for light and dark', () => {
     expect(themes).toHaveLength(3)
     expect([...(themes[1]?.keys() ?? [])]).toEqual([...(themes[0]?.keys() ?? [])])
   })
 
-  it('are equally dark by choice and by the system', () => {
+  it('use the same dark colours for the dark setting and the dark system preference', () => {
     expect(themes[2]).toEqual(themes[1])
   })
 })

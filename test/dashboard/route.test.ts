@@ -34,11 +34,11 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
 )
 
 describe('routes of the page', () => {
-  it('are read back as they were written, whatever a name holds', () => {
+  it('are parsed back as they were formatted, for any name', () => {
     fc.assert(fc.property(anyRoute, (route) => expect(parseRoute(formatRoute(route))).toEqual(route)))
   })
 
-  it('write back every address that leads to a place', () => {
+  it('format every valid address back to itself', () => {
     for (const hash of [
       '#/',
       '#/workers',
@@ -56,16 +56,16 @@ describe('routes of the page', () => {
       expect(formatRoute(parseRoute(hash))).toBe(hash)
   })
 
-  it('begin at the overview', () => {
+  it('start at the overview', () => {
     for (const hash of ['', '#', '#/']) expect(parseRoute(hash)).toMatchObject({ place: 'overview' })
   })
 
-  it('leave a field out of the address when it is at its default', () => {
+  it('leave fields with default values out of the address', () => {
     expect(formatRoute({ place: 'worker', type: 'mailer', id: 'm-7', tab: 'summary' })).toBe('#/workers/mailer/m-7')
     expect(parseRoute('#/tasks/mailer?tab=nonsense')).toMatchObject({ tab: 'queue' })
   })
 
-  it('call an address that leads nowhere unknown, also when its encoding is broken', () => {
+  it('treat an address without a page, or with broken encoding, as unknown', () => {
     for (const hash of [
       '#/nope',
       '#/workers/a',
@@ -82,7 +82,7 @@ describe('routes of the page', () => {
     }
   })
 
-  it('have a title that names what is open', () => {
+  it('have a title that names the open page', () => {
     expect(titleOf(parseRoute('#/workers/mailer/m-7'))).toBe('mailer/m-7')
     expect(titleOf(parseRoute('#/tasks/mailer'))).toBe('Tasks of mailer')
     expect(titleOf(parseRoute('#/pools'))).toBe('Pools')

@@ -19,7 +19,7 @@ export function AutomationsPlace({ route: { type } }: { readonly route: RouteTo<
     <>
       <h1>Automations</h1>
       {automations.length === 0 && (
-        <EmptyState kind="nothing" title="No automation">
+        <EmptyState kind="nothing" title="No automations">
           <p>This token covers no installed automation.</p>
         </EmptyState>
       )}
@@ -33,9 +33,9 @@ export function AutomationsPlace({ route: { type } }: { readonly route: RouteTo<
       )}
       {automations.length > 0 && type === null && <Catalog automations={automations} />}
       {type !== null && open === undefined && automations.length > 0 && (
-        <EmptyState kind="forbidden" title="No such automation here">
+        <EmptyState kind="forbidden" title="Automation not found">
           <p>
-            <bdi>{type}</bdi> is not installed, or not covered by this token.
+            <bdi>{type}</bdi> is not installed or not covered by this token.
           </p>
         </EmptyState>
       )}
@@ -141,13 +141,13 @@ function AutomationPage({ automation }: { readonly automation: Automation }) {
         title="Config"
         name={`${type}-config`}
         schema={configSchema}
-        about="What a worker of this type can be told."
+        about="Settings of a worker of this type."
       />
       {payloadSchema !== null && (
-        <SchemaCard title="Task payload" name={`${type}-payload`} schema={payloadSchema} about="What a task brings." />
+        <SchemaCard title="Task payload" name={`${type}-payload`} schema={payloadSchema} about="Input of a task." />
       )}
       {outputSchema !== null && (
-        <SchemaCard title="Output" name={`${type}-output`} schema={outputSchema} about="What a slot emits." />
+        <SchemaCard title="Output" name={`${type}-output`} schema={outputSchema} about="Entries that slots emit." />
       )}
       {pools.map(({ name, tags, payload }) => (
         <div key={name}>
@@ -155,13 +155,13 @@ function AutomationPage({ automation }: { readonly automation: Automation }) {
             title={`Pool ${name}: tags`}
             name={`${type}-${name}-tags`}
             schema={tags}
-            about="What a claim can ask for."
+            about="What a claim can select by."
           />
           <SchemaCard
             title={`Pool ${name}: payload`}
             name={`${type}-${name}-payload`}
             schema={payload}
-            about="What the holder of an item gets."
+            about="What a claim returns."
           />
         </div>
       ))}

@@ -113,7 +113,7 @@ function rulesOf(schema: JsonSchema): readonly string[] {
     typeof multipleOf === 'number' ? `a multiple of ${multipleOf}` : '',
     typeof format === 'string' ? `format ${format}` : '',
     typeof pattern === 'string' ? `pattern ${pattern}` : '',
-    uniqueItems === true ? 'no item twice' : '',
+    uniqueItems === true ? 'unique items' : '',
     additionalProperties === false && isSchema(schema['properties']) ? 'no other fields' : '',
   ].filter((rule) => rule !== '')
 }

@@ -23,9 +23,13 @@ export function SchemaView({
   return (
     <>
       {rows.length === 0 ? (
-        <p className="soft">It names no fields.</p>
+        <p className="soft">No fields.</p>
       ) : (
-        <CardTable label={`Fields of ${title}`} columns={['Field', 'Type', 'Rules', 'Default', 'About']} stale={false}>
+        <CardTable
+          label={`Fields of ${title}`}
+          columns={['Field', 'Type', 'Rules', 'Default', 'Description']}
+          stale={false}
+        >
           {rows.map((row) => (
             <SchemaLine key={row.path} row={row} />
           ))}
@@ -78,7 +82,7 @@ function SchemaLine({
           </code>
         )}
       </Cell>
-      <Cell of="About">
+      <Cell of="Description">
         <bdi>{about === null ? '–' : cutText(about, SHOWN_CHARACTERS)}</bdi>
       </Cell>
     </Row>

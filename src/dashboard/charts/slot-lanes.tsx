@@ -27,10 +27,10 @@ export function SlotLanes({ worker }: { readonly worker: WorkerBody }) {
       <ReadState read={read} />
       {data !== undefined &&
         (data.slots.ids.length === 0 ? (
-          <EmptyState kind="nothing" title="No slot has reported yet">
+          <EmptyState kind="nothing" title="No slots reported yet">
             <p>
               {worker.connected
-                ? 'A worker that is enabled and has slots reports them every 15 seconds. See its config.'
+                ? 'An enabled worker reports its slots every 15 seconds. Check its config.'
                 : 'The worker is offline.'}
             </p>
           </EmptyState>
@@ -95,7 +95,7 @@ function Lanes({ data }: { readonly data: StatsColumns }) {
         {pages > 1 && (
           <span className="pages">
             <button type="button" onClick={() => setPage(open - 1)} disabled={open === 0}>
-              Before
+              Previous
             </button>{' '}
             {open + 1} of {pages}{' '}
             <button type="button" onClick={() => setPage(open + 1)} disabled={open === pages - 1}>
@@ -114,9 +114,7 @@ function Lanes({ data }: { readonly data: StatsColumns }) {
         <LaneCanvas data={data} counter={counter} rows={shown} />
       )}
       {shown.length > 0 && (
-        <p className="soft lane-note">
-          The stronger the colour, the more per second. A tick: the slot was replaced. Empty: nothing is known.
-        </p>
+        <p className="soft lane-note">Stronger colour: higher rate. Tick: slot replaced. Empty: no data.</p>
       )}
       {shown.length > 0 && <SlotTable data={data} counter={counter} rows={shown} />}
     </>
@@ -167,7 +165,7 @@ function pointedText({ ts, slots }: StatsColumns, counter: string | null, row: n
   const time = first + share * (last - first)
   const at = ts.findIndex((each) => each >= time)
   const rate = counter === null ? Number.NaN : (slots.rates[counter]?.[row * ts.length + at] ?? Number.NaN)
-  return `slot ${slots.ids[row]} · ${clockText(time)} · ${Number.isNaN(rate) ? 'not known' : figureText(rate, 'per second')}`
+  return `slot ${slots.ids[row]} · ${clockText(time)} · ${Number.isNaN(rate) ? 'no data' : figureText(rate, 'per second')}`
 }
 
 function SlotTable({ data: { ts, slots }, counter, rows }: LanesProps) {
@@ -198,7 +196,7 @@ function SlotTable({ data: { ts, slots }, counter, rows }: LanesProps) {
                 <th scope="row" className="number">
                   {slots.ids[row]}
                 </th>
-                <td className="number">{Number.isNaN(age) ? 'not there' : spanText(age)}</td>
+                <td className="number">{Number.isNaN(age) ? 'not running' : spanText(age)}</td>
                 <td className="number">{figureText(Number.isNaN(rate) ? null : rate, 'per second')}</td>
               </tr>
             )

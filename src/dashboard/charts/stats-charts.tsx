@@ -24,7 +24,7 @@ export function StatsCharts({ worker, history }: { readonly worker: WorkerBody; 
       {data !== undefined &&
         (data.ts.length === 0 ? (
           <EmptyState kind="nothing" title="No statistics yet">
-            <p>A worker sends a frame every 15 seconds; the master keeps the last hour.</p>
+            <p>A worker sends statistics every 15 seconds; the master keeps the last hour.</p>
           </EmptyState>
         ) : (
           <div className={read.problem === undefined ? 'panels' : 'panels stale'}>
@@ -97,9 +97,9 @@ function Keys({ panel: { series, unit } }: { readonly panel: Panel }) {
 }
 
 const COLUMNS: readonly (readonly [name: string, of: keyof Figures])[] = [
-  ['least', 'min'],
+  ['min', 'min'],
   ['median', 'median'],
-  ['most', 'max'],
+  ['max', 'max'],
   ['now', 'now'],
 ]
 
@@ -108,7 +108,7 @@ function FigureTable({ panel }: { readonly panel: Panel }) {
     <table aria-label={`Figures of ${panel.name}`}>
       <thead>
         <tr>
-          <th scope="col">Line</th>
+          <th scope="col">Series</th>
           {COLUMNS.map(([name]) => (
             <th key={name} scope="col" className="number">
               {name}

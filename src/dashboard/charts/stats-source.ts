@@ -25,7 +25,7 @@ interface Policies {
 
 const policy = (globalThis as Policies).trustedTypes?.createPolicy('muster', {
   createScriptURL: (url) => {
-    if (url !== threadUrl) throw new TypeError('only the thread of the statistics may be started')
+    if (url !== threadUrl) throw new TypeError('only the statistics thread may be started')
     return url
   },
 })
@@ -48,7 +48,7 @@ export class StatsSource {
     const within = AbortSignal.any([signal, AbortSignal.timeout(READ_WITHIN_MS)])
     const { body } = await api.stream(this.#path, {}, within, { since: this.#lastTs, limit: FRAMES_KEPT })
     const bytes = await new Response(body).arrayBuffer().catch((cause: unknown) => {
-      throw new Problem('the answer with the statistics ended too early', { cause })
+      throw new Problem('the response with the statistics was cut off', { cause })
     })
     const id = ++this.#asked
     const thread = this.#started()
@@ -59,14 +59,14 @@ export class StatsSource {
   }
 
   close(): void {
-    this.#end('the page was left')
+    this.#end('the page was closed')
   }
 
   #started(): Worker {
     if (this.#thread !== undefined) return this.#thread
     const thread = new Worker(policy?.createScriptURL(threadUrl) ?? threadUrl, { type: 'module' })
     thread.addEventListener('message', ({ data }: MessageEvent<Answered>) => this.#take(data))
-    thread.addEventListener('error', () => this.#end('the thread of the statistics ended'))
+    thread.addEventListener('error', () => this.#end('the statistics thread stopped'))
     this.#thread = thread
     return thread
   }

@@ -26,9 +26,9 @@ export function OutputPlace({ route }: { readonly route: RouteTo<'output'> }) {
       />
       {type === null && <Lengths types={types} />}
       {type !== null && !types.includes(type) && (
-        <EmptyState kind="forbidden" title="No such stream here">
+        <EmptyState kind="forbidden" title="Stream not found">
           <p>
-            <bdi>{type}</bdi> is not an automation this token covers.
+            <bdi>{type}</bdi> is not an automation that this token covers.
           </p>
         </EmptyState>
       )}
@@ -41,7 +41,7 @@ function Lengths({ types }: { readonly types: readonly string[] }) {
   const read = useOverview()
   if (types.length === 0)
     return (
-      <EmptyState kind="nothing" title="No automation">
+      <EmptyState kind="nothing" title="No automations">
         <p>This token covers no installed automation.</p>
       </EmptyState>
     )
@@ -70,7 +70,7 @@ function Stream({ route }: { readonly route: RouteTo<'output'> & { readonly type
   return (
     <>
       <Tabs
-        label={`Views of the stream of ${type}`}
+        label={`Stream views of ${type}`}
         tabs={[
           {
             text: (

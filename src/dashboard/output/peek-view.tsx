@@ -74,7 +74,7 @@ function Oldest({ entries }: { readonly entries: readonly OutputEntry[] }) {
       rows={rows}
       empty={
         <EmptyState kind="nothing" title="The stream is empty">
-          <p>A stream keeps an hour, and 50,000 entries at most.</p>
+          <p>Entries are kept for an hour, at most 50,000.</p>
         </EmptyState>
       }
     />

@@ -26,7 +26,7 @@ export function Pop({ type }: { readonly type: string }) {
       body: { n },
     })
     setAsking(false)
-    setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} taken.`)
+    setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} popped.`)
     popped.add(type, body)
     refresh(['output', type], ['overview'])
   })
@@ -34,8 +34,8 @@ export function Pop({ type }: { readonly type: string }) {
     <section className="card pop">
       <h2>Pop</h2>
       <p>
-        Popping <strong>takes</strong> the oldest entries out of the stream, for every consumer, and cannot be undone.
-        Tail and peek above only look.
+        Popping <strong>removes</strong> the oldest entries from the stream for all consumers and cannot be undone. Tail
+        and Peek only read.
       </p>
       <div className="buttons start">
         <label htmlFor={id}>Number to pop</label>
@@ -49,7 +49,7 @@ export function Pop({ type }: { readonly type: string }) {
           onChange={(event) => setText(event.target.value)}
         />
         <button type="button" disabled={n === null} onClick={() => setAsking(true)}>
-          {n === null ? 'Pop: 1 to 10,000' : `Pop ${countText(n)}…`}
+          {n === null ? 'Enter 1 to 10,000' : `Pop ${countText(n)}…`}
         </button>
         {n !== null && (
           <CopyAs
@@ -70,12 +70,10 @@ export function Pop({ type }: { readonly type: string }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            Up to {plural(n, 'entry', 'entries')} leave the stream. No other consumer will see them, and nothing brings
-            them back. This tab keeps a copy that you can save.
+            Up to {plural(n, 'entry', 'entries')} will be removed for all consumers. This cannot be undone. This tab
+            keeps a copy that you can save.
           </p>
-          {pop.problem?.status === null && (
-            <p>Whether they left the stream is not known: the copy of what was on its way is lost.</p>
-          )}
+          {pop.problem?.status === null && <p>The entries may have been removed. In that case they are lost.</p>}
         </ConfirmDialog>
       )}
     </section>
@@ -89,8 +87,8 @@ function Taken({ type }: { readonly type: string }) {
   return (
     <>
       <p className="notice">
-        {plural(rows.length, 'popped entry is', 'popped entries are')} in this tab alone.{' '}
-        {isSaved ? 'They were saved as a file.' : 'Save them: they are lost when it closes.'}
+        {plural(rows.length, 'popped entry exists', 'popped entries exist')} only in this tab.{' '}
+        {isSaved ? 'Saved to a file.' : 'Save before you close it.'}
       </p>
       <div className="buttons start">
         <Download
@@ -100,7 +98,7 @@ function Taken({ type }: { readonly type: string }) {
           onSaved={() => popped.markSaved(type)}
         >{`Save ${countText(rows.length)} as NDJSON`}</Download>
         <button type="button" disabled={!isSaved} onClick={() => popped.clear(type)}>
-          {isSaved ? 'Throw the copy away' : 'Throw away: save first'}
+          {isSaved ? 'Discard copy' : 'Discard (save first)'}
         </button>
       </div>
       <EntryTable label="Popped entries" rows={rows} />

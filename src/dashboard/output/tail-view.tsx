@@ -34,10 +34,10 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
         <TailState followed={followed} />
         <div className="buttons">
           <button type="button" aria-pressed={wantsPause} onClick={() => setPaused(!wantsPause)}>
-            {wantsPause ? 'Go on' : 'Pause'}
+            {wantsPause ? 'Resume' : 'Pause'}
           </button>
           <button type="button" disabled={rows.length === 0} onClick={followed.clear}>
-            Clear the view
+            Clear view
           </button>
           <Download
             name={`${type}-output.ndjson`}
@@ -61,19 +61,19 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
       </div>
       {followed.problem !== undefined && (
         <ErrorPanel problem={followed.problem}>
-          <p>{rows.length > 0 ? 'What came before is kept below. ' : ''}It is tried again by itself.</p>
+          <p>{rows.length > 0 ? 'Earlier entries are kept below. ' : ''}Retrying automatically.</p>
         </ErrorPanel>
       )}
       <FilterBar
-        label="Filter the entries"
-        placeholder="words of the payload, slot:2"
+        label="Filter entries"
+        placeholder="payload text, slot:2"
         value={q}
         onChange={(text) => replaceRoute({ ...route, q: text })}
         found={found.length}
         total={rows.length}
       />
       {dropped > 0 && (
-        <p className="soft">{countText(dropped)} older entries left this view; it keeps the newest 2,000.</p>
+        <p className="soft">{countText(dropped)} older entries are hidden; this view keeps the newest 2,000.</p>
       )}
       <div {...end} className={followed.problem === undefined ? undefined : 'stale'}>
         {found.length > 0 && <EntryTable label="Newest entries" rows={found} />}
@@ -96,23 +96,23 @@ function Nothing({
     return (
       <EmptyState kind="filtered">
         <p>
-          No entry holds <bdi>{q}</bdi>. New ones that do appear by themselves.
+          No entry matches <bdi>{q}</bdi>. New matches appear automatically.
         </p>
       </EmptyState>
     )
   if (problem !== undefined) return <EmptyState kind="away" />
-  if (atMs === undefined) return <output className="reading">Reading…</output>
+  if (atMs === undefined) return <output className="reading">Loading…</output>
   return (
     <EmptyState kind="nothing" title="The stream is empty">
-      <p>Entries appear here as slots emit them. A stream keeps an hour, and 50,000 entries at most.</p>
+      <p>Entries appear here as slots emit them. They are kept for an hour, at most 50,000.</p>
     </EmptyState>
   )
 }
 
 function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHandle }) {
   const now = useLocalNow()
-  if (isPaused) return <p className="warn">paused by you</p>
-  return <p className="soft">{atMs === undefined ? '' : `read ${agoText(Math.max(0, (now - atMs) / 1_000))}`}</p>
+  if (isPaused) return <p className="warn">paused</p>
+  return <p className="soft">{atMs === undefined ? '' : `updated ${agoText(Math.max(0, (now - atMs) / 1_000))}`}</p>
 }
 
 /** Keeps the end in view while the person looks at it, and stays where they are when they look elsewhere. */

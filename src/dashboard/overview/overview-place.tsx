@@ -37,7 +37,7 @@ export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'ov
           </div>
           <AutomationsTable overview={overview} stale={false} />
           <p className="soft">
-            Counted by the master <Age at={overview.ts} />.
+            Updated by the master <Age at={overview.ts} />.
           </p>
         </div>
       )}
@@ -73,7 +73,7 @@ function Verdict({
 function Numbers({ overview }: { readonly overview: OverviewBody }) {
   const now = useServerNow()
   return (
-    <ul className="numbers" aria-label="The fleet in numbers">
+    <ul className="numbers" aria-label="Fleet totals">
       {fleetNumbers(overview, now).map(({ name, text, href, tone }) => (
         <li key={name}>
           <a href={href}>
@@ -94,9 +94,9 @@ function NeedsAttention({ items }: { readonly items: readonly Attention[] | unde
       <h2 id="attention-title">
         Needs attention {items !== undefined && items.length > 0 && <span className="count">{items.length}</span>}
       </h2>
-      {items === undefined && <p className="reading">Reading…</p>}
+      {items === undefined && <p className="reading">Loading…</p>}
       {items?.length === 0 && (
-        <EmptyState kind="nothing" title="Nothing needs you">
+        <EmptyState kind="nothing" title="No problems">
           <p>Offline workers, errors, stuck queues and dead tasks are listed here.</p>
         </EmptyState>
       )}

@@ -14,7 +14,7 @@ export function TierCard({ asked, busiest }: { readonly asked: string; readonly 
   return (
     <section className="card tier-card" aria-labelledby="tier-title">
       <div className="title">
-        <h2 id="tier-title">Waiting by tier, 60 min</h2>
+        <h2 id="tier-title">Waiting by tier, last hour</h2>
         <select
           aria-label="Queue"
           value={type}

@@ -32,10 +32,7 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
       <h1>Pools</h1>
       {!mayUse(me) && (
         <EmptyState kind="forbidden" title="Pools need an admin token">
-          <p>
-            A pool belongs to no single automation, so a token that is scoped to types may not see it. Sign in with an
-            admin token.
-          </p>
+          <p>Automations share pools, so a token scoped to types cannot see them. Sign in with an admin token.</p>
         </EmptyState>
       )}
       {mayUse(me) && names.length > 0 && (
@@ -44,11 +41,11 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
       {mayUse(me) &&
         name === null &&
         (names.length === 0 ? (
-          <EmptyState kind="nothing" title="No pool">
-            <p>No installed automation declares a pool. An automation shares items between its slots through one.</p>
+          <EmptyState kind="nothing" title="No pools">
+            <p>No installed automation declares a pool. Pools share items between slots.</p>
           </EmptyState>
         ) : (
-          <p className="soft">Choose a pool to see its items and who holds them.</p>
+          <p className="soft">Choose a pool to see its items and claims.</p>
         ))}
       {mayUse(me) && name !== null && (
         <Pool
@@ -73,7 +70,7 @@ function Pool({ name, users }: { readonly name: string; readonly users: readonly
   const more = STEPS.find((step) => step > n)
   if (isProblem(read.problem, 404))
     return (
-      <EmptyState kind="gone" title="There is no such pool">
+      <EmptyState kind="gone" title="Pool not found">
         <p>
           No automation declares <bdi>{name}</bdi>.
         </p>
@@ -87,7 +84,7 @@ function Pool({ name, users }: { readonly name: string; readonly users: readonly
           {read.data !== undefined && <span className="count">{countText(read.data.size)} items</span>}
         </h2>
         <p className="soft">
-          of{' '}
+          used by{' '}
           {users.map((type, at) => (
             <span key={type}>
               {at > 0 && ', '}
@@ -110,7 +107,7 @@ function Pool({ name, users }: { readonly name: string; readonly users: readonly
         {({ items, size }) =>
           items.length === 0 ? (
             <EmptyState kind="nothing" title="The pool is empty">
-              <p>Slots put items into it. One that expires leaves by itself.</p>
+              <p>Slots add items. Expired items are removed automatically.</p>
             </EmptyState>
           ) : (
             <>
@@ -145,8 +142,8 @@ function Counts({ items, size }: { readonly items: readonly PoolItem[]; readonly
   return (
     <p className="soft">
       {size > items.length && `Of the first ${countText(items.length)}: `}
-      <strong>{countText(free)} free</strong>, <strong>{countText(claimed)} claimed</strong>. A claim hands out the free
-      item that was used least recently.
+      <strong>{countText(free)} free</strong>, <strong>{countText(claimed)} claimed</strong>. A claim returns the least
+      recently used free item.
     </p>
   )
 }
@@ -205,11 +202,11 @@ function LeaseText({ item }: { readonly item: PoolItem }) {
     case 'claimed':
       return (
         <span>
-          ● claimed, ends <Left until={lease.until} past="now" />
+          ● claimed, expires <Left until={lease.until} past="now" />
         </span>
       )
     case 'ran_out':
-      return <span className="warn">◌ claim ran out</span>
+      return <span className="warn">◌ claim expired</span>
   }
 }
 

@@ -19,7 +19,7 @@ export function PayloadInput({ automation: { payloadSchema }, draft, onDraft, fa
   const whole = faults.filter(({ path }) => path === '' || view === 'json')
   return (
     <>
-      <fieldset className="payload-views" aria-label="View of the payload">
+      <fieldset className="payload-views" aria-label="Payload view">
         <button type="button" aria-pressed={view === 'form'} onClick={() => setView('form')}>
           Form
         </button>
@@ -27,7 +27,7 @@ export function PayloadInput({ automation: { payloadSchema }, draft, onDraft, fa
           JSON
         </button>
       </fieldset>
-      <Suspense fallback={<output className="reading">Reading…</output>}>
+      <Suspense fallback={<output className="reading">Loading…</output>}>
         {view === 'form' ? (
           <SchemaForm schema={payloadSchema ?? {}} draft={draft} onDraft={onDraft} faults={faults} label="Payload" />
         ) : (
@@ -35,7 +35,7 @@ export function PayloadInput({ automation: { payloadSchema }, draft, onDraft, fa
         )}
       </Suspense>
       {whole.length > 0 && (
-        <ul className="fault" aria-label="Faults of the payload">
+        <ul className="fault" aria-label="Payload errors">
           {whole.map(({ path, message }) => (
             <li key={`${path} ${message}`}>
               {path !== '' && (

@@ -8,8 +8,8 @@ import { mostWaiting, ratesOf, toCsv } from './tier-history.ts'
 export function QueueHistory({ type }: { readonly type: string }) {
   const { data } = useQueueSamples(type)
   return (
-    <section className="card" aria-label="The last hour">
-      <h2>Waiting by tier, 60 min</h2>
+    <section className="card" aria-label="Last hour">
+      <h2>Waiting by tier, last hour</h2>
       <TierChart type={type} />
       {data !== undefined && <Numbers type={type} samples={data} />}
     </section>
@@ -39,7 +39,7 @@ function Numbers({ type, samples }: { readonly type: string; readonly samples: r
           <dd>{perMinute(rates?.died)}</dd>
         </div>
         <div>
-          <dt>most at once</dt>
+          <dt>peak waiting</dt>
           <dd>{samples.length === 0 ? '–' : countText(mostWaiting(samples))}</dd>
         </div>
       </dl>

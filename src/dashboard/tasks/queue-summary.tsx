@@ -17,7 +17,7 @@ const COLUMNS = [
   'Low',
   'Oldest',
   'In flight',
-  'Retry later',
+  'Retrying',
   'Dead',
   'Workers',
   'Slots',
@@ -78,7 +78,7 @@ function QueueRow({
       <Cell of="In flight" className="number">
         {countText(inFlight)}
       </Cell>
-      <Cell of="Retry later" className="number">
+      <Cell of="Retrying" className="number">
         {countText(scheduled)}
       </Cell>
       <Cell of="Dead" className="number">

@@ -47,8 +47,8 @@ export function readSubmission(
     ...(priority === null || priority === 'unreadable' || Math.abs(priority) > PRIORITY_MOST
       ? [fault('/priority', 'expected a whole number, for example 5 or -5')]
       : []),
-    ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or nothing')] : []),
-    ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or nothing')] : []),
+    ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or empty')] : []),
+    ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or empty')] : []),
   ]
   if (faults.length > 0) return { faults }
   return {
@@ -84,7 +84,7 @@ export const faultOf = (faults: readonly FieldError[], field: string): string | 
   faults.find(({ path }) => path === `/${field}`)?.message ?? null
 
 export function resultText(result: SubmitResult): string {
-  return result.queued ? `Queued as ${result.task_id}.` : `Not queued again: this is the task ${result.task_id}.`
+  return result.queued ? `Queued as ${result.task_id}.` : `Not queued: duplicate of task ${result.task_id}.`
 }
 
 /** 128 random bits as hex; `crypto.randomUUID` is missing on pages that came over plain http. */

@@ -68,7 +68,7 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
         {act.problem !== null && <Refused problem={act.problem} />}
         <div className="buttons">
           <output className="fault">
-            {shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to mend`}
+            {shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to fix`}
           </output>
           <button type="submit" className="primary" disabled={act.busy}>
             {act.busy ? 'Submitting…' : 'Submit'}
@@ -123,9 +123,9 @@ function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): 
 function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof useAct>['problem']> }) {
   if (problem.status === 422) return null
   return (
-    <ErrorPanel problem={problem} title={problem.status === null ? 'Perhaps queued:' : 'Not queued:'}>
+    <ErrorPanel problem={problem} title={problem.status === null ? 'May have been queued:' : 'Not queued:'}>
       {problem.status === null && (
-        <p>Submit again: the idempotency key is the same, so the task is queued once at most.</p>
+        <p>Submit again: the idempotency key is the same, so the task is queued at most once.</p>
       )}
     </ErrorPanel>
   )
@@ -154,12 +154,12 @@ function Fields({ form, faults, put }: FieldsProps) {
               {text}
             </option>
           ))}
-          <option value="own">Another number</option>
+          <option value="own">Custom</option>
         </select>
       </span>
       {isOwn && (
         <TextInput
-          label="Number of the priority"
+          label="Custom priority"
           hint="above 0: high, below: low"
           value={form.priority}
           fault={faultOf(faults, 'priority')}
@@ -167,22 +167,22 @@ function Fields({ form, faults, put }: FieldsProps) {
         />
       )}
       <TextInput
-        label="Attempts"
-        hint="as the worker's config"
+        label="Max attempts"
+        hint="from worker config"
         value={form.maxAttempts}
         fault={faultOf(faults, 'max_attempts')}
         onChange={(maxAttempts) => put({ maxAttempts })}
       />
       <TextInput
-        label="Time to live, seconds"
-        hint="for ever"
+        label="Time to live (seconds)"
+        hint="unlimited"
         value={form.ttlSeconds}
         fault={faultOf(faults, 'ttl_seconds')}
         onChange={(ttlSeconds) => put({ ttlSeconds })}
       />
       <TextInput
-        label="Task id"
-        hint="the master makes one"
+        label="Task ID"
+        hint="generated"
         value={form.taskId}
         fault={faultOf(faults, 'task_id')}
         onChange={(taskId) => put({ taskId })}

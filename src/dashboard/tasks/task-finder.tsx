@@ -10,10 +10,10 @@ import { goTo, replaceRoute } from '../use-route.ts'
 const EVERY_MS = 2_000
 
 const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
-  pending: 'It waits in the queue.',
-  in_flight: 'A slot works on it now.',
-  scheduled: 'It failed, and waits to be tried again.',
-  dead: 'It ran out of attempts.',
+  pending: 'Waiting in the queue.',
+  in_flight: 'Leased by a worker.',
+  scheduled: 'Failed, waiting for its retry.',
+  dead: 'Out of attempts.',
 }
 
 export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { readonly type: string } }) {
@@ -24,14 +24,14 @@ export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { rea
     goTo({ ...route, task: text.trim() })
   }
   return (
-    <section className="card" aria-label="One task">
+    <section className="card" aria-label="Task search">
       <form className="finder" onSubmit={find}>
         <label htmlFor={id}>Find a task</label>
         <input
           id={id}
           type="search"
           value={text}
-          placeholder="task id"
+          placeholder="task ID"
           spellCheck={false}
           autoComplete="off"
           autoCapitalize="off"
@@ -79,15 +79,15 @@ export function Found({
         </code>{' '}
         {isGone && (
           <>
-            is not held any more: it is done, was dropped by its time to live, or never was. A result, if there is one,
-            is in the <a href={formatRoute({ place: 'output', type })}>output</a>.
+            not found: the task is done, expired or never existed. Its result, if any, is in the{' '}
+            <a href={formatRoute({ place: 'output', type })}>output</a>.
           </>
         )}
         {!isGone && read.data !== undefined && (
           <>
             <strong>{read.data.place.replace('_', ' ')}</strong>. {PLACES[read.data.place]}{' '}
             {read.data.place === 'dead' && (
-              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>Open the dead letters</a>
+              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>Open dead letters</a>
             )}
           </>
         )}

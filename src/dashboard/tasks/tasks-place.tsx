@@ -36,11 +36,8 @@ export function TasksPlace({ route }: { readonly route: RouteTo<'tasks'> }) {
     <>
       <h1>Tasks</h1>
       {types.length === 0 && (
-        <EmptyState kind="nothing" title="No batch automation">
-          <p>
-            None is installed, or none that this token covers. Continuous automations have no queue; their results are
-            in the output.
-          </p>
+        <EmptyState kind="nothing" title="No batch automations">
+          <p>None is installed and covered by this token. Continuous automations have no queue, only output.</p>
         </EmptyState>
       )}
       {types.length > 0 && (
@@ -53,9 +50,9 @@ export function TasksPlace({ route }: { readonly route: RouteTo<'tasks'> }) {
       )}
       {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
       {types.length > 0 && type !== null && open === undefined && (
-        <EmptyState kind="forbidden" title="No such queue here">
+        <EmptyState kind="forbidden" title="Queue not found">
           <p>
-            <bdi>{type}</bdi> is not a batch automation this token covers.
+            <bdi>{type}</bdi> is not a batch automation that this token covers.
           </p>
         </EmptyState>
       )}
@@ -79,7 +76,7 @@ function Queue({ automation, route, overview }: QueueProps) {
   return (
     <>
       <Tabs
-        label={`Views of the queue of ${type}`}
+        label={`Queue views of ${type}`}
         tabs={[
           {
             text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>,

@@ -49,7 +49,7 @@ function Drawing({ samples }: { readonly samples: readonly QueueSample[] }) {
         viewBox={`0 0 ${SIZE.width} ${SIZE.height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Tasks waiting in the last hour: at most ${countText(most)} at once`}
+        aria-label={`Tasks waiting in the last hour: peak ${countText(most)}`}
       >
         {runsOf(samples).flatMap((run) =>
           TIERS.map((tier) => (

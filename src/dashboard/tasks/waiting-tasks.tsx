@@ -31,7 +31,7 @@ const columnsOf = (open: (item: Waiting) => void): readonly Column<Waiting>[] =>
     ),
   },
   { name: 'Tier', className: 'short', cell: ({ priority }) => tierOf(priority) },
-  { name: 'Failed runs', className: 'number short', cell: ({ attempt }) => attempt },
+  { name: 'Failed attempts', className: 'number short', cell: ({ attempt }) => attempt },
   { name: 'Submitted', className: 'number short', cell: (item) => <Age at={item.submitted_at} /> },
   { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
 ]
@@ -70,7 +70,7 @@ export function WaitingTasks({ type }: { readonly type: string }) {
       <ReadView read={read}>
         {({ items, length }) =>
           items.length === 0 ? (
-            <EmptyState kind="nothing" title="Nothing waits">
+            <EmptyState kind="nothing" title="No tasks waiting">
               <p>
                 Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>;{' '}
                 <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
@@ -102,8 +102,8 @@ export function WaitingTasks({ type }: { readonly type: string }) {
       {shown !== null && (
         <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}>
           <p className="soft">
-            {tierOf(shown.priority)} tier (priority {shown.priority}), {countText(shown.attempt)} failed runs, submitted{' '}
-            <Age at={shown.submitted_at} />.
+            {tierOf(shown.priority)} tier (priority {shown.priority}), {countText(shown.attempt)} failed attempts,
+            submitted <Age at={shown.submitted_at} />.
           </p>
         </JsonDialog>
       )}

@@ -23,7 +23,7 @@ function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, t
     case 'offline':
     case 'behind':
       return workersReason(held, text, nowSeconds)
-    case 'nobody':
+    case 'unserved':
     case 'old': {
       const queue = overview.automations[type]?.queue
       if (workers === null || queue == null) return `${text}.`
@@ -33,7 +33,7 @@ function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, t
       )
     }
     case 'dead':
-      return `${text}. Each says what it died of.`
+      return `${text}. Each shows its last error.`
     case 'stream':
       return `${text}.`
   }

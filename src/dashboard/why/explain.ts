@@ -67,7 +67,7 @@ const SIEVES: readonly Sieve[] = [
         length === 1
           ? `The only worker of ${type} is offline.`
           : `All ${countText(length)} workers of ${type} are offline.`,
-      way: toWorkers('Show the offline workers', `type:${type} state:offline`),
+      way: toWorkers('Show offline workers', `type:${type} state:offline`),
     }),
   },
   {
@@ -76,7 +76,7 @@ const SIEVES: readonly Sieve[] = [
     query: 'enabled:no',
     all: (type, stopped) => ({
       tone: 'bad',
-      text: `${connectedText(stopped)} not enabled. A worker takes tasks only when its config says enabled.`,
+      text: `${connectedText(stopped)} not enabled. A worker takes tasks only if its config has enabled: true.`,
       way: wayTo(type, stopped, 'enabled:no'),
     }),
   },
@@ -96,7 +96,7 @@ const SIEVES: readonly Sieve[] = [
     query: 'state:draining',
     all: (type, stopped) => ({
       tone: 'bad',
-      text: `${enabledText(stopped)} draining: finishing what runs, taking nothing new. A drain ends with the process; start a worker anew.`,
+      text: `${enabledText(stopped)} draining: running tasks finish, new ones are not taken. Start another worker.`,
       way: wayTo(type, stopped, 'state:draining'),
     }),
   },
@@ -152,7 +152,7 @@ export function explainQueue(facts: QueueFacts): readonly Cause[] {
 
 const nothingWaits = (type: string, { dead }: QueueTotals): Cause => ({
   tone: 'good',
-  text: dead === 0 ? `Nothing waits: every task of ${type} is done.` : `Nothing waits: what was not done is dead.`,
+  text: dead === 0 ? `No tasks left: all tasks of ${type} are done.` : 'No tasks left except the dead ones.',
   way: null,
 })
 
@@ -181,24 +181,24 @@ function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiti
   if (waiting === 0 && queue.in_flight === 0)
     return {
       tone: 'warn',
-      text: `${plural(queue.scheduled, 'task waits', 'tasks wait')} for a retry: each failed and is tried again after its backoff.`,
+      text: `${plural(queue.scheduled, 'task is', 'tasks are')} waiting for a retry: each failed and runs again after its backoff.`,
       way: toWorkers('Show workers with an error', `type:${type} error:yes`),
     }
   if (waiting > 0 && queue.in_flight >= slots)
     return {
       tone: 'calm',
-      text: `All ${plural(slots, 'slot is', 'slots are')} busy, and ${plural(waiting, 'task waits', 'tasks wait')}. More slots or more workers make it faster.`,
+      text: `All ${plural(slots, 'slot is', 'slots are')} busy, ${plural(waiting, 'task is', 'tasks are')} waiting. Add slots or workers.`,
       way: toWorkers('Show the workers', `type:${type}`),
     }
   if (waiting > 0 && queue.in_flight === 0)
     return {
       tone: 'warn',
-      text: `${plural(waiting, 'task waits', 'tasks wait')} and none is in flight, although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. That takes a second or so; if it stays, the logs of the workers say why.`,
+      text: `${plural(waiting, 'task is', 'tasks are')} waiting and none is in flight, although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. If this lasts more than a few seconds, check the worker logs.`,
       way: toWorkers('Show the workers', `type:${type}`),
     }
   return {
     tone: 'good',
-    text: `It is being worked on: ${plural(queue.in_flight, 'task')} in flight on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`,
+    text: `Processing: ${plural(queue.in_flight, 'task')} in flight on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`,
     way: null,
   }
 }
@@ -212,7 +212,7 @@ function tierCauses({ high, normal, low }: QueueTotals, decisive: Cause): readon
   return [
     {
       tone: 'warn',
-      text: `The ${behind.join(' and ')} ${behind.length === 1 ? 'tier waits' : 'tiers wait'} until ${above} above ${behind.length === 1 ? 'it' : 'them'} are taken.`,
+      text: `The ${behind.join(' and ')} ${behind.length === 1 ? 'tier waits' : 'tiers wait'} for ${above}.`,
       way: null,
     },
   ]
@@ -238,7 +238,7 @@ export function explainWorker(worker: WorkerFacts, nowSeconds: number): readonly
   const found = causes.filter((cause) => cause !== null)
   return found.length > 0
     ? found
-    : [{ tone: 'good', text: 'Nothing is wrong: it is connected, enabled and runs the newest config.', way: null }]
+    : [{ tone: 'good', text: 'No problems: connected, enabled and running the latest config.', way: null }]
 }
 
 const since = (at: number, nowSeconds: number): string => spanText(nowSeconds - at)
@@ -250,7 +250,7 @@ function offlineCause(
   if (connected) return null
   return {
     tone: 'bad',
-    text: `It has been offline for ${since(at, nowSeconds)}. Look whether its process runs and reaches the master.${error === null ? '' : ` The last it said: ${error}`}`,
+    text: `Offline for ${since(at, nowSeconds)}. Check that its process is running and can reach the master.${error === null ? '' : ` Last error: ${error}`}`,
     way: null,
   }
 }
@@ -258,10 +258,10 @@ function offlineCause(
 function configCauses(worker: WorkerFacts): readonly Cause[] {
   const way = toConfig(worker.automation_type, worker.worker_id)
   return [
-    ...(isEnabled(worker) ? [] : [{ tone: 'warn', text: 'It is not enabled, so it runs nothing.', way } as const]),
+    ...(isEnabled(worker) ? [] : [{ tone: 'warn', text: 'Not enabled, so no slots run.', way } as const]),
     ...(wantedSlots(worker) > 0
       ? []
-      : [{ tone: 'warn', text: 'It is scaled to zero slots, so it runs nothing.', way } as const]),
+      : [{ tone: 'warn', text: 'Scaled to zero slots, so nothing runs.', way } as const]),
   ]
 }
 
@@ -270,10 +270,10 @@ function drainCause(worker: WorkerFacts, nowSeconds: number): Cause | null {
   return worker.connected
     ? {
         tone: 'warn',
-        text: `It has been draining for ${since(worker.state_since, nowSeconds)}: it finishes what runs, however long, takes nothing new, and then exits.`,
+        text: `Draining for ${since(worker.state_since, nowSeconds)}: it finishes its running work, takes nothing new, then exits.`,
         way: null,
       }
-    : { tone: 'warn', text: 'A drain is kept for it, and sent when it is back.', way: null }
+    : { tone: 'warn', text: 'A drain is pending until it reconnects.', way: null }
 }
 
 function behindCause(
@@ -282,14 +282,14 @@ function behindCause(
 ): Cause | null {
   if (applied === wanted || (applied === null && wanted === 0)) return null
   if (at !== null && connected && nowSeconds - at < APPLIED_WITHIN_SECONDS) return null
-  const age = at === null ? '' : ` It was saved ${since(at, nowSeconds)} ago.`
+  const age = at === null ? '' : ` Saved ${since(at, nowSeconds)} ago.`
   const what =
     applied === null
-      ? `Generation ${wanted} is not applied yet.`
-      : `Generation ${wanted} is wanted, ${applied} is applied.`
+      ? `Config generation ${wanted} is not applied yet.`
+      : `Config generation ${wanted} is saved, ${applied} is applied.`
   return {
     tone: connected ? 'bad' : 'warn',
-    text: `${what}${age}${connected ? ' Its log says what keeps it.' : ' It fetches the newest when it connects.'}`,
+    text: `${what}${age}${connected ? ' Check its log.' : ' It gets the latest when it connects.'}`,
     way: null,
   }
 }
@@ -301,7 +301,7 @@ function errorCause(
   if (state !== 'ERROR' || !connected) return null
   return {
     tone: 'bad',
-    text: `It has been in ERROR for ${since(at, nowSeconds)}${error === null ? ', and gave no reason.' : `: ${error}`}`,
+    text: `In ERROR for ${since(at, nowSeconds)}${error === null ? '; it reported no error text.' : `: ${error}`}`,
     way: null,
   }
 }

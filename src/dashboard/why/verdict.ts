@@ -8,7 +8,7 @@ import { countText, plural } from '../parts/numbers.ts'
 import { isEnabled, type WorkerFacts } from './explain.ts'
 import { toDead, toOutput, toQueue, toWorker, toWorkers, type Way } from './ways.ts'
 
-type Kind = 'nobody' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
+type Kind = 'unserved' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
 
 export interface Attention {
   readonly kind: Kind
@@ -36,7 +36,7 @@ const PATIENCE_SECONDS = 60
 const OLD_AFTER_SECONDS = 300
 /** A stream holds 50,000 and then drops its oldest. */
 const STREAM_NEARLY_FULL = 45_000
-const RANK: readonly Kind[] = ['nobody', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
+const RANK: readonly Kind[] = ['unserved', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
 
 type TypeOverview = OverviewBody['automations'][string]
 interface TypeFacts {
@@ -137,7 +137,7 @@ function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Atten
         held,
         subject: type,
         text: `${plural(count, 'worker is', 'workers are')} ${word}`,
-        way: toWorkers('Show them', `type:${type} ${query}`),
+        way: toWorkers('Show workers', `type:${type} ${query}`),
       },
     ]
   })
@@ -147,7 +147,7 @@ function oneText(
   { kind, word }: WorkerProblem,
   { last_error: error, config_gen: wanted, applied_config_gen: applied }: WorkerFacts,
 ): string {
-  if (kind === 'behind') return `generation ${wanted} wanted, ${applied} applied`
+  if (kind === 'behind') return `config generation ${wanted} saved, ${applied} applied`
   return error === null ? word : `${word}: ${error}`
 }
 
@@ -167,11 +167,11 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   if (waiting > 0 && !hasHands(facts))
     found.push({
       ...of,
-      kind: 'nobody',
+      kind: 'unserved',
       tone: 'bad',
       count: waiting,
       since: oldest,
-      text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`,
+      text: `${plural(waiting, 'task is', 'tasks are')} waiting, but no worker can take ${waiting === 1 ? 'it' : 'them'}`,
       way: toQueue(type),
     })
   else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS)
@@ -181,7 +181,7 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
       tone: 'warn',
       count: waiting,
       since: oldest,
-      text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`,
+      text: `${plural(waiting, 'task is', 'tasks are')} waiting, the oldest over 5 min`,
       way: toQueue(type),
     })
   if (queue.dead > 0)
@@ -213,7 +213,7 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
       held: [],
       count: stream.length,
       since: null,
-      text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`,
+      text: `the output stream has ${countText(stream.length)} of 50,000 entries; when full, it drops the oldest`,
       way: toOutput(type),
     },
   ]
@@ -227,7 +227,7 @@ export function verdictText({ automations }: OverviewBody, attention: readonly A
     return `Attention: ${clauses.slice(0, 2).join(' and ')}${clauses.length > 2 ? ', and more' : ''}.`
   if (workers === 0) return 'No worker has registered yet.'
   return workers === 1
-    ? 'All well: the only worker is connected and up to date.'
+    ? 'The only worker is connected and up to date.'
     : `All ${countText(workers)} workers are connected and up to date.`
 }
 
@@ -237,10 +237,8 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
   const count = items.reduce((sum, each) => sum + each.count, 0)
   const queues = items.length === 1 ? `${first.subject}'s queue` : plural(items.length, 'queue')
   switch (first.kind) {
-    case 'nobody':
-      return [
-        `${queues} ${items.length === 1 ? 'has' : 'have'} nobody to work on ${items.length === 1 ? 'it' : 'them'}`,
-      ]
+    case 'unserved':
+      return [`${queues} ${items.length === 1 ? 'has' : 'have'} no worker to take tasks`]
     case 'error':
       return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
     case 'offline':
@@ -248,7 +246,7 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
     case 'behind':
       return [`${plural(count, 'worker is', 'workers are')} behind the saved config`]
     case 'old':
-      return [`${queues} ${items.length === 1 ? 'has' : 'have'} waited over 5 min`]
+      return [`${queues} ${items.length === 1 ? 'has' : 'have'} tasks waiting over 5 min`]
     case 'dead':
       return [`${plural(count, 'task is', 'tasks are')} dead`]
     case 'stream':

@@ -11,16 +11,16 @@ export const toWorker = (type: string, id: string): Way => ({
   href: formatRoute({ place: 'worker', type, id }),
 })
 export const toConfig = (type: string, id: string): Way => ({
-  text: 'Open its config',
+  text: 'Open config',
   href: formatRoute({ place: 'worker', type, id, tab: 'config' }),
 })
 export const toWorkers = (text: string, q: string): Way => ({ text, href: formatRoute({ place: 'workers', q }) })
-export const toQueue = (type: string): Way => ({ text: 'Open the queue', href: formatRoute({ place: 'tasks', type }) })
+export const toQueue = (type: string): Way => ({ text: 'Open queue', href: formatRoute({ place: 'tasks', type }) })
 export const toDead = (type: string): Way => ({
-  text: 'Open the dead letters',
+  text: 'Open dead letters',
   href: formatRoute({ place: 'tasks', type, tab: 'dead' }),
 })
 export const toOutput = (type: string): Way => ({
-  text: 'Open the output',
+  text: 'Open output',
   href: formatRoute({ place: 'output', type }),
 })

@@ -16,7 +16,7 @@ const MARKS: Readonly<Record<Cause['tone'], string>> = { bad: '✗', warn: '!', 
 
 export function Causes({ causes }: { readonly causes: readonly Cause[] }) {
   return (
-    <ol className="causes" aria-label="Causes, the decisive one first">
+    <ol className="causes" aria-label="Causes, most important first">
       {causes.map(({ tone, text, way }) => (
         <li key={text}>
           <span className={`cause-mark ${tone}`} aria-hidden="true">
@@ -52,7 +52,7 @@ export function WhyQueue({ type, queue }: { readonly type: string; readonly queu
 function QueueCauses({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
   const workers = useWorkersOf(type)
   return workers === undefined ? (
-    <output className="reading">Reading the workers…</output>
+    <output className="reading">Loading workers…</output>
   ) : (
     <Causes causes={explainQueue({ type, queue, workers })} />
   )

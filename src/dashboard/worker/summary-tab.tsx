@@ -35,9 +35,9 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
   const live = connected ? stats : null
   const wanted = typeof config['slots'] === 'number' ? config['slots'] : null
   return (
-    <section aria-label="Facts" className="card">
+    <section aria-label="Details" className="card">
       <dl className="facts">
-        <Fact name="Seen">
+        <Fact name="Last seen">
           <Age at={worker.last_seen} />
         </Fact>
         <Fact name={connected ? 'In this state since' : 'Offline since'}>
@@ -49,7 +49,7 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
         <Fact name="Enabled">{config['enabled'] === true ? 'yes' : <span className="warn">no</span>}</Fact>
         <Fact name="Slots">
           {live === null ? '–' : live.slots}
-          {wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} wanted</span>}
+          {wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} configured</span>}
         </Fact>
         <Fact name="CPU">{live === null ? '–' : `${measureText(live.cpu_pct)} %`}</Fact>
         <Fact name="Memory">{live === null ? '–' : `${measureText(live.rss_mb)} MB`}</Fact>

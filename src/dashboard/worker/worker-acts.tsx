@@ -31,7 +31,7 @@ export function WorkerActs(props: ActProps) {
   const { worker } = props
   const close = (): void => setOpen(null)
   const may = mayUse(me, worker.automation_type)
-  const why = may ? undefined : 'This token does not cover the type.'
+  const why = may ? undefined : 'This token does not cover this type.'
   return (
     <div className="buttons">
       <CopyAs
@@ -41,7 +41,7 @@ export function WorkerActs(props: ActProps) {
         ]}
       />
       <button type="button" onClick={() => setOpen('drain')} disabled={worker.draining || !may} title={why}>
-        {worker.draining ? 'Drain was asked for' : 'Drain…'}
+        {worker.draining ? 'Drain requested' : 'Drain…'}
       </button>
       <button type="button" onClick={() => setOpen('forget')} disabled={!may} title={why}>
         Forget…
@@ -60,11 +60,10 @@ function DrainDialog({ worker, refresh, onClose }: DialogProps) {
   })
   return (
     <ConfirmDialog title={`Drain ${nameOf(worker)}?`} verb="Drain 1 worker" act={act} onClose={onClose}>
-      <p>The worker takes no new work, finishes what it runs, however long that takes, and then its process ends.</p>
+      <p>The worker takes no new work, finishes its running work without a time limit, then exits.</p>
       <p>
         A drain cannot be cancelled.
-        {!worker.connected &&
-          ' The worker is offline: the drain is kept, and whichever process registers next under this id gets it.'}
+        {!worker.connected && ' The worker is offline: the next process that registers with this ID gets the drain.'}
       </p>
       <Commands worker={worker} verb="drain" />
     </ConfirmDialog>
@@ -81,14 +80,13 @@ function ForgetDialog({ worker, onClose }: DialogProps) {
   })
   return (
     <ConfirmDialog title={`Forget ${nameOf(worker)}?`} verb="Forget 1 worker" act={act} onClose={onClose}>
-      <p>The master deletes its record of this worker: config, statistics and history. Tasks and output stay.</p>
+      <p>The master deletes the config, statistics and history of this worker. Tasks and output are kept.</p>
       {worker.connected ? (
         <p>
-          The worker is connected and is not stopped by this. It registers again by itself, with the default config,
-          which is not enabled.
+          The worker is connected and will not stop. It registers again with the default config, which is not enabled.
         </p>
       ) : (
-        <p>Should the worker come back, it registers anew, with the default config, which is not enabled.</p>
+        <p>If the worker comes back, it registers with the default config, which is not enabled.</p>
       )}
       <Commands worker={worker} verb="forget" />
     </ConfirmDialog>

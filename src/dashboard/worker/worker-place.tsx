@@ -49,7 +49,7 @@ export function WorkerPlace({ route }: { readonly route: Route }) {
         problem={
           <EmptyState kind="forbidden">
             <p>
-              It does not cover the type <bdi>{type}</bdi>. An admin token does, or one scoped to it.
+              Use an admin token or one scoped to <bdi>{type}</bdi>.
             </p>
           </EmptyState>
         }
@@ -88,10 +88,9 @@ const Back = () => (
 
 function Gone({ route: { type, id } }: { readonly route: Route }) {
   return (
-    <EmptyState kind="gone" title="The master knows no such worker">
+    <EmptyState kind="gone" title="Worker not found">
       <p>
-        <bdi>{id}</bdi> of type <bdi>{type}</bdi> was forgotten, or never registered. It appears again when it
-        registers.
+        <bdi>{id}</bdi> of type <bdi>{type}</bdi> was forgotten or has never registered.
       </p>
       <p>
         <a href="#/workers">Show all workers</a>
@@ -145,7 +144,7 @@ function Known({ route, read, known: { worker, epoch } }: KnownProps) {
       </div>
       <ReadState read={read} />
       <Tabs
-        label="Views of the worker"
+        label="Worker views"
         tabs={[
           open('summary', 'Summary'),
           open('slots', 'Slots'),
@@ -194,8 +193,8 @@ function WithSchema({
   return automation === undefined ? (
     <EmptyState kind="gone" title="This type is not installed">
       <p>
-        The master has no automation <bdi>{type}</bdi>, so nothing is known of its config. Install its package at the
-        master, and it is back.
+        The master has no automation <bdi>{type}</bdi>, so the config schema is unknown. Install its package on the
+        master.
       </p>
     </EmptyState>
   ) : (

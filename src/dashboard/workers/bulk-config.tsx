@@ -40,15 +40,15 @@ export function BulkConfig(props: BulkProps) {
   }
   const missing =
     bulk.ticked.length === 0
-      ? 'Tick the fields to set.'
+      ? 'Select the fields to set.'
       : faults.length > 0
-        ? `Not ready: ${[...new Set(faults.map(({ path }) => topOf(path)))].join(', ')}`
+        ? `Invalid or empty: ${[...new Set(faults.map(({ path }) => topOf(path)))].join(', ')}`
         : null
   return (
     <BulkDialog {...props} verb="Save config of" act={act} danger={false} missing={missing}>
       <p>
-        Only the ticked fields are set; everything else stays as it is on each worker.
-        {types.length > 1 && ' The workers are of several types, so these are the fields that every config has.'}
+        Only the selected fields are changed.
+        {types.length > 1 && ' The workers have different types, so only the common fields are listed.'}
       </p>
       <fieldset className="bulk-ticks">
         <legend className="soft">Fields to set</legend>
@@ -75,9 +75,9 @@ export function BulkConfig(props: BulkProps) {
       {managed > 0 && (
         <p className="notice">
           <label>
-            <input type="checkbox" checked={overrides} onChange={(event) => setOverrides(event.target.checked)} /> Also{' '}
-            {managed === 1 ? 'the worker' : `the ${countText(managed)} workers`} that Kubernetes or another manages: it
-            counts as drift and may be reverted
+            <input type="checkbox" checked={overrides} onChange={(event) => setOverrides(event.target.checked)} />{' '}
+            Include {managed === 1 ? 'the managed worker' : `the ${countText(managed)} managed workers`}: Kubernetes or
+            another manager may revert the change
           </label>
         </p>
       )}

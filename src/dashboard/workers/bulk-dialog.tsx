@@ -72,7 +72,7 @@ export function BulkDialog({
           {mustType && (
             <p className="typed">
               <label htmlFor={id}>
-                Type <code>{rows.length}</code>, the number of workers, to go on
+                Type <code>{rows.length}</code>, the number of workers, to confirm
               </label>
               <input
                 id={id}
@@ -87,7 +87,7 @@ export function BulkDialog({
           {missing !== null && <p className="soft">{missing}</p>}
         </>
       )}
-      {results !== null && <ResultList label="What became of each" results={results} />}
+      {results !== null && <ResultList label="Results" results={results} />}
       <div className="buttons">
         {phase === 'asking' && (
           <button type="button" onClick={onClose}>

@@ -9,20 +9,20 @@ export function BulkDrain(props: BulkProps) {
   const { api } = useSession()
   const away = props.rows.filter(({ connected }) => !connected).length
   const act = async (row: WorkerRow) => {
-    if (row.draining) return { skipped: 'a drain was asked for already' }
+    if (row.draining) return { skipped: 'drain already requested' }
     await api.send('POST', [...pathOf(row), 'drain'])
-    return { done: row.connected ? 'drains' : 'drains when it is back' }
+    return { done: row.connected ? 'draining' : 'drains when it reconnects' }
   }
   return (
     <BulkDialog {...props} verb="Drain" act={act}>
       <p>
-        Each takes no new work, finishes what it runs, however long that takes, and then its process ends. A drain
-        cannot be cancelled.
+        Each worker takes no new work, finishes its running work without a time limit, then exits. A drain cannot be
+        cancelled.
       </p>
       {away > 0 && (
         <p>
-          {plural(away, 'worker is', 'workers are')} offline: the drain is kept, and whichever process registers next
-          under the id gets it.
+          {plural(away, 'worker is', 'workers are')} offline: the next process that registers with the same ID gets the
+          drain.
         </p>
       )}
     </BulkDialog>
@@ -34,18 +34,18 @@ export function BulkForget(props: BulkProps) {
   const connected = props.rows.filter((row) => row.connected).length
   const act = async (row: WorkerRow) => {
     await api.send('DELETE', pathOf(row))
-    return { done: row.connected ? 'forgotten; it registers again by itself' : 'forgotten' }
+    return { done: row.connected ? 'forgotten; it registers again' : 'forgotten' }
   }
   return (
     <BulkDialog {...props} verb="Forget" act={act}>
       <p>
-        The master deletes its record of each: config, statistics and history. Tasks and output stay. This cannot be
+        The master deletes the config, statistics and history of each worker. Tasks and output are kept. This cannot be
         undone.
       </p>
       {connected > 0 && (
         <p className="notice">
-          {plural(connected, 'of them is', 'of them are')} connected and not stopped by this:{' '}
-          {connected === 1 ? 'it registers' : 'they register'} again, with the default config, which is not enabled.
+          {plural(connected, 'of them is', 'of them are')} connected and will not stop:{' '}
+          {connected === 1 ? 'it registers' : 'they register'} again with the default config, which is not enabled.
         </p>
       )}
     </BulkDialog>

@@ -13,12 +13,12 @@ const BASE: JsonSchema = {
   type: 'object',
   properties: {
     enabled: { type: 'boolean', description: 'Whether the worker runs its slots.' },
-    slots: { type: 'integer', minimum: 0, description: 'Concurrent slots; 0 is scaled to zero.' },
+    slots: { type: 'integer', minimum: 0, description: 'Concurrent slots; 0 scales to zero.' },
     max_attempts: { type: 'integer', minimum: 1, description: 'Attempts of a batch task before it is dead-lettered.' },
     recycle_seconds: {
       type: 'number',
       minimum: 0,
-      description: 'Age in seconds at which a slot is replaced; 0 is never.',
+      description: 'Age in seconds at which a slot is replaced; 0 means never.',
     },
   },
 }

@@ -47,7 +47,7 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkPar
       set(
         index,
         signal.aborted
-          ? { name: nameOf(item), outcome: 'skipped', text: 'stopped before its turn' }
+          ? { name: nameOf(item), outcome: 'skipped', text: 'not started' }
           : await resultOf(item, nameOf, act),
       )
     }
@@ -69,7 +69,7 @@ async function resultOf<T>(item: T, nameOf: BulkParts<T>['nameOf'], act: BulkPar
     return {
       name,
       outcome: status === null ? 'unknown' : 'refused',
-      text: status === 412 ? 'somebody else changed its config just now; nothing was saved' : message,
+      text: status === 412 ? 'its config was changed in the meantime; nothing was saved' : message,
     }
   }
 }

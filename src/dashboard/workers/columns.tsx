@@ -84,7 +84,7 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
       className: 'w-managed',
       cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
     },
-    { name: 'Seen', sort: '-seen', className: 'w-seen number', cell: ({ last_seen: at }) => <Span since={at} /> },
+    { name: 'Last seen', sort: '-seen', className: 'w-seen number', cell: ({ last_seen: at }) => <Span since={at} /> },
     {
       name: 'Last error',
       sort: 'error',

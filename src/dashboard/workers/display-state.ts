@@ -46,8 +46,8 @@ type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
 export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean =>
   applied_config_gen !== null && applied_config_gen < config_gen
 
-/** `14`; `14, runs 12`; `14, not applied yet`. */
+/** `14`; `14 (12 applied)`; `14 (not applied yet)`. */
 export function configText({ config_gen, applied_config_gen }: Configured): string {
-  if (applied_config_gen === null) return `${config_gen}, not applied yet`
-  return applied_config_gen === config_gen ? String(config_gen) : `${config_gen}, runs ${applied_config_gen}`
+  if (applied_config_gen === null) return `${config_gen} (not applied yet)`
+  return applied_config_gen === config_gen ? String(config_gen) : `${config_gen} (${applied_config_gen} applied)`
 }

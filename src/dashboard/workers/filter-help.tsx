@@ -4,16 +4,16 @@ import { Dialog } from '../parts/dialog.tsx'
 
 const ROWS = [
   ['ana "two words"', 'text in id, type, host or last error'],
-  ['state:error,offline', 'idle, running, error, draining, offline, late; a comma is or'],
-  ['type:mailer', 'automations'],
+  ['state:error,offline', 'idle, running, error, draining, offline, late; comma means OR'],
+  ['type:mailer', 'automation type'],
   ['online:yes', 'connected or not'],
-  ['enabled:no', 'whether its config says enabled'],
-  ['behind:yes', 'runs an older config than it should'],
+  ['enabled:no', 'enabled in its config'],
+  ['behind:yes', 'applied config is outdated'],
   ['error:yes', 'has a last error'],
-  ['managed:yes', 'by Kubernetes or another; also managed:mail/m-7'],
+  ['managed:yes', 'managed by Kubernetes or another; also managed:mail/m-7'],
   ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='],
-  ['seen:>30s', 's, m, h or d'],
-  ['-state:running', 'not'],
+  ['seen:>30s', 'time since last seen in s, m, h or d'],
+  ['-state:running', 'negation'],
 ] as const
 
 export function FilterHelp() {
@@ -21,10 +21,10 @@ export function FilterHelp() {
   return (
     <>
       <button type="button" className="quiet" onClick={() => setOpen(true)}>
-        Filter words
+        Filter syntax
       </button>
       {isOpen && (
-        <Dialog title="What the filter understands" onClose={() => setOpen(false)}>
+        <Dialog title="Filter syntax" onClose={() => setOpen(false)}>
           <dl className="keys">
             {ROWS.map(([words, what]) => (
               <div key={words}>

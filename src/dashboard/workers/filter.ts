@@ -58,7 +58,7 @@ function qualifierOf(name: string, value: string): Reading {
   const read = QUALIFIERS.get(name)
   if (read === undefined)
     return {
-      fault: `There is no "${name}:". Known: ${[...QUALIFIERS.keys()].join(', ')}. To find the text itself, put it in quotes.`,
+      fault: `Unknown filter "${name}:". Available: ${[...QUALIFIERS.keys()].join(', ')}. To search for the text, quote it.`,
     }
   return read(value)
 }
@@ -119,7 +119,7 @@ function typeReading(value: string): Reading {
     .toLowerCase()
     .split(',')
     .filter((word) => word !== '')
-  if (wanted.length === 0) return { fault: '"type:" takes the names of automations, as in type:mailer,probe.' }
+  if (wanted.length === 0) return { fault: '"type:" takes automation types, for example type:mailer,probe.' }
   return { test: ({ automation_type: type }) => wanted.includes(type) }
 }
 
@@ -127,7 +127,7 @@ function managedReading(value: string): Reading {
   if (value === 'yes' || value === 'no') return { test: ({ managed_by: by }) => (by !== null) === (value === 'yes') }
   const wanted = value.toLowerCase()
   return wanted === ''
-    ? { fault: '"managed:" takes yes, no, or who manages.' }
+    ? { fault: '"managed:" takes yes, no or the name of a manager.' }
     : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
 }
 
@@ -142,7 +142,9 @@ function number(
     const { sign = '=', number: digits = '', unit = '' } = COMPARED.exec(value)?.groups ?? {}
     const factor = units[unit.toLowerCase()]
     if (digits === '' || factor === undefined)
-      return { fault: `"${name}:" takes a number, as in ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".` }
+      return {
+        fault: `"${name}:" takes a number, for example ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".`,
+      }
     const wanted = Number(digits) * factor
     return {
       test: (row, now) => {

@@ -87,7 +87,7 @@ export function WorkersPlace({ route: { q, sort } }: { readonly route: RouteTo<'
       {rows.length === 0 && total > 0 && (
         <EmptyState kind="filtered">
           <p>
-            None of {plural(total, 'worker')} is like this.{' '}
+            No workers match this filter ({countText(total)} in total).{' '}
             <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort })}>
               Show all
             </button>
@@ -115,32 +115,32 @@ function Above() {
       <>
         <ErrorPanel problem={problem} onRetry={refresh} />
         <EmptyState kind="away">
-          <p>The workers could not be read yet. It is tried again by itself.</p>
+          <p>The workers could not be loaded. Retrying automatically.</p>
         </EmptyState>
       </>
     )
   if (problem !== undefined)
     return (
       <ErrorPanel problem={problem} onRetry={refresh}>
-        <p>Below is what was last read; each row shows how long it was not seen.</p>
+        <p>Showing the last loaded data; “Last seen” shows its age.</p>
       </ErrorPanel>
     )
   if (automations.length === 0)
     return (
       <EmptyState kind="nothing" title="No automation is installed">
-        <p>A worker works on an automation; the master has none that this token covers.</p>
+        <p>The master has no automation that this token covers.</p>
       </EmptyState>
     )
   if (!isWhole)
     return (
       <output className="reading">
-        {rows.size === 0 ? 'Reading the workers…' : `Reading more than ${countText(rows.size)} workers…`}
+        {rows.size === 0 ? 'Loading workers…' : `Loading workers: ${countText(rows.size)} so far…`}
       </output>
     )
   if (rows.size === 0)
     return (
       <EmptyState kind="nothing" title="No worker has registered yet">
-        <p>A worker appears here by itself when it starts:</p>
+        <p>Start a worker and it appears here:</p>
         <p>
           <code>
             SVC_MASTER_URL={location.origin} SVC_WORKER_TOKEN=… SVC_AUTOMATION_TYPE={automations[0]?.type} muster worker

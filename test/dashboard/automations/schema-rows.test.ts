@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { rowsOf, typeText } from '../../../src/dashboard/automations/schema-rows.ts'
 
 describe('a schema as rows', () => {
-  it('names every field with its type, rules and default', () => {
+  it('lists every field with its type, rules and default', () => {
     const rows = rowsOf({
       type: 'object',
       required: ['host'],
@@ -42,7 +42,7 @@ describe('a schema as rows', () => {
     ])
   })
 
-  it('follows local references, and stops at one that leads back to itself', () => {
+  it('follows local references and stops at a circular one', () => {
     const tree = {
       type: 'object',
       properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/tree' } } },
@@ -63,11 +63,11 @@ describe('a schema as rows', () => {
     [{ type: 'array', items: { type: 'integer' } }, 'list of integer'],
     [{ properties: {} }, 'object'],
     [{}, 'any value'],
-  ])('puts %j as %s', (schema, text) => {
+  ])('shows %j as %s', (schema, text) => {
     expect(typeText(schema, schema)).toBe(text)
   })
 
-  it('survives any object, and never grows beyond bounds', () => {
+  it('accepts any object and never exceeds its limits', () => {
     fc.assert(
       fc.property(
         fc.object({

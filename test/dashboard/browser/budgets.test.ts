@@ -121,7 +121,7 @@ describe('the files of the page', () => {
 })
 
 describe('a thousand workers', () => {
-  const NUMBERS = 'document.querySelector(\'[aria-label="The fleet in numbers"]\')?.textContent.includes("1,000")'
+  const NUMBERS = 'document.querySelector(\'[aria-label="Fleet totals"]\')?.textContent.includes("1,000")'
 
   it('are counted on the overview soon after it is opened with nothing cached, on a slow network as well', async () => {
     const { page } = await signedIn(`${few.url}/`)

@@ -34,9 +34,9 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
       await page.getByText(/^Attention: 1 worker is in ERROR and 3 tasks are dead/).waitFor()
       await page.getByText('Why?').first().click()
       await page
-        .getByRole('list', { name: 'Causes, the decisive one first' })
+        .getByRole('list', { name: 'Causes, most important first' })
         .first()
-        .getByText(/^http-request\/w-2: It has been in ERROR for .*allow_ports/)
+        .getByText(/^http-request\/w-2: In ERROR for .*allow_ports/)
         .waitFor()
     },
   ],
@@ -46,8 +46,8 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
       await page.getByRole('link', { name: /^Open http-request\/w-2: in ERROR/ }).click()
       await page.getByText('Why?').click()
       await page
-        .getByRole('list', { name: 'Causes, the decisive one first' })
-        .getByText(/in ERROR for .*allow_ports/)
+        .getByRole('list', { name: 'Causes, most important first' })
+        .getByText(/In ERROR for .*allow_ports/)
         .waitFor()
     },
   ],

@@ -136,7 +136,7 @@ describe('an address that leads nowhere', () => {
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await look(page, 'no-such-place')
     await page.goto(`${many.url}/#/workers/mailer/nobody`)
-    await page.getByText('The master knows no such worker').waitFor()
+    await page.getByText('Worker not found').waitFor()
   })
 })
 

@@ -31,7 +31,7 @@ describe('an overview that was counted just before', () => {
     expect(await answer.json()).toEqual({ replayed: 3 })
     await dead.waitFor({ state: 'detached', timeout: WITHIN_MS })
     await page
-      .getByText(/^3 tasks wait/)
+      .getByText(/^3 tasks are waiting/)
       .first()
       .waitFor({ timeout: WITHIN_MS })
   })

@@ -80,7 +80,7 @@ describe('a worker of its own process', () => {
     expect(await worker.exited).toBe(0)
     await page.getByText('offline').first().waitFor()
     await page.getByRole('button', { name: 'Forget…' }).click()
-    await page.getByText('Should the worker come back').waitFor()
+    await page.getByText('If the worker comes back').waitFor()
     await page.getByRole('button', { name: 'Forget 1 worker' }).click()
     await page.getByText('No worker has registered yet').waitFor()
     expect((await world.fleet.call('GET', '/automations/http-request/workers/w-1')).status).toBe(404)

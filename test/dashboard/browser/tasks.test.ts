@@ -25,12 +25,12 @@ describe('the queue card', () => {
     await typePayload(page, JSON.stringify({ url: `${world.fleet.url}/healthz` }))
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText(/^Queued as [0-9a-f]{32}\.$/).waitFor()
-    await page.getByText('is not held any more').waitFor() // Done.
+    await page.getByText('not found: the task is done').waitFor() // Done.
     await page.getByRole('link', { name: 'output', exact: true }).click()
     await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').waitFor()
     await page.getByRole('button', { name: 'Pop 10…' }).click()
     await page.getByRole('button', { name: 'Pop 10', exact: true }).click()
-    await page.getByText('1 entry taken.').waitFor()
+    await page.getByText('1 entry popped.').waitFor()
     await page.getByRole('table', { name: 'Popped entries' }).getByText('"status":200').waitFor()
     await page.getByRole('link', { name: 'Peek' }).click()
     await page.getByText('The stream is empty').waitFor()
@@ -44,7 +44,7 @@ describe('the queue card', () => {
     await page.getByLabel('Payload', { exact: true }).fill('{"url": 1}')
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText('must be string').waitFor()
-    await page.getByText('1 field to mend').waitFor()
+    await page.getByText('1 field to fix').waitFor()
   })
 
   it('queues once when the button is pressed again after a lost answer', async () => {
@@ -59,9 +59,9 @@ describe('the queue card', () => {
       { times: 1 },
     )
     await page.getByRole('button', { name: 'Submit' }).click()
-    await page.getByText('Perhaps queued:').waitFor()
+    await page.getByText('May have been queued:').waitFor()
     await page.getByRole('button', { name: 'Submit' }).click()
-    await page.getByText('Not queued again: this is the task').waitFor()
+    await page.getByText('Not queued: duplicate of task').waitFor()
     await page.getByRole('link', { name: /^Queue/ }).click()
     await page.getByText('1 of 1').waitFor()
   })

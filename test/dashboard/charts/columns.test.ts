@@ -16,7 +16,7 @@ const panelOf = (frames: readonly Stats[], name: string) =>
 const slot = (slot_id: number, age_seconds: number, counters: JsonObject = {}) => ({ slot_id, age_seconds, counters })
 
 describe('the columns of a chart', () => {
-  it('have a gap where over 45 s lie between two frames, and none below', () => {
+  it('have a gap only where two frames are more than 45 s apart', () => {
     const { ts, panels } = columnsOf([frame(0), frame(45), frame(91), frame(100)])
     expect([ts, panels[0]?.series[0]?.values]).toEqual([
       [0, 45, 68, 91, 100],
@@ -24,7 +24,7 @@ describe('the columns of a chart', () => {
     ])
   })
 
-  it('are rates per second of a counter, with a gap where it fell', () => {
+  it('are rates per second for a counter, with a gap where it decreased', () => {
     const frames = [
       frame(0, { 'counter.done': 10 }),
       frame(10, { 'counter.done': 30 }),
@@ -38,7 +38,7 @@ describe('the columns of a chart', () => {
     })
   })
 
-  it('know no rate across a gap', () => {
+  it('have no rate across a gap', () => {
     expect(
       panelOf(
         [frame(0, { 'counter.done': 0 }), frame(60, { 'counter.done': 60 }), frame(70, { 'counter.done': 70 })],
@@ -47,7 +47,7 @@ describe('the columns of a chart', () => {
     ).toEqual([null, null, null, 1])
   })
 
-  it('are the quantiles of a histogram in one chart, its count apart', () => {
+  it('show the quantiles of a histogram in one chart and its count in another', () => {
     const frames = [
       frame(0, { 'histogram.ms.p50': 1, 'histogram.ms.p95': 2, 'histogram.ms.p99': 3, 'histogram.ms.count': 1 }),
       frame(1, { 'histogram.ms.count': 4 }),
@@ -60,18 +60,18 @@ describe('the columns of a chart', () => {
     expect(panelOf(frames, 'ms count')?.series[0]?.values).toEqual([null, 3])
   })
 
-  it('take what is no number for a gap, whatever its name', () => {
+  it('treat a value that is not a number as a gap, for any metric name', () => {
     expect(
       panelOf([frame(0, { 'gauge.depth': 3 }), frame(1, { 'gauge.depth': 'much', __proto__x: {} })], 'depth')?.series[0]
         ?.values,
     ).toEqual([3, null])
   })
 
-  it('of no frames are empty', () => {
+  it('are empty without frames', () => {
     expect(columnsOf([]).panels.map(({ series }) => series[0]?.values)).toEqual([[], [], []])
   })
 
-  it('go on with newer frames, each once, the oldest leaving', () => {
+  it('append each newer frame once and drop the oldest', () => {
     const first = Array.from({ length: 240 }, (_, n) => frame(n))
     const more = withNewer(first, [frame(239), frame(240)])
     expect([more.length, more[0]?.ts, more.at(-1)?.ts]).toEqual([240, 1, 240])
@@ -86,16 +86,16 @@ describe('the lanes of slots', () => {
   ]
   const { slots } = columnsOf(frames)
 
-  it('are ordered by slot, unknown where a slot was not there', () => {
+  it('are ordered by slot and NaN where the slot did not exist', () => {
     expect(slots.ids).toEqual([2, 7])
     expect([...slots.ages]).toEqual([0, Number.NaN, 1, 10, 20, 3])
   })
 
-  it('are rates of every counter', () => {
+  it('have rates of every counter', () => {
     expect([...(slots.rates['done'] ?? [])]).toEqual([Number.NaN, Number.NaN, Number.NaN, Number.NaN, 2, Number.NaN])
   })
 
-  it('mark where the age of a slot starts over', () => {
+  it('mark where the age of a slot restarts', () => {
     expect([3, 4, 5].map((cell) => isRestart(slots.ages, cell, 3))).toEqual([false, false, true])
   })
 })
@@ -103,13 +103,13 @@ describe('the lanes of slots', () => {
 describe('the figures of a chart', () => {
   const series = { label: 'x', values: [3, null, 1, 2, 10] }
 
-  it('are least, median, most and newest', () => {
+  it('are minimum, median, maximum and newest value', () => {
     expect(figuresOf(series)).toEqual({ min: 1, median: 2.5, max: 10, now: 10 })
     expect(figuresOf({ label: 'x', values: [1, null] })).toEqual({ min: 1, median: 1, max: 1, now: null })
     expect(figuresOf({ label: 'x', values: [null] })).toBeNull()
   })
 
-  it('have their unit, and keep small numbers apart from nothing', () => {
+  it('have their unit, and do not round small numbers to zero', () => {
     expect([
       figureText(0.0123, 'per second'),
       figureText(1234, 'MB'),
@@ -118,7 +118,7 @@ describe('the figures of a chart', () => {
     ]).toEqual(['0.012 /s', '1,234 MB', '–', '0'])
   })
 
-  it('are a file whose names are no formulas', () => {
+  it('are exported to CSV with names that a spreadsheet does not run as formulas', () => {
     expect(csvOf([0, 1], { name: 'x', unit: '', series: [{ label: '=cmd"', values: [null, 2] }] })).toBe(
       '"time","\'=cmd"""\r\n1970-01-01T00:00:00.000Z,\r\n1970-01-01T00:00:01.000Z,2\r\n',
     )

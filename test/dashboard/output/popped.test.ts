@@ -4,7 +4,7 @@ import { PoppedStore } from '../../../src/dashboard/output/popped.ts'
 const entry = (id: string) => ({ id, slot_id: 0, ts: 1, payload: {} })
 
 describe('popped entries', () => {
-  it('are kept by type, in the order they were taken, unsaved until a file was made of all', () => {
+  it('are kept by type in pop order, unsaved until all of them were written to a file', () => {
     const store = new PoppedStore()
     store.add('mailer', [entry('1'), entry('2')])
     store.add('probe', [entry('9')])
@@ -17,19 +17,19 @@ describe('popped entries', () => {
     expect(store.hasUnsaved).toBe(false)
   })
 
-  it('are not unsaved after a pop of nothing', () => {
+  it('are not unsaved after an empty pop', () => {
     const store = new PoppedStore()
     store.add('mailer', [])
     expect(store.hasUnsaved).toBe(false)
   })
 
-  it('are told to who watches, until it stops', () => {
+  it('are published to listeners until these unsubscribe', () => {
     const store = new PoppedStore()
-    let told = 0
-    const stop = store.watch(() => (told += 1))
+    let notified = 0
+    const stop = store.watch(() => (notified += 1))
     store.add('mailer', [entry('1')])
     stop()
     store.clear('mailer')
-    expect(told).toBe(1)
+    expect(notified).toBe(1)
   })
 })

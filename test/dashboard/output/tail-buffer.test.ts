@@ -11,7 +11,7 @@ const entry = (n: number, payload: object = { n }) => ({
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => entry(from + n))
 
 describe('a tail', () => {
-  it('goes on after its last entry, and marks what is missing in between', () => {
+  it('continues after its last entry and marks a gap', () => {
     const first = withAnswer(EMPTY_TAIL, { entries: range(10, 12), gap: true })
     expect(first.rows.map(({ kind }) => kind)).toEqual(['entry', 'entry']) // Nothing was shown before it.
     const next = withAnswer(first, { entries: range(20, 21), gap: true })
@@ -20,7 +20,7 @@ describe('a tail', () => {
     expect(withAnswer(next, { entries: [], gap: false })).toBe(next)
   })
 
-  it('keeps the newest 2,000 rows, in order, and counts the rest', () => {
+  it('keeps the newest 2,000 rows in order and counts the dropped ones', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(900), { maxLength: 8 }), (sizes) => {
         let tail = EMPTY_TAIL
@@ -37,7 +37,7 @@ describe('a tail', () => {
     )
   })
 
-  it('keeps fewer where entries are large, the newest one always', () => {
+  it('keeps fewer rows if entries are large, but always the newest one', () => {
     const large = (n: number) => entry(n, { text: 'x'.repeat(5_000_000) })
     const tail = withAnswer(EMPTY_TAIL, { entries: [large(1), large(2), large(3), large(4), large(5)], gap: false })
     expect(tail.rows.map((row) => row.kind === 'entry' && row.entry.ts)).toEqual([3, 4, 5])
@@ -47,7 +47,7 @@ describe('a tail', () => {
     ).toHaveLength(1)
   })
 
-  it('is filtered by words in payload, id or slot; gaps stay', () => {
+  it('is filtered by words in payload, ID or slot, and keeps gaps', () => {
     const tail = withAnswer(
       withAnswer(EMPTY_TAIL, { entries: [entry(1, { url: 'HTTP://a' }), entry(12, { url: 'b' })], gap: false }),
       { entries: [entry(4, { url: 'http://c' })], gap: true },

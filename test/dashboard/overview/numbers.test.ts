@@ -24,7 +24,7 @@ const queue = (waiting: number, dead: number, oldest: number | null) => ({
 const body = (automations: OverviewBody['automations']): OverviewBody => ({ ts: NOW, automations })
 
 describe('the numbers of the fleet', () => {
-  it('are at most seven, each with the place where it is explained', () => {
+  it('are at most seven, each with a link to its details', () => {
     const numbers = fleetNumbers(
       body({
         a: {
@@ -56,7 +56,7 @@ describe('the numbers of the fleet', () => {
     ])
   })
 
-  it('say nothing of queues where there are none, and are calm when all is well', () => {
+  it('leave out queues if there are none, and have a neutral tone if the fleet is healthy', () => {
     const numbers = fleetNumbers(
       body({
         c: { kind: 'ContinuousAutomation', workers: workers(1, 1), slots: 1, queue: null, stream: { length: 0 } },

@@ -10,13 +10,13 @@ const item = (until: number | null): PoolItem => ({
 })
 
 describe('the lease of a pool item', () => {
-  it('is free, claimed until a point in time, or ran out at it', () => {
+  it('is free, claimed until a time, or expired at that time', () => {
     expect(leaseOf(item(null), 100)).toEqual({ kind: 'free' })
     expect(leaseOf(item(100.5), 100)).toEqual({ kind: 'claimed', until: 100.5 })
     expect(leaseOf(item(100), 100)).toEqual({ kind: 'ran_out', until: 100 })
   })
 
-  it('counts an item whose claim ran out as free', () => {
+  it('counts an item with an expired claim as free', () => {
     expect(countsOf([item(null), item(50), item(200)], 100)).toEqual({ claimed: 1, free: 2 })
   })
 })

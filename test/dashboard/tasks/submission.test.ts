@@ -12,13 +12,13 @@ import {
 } from '../../../src/dashboard/tasks/submission.ts'
 
 describe('a submission', () => {
-  it('leaves out what was left empty', () => {
+  it('leaves out empty fields', () => {
     expect(readSubmission({ ...newSubmission('', { url: 'x' }), priority: '1' })).toEqual({
       body: { payload: { url: 'x' }, priority: 1 },
     })
   })
 
-  it('carries everything that was filled in', () => {
+  it('contains all filled fields', () => {
     expect(
       readSubmission({
         payload: draftOf({}),
@@ -33,7 +33,7 @@ describe('a submission', () => {
     })
   })
 
-  it('says which text cannot be read', () => {
+  it('reports the fields that cannot be parsed', () => {
     const of = (part: object) => readSubmission({ ...newSubmission('k'), ...part })
     const faults = (path: string, message: unknown) => ({ faults: [expect.objectContaining({ path, message })] })
     expect(of({ payload: typeWhole(draftOf({}), '{') })).toEqual(
@@ -46,7 +46,7 @@ describe('a submission', () => {
       expect(of({ priority })).toEqual(faults('/priority', expect.stringMatching(/whole number/)))
   })
 
-  it('shows each fault at its field, those of the payload inside it', () => {
+  it('assigns each fault to its field, and payload faults to paths inside the payload', () => {
     const faults = [
       { path: '/payload/url', message: 'a', keyword: '', params: {} },
       { path: '/payload', message: 'b', keyword: '', params: {} },
@@ -60,7 +60,7 @@ describe('a submission', () => {
     expect([faultOf(faults, 'task_id'), faultOf(faults, 'priority')]).toEqual(['c', null])
   })
 
-  it('starts with the fields a payload must have', () => {
+  it('starts with the required fields of the payload', () => {
     const schema = {
       type: 'object',
       required: ['url', 'n', 'mode', 'deep'],
@@ -76,9 +76,9 @@ describe('a submission', () => {
     expect(payloadExample(null)).toEqual({})
   })
 
-  it('is answered with what happened to the task', () => {
+  it('results in a text that says whether the task was queued', () => {
     expect(resultText({ task_id: 't', queued: true, priority: 0 })).toBe('Queued as t.')
-    expect(resultText({ task_id: 't', queued: false, duplicate: true })).toBe('Not queued again: this is the task t.')
+    expect(resultText({ task_id: 't', queued: false, duplicate: true })).toBe('Not queued: duplicate of task t.')
   })
 
   it('gets an idempotency key of 128 random bits', () => {

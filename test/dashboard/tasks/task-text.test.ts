@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals'
 import { payloadText, tierOf } from '../../../src/dashboard/tasks/task-text.ts'
 
 describe('a task in a row', () => {
-  it('names its tier by its priority', () => {
+  it('shows the tier of its priority', () => {
     expect([5, 1, 0, -1, -9].map(tierOf)).toEqual(['high', 'high', 'normal', 'low', 'low'])
   })
 
-  it('shows a line of its payload, short however long that is, and splits no character', () => {
+  it('shows a short preview of its payload and does not split a character', () => {
     expect(payloadText({ a: 1 })).toBe('{"a":1}')
     const text = payloadText({ a: 'x'.repeat(1_000_000), b: Array.from({ length: 1_000 }, () => 'y'.repeat(10_000)) })
     expect(text.length).toBeLessThanOrEqual(201)

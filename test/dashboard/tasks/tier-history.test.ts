@@ -18,7 +18,7 @@ const sample = (ts: number, part: Partial<QueueSample> = {}): QueueSample => ({
 })
 
 describe('the history of a queue', () => {
-  it('is cut where samples are missing', () => {
+  it('has a gap where samples are missing', () => {
     expect(
       runsOf([sample(0), sample(15), sample(60), sample(120), sample(135)]).map((run) => run.map(({ ts }) => ts)),
     ).toEqual([
@@ -28,7 +28,7 @@ describe('the history of a queue', () => {
     expect(runsOf([])).toEqual([])
   })
 
-  it('stacks the tiers, high at the bottom', () => {
+  it('stacks the tiers with high at the bottom', () => {
     const box = { width: 100, height: 60, fromTs: 0, toTs: 20, most: 6 }
     const run = [sample(0), sample(20)]
     expect(areaPoints(run, 'high', box)).toBe('0,50 100,50 100,60 0,60')
@@ -37,7 +37,7 @@ describe('the history of a queue', () => {
     expect(mostWaiting(run)).toBe(6)
   })
 
-  it('makes rates a minute of the running totals, and none where they fell', () => {
+  it('computes rates per minute from the totals, and none if a total decreased', () => {
     expect(ratesOf([sample(0), sample(30), sample(60), sample(75)])).toEqual({
       submitted: 120,
       acked: 60,

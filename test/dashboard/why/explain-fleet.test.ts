@@ -45,37 +45,38 @@ const worker = (id: string, part: Partial<WorkerFacts> = {}): WorkerFacts => ({
   current_stats: null,
   ...part,
 })
-const told = (facts: FleetFacts) => explainFleet(facts, attentionOf(facts)).map(({ text, way }) => [text, way?.href])
+const causesOf = (facts: FleetFacts) =>
+  explainFleet(facts, attentionOf(facts)).map(({ text, way }) => [text, way?.href])
 
-describe('why the fleet needs somebody', () => {
-  it('is the reason of the one worker, with the way to it', () => {
+describe('explainFleet', () => {
+  it('returns the cause of a single worker with a link to it', () => {
     const facts = { overview: overview({ mailer: { dead: 2 } }), workers: [worker('m-7')], nowSeconds: NOW }
-    expect(told(facts)).toEqual([
-      ['mailer/m-7: It has been in ERROR for 2 min: ECONNREFUSED', '#/workers/mailer/m-7'],
-      ['mailer: 2 dead tasks. Each says what it died of.', '#/tasks/mailer?tab=dead'],
+    expect(causesOf(facts)).toEqual([
+      ['mailer/m-7: In ERROR for 2 min: ECONNREFUSED', '#/workers/mailer/m-7'],
+      ['mailer: 2 dead tasks. Each shows its last error.', '#/tasks/mailer?tab=dead'],
     ])
   })
 
-  it('is what most of them say, of many', () => {
+  it('returns the most frequent error of several workers', () => {
     const workers = [worker('m-1'), worker('m-2', { last_error: 'ETIMEDOUT' }), worker('m-3')]
-    expect(told({ overview: overview({ mailer: {} }), workers, nowSeconds: NOW })[0]?.[0]).toBe(
+    expect(causesOf({ overview: overview({ mailer: {} }), workers, nowSeconds: NOW })[0]?.[0]).toBe(
       'mailer: 3 workers are in ERROR: ECONNREFUSED',
     )
   })
 
-  it('is the cause of the queue that nobody works on', () => {
+  it('returns the cause of a queue without a worker that can take tasks', () => {
     const facts = {
       overview: overview({ mailer: { normal: 4 } }),
       workers: [worker('m-1', { state: 'IDLE', config: { enabled: false } })],
       nowSeconds: NOW,
     }
-    expect(told(facts)[0]?.[0]).toBe(
-      'mailer: The only connected worker is not enabled. A worker takes tasks only when its config says enabled.',
+    expect(causesOf(facts)[0]?.[0]).toBe(
+      'mailer: The only connected worker is not enabled. A worker takes tasks only if its config has enabled: true.',
     )
   })
 
-  it('is told by the counts alone while no record is read', () => {
-    expect(told({ overview: overview({ mailer: {} }), workers: null, nowSeconds: NOW })[0]?.[0]).toBe(
+  it('falls back to the counts of the overview while no worker record is loaded', () => {
+    expect(causesOf({ overview: overview({ mailer: {} }), workers: null, nowSeconds: NOW })[0]?.[0]).toBe(
       'mailer: 3 workers are in ERROR.',
     )
   })

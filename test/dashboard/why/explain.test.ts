@@ -31,7 +31,7 @@ const queue = (part: object = {}) => ({
 const first = (workers: readonly WorkerFacts[], part: object = {}) =>
   explainQueue({ type: 'mailer', queue: queue(part), workers })[0]
 
-describe('why a queue does not move', () => {
+describe('explainQueue', () => {
   it.each<[string, readonly WorkerFacts[], object, RegExp]>([
     ['no worker', [], {}, /^No worker of mailer has registered/],
     ['none connected', [worker({ connected: false })], {}, /^The only worker of mailer is offline/],
@@ -53,39 +53,44 @@ describe('why a queue does not move', () => {
       {},
       /in ERROR: b$/,
     ],
-    ['no free slot', [worker()], { in_flight: 2 }, /^All 2 slots are busy, and 5 tasks wait/],
-    ['nobody takes', [worker()], {}, /^5 tasks wait and none is in flight, although 2 slots on 1 worker could/],
-    ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks wait for a retry/],
-    ['work goes on', [worker()], { in_flight: 1 }, /^It is being worked on: 1 task in flight/],
-    ['nothing waits', [], { normal: 0 }, /^Nothing waits: every task/],
-    ['the rest is dead', [], { normal: 0, dead: 2 }, /^Nothing waits: what was not done is dead/],
-  ])('says it first: %s', (_, workers, part, text) => {
+    ['no free slot', [worker()], { in_flight: 2 }, /^All 2 slots are busy, 5 tasks are waiting/],
+    [
+      'free slots, none in flight',
+      [worker()],
+      {},
+      /^5 tasks are waiting and none is in flight, although 2 slots on 1 worker could/,
+    ],
+    ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks are waiting for a retry/],
+    ['processing', [worker()], { in_flight: 1 }, /^Processing: 1 task in flight/],
+    ['empty queue', [], { normal: 0 }, /^No tasks left: all tasks/],
+    ['only dead tasks', [], { normal: 0, dead: 2 }, /^No tasks left except the dead ones/],
+  ])('returns the decisive cause first: %s', (_, workers, part, text) => {
     expect(first(workers, part)?.text).toMatch(text)
   })
 
-  it('names what contributes after what decides', () => {
+  it('lists contributing causes after the decisive one', () => {
     const texts = explainQueue({
       type: 'mailer',
       queue: queue({ high: 3, low: 1, in_flight: 2, dead: 1 }),
       workers: [worker(), worker({ connected: false }), worker({ config: { enabled: false } })],
     }).map(({ text }) => text)
     expect(texts).toEqual([
-      expect.stringMatching(/^All 2 slots are busy, and 9 tasks wait/),
-      'The normal and low tiers wait until 3 high tasks above them are taken.',
+      expect.stringMatching(/^All 2 slots are busy, 9 tasks are waiting/),
+      'The normal and low tiers wait for 3 high tasks.',
       '1 worker is offline.',
       '1 worker is not enabled.',
       '1 task ran out of attempts.',
     ])
   })
 
-  it('leads to the one worker where there is one, and to the list where there are more', () => {
+  it('links to a single affected worker, or to the list if there are several', () => {
     expect(first([worker({ state: 'ERROR' })])?.way?.href).toBe('#/workers/mailer/w-1')
     expect(first([worker({ state: 'ERROR' }), worker({ state: 'ERROR', worker_id: 'w-2' })])?.way?.text).toBe(
       'Show these workers',
     )
   })
 
-  it('always has an answer, and never calls a queue well whose tasks nobody can take', () => {
+  it('always returns a cause, a "bad" one if tasks are waiting and no worker can take them', () => {
     const workers = fc.array(
       fc.record({
         connected: fc.boolean(),
@@ -126,23 +131,23 @@ describe('why a queue does not move', () => {
   })
 })
 
-describe('why a worker does not get on', () => {
+describe('explainWorker', () => {
   it.each<[string, Partial<WorkerFacts>, RegExp]>([
-    ['offline', { connected: false, last_error: 'ECONNREFUSED' }, /^It has been offline for 2 min\..*ECONNREFUSED$/],
-    ['not enabled', { config: { enabled: false, slots: 1 } }, /^It is not enabled/],
-    ['zero slots', { config: { enabled: true, slots: 0 } }, /scaled to zero/],
-    ['draining', { state: 'DRAINING', draining: true }, /^It has been draining for 2 min/],
-    ['behind', { applied_config_gen: 2 }, /^Generation 3 is wanted, 2 is applied. It was saved 10 min ago/],
-    ['nothing applied', { applied_config_gen: null }, /^Generation 3 is not applied yet/],
-    ['in ERROR', { state: 'ERROR', last_error: 'boom' }, /^It has been in ERROR for 2 min: boom$/],
-    ['well', {}, /^Nothing is wrong/],
-    ['just saved', { applied_config_gen: 2, config_changed_at: NOW - 2 }, /^Nothing is wrong/],
-    ['ahead of a master that lost its state', { applied_config_gen: 9 }, /^Generation 3 is wanted, 9 is applied/],
-  ])('says it first: %s', (_, part, text) => {
+    ['offline', { connected: false, last_error: 'ECONNREFUSED' }, /^Offline for 2 min\..*ECONNREFUSED$/],
+    ['not enabled', { config: { enabled: false, slots: 1 } }, /^Not enabled/],
+    ['zero slots', { config: { enabled: true, slots: 0 } }, /Scaled to zero/],
+    ['draining', { state: 'DRAINING', draining: true }, /^Draining for 2 min/],
+    ['behind', { applied_config_gen: 2 }, /^Config generation 3 is saved, 2 is applied. Saved 10 min ago/],
+    ['nothing applied', { applied_config_gen: null }, /^Config generation 3 is not applied yet/],
+    ['in ERROR', { state: 'ERROR', last_error: 'boom' }, /^In ERROR for 2 min: boom$/],
+    ['healthy', {}, /^No problems/],
+    ['just saved', { applied_config_gen: 2, config_changed_at: NOW - 2 }, /^No problems/],
+    ['ahead of a master that lost its state', { applied_config_gen: 9 }, /^Config generation 3 is saved, 9 is applied/],
+  ])('returns the decisive cause first: %s', (_, part, text) => {
     expect(explainWorker(worker(part), NOW)[0]?.text).toMatch(text)
   })
 
-  it('tells all causes, the one that hides the others first', () => {
+  it('returns all causes, starting with the one that hides the others', () => {
     expect(
       explainWorker(worker({ connected: false, config: { enabled: false, slots: 0 }, applied_config_gen: 1 }), NOW).map(
         ({ tone }) => tone,

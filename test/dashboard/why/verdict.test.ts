@@ -49,81 +49,84 @@ const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
   current_stats: null,
   ...part,
 })
-const told = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) =>
+const problemsOf = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) =>
   attentionOf({ overview, workers, nowSeconds: NOW })
 
 describe('what needs attention', () => {
-  it('is nothing in a fleet that is well', () => {
+  it('is an empty list for a healthy fleet', () => {
     const overview = overviewOf({ mailer: {}, render: {} })
-    expect(told(overview)).toEqual([])
+    expect(problemsOf(overview)).toEqual([])
     expect(verdictText(overview, [])).toBe('All 4 workers are connected and up to date.')
     expect(
       verdictText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), []),
     ).toBe('No worker has registered yet.')
   })
 
-  it('is told by counts alone while no record is read', () => {
+  it('comes from the counts of the overview while no worker record is loaded', () => {
     const overview = overviewOf({ mailer: { workers: workersOf({ total: 5, connected: 2, behind: 2, ERROR: 1 }) } })
-    expect(told(overview).map(({ kind, count, since }) => [kind, count, since])).toEqual([
+    expect(problemsOf(overview).map(({ kind, count, since }) => [kind, count, since])).toEqual([
       ['error', 1, null],
       ['offline', 3, null],
       ['behind', 2, null],
     ])
-    expect(verdictText(overview, told(overview))).toBe(
+    expect(verdictText(overview, problemsOf(overview))).toBe(
       'Attention: 1 worker is in ERROR and 3 workers are offline, and more.',
     )
   })
 
-  it('names a single worker, and since when', () => {
-    const [item] = told(overviewOf({ mailer: {} }), [worker(), worker({ worker_id: 'm-8', applied_config_gen: 12 })])
+  it('names a single worker and the start of its problem', () => {
+    const [item] = problemsOf(overviewOf({ mailer: {} }), [
+      worker(),
+      worker({ worker_id: 'm-8', applied_config_gen: 12 }),
+    ])
     expect(item).toMatchObject({
       kind: 'behind',
       subject: 'mailer/m-8',
-      text: 'generation 14 wanted, 12 applied',
+      text: 'config generation 14 saved, 12 applied',
       since: NOW - 240,
       way: { href: '#/workers/mailer/m-8' },
     })
   })
 
-  it('has patience of a minute with workers that are gone or behind', () => {
+  it('ignores workers that are offline or behind for less than a minute', () => {
     const young = [
       worker({ connected: false, state_since: NOW - 59 }),
       worker({ applied_config_gen: 1, config_changed_at: NOW - 59 }),
     ]
-    expect(told(overviewOf({ mailer: {} }), young)).toEqual([])
+    expect(problemsOf(overviewOf({ mailer: {} }), young)).toEqual([])
   })
 
-  it('makes one item of many workers with one problem', () => {
+  it('groups many workers with the same problem into one item', () => {
     const gone = Array.from({ length: 1_000 }, (_, n) =>
       worker({ worker_id: `m-${n}`, connected: false, state_since: NOW - 100 - n }),
     )
-    expect(told(overviewOf({ mailer: {} }), gone)).toEqual([
+    expect(problemsOf(overviewOf({ mailer: {} }), gone)).toEqual([
       expect.objectContaining({ kind: 'offline', subject: 'mailer', count: 1_000, since: NOW - 1_099 }),
     ])
   })
 
-  it('puts a queue with nobody to work on it first', () => {
+  it('lists a queue without a worker that can take tasks first', () => {
     const overview = overviewOf({
       mailer: { queue: queueOf({ dead: 3, normal: 2 }), workers: workersOf({ ERROR: 1 }) },
       thumbnail: { queue: queueOf({ low: 1, oldest_submitted_at: NOW - 400 }) },
     })
-    const items = told(overview, [worker(), worker({ automation_type: 'thumbnail', config: { enabled: false } })])
+    const items = problemsOf(overview, [worker(), worker({ automation_type: 'thumbnail', config: { enabled: false } })])
     expect(items.map(({ kind, subject }) => [kind, subject])).toEqual([
-      ['nobody', 'thumbnail'],
+      ['unserved', 'thumbnail'],
       ['dead', 'mailer'],
     ])
     expect(verdictText(overview, items)).toBe(
-      "Attention: thumbnail's queue has nobody to work on it and 3 tasks are dead.",
+      "Attention: thumbnail's queue has no worker to take tasks and 3 tasks are dead.",
     )
   })
 
-  it('tells of tasks that wait for over five minutes, and of a stream about to drop entries', () => {
+  it('reports tasks that wait for over five minutes, and a stream that is nearly full', () => {
     const overview = overviewOf({
       mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 301 }), stream: { length: 45_000 } },
     })
-    expect(told(overview).map(({ kind }) => kind)).toEqual(['old', 'stream'])
+    expect(problemsOf(overview).map(({ kind }) => kind)).toEqual(['old', 'stream'])
     expect(
-      told(
+      problemsOf(
         overviewOf({
           mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 299 }), stream: { length: 44_999 } },
         }),

@@ -17,8 +17,8 @@ import { managerOf } from '../../../src/dashboard/workers/managed.ts'
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `w-${n}`)
 
-describe('an act on many workers', () => {
-  it('runs eight at a time and tells what became of each', async () => {
+describe('runBulk', () => {
+  it('runs eight calls at a time and returns a result for each worker', async () => {
     let running = 0
     let most = 0
     const results = await runBulk({
@@ -45,11 +45,11 @@ describe('an act on many workers', () => {
       'skipped',
       'done',
     ])
-    expect(results[3]?.text).toBe('somebody else changed its config just now; nothing was saved')
+    expect(results[3]?.text).toBe('its config was changed in the meantime; nothing was saved')
     expect(resultsText(results)).toBe('16 done, 1 skipped, 2 rejected, 1 unknown')
   })
 
-  it('can be stopped: what is on its way is awaited, the rest is left out', async () => {
+  it('waits for calls in flight after an abort and skips the rest', async () => {
     const stop = new AbortController()
     const acted: string[] = []
     const seen: (readonly Result[])[] = []
@@ -67,12 +67,12 @@ describe('an act on many workers', () => {
     })
     expect(acted).toHaveLength(8)
     expect(results.filter(({ outcome }) => outcome === 'done')).toHaveLength(8)
-    expect(results.filter(({ text }) => text === 'stopped before its turn')).toHaveLength(22)
+    expect(results.filter(({ text }) => text === 'not started')).toHaveLength(22)
     expect(seen[0]?.every(({ outcome }) => outcome === 'waiting')).toBe(true)
   })
 })
 
-describe('the fields of a change of many configs', () => {
+describe('the fields of a bulk config change', () => {
   const schema = {
     type: 'object',
     required: ['host'],
@@ -88,7 +88,7 @@ describe('the fields of a change of many configs', () => {
   const ticking = (...fields: readonly string[]): BulkDraft =>
     fields.reduce((bulk, name) => tick(schema, bulk, name), NOTHING_TICKED)
 
-  it('are those of the one type, or those that every config has', () => {
+  it('are those of the type, or the common ones for several types', () => {
     expect(schemaOfMany(schema)).toBe(schema)
     expect(Object.keys(propertiesOf(schemaOfMany(undefined)))).toEqual([
       'enabled',
@@ -98,7 +98,7 @@ describe('the fields of a change of many configs', () => {
     ])
   })
 
-  it('make a patch of the ticked ones alone, once each can be read', () => {
+  it('end up in the patch only if ticked, and are faults until they have a valid value', () => {
     const bulk = ticking('hosts', 'password', 'slots', 'enabled')
     expect(bulk.ticked).toEqual(['enabled', 'slots', 'password', 'hosts'])
     const form = schemaOfTicked(schema, bulk.ticked)
@@ -114,14 +114,14 @@ describe('the fields of a change of many configs', () => {
     ])
   })
 
-  it('that lose their tick lose their value', () => {
+  it('lose their value when they are unticked', () => {
     const bulk = tick(schema, ticking('enabled', 'hosts'), 'hosts')
     expect([bulk.ticked, patchOf(bulk)]).toEqual([['enabled'], { enabled: false }])
   })
 })
 
-describe('who manages a config', () => {
-  it('is a FleetWorker with its namespace, without the suffix, or a text', () => {
+describe('the manager of a config', () => {
+  it('is a FleetWorker with its namespace and without the suffix, or plain text', () => {
     expect(managerOf('kubernetes:mail/m-7#1234')).toEqual({
       kind: 'kubernetes',
       namespace: 'mail',

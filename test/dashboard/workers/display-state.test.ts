@@ -11,17 +11,17 @@ const seen = (state: WorkerBody['state'], connected = true, age = 3) => ({
   applied_config_gen: 1,
 })
 
-describe('the state a worker is shown in', () => {
-  it("is the master's word while it is connected and heard", () => {
+describe('the displayed state of a worker', () => {
+  it('is the state reported by the master while the worker is connected and sends heartbeats', () => {
     for (const state of ['IDLE', 'RUNNING', 'ERROR', 'DRAINING'] as const)
       expect(displayState(seen(state), NOW)).toMatchObject({ word: state, was: null })
   })
 
-  it('is offline without a connection, with the last word beside it', () => {
+  it('is offline without a connection, together with the last stored state', () => {
     expect(displayState(seen('RUNNING', false), NOW)).toMatchObject({ word: 'offline', was: 'RUNNING' })
   })
 
-  it('is late after 45 s of silence on an open connection', () => {
+  it('is late after 45 s without a frame on an open connection', () => {
     expect(displayState(seen('RUNNING', true, 45), NOW).word).toBe('RUNNING')
     expect(displayState(seen('RUNNING', true, 46), NOW)).toMatchObject({ word: 'late', was: 'RUNNING' })
     expect(displayState(seen('RUNNING', false, 46), NOW).word).toBe('offline')
@@ -29,13 +29,13 @@ describe('the state a worker is shown in', () => {
 })
 
 describe('the config column', () => {
-  it('tells what is wanted from what runs', () => {
+  it('shows the saved and the applied generation if they differ', () => {
     expect(configText({ config_gen: 14, applied_config_gen: 14 })).toBe('14')
-    expect(configText({ config_gen: 14, applied_config_gen: 12 })).toBe('14, runs 12')
-    expect(configText({ config_gen: 14, applied_config_gen: null })).toBe('14, not applied yet')
+    expect(configText({ config_gen: 14, applied_config_gen: 12 })).toBe('14 (12 applied)')
+    expect(configText({ config_gen: 14, applied_config_gen: null })).toBe('14 (not applied yet)')
   })
 
-  it('calls a worker behind only when it runs an older config', () => {
+  it('reports a worker as behind only if it runs an older config', () => {
     expect(isBehind({ config_gen: 14, applied_config_gen: 12 })).toBe(true)
     expect(isBehind({ config_gen: 14, applied_config_gen: null })).toBe(false)
     expect(isBehind({ config_gen: 14, applied_config_gen: 15 })).toBe(false) // After the master lost its state.

@@ -63,21 +63,21 @@ describe('the filter of workers', () => {
   })
 
   it.each([
-    ['stat:error', 'There is no "stat:". Known: type, state,'],
-    ['http://host', 'To find the text itself, put it in quotes.'],
+    ['stat:error', 'Unknown filter "stat:". Available: type, state,'],
+    ['http://host', 'To search for the text, quote it.'],
     ['state:broken', '"state:" takes idle, running, error, draining, offline, late, not "broken".'],
     ['state:', '"state:" takes idle'],
-    ['type:', '"type:" takes the names of automations'],
+    ['type:', '"type:" takes automation types'],
     ['online:maybe', '"online:" takes yes or no, not "maybe".'],
-    ['cpu:high', '"cpu:" takes a number, as in cpu:>10%, not "high".'],
-    ['seen:>3weeks', '"seen:" takes a number, as in seen:>10s, not ">3weeks".'],
-    ['managed:', '"managed:" takes yes, no, or who manages.'],
-  ])('says what is wrong with %s, and shows what the rest finds', (text, fault) => {
+    ['cpu:high', '"cpu:" takes a number, for example cpu:>10%, not "high".'],
+    ['seen:>3weeks', '"seen:" takes a number, for example seen:>10s, not ">3weeks".'],
+    ['managed:', '"managed:" takes yes, no or the name of a manager.'],
+  ])('reports the fault in %s and applies the rest of the filter', (text, fault) => {
     expect(parseFilter(text).faults.join(' ')).toContain(fault)
     expect(found(`m-7 ${text}`, FLEET)).toEqual(['m-7'])
   })
 
-  it('finds by words what a naive search finds, whatever the words are', () => {
+  it('finds the same rows as a naive text search', () => {
     const word = fc.stringMatching(/^[a-z0-9.]{1,3}$/)
     fc.assert(
       fc.property(
@@ -94,7 +94,7 @@ describe('the filter of workers', () => {
     )
   })
 
-  it('never throws, and by a minus finds exactly the others', () => {
+  it('never throws, and a minus finds exactly the other rows', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         parseFilter(text).matches(row('x'), NOW)

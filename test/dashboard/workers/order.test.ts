@@ -8,11 +8,11 @@ const ids = (rows: Parameters<typeof sortedKeys>[0], sort: string): string[] =>
 const stats = (cpu: number, rss = 1, slots = 1) => ({ current_stats: { cpu_pct: cpu, rss_mb: rss, slots, ts: NOW } })
 
 describe('the order of workers', () => {
-  it('takes numbers in ids as numbers', () => {
+  it('compares numbers in IDs as numbers', () => {
     expect(ids([row('m-10'), row('m-9'), row('M-1')], '')).toEqual(['M-1', 'm-9', 'm-10'])
   })
 
-  it('puts first what needs a person, by state', () => {
+  it('by state lists workers that need attention first', () => {
     expect(
       ids(
         [
@@ -44,7 +44,7 @@ describe('the order of workers', () => {
     expect(ids(rows, sort)).toEqual(expected)
   })
 
-  it('shows those behind, managed, or with an error before the others', () => {
+  it('lists workers that are behind, managed or have an error before the others', () => {
     const rows = [
       row('plain'),
       row('other', { config_gen: 3, applied_config_gen: 2, managed_by: 'kubernetes:a/b', last_error: 'e' }),
@@ -52,7 +52,7 @@ describe('the order of workers', () => {
     for (const sort of ['config', 'managed', 'error']) expect(ids(rows, sort)[0]).toBe('other')
   })
 
-  it('is the same from whichever order it starts', () => {
+  it('does not depend on the initial order', () => {
     const rows = Array.from({ length: 30 }, (_, n) => row(`m-${n}`, stats(n % 3)))
     fc.assert(
       fc.property(
@@ -64,8 +64,8 @@ describe('the order of workers', () => {
   })
 })
 
-describe('the drift of a list that stands still', () => {
-  it('is nothing while it is in order, and counts what came, went or moved', () => {
+describe('the drift of a frozen list', () => {
+  it('is 0 while the list is in order, and counts rows that were added, removed or moved', () => {
     expect(driftOf(['a', 'b', 'c'], ['a', 'b', 'c'])).toBe(0)
     expect(driftOf(['a', 'b', 'c'], ['b', 'c', 'a'])).toBe(1)
     expect(driftOf(['a', 'b'], ['a', 'b', 'c'])).toBe(1)

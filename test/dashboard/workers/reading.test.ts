@@ -11,7 +11,7 @@ interface Asked {
   readonly after: unknown
 }
 
-/** The list of workers as the master answers it, a page at a time; a function may fail instead. */
+/** The paged worker list of the master. A function may make a request fail. */
 function listing(
   ids: Readonly<Record<string, readonly string[]>>,
   fails: () => Problem | null = () => null,
@@ -37,7 +37,7 @@ function listing(
   return { api: { get } as unknown as Api, asked }
 }
 
-/** Runs the reading for so many waits; answers how long each was to be, and what went wrong. */
+/** Runs the read loop for a number of pauses. @returns the length of each pause and the reported problems. */
 async function run(
   api: Api,
   store: WorkerStore,
@@ -67,7 +67,7 @@ const many = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, n) => `m-${String(n).padStart(6, '0')}`)
 
 describe('reading the workers', () => {
-  it('takes every page at once, then one page a turn', async () => {
+  it('reads all pages without a pause first, then one page per pause', async () => {
     const store = new WorkerStore()
     const { api, asked } = listing({ mailer: many(2_500), probe: ['p-1'] })
     const { waits } = await run(api, store, ['mailer', 'probe'], 2)
@@ -82,39 +82,39 @@ describe('reading the workers', () => {
     expect(asked).toHaveLength(5)
   })
 
-  it('never asks more often than every 1.5 s', async () => {
+  it('sends at most one request every 1.5 s', async () => {
     const { api } = listing({ mailer: many(20_000) })
     expect((await run(api, new WorkerStore(), ['mailer'], 1)).waits).toEqual([1_500])
   })
 
-  it('takes every page again when it is woken', async () => {
+  it('reads all pages again when it is woken', async () => {
     const { api, asked } = listing({ mailer: many(1_500) })
     await run(api, new WorkerStore(), ['mailer'], 2, 1)
     expect(asked.map(({ after }) => after)).toEqual([undefined, 'm-000999', undefined, 'm-000999'])
   })
 
-  it('says what went wrong, waits as long as the master asks, and goes on by itself', async () => {
-    const answers = [new Problem('away', { status: 503, retryAfterSeconds: 7 }), null, null]
-    const { api } = listing({ mailer: ['a'] }, () => answers.shift() ?? null)
+  it('reports a problem, respects Retry-After, and retries automatically', async () => {
+    const responses = [new Problem('unavailable', { status: 503, retryAfterSeconds: 7 }), null, null]
+    const { api } = listing({ mailer: ['a'] }, () => responses.shift() ?? null)
     const store = new WorkerStore()
     const { waits, problems } = await run(api, store, ['mailer'], 2)
     expect([waits[0], problems[0]?.message, problems[1], store.snapshot().rows.size]).toEqual([
       7_000,
-      'away',
+      'unavailable',
       undefined,
       1,
     ])
   })
 
-  it('tries again soon after a later page could not be read, whatever the length of a round', async () => {
-    const answers = [null, new Problem('away'), null]
-    const { api } = listing({ mailer: ['a'] }, () => answers.shift() ?? null)
+  it('retries soon after a later page failed, independent of the length of a round', async () => {
+    const responses = [null, new Problem('unavailable'), null]
+    const { api } = listing({ mailer: ['a'] }, () => responses.shift() ?? null)
     expect((await run(api, new WorkerStore(), ['mailer'], 2)).waits).toEqual([15_000, 1_500])
   })
 
-  it('keeps the rows when a later page cannot be read', async () => {
+  it('keeps the rows when a later page fails', async () => {
     let fails = false
-    const { api } = listing({ mailer: ['a', 'b'] }, () => (fails ? new Problem('away') : null))
+    const { api } = listing({ mailer: ['a', 'b'] }, () => (fails ? new Problem('unavailable') : null))
     const store = new WorkerStore()
     const stop = new AbortController()
     let turns = 0
@@ -132,12 +132,12 @@ describe('reading the workers', () => {
         return false
       },
     })
-    expect([problems.at(-1)?.message, store.snapshot().rows.size]).toEqual(['away', 2])
+    expect([problems.at(-1)?.message, store.snapshot().rows.size]).toEqual(['unavailable', 2])
   })
 })
 
-describe('workers that events named', () => {
-  it('are read one by one while they are few, and are gone when the master knows them not', async () => {
+describe('workers named by events', () => {
+  it('are read one by one if they are few, and removed if the master returns 404', async () => {
     const store = new WorkerStore()
     store.takeOne(row('gone'))
     const { api } = listing({ mailer: ['a'] })

@@ -3,7 +3,7 @@ import type { Api } from '../../../src/dashboard/api/client.ts'
 import { sparkPath, Sparks } from '../../../src/dashboard/workers/sparks.ts'
 import { NOW, row } from './rows.ts'
 
-/** Answers one reading for each worker, when it is let. */
+/** Returns one reading per worker once the test releases it. */
 function held(): { api: Api; asked: string[]; letAll: () => Promise<void> } {
   const asked: string[] = []
   const waiting: (() => void)[] = []
@@ -30,8 +30,8 @@ function held(): { api: Api; asked: string[]; letAll: () => Promise<void> } {
 const rows = (from: number, count: number) => Array.from({ length: count }, (_, n) => row(`m-${from + n}`))
 const { signal } = new AbortController()
 
-describe('the lines of cpu', () => {
-  it('are read six at a time, and no more for rows that left the view', async () => {
+describe('CPU sparklines', () => {
+  it('are read six at a time, and not for rows that left the view', async () => {
     const { api, asked, letAll } = held()
     const sparks = new Sparks()
     sparks.want(rows(0, 20), api, signal)
@@ -45,7 +45,7 @@ describe('the lines of cpu', () => {
     ])
   })
 
-  it('of workers that are known, or away, are not read', async () => {
+  it('are not read for workers that are already known or offline', async () => {
     const { api, asked, letAll } = held()
     const sparks = new Sparks()
     sparks.want([row('a'), row('off', { connected: false })], api, signal)
@@ -54,7 +54,7 @@ describe('the lines of cpu', () => {
     expect(asked).toEqual(['a'])
   })
 
-  it('grow by what the list brings, and by nothing older', async () => {
+  it('are extended by newer values of the list only', async () => {
     const { api, letAll } = held()
     const sparks = new Sparks()
     sparks.want([row('a')], api, signal)
@@ -66,7 +66,7 @@ describe('the lines of cpu', () => {
     expect(sparks.of('mailer/a')).toHaveLength(40)
   })
 
-  it('are kept for the last five hundred workers', async () => {
+  it('are kept for the 500 most recently used workers', async () => {
     const { api, letAll } = held()
     const sparks = new Sparks()
     for (let from = 0; from < 520; from += 20) {

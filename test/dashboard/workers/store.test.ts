@@ -21,7 +21,7 @@ function filled(...ids: string[]): WorkerStore {
 }
 
 describe('the store of workers', () => {
-  it('holds what pages brought, and is whole after the last', () => {
+  it('stores the rows of all pages and is complete after the last page', () => {
     const store = new WorkerStore()
     const round = store.beginRound('mailer')
     store.takePage('mailer', round, [row('a')], false)
@@ -30,7 +30,7 @@ describe('the store of workers', () => {
     expect([keys(store), store.snapshot().whole.has('mailer')]).toEqual([['mailer/a', 'mailer/b'], true])
   })
 
-  it('is filtered by what a worker says now, not by what it said before', () => {
+  it('is filtered by the current values of a worker', () => {
     const store = filled('w-1', 'w-2')
     const finds = (text: string): string[] =>
       [...store.snapshot().rows.values()]
@@ -49,7 +49,7 @@ describe('the store of workers', () => {
     expect([finds('w-1'), finds('econn'), finds('edge')]).toEqual([['w-1'], [], ['w-2']])
   })
 
-  it('keeps what an event told while an older answer was on its way', () => {
+  it('keeps the values of an event that arrived during an older read', () => {
     const store = filled('a', 'b', 'c')
     const since = store.turn
     store.apply([
@@ -80,7 +80,7 @@ describe('the store of workers', () => {
     expect([store.snapshot().rows.get('mailer/a')?.state, keys(store)]).toEqual(['RUNNING', ['mailer/a', 'mailer/c']])
   })
 
-  it('loses what a whole round did not find, of that type alone', () => {
+  it('removes workers that a complete round did not find, for that type only', () => {
     const store = filled('a', 'b')
     store.takePage('probe', store.beginRound('probe'), [row('p', { automation_type: 'probe' })], true)
     const round = store.beginRound('mailer')
@@ -90,7 +90,7 @@ describe('the store of workers', () => {
     expect(keys(store)).toEqual(['mailer/a', 'probe/p'])
   })
 
-  it('keeps what an event or a read brought during the round', () => {
+  it('keeps workers that an event or a read added during the round', () => {
     const store = filled('a', 'b')
     const round = store.beginRound('mailer')
     store.apply([event('state', 'b', { state: 'ERROR', last_error: 'x' })])
@@ -99,7 +99,7 @@ describe('the store of workers', () => {
     expect(keys(store)).toEqual(['mailer/a', 'mailer/b', 'mailer/new'])
   })
 
-  it('changes what an event tells, and when the state began', () => {
+  it('applies the fields of an event, and its time as the start of a new state', () => {
     const store = filled('a')
     const before = store.snapshot()
     expect(
@@ -119,7 +119,7 @@ describe('the store of workers', () => {
     expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ managed_by: 'me', state_since: NOW })
   })
 
-  it('asks for workers it does not know, and for those that registered anew, once each', () => {
+  it('requests unknown and newly registered workers, once each', () => {
     const store = filled('a')
     const unknown = store.apply([
       event('registered', 'a', { state: 'IDLE', config_gen: 0 }),
@@ -133,7 +133,7 @@ describe('the store of workers', () => {
     expect(store.apply([event('registered', 'y'), event('forgotten', 'y')])).toEqual([])
   })
 
-  it('forgets', () => {
+  it('removes forgotten workers', () => {
     const store = filled('a', 'b')
     store.apply([event('forgotten', 'a')])
     expect(keys(store)).toEqual(['mailer/b'])
@@ -141,16 +141,16 @@ describe('the store of workers', () => {
     expect(keys(store)).toEqual([])
   })
 
-  it('tells whoever watches, and leaves rows that did not change the same objects', () => {
+  it('notifies listeners, and keeps unchanged rows as the same objects', () => {
     const store = filled('a', 'b')
     const b = store.snapshot().rows.get('mailer/b')
-    let told = 0
-    const unwatch = store.watch(() => told++)
+    let notified = 0
+    const unwatch = store.watch(() => notified++)
     store.apply([event('disconnected', 'a', { connected: false })])
     store.apply([])
-    expect([told, store.snapshot().rows.get('mailer/b') === b]).toEqual([1, true])
+    expect([notified, store.snapshot().rows.get('mailer/b') === b]).toEqual([1, true])
     unwatch()
     store.remove(['mailer/a'])
-    expect(told).toBe(1)
+    expect(notified).toBe(1)
   })
 })
