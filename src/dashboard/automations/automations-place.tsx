@@ -1,4 +1,7 @@
-/** @module dashboard/automations/automations-place  What is installed: each automation in numbers, and one of them with its schemas as tables. */
+/**
+ * @module dashboard/automations/automations-place
+ * The automations page: the list, and one automation with its schemas.
+ */
 import type { JsonSchema, OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'
 import { useInstalled } from '../api/installed.ts'

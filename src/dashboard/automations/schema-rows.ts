@@ -1,7 +1,7 @@
 /**
  * @module dashboard/automations/schema-rows
- * A JSON Schema as a table a person reads: one row a field, nested fields below their object. Local references are
- * followed; one that leads back to itself is named and left. What the table has no words for is in the JSON beside it.
+ * Converts a JSON Schema to table rows: one per field, nested fields below their object. Follows local references and
+ * stops at circular ones. Keywords that the table does not show are in the JSON next to it.
  */
 import type { JsonSchema } from '../../protocol/index.ts'
 
@@ -11,16 +11,16 @@ export interface SchemaRow {
   readonly depth: number
   readonly type: string
   readonly required: boolean
-  /** Written, and never shown again (D17, D52). */
+  /** Write-only: the value is never shown (D17, D52). */
   readonly secret: boolean
   readonly deprecated: boolean
   readonly rules: readonly string[]
-  /** As JSON; null: there is none. */
+  /** The default value as JSON; null if there is none. */
   readonly fallback: string | null
   readonly about: string | null
 }
 
-/** A schema is no novel: what is beyond is in its JSON. */
+/** Limit of rows. The complete schema is in its JSON. */
 const MOST_ROWS = 400
 const MOST_DEPTH = 8
 
@@ -124,7 +124,7 @@ function boundText(least: unknown, most: unknown, unit: string): string {
   return typeof most === 'number' ? `at most ${most}${unit}` : ''
 }
 
-/** A local reference with what stands beside it; anything else as it is. */
+/** Resolves a local reference and merges its sibling keywords. Returns any other schema unchanged. */
 function resolved(schema: JsonSchema, root: JsonSchema, steps = 0): JsonSchema {
   const reference = schema['$ref']
   if (typeof reference !== 'string' || steps > 8 || !(reference === '#' || reference.startsWith('#/'))) return schema

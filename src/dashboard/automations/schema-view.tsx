@@ -1,4 +1,4 @@
-/** @module dashboard/automations/schema-view  A schema as a table, with its JSON below for what the table has no words for. */
+/** @module dashboard/automations/schema-view  Shows a schema as a table with its JSON below. */
 import { useMemo, useState } from 'react'
 import type { JsonSchema } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'

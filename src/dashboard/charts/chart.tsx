@@ -1,6 +1,6 @@
 /**
  * @module dashboard/charts/chart
- * One panel as lines over time. All charts of a page share one crosshair; what it points at stands in the head of each.
+ * Draws one panel as lines over time. All charts of the page share a crosshair. Each head shows the values at it.
  */
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
@@ -11,7 +11,7 @@ import type { Panel } from './columns.ts'
 import { figureText } from './figures.ts'
 import { DASHES, type Palette } from './palette.ts'
 
-/** A point in time that explains a change of the lines. */
+/** An event that may explain a change of the lines, for example a new config generation. */
 export interface Marker {
   readonly at: number
   readonly text: string
@@ -90,7 +90,7 @@ function pointedText(ts: readonly number[], { series, unit }: Panel, at: number)
 interface Lines {
   readonly labels: readonly string[]
   readonly unit: string
-  /** Between 2 and 3 there is nothing. */ readonly isWhole: boolean
+  /** All values are integers, so the axis needs no fractions. */ readonly isWhole: boolean
 }
 
 function optionsOf(
@@ -142,13 +142,13 @@ function optionsOf(
   }
 }
 
-/** The newest first; a text that would run into another is left out, its line is not. */
+/** Draws the newest marker first. Leaves out the text of a marker if it would overlap another text. */
 function drawMarkers(plot: uPlot, markers: readonly Marker[], { mark }: Palette): void {
   const { ctx, bbox } = plot
   ctx.save()
   ctx.strokeStyle = mark
   ctx.fillStyle = mark
-  ctx.textAlign = 'left' // The axes leave another.
+  ctx.textAlign = 'left' // The axes change it.
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio])
   let free = Infinity

@@ -1,11 +1,12 @@
 /**
  * @module dashboard/charts/columns
- * Stats frames as the columns of charts. A gap is null, and is never joined: over 45 s between two frames, a counter that
- * fell (its worker started anew), a value that is no number.
+ * Converts stats frames to chart columns. A gap is null and is never connected by a line. Gaps are: more than 45 s
+ * between two frames, a counter that decreased because its worker restarted, and a value that is not a number.
  *
- *   counter.x            rate per second between two frames        one line
- *   histogram.x.p50|p95|p99, .count                                 three lines in one chart; the count as a rate in its own
- *   gauge.x, any other                                              one line
+ *   counter.x                         rate per second between two frames    one line
+ *   histogram.x.p50|p95|p99                                                 three lines in one chart
+ *   histogram.x.count                 rate per second between two frames    one line in its own chart
+ *   gauge.x, any other                                                      one line
  * @see D55
  */
 import type { Stats } from '../../protocol/index.ts'
@@ -26,14 +27,14 @@ export interface Panel {
 interface SlotColumns {
   readonly ids: readonly number[]
   readonly counters: readonly string[]
-  /** By counter: one row of as many cells as `ts` for each slot, per second; NaN: not known. */
+  /** Rates per second by counter: one row per slot with one cell per entry of `ts`. NaN if unknown. */
   readonly rates: Readonly<Record<string, Float32Array>>
-  /** Seconds, laid out alike; NaN: the slot was not there. */
+  /** Ages in seconds with the same layout. NaN if the slot did not exist. */
   readonly ages: Float32Array
 }
 
 export interface StatsColumns {
-  /** Unix seconds of the frames; a point without values stands in every gap. */
+  /** Unix seconds of the frames. Every gap contains a point without values. */
   readonly ts: readonly number[]
   readonly panels: readonly Panel[]
   readonly slots: SlotColumns
@@ -42,7 +43,7 @@ export interface StatsColumns {
 const GAP_SECONDS = 45
 export const FRAMES_KEPT = 240
 
-/** The frames so far with newer ones, oldest first. The master answers from a time on, so the last one comes twice. */
+/** Appends newer frames. The response includes the frame at the requested time again, which is skipped. */
 export function withNewer(frames: readonly Stats[], newer: readonly Stats[]): readonly Stats[] {
   const last = frames.at(-1)?.ts ?? -Infinity
   return [...frames, ...newer.filter(({ ts }) => ts > last)].slice(-FRAMES_KEPT)
@@ -141,7 +142,7 @@ function slotColumns(rows: readonly Row[], ts: readonly number[]): SlotColumns {
   }
 }
 
-/** NaN, which is what everything unknown is, stays NaN in a difference. */
+/** Unknown values are NaN, and a difference with NaN is NaN. */
 function slotRates(totals: Float32Array, ts: readonly number[]): Float32Array {
   return totals.map((total, cell) => {
     const at = cell % ts.length
@@ -150,7 +151,7 @@ function slotRates(totals: Float32Array, ts: readonly number[]): Float32Array {
   })
 }
 
-/** Whether a slot was replaced between a frame and the one before. */
+/** Whether a slot was replaced between a frame and the previous one. */
 export function isRestart(ages: Float32Array, cell: number, frames: number): boolean {
   return cell % frames > 0 && (ages[cell] as number) < (ages[cell - 1] as number)
 }

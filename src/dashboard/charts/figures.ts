@@ -1,4 +1,7 @@
-/** @module dashboard/charts/figures  What a chart says in figures, for who cannot see it, and as a file. */
+/**
+ * @module dashboard/charts/figures
+ * Computes the figures of a chart as an accessible alternative, and its CSV export.
+ */
 import { measureText } from '../parts/numbers.ts'
 import type { Panel, Series } from './columns.ts'
 
@@ -9,7 +12,7 @@ export interface Figures {
   readonly now: number | null
 }
 
-/** null: the series has no value at all. */
+/** @returns null if the series has no values. */
 export function figuresOf({ values }: Series): Figures | null {
   const known = values.filter((value) => value !== null).toSorted((a, b) => a - b)
   if (known.length === 0) return null
@@ -33,5 +36,5 @@ export function csvOf(ts: readonly number[], { series, unit }: Panel): string {
   return `${[head.join(','), ...rows].join('\r\n')}\r\n`
 }
 
-/** A name of somebody else's may hold anything; a spreadsheet takes the first four for a formula. */
+/** Metric names are untrusted: a spreadsheet would run text that starts with = + - or @ as a formula. */
 const cell = (text: string): string => `"${(/^[=+\-@]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`

@@ -1,11 +1,14 @@
-/** @module dashboard/charts/lanes-canvas  Draws lanes of slots. Cells go from one frame to the next; what is not known stays empty. */
+/**
+ * @module dashboard/charts/lanes-canvas
+ * Draws the lanes of slots. A cell spans two frames and is empty if its rate is unknown.
+ */
 import { isRestart, type StatsColumns } from './columns.ts'
 import type { Palette } from './palette.ts'
 
 export const LANE_PIXELS = 16
-/** Left of the lanes stand the ids of their slots. */
+/** Width of the slot IDs left of the lanes. */
 export const LABEL_PIXELS = 44
-/** Of a slot that is there and does nothing. */
+/** Opacity of an idle slot. */
 const LEAST_SHADE = 0.12
 
 export function drawLanes(
@@ -56,7 +59,7 @@ function greatest(rates: Float32Array | undefined): number {
   return most
 }
 
-/** 0: the slot was not there, or nothing is known of the time before. */
+/** Opacity of a cell; 0 if the slot did not exist in both frames. */
 function shadeOf(ages: Float32Array, rates: Float32Array | undefined, most: number, cell: number): number {
   if (Number.isNaN(ages[cell]) || Number.isNaN(ages[cell - 1])) return 0
   const rate = rates?.[cell] ?? Number.NaN

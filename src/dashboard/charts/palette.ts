@@ -1,4 +1,4 @@
-/** @module dashboard/charts/palette  The page's colours for a canvas, which no style sheet reaches; read again when the theme changes. */
+/** @module dashboard/charts/palette  Reads the page's colours for canvas drawing, again after every theme change. */
 import { useEffect, useMemo, useState } from 'react'
 import { usePreferences } from '../settings/preferences.ts'
 
@@ -12,10 +12,10 @@ export interface Palette {
   readonly mark: string
 }
 
-/** In grey, series are told apart by these. */
+/** Line dashes that distinguish the series without colour. */
 export const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 2], [8, 3, 2, 3]]
 
-/** So many lines have a look of their own. */
+/** Number of series with distinct looks. */
 export const SERIES = DASHES.length
 
 function read(): Palette {
@@ -33,7 +33,7 @@ function read(): Palette {
 }
 
 export function usePalette(): Palette {
-  usePreferences() // The theme is one of them.
+  usePreferences() // Renders again when the theme preference changes.
   const [, setTurn] = useState(0)
   useEffect(() => {
     const dark = matchMedia('(prefers-color-scheme: dark)')

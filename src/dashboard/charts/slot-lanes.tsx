@@ -1,7 +1,7 @@
 /**
  * @module dashboard/charts/slot-lanes
- * One lane a slot over the whole history: the darker, the more of the chosen counter per second; a tick where a slot was
- * replaced. The same in a table, for who cannot see it.
+ * Shows one lane per slot over the whole history. The stronger the colour, the higher the rate of the chosen counter. A
+ * tick marks a replaced slot. A table is the accessible alternative.
  */
 import './charts.css'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'
@@ -124,7 +124,7 @@ function Lanes({ data }: { readonly data: StatsColumns }) {
 interface LanesProps {
   readonly data: StatsColumns
   readonly counter: string | null
-  /** Of `data.slots`, from the top. */ readonly rows: readonly number[]
+  /** Indexes of `data.slots`, from top to bottom. */ readonly rows: readonly number[]
 }
 
 function LaneCanvas({ data, counter, rows }: LanesProps) {

@@ -1,4 +1,4 @@
-/** @module dashboard/charts/stats-charts  Every panel of a worker's statistics: lines, and the same in figures. */
+/** @module dashboard/charts/stats-charts  Shows the statistics of a worker: one chart per panel with its figures. */
 import './charts.css'
 import { useMemo, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
@@ -83,7 +83,7 @@ function PanelView({ data, panel, markers, palette, worker }: PanelProps) {
   )
 }
 
-/** Which line is which, and where it is now. */
+/** Legend with the newest value of each series. */
 function Keys({ panel: { series, unit } }: { readonly panel: Panel }) {
   return (
     <span className="keys-of">
@@ -139,7 +139,7 @@ function FigureTable({ panel }: { readonly panel: Panel }) {
 
 const SHOWN_ROWS = 20
 
-/** The newest values; all of them are in the file. */
+/** Table of the newest values. The CSV file contains all of them. */
 function ShowData({ ts, panel }: { readonly ts: readonly number[]; readonly panel: Panel }): ReactNode {
   const first = Math.max(0, ts.length - SHOWN_ROWS)
   return (

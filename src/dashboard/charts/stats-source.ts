@@ -1,19 +1,19 @@
 /**
  * @module dashboard/charts/stats-source
- * The statistics of one worker: read from the time of the newest frame on, parsed in a thread of their own. The page's
- * policy lets a thread start from one address alone, that of our own script.
+ * Loads the statistics of one worker, starting at the newest known frame, and parses them in a web worker thread. The
+ * Trusted Types policy of the page allows only the URL of this thread's script.
  */
 import type { Api } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
 import { FRAMES_KEPT, type StatsColumns } from './columns.ts'
 import type { Answered, Asked } from './stats-worker.ts'
-// oxlint-disable-next-line import/default -- the bundler answers with the address
+// oxlint-disable-next-line import/default -- the bundler replaces it with the URL
 import threadUrl from './stats-worker.ts?worker&url'
 
-/** An hour of a thousand slots is megabytes. */
+/** Timeout. One hour of 1,000 slots is several megabytes. */
 const READ_WITHIN_MS = 30_000
 
-/** Trusted Types are not in every browser, and in TypeScript's own types not at all. */
+/** Trusted Types are missing in some browsers and in the type definitions of TypeScript. */
 interface Policies {
   readonly trustedTypes?: {
     createPolicy: (
@@ -71,15 +71,15 @@ export class StatsSource {
     return thread
   }
 
-  #take(answer: Answered): void {
-    const waiting = this.#waiting.get(answer.id)
-    this.#waiting.delete(answer.id)
-    if ('fault' in answer) return waiting?.reject(new Problem(`the statistics could not be read: ${answer.fault}`))
-    this.#lastTs = answer.lastTs
-    waiting?.resolve(answer.columns)
+  #take(reply: Answered): void {
+    const waiting = this.#waiting.get(reply.id)
+    this.#waiting.delete(reply.id)
+    if ('fault' in reply) return waiting?.reject(new Problem(`the statistics could not be read: ${reply.fault}`))
+    this.#lastTs = reply.lastTs
+    waiting?.resolve(reply.columns)
   }
 
-  /** Ends the thread; the next read starts another, from the beginning. */
+  /** Terminates the thread. The next read starts a new one and loads all frames again. */
   #end(why: string): void {
     this.#thread?.terminate()
     this.#thread = undefined

@@ -1,12 +1,12 @@
 /**
  * @module dashboard/charts/stats-worker
- * A thread that keeps the frames of one worker and makes columns of them: parsing an hour of a thousand slots would hold up
- * the page.
+ * Web worker thread that keeps the frames of one worker and converts them to columns. Parsing one hour of 1,000 slots
+ * on the main thread would block the page.
  */
 import type { Stats } from '../../protocol/index.ts'
 import { columnsOf, withNewer, type StatsColumns } from './columns.ts'
 
-/** The body of an answer, as it came. */
+/** The unparsed body of a response. */
 export interface Asked {
   readonly id: number
   readonly bytes: ArrayBuffer
@@ -15,7 +15,7 @@ export type Answered =
   | {
       readonly id: number
       readonly columns: StatsColumns
-      /** When the newest frame was made. */ readonly lastTs: number
+      /** Unix seconds of the newest frame. */ readonly lastTs: number
     }
   | { readonly id: number; readonly fault: string }
 

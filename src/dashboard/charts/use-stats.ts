@@ -1,4 +1,4 @@
-/** @module dashboard/charts/use-stats  The statistics of a worker, while a component shows them. */
+/** @module dashboard/charts/use-stats  Polls the statistics of a worker while a component is mounted. */
 import { useEffect, useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { useRead, type Read } from '../api/queries.ts'

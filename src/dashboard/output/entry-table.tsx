@@ -1,4 +1,7 @@
-/** @module dashboard/output/entry-table  Output entries as rows, oldest first, one opened at a time; a mark where some are missing. */
+/**
+ * @module dashboard/output/entry-table
+ * Shows output entries as rows, oldest first, with a marker where entries are missing.
+ */
 import { useMemo, useState, type ReactNode } from 'react'
 import { clockText } from '../parts/moments.ts'
 import { Moment } from '../parts/times.tsx'
@@ -13,7 +16,7 @@ export interface EntryTableProps {
   readonly label: string
   readonly rows: readonly TailRow[]
   readonly stale?: boolean
-  /** What stands there without rows. */
+  /** Shown if there are no rows. */
   readonly empty?: ReactNode
 }
 

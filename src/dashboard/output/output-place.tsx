@@ -1,4 +1,4 @@
-/** @module dashboard/output/output-place  The output stream of a type: its end as it comes, its beginning, and, set apart, taking entries out. */
+/** @module dashboard/output/output-place  The output page: tail, peek and pop of the output stream of a type. */
 import { useInstalled } from '../api/installed.ts'
 import { Choices } from '../parts/choices.tsx'
 import { EmptyState } from '../parts/empty-state.tsx'

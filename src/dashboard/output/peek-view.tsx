@@ -1,4 +1,4 @@
-/** @module dashboard/output/peek-view  The oldest entries, which the next pop would take; looking changes nothing. */
+/** @module dashboard/output/peek-view  Shows the oldest entries, which the next pop would remove. Read-only. */
 import { useId, useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRead } from '../api/queries.ts'

@@ -1,4 +1,7 @@
-/** @module dashboard/output/pop  Takes entries out of a stream, for every consumer. What was taken stays in this tab until it is saved or thrown away. */
+/**
+ * @module dashboard/output/pop
+ * Pops entries from a stream and keeps them in this tab until they are saved or discarded.
+ */
 import { useId, useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRefresh } from '../api/queries.ts'

@@ -1,13 +1,13 @@
 /**
  * @module dashboard/output/popped
- * Entries that this tab took out of streams. Nobody else has them, so they outlive a change of place, and leaving the
- * page warns until they were saved or thrown away.
+ * Stores the entries that this tab popped. No other consumer has them, so they survive navigation inside the page, and
+ * the browser warns before the page is closed until they are saved or discarded.
  */
 import type { OutputEntry } from '../../protocol/index.ts'
 
 export interface Popped {
   readonly entries: readonly OutputEntry[]
-  /** A file was made of all of them. */
+  /** Whether all of them were written to a file. */
   readonly isSaved: boolean
 }
 

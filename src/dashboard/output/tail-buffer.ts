@@ -1,7 +1,7 @@
 /**
  * @module dashboard/output/tail-buffer
- * What a tail has shown: the newest entries of a stream, and a mark where some are missing. At most 2,000 rows
- * and 16 million characters; the oldest leave first.
+ * Buffers the rows of a tail: the newest entries of a stream, and a marker where entries are missing. Keeps at most
+ * 2,000 rows and 16 million characters and drops the oldest first.
  */
 import type { OutputEntry, TailBody } from '../../protocol/index.ts'
 
@@ -12,42 +12,42 @@ export type TailRow =
 
 export interface Tail {
   readonly rows: readonly TailRow[]
-  /** Where the next read goes on; null before the first entry. */
+  /** ID of the last entry, after which the next read continues; null before the first entry. */
   readonly lastId: string | null
-  /** Rows that left at the old end. */
+  /** Number of dropped rows. */
   readonly dropped: number
 }
 
 export const EMPTY_TAIL: Tail = { rows: [], lastId: null, dropped: 0 }
 const MOST_ROWS = 2_000
-/** An entry may hold a megabyte; a tab may not hold two thousand of them. */
+/** Limits the memory of the tab: a single entry may have up to 1 MB. */
 const MOST_CHARACTERS = 16_000_000
 
-/** `gap` of a first read is none: nothing was shown before it. */
+/** Appends the entries of a response. Ignores `gap` in the first response, because no rows precede it. */
 export function withAnswer(tail: Tail, { entries, gap }: TailBody): Tail {
   const [first] = entries
   if (first === undefined) return tail
   const mark: readonly TailRow[] = gap && tail.lastId !== null ? [{ kind: 'gap', before: first.id }] : []
   const rows = [...tail.rows, ...mark, ...entries.map(rowOf)]
-  const extra = rows.length - roomFor(rows)
+  const extra = rows.length - rowsToKeep(rows)
   return { rows: rows.slice(extra), lastId: entries.at(-1)?.id ?? null, dropped: tail.dropped + extra }
 }
 
-/** How many of the newest rows stay, the newest one always. */
-function roomFor(rows: readonly TailRow[]): number {
-  let room = 0
+/** Number of the newest rows to keep, at least one. */
+function rowsToKeep(rows: readonly TailRow[]): number {
+  let count = 0
   let characters = 0
   for (const row of rows.toReversed()) {
     characters += row.kind === 'entry' ? row.text.length : 0
-    if (room === MOST_ROWS || (room > 0 && characters > MOST_CHARACTERS)) return room
-    room += 1
+    if (count === MOST_ROWS || (count > 0 && characters > MOST_CHARACTERS)) return count
+    count += 1
   }
-  return room
+  return count
 }
 
 export const rowOf = (entry: OutputEntry): TailRow => ({ kind: 'entry', entry, text: JSON.stringify(entry.payload) })
 
-/** Every word stands in the payload's text, the id or `slot:n`; capitals do not matter. Marks of gaps always pass. */
+/** Keeps rows that contain every word in payload, ID or `slot:n`, ignoring case. Gap markers are always kept. */
 export function filtered(rows: readonly TailRow[], filter: string): readonly TailRow[] {
   const words = filter
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** @module dashboard/output/tail-view  The stream as it comes: followed at its end, paused, filtered, saved. */
+/** @module dashboard/output/tail-view  Follows the end of a stream, with pause, filter and download. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { apiBase } from '../api/session.ts'
 import { agoText } from '../parts/age.ts'
@@ -115,7 +115,7 @@ function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHa
   return <p className="soft">{atMs === undefined ? '' : `updated ${agoText(Math.max(0, (now - atMs) / 1_000))}`}</p>
 }
 
-/** Keeps the end in view while the person looks at it, and stays where they are when they look elsewhere. */
+/** Keeps the list scrolled to its end, unless the user has scrolled up. */
 function useFollowedEnd(): {
   readonly ref: React.RefObject<HTMLDivElement | null>
   readonly onScrollCapture: (event: React.UIEvent) => void

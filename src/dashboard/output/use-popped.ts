@@ -1,4 +1,7 @@
-/** @module dashboard/output/use-popped  What this tab popped; one store for the page, which warns before it is lost. */
+/**
+ * @module dashboard/output/use-popped
+ * Provides the popped entries, and warns before they are lost when the page is closed.
+ */
 import { useSyncExternalStore } from 'react'
 import { PoppedStore, type Popped } from './popped.ts'
 

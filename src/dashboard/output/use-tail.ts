@@ -1,7 +1,7 @@
 /**
  * @module dashboard/output/use-tail
- * Follows a stream: reads what came after the last entry, a second after the last answer; at once while it is far
- * behind. Rests while the tab is hidden, and while the person paused it or the page.
+ * Follows a stream by polling: reads the entries after the last one, 1 s after the previous response, or immediately if
+ * a response was full. Polling stops while the tab is hidden and while the tail or the page is paused.
  */
 import { useEffect, useState } from 'react'
 import type { TailBody } from '../../protocol/index.ts'
@@ -17,7 +17,7 @@ const FIRST_READ = 100
 
 interface Followed {
   readonly tail: Tail
-  /** When the last answer came, local milliseconds. */
+  /** Local time of the last response in milliseconds. */
   readonly atMs: number | undefined
   readonly problem: Problem | undefined
 }
@@ -25,7 +25,7 @@ interface Followed {
 const NOTHING: Followed = { tail: EMPTY_TAIL, atMs: undefined, problem: undefined }
 
 export interface TailHandle extends Followed {
-  /** By the person, here or for the whole page. */
+  /** Whether the user paused the tail or the page. */
   readonly isPaused: boolean
   readonly clear: () => void
 }
@@ -75,7 +75,7 @@ async function follow(api: Api, type: string, signal: AbortSignal, update: Updat
   }
 }
 
-/** Where the tail stands: state is only told to an update. */
+/** ID of the last entry. It is read inside a state update because only there the current state is known. */
 function lastIdOf(update: Update): Promise<string | null> {
   return new Promise((resolve) => {
     update((last) => {
@@ -97,7 +97,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Ends when the tab is seen, or at the abort. */
+/** Resolves when the tab is visible or `signal` aborts. */
 function visible(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (document.visibilityState === 'visible') return resolve()

@@ -1,4 +1,4 @@
-/** @module dashboard/overview/automations-table  Each automation in a line: its workers, its queue, its output. */
+/** @module dashboard/overview/automations-table  Shows workers, queue and output of each automation in a table row. */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
 import { countText } from '../parts/numbers.ts'
@@ -33,7 +33,7 @@ export function AutomationsTable({ overview, stale }: { readonly overview: Overv
 
 function AutomationRow({ type, of }: { readonly type: string; readonly of: OverviewBody['automations'][string] }) {
   const { workers, slots, queue, stream } = of
-  const away = workers.total - workers.connected
+  const offline = workers.total - workers.connected
   return (
     <Row>
       <RowHead of="Automation">
@@ -43,7 +43,7 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Overv
       </RowHead>
       <Cell of="Workers">
         <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
-        {away > 0 && <span className="away"> + {countText(away)} offline</span>}
+        {offline > 0 && <span className="away"> + {countText(offline)} offline</span>}
         {workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}
       </Cell>
       <Cell of="Slots">{countText(slots)}</Cell>

@@ -1,4 +1,4 @@
-/** @module dashboard/overview/numbers  The fleet in at most seven numbers, each with the place where it is explained. */
+/** @module dashboard/overview/numbers  Returns at most seven totals of the fleet, each with a link to its details. */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { spanText } from '../parts/age.ts'
 import { countText } from '../parts/numbers.ts'
@@ -15,7 +15,7 @@ type TypeOverview = OverviewBody['automations'][string]
 
 const OLD_SECONDS = 300
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
-/** Beyond it, four digits say more than six. */
+/** Larger numbers are shortened, for example 123,456 to 123.5K. */
 const COMPACT_FROM = 100_000
 
 const text = (n: number): string => (n >= COMPACT_FROM ? compact.format(n) : countText(n))
@@ -25,7 +25,7 @@ export const waitingOf = ({ queue }: TypeOverview): number =>
 export function fleetNumbers({ automations }: OverviewBody, nowSeconds: number): readonly FleetNumber[] {
   const all = Object.entries(automations)
   const sum = (of: (each: TypeOverview) => number): number => all.reduce((total, [, each]) => total + of(each), 0)
-  /** The type that has most of it, to lead there. */
+  /** The type with the largest value; the link leads to it. */
   const most = (of: (each: TypeOverview) => number): string | null =>
     all.toSorted(([, a], [, b]) => of(b) - of(a)).find(([, each]) => of(each) > 0)?.[0] ?? null
   const total = sum(({ workers }) => workers.total)

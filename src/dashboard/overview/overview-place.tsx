@@ -1,7 +1,7 @@
 /**
  * @module dashboard/overview/overview-place
- * The fleet at a glance: a sentence, at most seven numbers, what waits, what needs a person. Everything leads to where it
- * is explained.
+ * The overview page: one summary sentence, at most seven totals, waiting tasks and what needs attention. Everything
+ * links to its details.
  */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { useAnnouncement } from '../parts/announcements.tsx'

@@ -1,10 +1,13 @@
-/** @module dashboard/overview/tier-card  What waited in each tier of one queue in the last hour; the busiest, until another is chosen. */
+/**
+ * @module dashboard/overview/tier-card
+ * Shows the waiting tasks by tier in the last hour. The default is the busiest queue.
+ */
 import { isBatch } from '../api/automations.ts'
 import { useInstalled } from '../api/installed.ts'
 import { TierChart } from '../tasks/tier-chart.tsx'
 import { replaceRoute } from '../use-route.ts'
 
-/** @param asked the type of the address; empty: the busiest. */
+/** @param asked The type in the URL; empty for the busiest one. */
 export function TierCard({ asked, busiest }: { readonly asked: string; readonly busiest: string | null }) {
   const types = useInstalled()
     .automations.filter(isBatch)

@@ -1,4 +1,4 @@
-/** @module dashboard/pools/lease  Whether a pool's item is free, claimed or neither any more, on the master's clock. */
+/** @module dashboard/pools/lease  Returns whether a pool item is free, claimed or has an expired claim. */
 import type { PoolBody } from '../../protocol/index.ts'
 
 export type PoolItem = PoolBody['items'][number]
@@ -6,7 +6,7 @@ export type PoolItem = PoolBody['items'][number]
 export type Lease =
   | { readonly kind: 'free' }
   | { readonly kind: 'claimed'; readonly until: number }
-  /** Its holder went without releasing it; the next claim may have it. */
+  /** The claim expired without a release; the next claim may return the item. */
   | { readonly kind: 'ran_out'; readonly until: number }
 
 export function leaseOf({ in_use_until: until }: PoolItem, nowSeconds: number): Lease {
@@ -19,7 +19,7 @@ export interface PoolCounts {
   readonly claimed: number
 }
 
-/** Over the items shown. One whose claim ran out is free. */
+/** Counts of the shown items. An item with an expired claim is free. */
 export function countsOf(items: readonly PoolItem[], nowSeconds: number): PoolCounts {
   const claimed = items.filter((item) => leaseOf(item, nowSeconds).kind === 'claimed').length
   return { claimed, free: items.length - claimed }

@@ -1,4 +1,4 @@
-/** @module dashboard/pools/pools-place  The items of a pool; claims and expiry count down on the master's clock. */
+/** @module dashboard/pools/pools-place  The pools page: the items of a pool with their claims and expiry. */
 import { useMemo, useState } from 'react'
 import type { PoolBody } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'

@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/json-dialog  One item whole: its facts, then its JSON, to read, copy or save. */
+/** @module dashboard/tasks/json-dialog  Dialog that shows an item with its complete JSON to read, copy or save. */
 import type { ReactNode } from 'react'
 import { Dialog } from '../parts/dialog.tsx'
 import { Download } from '../parts/download.tsx'

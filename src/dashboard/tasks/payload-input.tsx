@@ -1,4 +1,7 @@
-/** @module dashboard/tasks/payload-input  A payload as a form of its schema or as JSON, over one draft. */
+/**
+ * @module dashboard/tasks/payload-input
+ * Edits a payload as a form of its schema or as JSON. Both views share one draft.
+ */
 import { lazy, Suspense, useState } from 'react'
 import type { FieldError } from '../../protocol/index.ts'
 import type { Automation } from '../api/automations.ts'

@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/queue-history  The last hour of a queue: the drawing, and its rates as numbers and as a file. */
+/** @module dashboard/tasks/queue-history  Shows the last hour of a queue: the chart, its rates and a CSV download. */
 import type { QueueSample } from '../../protocol/index.ts'
 import { Download } from '../parts/download.tsx'
 import { countText, measureText } from '../parts/numbers.ts'

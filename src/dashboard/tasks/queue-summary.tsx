@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/queue-summary  Every batch queue in one row: its tiers, its oldest task, who works on it, what is dead. */
+/** @module dashboard/tasks/queue-summary  Shows one table row per queue: tiers, oldest task, workers and dead tasks. */
 import type { OverviewBody, QueueTotals } from '../../protocol/index.ts'
 import type { Read } from '../api/queries.ts'
 import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/tasks/submission
- * The submit form as the body of one task. The idempotency key is made when the form opens and kept until a submission is
- * confirmed, so pressing again after a lost answer cannot queue twice.
+ * Converts the submit form to the body of a task. The idempotency key is generated when the form opens and kept until a
+ * submission is confirmed. So submitting again after a lost response does not queue the task twice.
  */
 import type { FieldError, JsonObject, SubmitResult, TaskBody } from '../../protocol/index.ts'
 import { draftOf, unreadable, type ValueDraft } from '../config/value-draft.ts'
@@ -31,7 +31,7 @@ export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}):
   idempotencyKey,
 })
 
-/** The body, or what cannot be read, by the field's name in it. */
+/** @returns The request body, or the fields that cannot be parsed with their paths. */
 export function readSubmission(
   submission: Submission,
 ): { readonly body: TaskBody } | { readonly faults: readonly FieldError[] } {
@@ -73,13 +73,13 @@ function wholeNumber(text: string): number | null | 'unreadable' {
   return /^\s*-?\d+\s*$/.test(text) ? Number(text) : 'unreadable'
 }
 
-/** Faults of the payload, seen from the payload. */
+/** Faults of the payload, with paths relative to the payload. */
 export const payloadFaults = (faults: readonly FieldError[]): readonly FieldError[] =>
   faults
     .filter(({ path }) => path === '/payload' || path.startsWith('/payload/'))
     .map((each) => ({ ...each, path: each.path.slice('/payload'.length) }))
 
-/** What is wrong with another field; null: nothing. */
+/** The fault of another field; null if there is none. */
 export const faultOf = (faults: readonly FieldError[], field: string): string | null =>
   faults.find(({ path }) => path === `/${field}`)?.message ?? null
 
@@ -87,12 +87,12 @@ export function resultText(result: SubmitResult): string {
   return result.queued ? `Queued as ${result.task_id}.` : `Not queued: duplicate of task ${result.task_id}.`
 }
 
-/** 128 random bits as hex; `crypto.randomUUID` is missing on pages that came over plain http. */
+/** 128 random bits as hex. `crypto.randomUUID` is not available on pages loaded over plain HTTP. */
 export function randomKey(fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array): string {
   return [...fill(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** An object with an example of every required property, to start a payload from. */
+/** The initial payload: an object with an example value for every required property. */
 export function payloadExample(schema: JsonObject | null): JsonObject {
   const properties = (schema?.['properties'] ?? {}) as Readonly<Record<string, Readonly<Record<string, unknown>>>>
   const required = Array.isArray(schema?.['required']) ? (schema['required'] as unknown[]) : []

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/tasks/submit-drafts
- * What was typed into the submit form of each type. It outlives a look at another place, in memory alone, since a payload
- * may hold secrets; with it lives the idempotency key. Leaving the page with something typed warns.
+ * Keeps the submit form and its idempotency key for each type while the user visits other pages. Drafts stay in memory
+ * only, because a payload may contain secrets. The browser warns before the page is closed with an unsubmitted draft.
  */
 import { useSyncExternalStore } from 'react'
 import type { JsonObject } from '../../protocol/index.ts'
@@ -9,7 +9,7 @@ import type { Automation } from '../api/automations.ts'
 import { newSubmission, payloadExample, randomKey, type Submission } from './submission.ts'
 
 const drafts = new Map<string, Submission>()
-/** Types with something typed that was not submitted. */
+/** Types with unsubmitted input. */
 const typed = new Set<string>()
 const watchers = new Set<() => void>()
 
@@ -35,13 +35,13 @@ export function putDraft(type: string, change: (last: Submission) => Submission)
   watchers.forEach((each) => each())
 }
 
-/** A submission is confirmed: the next one is another task. */
+/** Called after a confirmed submission. The next submission gets a new idempotency key. */
 export function settleDraft(type: string): void {
   putDraft(type, (now) => ({ ...now, taskId: '', idempotencyKey: freshKey() }))
   typed.delete(type)
 }
 
-/** When the person signs out. */
+/** Called when the user signs out. */
 export function forgetSubmissions(): void {
   drafts.clear()
   typed.clear()

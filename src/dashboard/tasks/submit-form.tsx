@@ -1,9 +1,9 @@
 /**
  * @module dashboard/tasks/submit-form
- * One task for the queue: its payload by the schema, then where it goes. The master is asked what is wrong on leaving a
- * field (D49), and a submitted task is followed from there.
+ * Submits one task: payload by schema, priority and options. The master validates the task when a field loses focus
+ * (D49). After the submission, the form shows the state of the task.
  */
-/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- a blur of any field reaches the form */
+/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- the form handles the blur event of every field */
 import { useId, useRef, useState, type SyntheticEvent } from 'react'
 import type { FieldError, SubmitResult, TaskBody, ValidatedBody } from '../../protocol/index.ts'
 import type { Automation } from '../api/automations.ts'
@@ -39,7 +39,7 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
   })
   const check = useCheck(type, (found) => {
     setFaults(found)
-    if (act.problem?.status === 422) act.clear() // It judged what was typed before.
+    if (act.problem?.status === 422) act.clear() // It refers to the previous input.
   })
   const shown = withOnce(faults, act.problem?.status === 422 ? act.problem.faults : NO_FAULTS)
   const put = (part: Partial<Submission>): void => putDraft(type, (now) => ({ ...now, ...part }))
@@ -87,14 +87,14 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
   )
 }
 
-/** A refused submit names what it found first; the dry run found all. */
+/** Adds the faults of a rejected submit to those of the validation, without duplicate paths. */
 const withOnce = (faults: readonly FieldError[], more: readonly FieldError[]): readonly FieldError[] => [
   ...faults,
   ...more.filter(({ path }) => !faults.some((each) => each.path === path)),
 ]
 
-/** The master's verdict: one call at a time, then one for the newest. What cannot be read yet is not sent. */
-function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): (submission: Submission) => void {
+/** Validates on the master: one call at a time, then one for the newest input. Unparsable input is not sent. */
+function useCheck(type: string, onFaults: (faults: readonly FieldError[]) => void): (submission: Submission) => void {
   const { api } = useSession()
   const wanted = useRef<TaskBody | null>(null)
   const isBusy = useRef(false)
@@ -103,23 +103,23 @@ function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): 
     while (wanted.current !== null) {
       const body = wanted.current
       wanted.current = null
-      // Without a verdict nothing is said: the submit itself is judged again, and there a failure is shown.
+      // A failed validation is not shown: the submit is validated again and shows its failure.
       const verdict = await api
         .send<ValidatedBody>('POST', ['automations', type, 'tasks', 'validate'], { body })
         .catch(() => null)
-      if (verdict !== null) tell(verdict.body.errors)
+      if (verdict !== null) onFaults(verdict.body.errors)
     }
     isBusy.current = false
   }
   return (submission) => {
     const read = readSubmission(submission)
-    if ('faults' in read) return tell(read.faults)
+    if ('faults' in read) return onFaults(read.faults)
     wanted.current = read.body
     if (!isBusy.current) void run()
   }
 }
 
-/** After a lost answer the same key is sent again, so the task is queued once at most. */
+/** After a lost response, the same key is sent again, so the task is queued at most once. */
 function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof useAct>['problem']> }) {
   if (problem.status === 422) return null
   return (

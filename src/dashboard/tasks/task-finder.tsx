@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/task-finder  Where one task is, followed until it is gone (D29). */
+/** @module dashboard/tasks/task-finder  Shows the state of one task and polls it until the task is gone (D29). */
 import { useId, useState, type SyntheticEvent } from 'react'
 import type { TaskPlace } from '../../protocol/index.ts'
 import { isProblem } from '../api/problem.ts'

@@ -1,12 +1,12 @@
-/** @module dashboard/tasks/task-text  Parts of a task as short text. */
+/** @module dashboard/tasks/task-text  Formats the tier and payload of a task. */
 import type { Tier } from './tier-history.ts'
 
-/** Above 0 is taken first, below 0 last. */
+/** Priorities above 0 are high, below 0 low. */
 export const tierOf = (priority: number): Tier => (priority > 0 ? 'high' : priority < 0 ? 'low' : 'normal')
 
 const PREVIEW_CHARACTERS = 200
 
-/** A line of JSON, as long as a row can show. Long text is cut before it is written, since a field may hold a megabyte. */
+/** A short JSON preview for a table row. Long strings are cut first, because a field may have up to 1 MB. */
 export function payloadText(payload: unknown): string {
   const text = JSON.stringify(payload, (_, value: unknown) =>
     typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value,

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/tasks/tasks-place
- * The queue of a batch type in three views: what waits and why, a task to submit, what is dead. Without a type, all
- * queues in numbers.
+ * The tasks page: the queue of a batch type, the submit form and the dead letters. Without a type it shows a summary of
+ * all queues.
  */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'

@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/tier-bars  Where the tasks of a type are: the tiers as bars, the other places as numbers, and the age of the oldest. */
+/** @module dashboard/tasks/tier-bars  Shows the queue totals of a type: tiers as bars, other states as numbers. */
 import type { QueueTotals } from '../../protocol/index.ts'
 import { countText } from '../parts/numbers.ts'
 import { Span } from '../parts/times.tsx'

@@ -1,5 +1,8 @@
-/** @module dashboard/tasks/tier-chart  What waited in the last hour, by tier, as stacked areas (D48). A hole in the samples stays one. */
-/* oxlint-disable jsx-a11y/prefer-tag-over-role -- a drawing of ours is no file that <img> could show */
+/**
+ * @module dashboard/tasks/tier-chart
+ * Draws the waiting tasks of the last hour as stacked areas by tier (D48). Gaps stay gaps.
+ */
+/* oxlint-disable jsx-a11y/prefer-tag-over-role -- an inline SVG cannot be an <img> */
 import type { QueueSample } from '../../protocol/index.ts'
 import { useRead, type Read } from '../api/queries.ts'
 import { shortClockText } from '../parts/moments.ts'
@@ -9,7 +12,7 @@ import { useServerNow } from '../parts/use-now.ts'
 import { areaPoints, mostWaiting, runsOf, TIERS, type Box } from './tier-history.ts'
 import './tier-chart.css'
 
-/** The master takes a sample this often; events would only read the same ones again. */
+/** The sampling interval of the master. Reading more often returns the same samples. */
 const EVERY_MS = 15_000
 const HOUR_SECONDS = 3_600
 const SIZE = { width: 600, height: 96 }

@@ -1,7 +1,8 @@
 /**
  * @module dashboard/tasks/tier-history
- * An hour of a queue as shapes: one stacked area a tier, and rates made of the running totals. Samples come every 15 s;
- * where one is missing for long, or a total fell because another master counts now, there is a gap and never a line.
+ * Computes the chart of a queue's last hour: one stacked area per tier, and rates from the running totals. Samples are
+ * 15 s apart. A gap of more than 45 s splits the areas. If a total decreased because another master counts now, there
+ * is no rate.
  */
 import type { QueueSample } from '../../protocol/index.ts'
 
@@ -10,7 +11,7 @@ export type Tier = (typeof TIERS)[number]
 
 const GAP_SECONDS = 45
 
-/** Samples without a hole between them. */
+/** Splits the samples at gaps. */
 export function runsOf(samples: readonly QueueSample[]): readonly (readonly QueueSample[])[] {
   const runs: QueueSample[][] = []
   for (const sample of samples) {
@@ -29,7 +30,7 @@ export interface Box {
   readonly most: number
 }
 
-/** The points of a polygon for `tier` over one run, the tiers before it below; y grows downwards. */
+/** The polygon points of `tier` for one run, stacked on the tiers before it. The y axis points down. */
 export function areaPoints(run: readonly QueueSample[], tier: Tier, box: Box): string {
   const x = (ts: number): number => round(((ts - box.fromTs) / Math.max(1, box.toTs - box.fromTs)) * box.width)
   const y = (n: number): number => round(box.height - (n / Math.max(1, box.most)) * box.height)
@@ -45,7 +46,7 @@ const round = (n: number): number => Math.round(n * 10) / 10
 
 export const waitingOf = ({ high, normal, low }: Pick<QueueSample, Tier>): number => high + normal + low
 
-/** The largest number waiting at once. */
+/** The largest number of tasks that were waiting in one sample. */
 export const mostWaiting = (samples: readonly QueueSample[]): number =>
   samples.reduce((most, sample) => Math.max(most, waitingOf(sample)), 0)
 
@@ -56,7 +57,7 @@ export interface Rates {
   readonly died: number
 }
 
-/** A minute's worth of each, over the last `seconds`; null: there is not enough to say. */
+/** Rates per minute over the last `seconds`; null without enough samples. */
 export function ratesOf(samples: readonly QueueSample[], seconds = 60): Rates | null {
   const run = runsOf(samples).at(-1) ?? []
   const last = run.at(-1)

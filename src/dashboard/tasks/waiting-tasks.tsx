@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/waiting-tasks  The next tasks of a queue, in the order in which they are taken. */
+/** @module dashboard/tasks/waiting-tasks  Shows the next tasks of a queue in the order in which they are leased. */
 import { useMemo, useState } from 'react'
 import type { QueueBody } from '../../protocol/index.ts'
 import { useRead } from '../api/queries.ts'

@@ -1,16 +1,16 @@
 /**
  * @module dashboard/why/explain-fleet
- * Why the fleet needs a person: of each thing that needs attention the decisive cause, in the same order (verdict.ts).
- * A thousand workers with one problem are told by the reason that most of them give.
+ * Explains the attention list of verdict.ts: the decisive cause of each item, in the same order. For an item with many
+ * workers it shows their most frequent error.
  */
 import type { Attention, FleetFacts } from './verdict.ts'
 import { explainQueue, explainWorker, mostFrequent, type Cause, type WorkerFacts } from './explain.ts'
 
-/** The list below the sentence has them all. */
-const TOLD = 5
+/** Maximum number of explained items. The attention list below shows all of them. */
+const MAX_CAUSES = 5
 
 export function explainFleet(facts: FleetFacts, attention: readonly Attention[]): readonly Cause[] {
-  return attention.slice(0, TOLD).map((item): Cause => ({
+  return attention.slice(0, MAX_CAUSES).map((item): Cause => ({
     tone: item.tone === 'away' ? 'warn' : item.tone,
     text: `${item.subject}: ${reasonOf(facts, item)}`,
     way: item.way,

@@ -1,10 +1,11 @@
 /**
  * @module dashboard/why/explain
- * Why a queue or a worker does not get on: facts in, causes out, the decisive one first, each with the link that mends it.
+ * Explains why a queue or a worker makes no progress. Returns the causes, the decisive one first, each with a link to
+ * the page where it can be fixed.
  *
- * A queue is looked at as a row of sieves. Each lets those workers through that could still take a task; where the last
- * ones stop, there is the cause. Causes further down are contributing ones: some workers stopped earlier, a tier waits
- * for the one above it.
+ * A queue is checked with a chain of filters. Each filter passes the workers that could still take a task. The filter
+ * that stops the last workers is the decisive cause. The other causes only contribute: an earlier filter stopped some
+ * workers, or a lower tier waits for a higher one.
  *
  *   registered ─▶ connected ─▶ enabled ─▶ slots ─▶ not DRAINING ─▶ not ERROR ─▶ a free slot ─▶ its tier's turn
  */
@@ -19,7 +20,7 @@ export interface Cause {
   readonly way: Way | null
 }
 
-/** What an explanation needs of a worker's record; the summary view has it all (D47). */
+/** The fields of a worker record that an explanation needs. All of them are in the summary view (D47). */
 export type WorkerFacts = Pick<
   WorkerBody,
   | 'worker_id'
@@ -49,9 +50,9 @@ const isDraining = ({ draining, state }: WorkerFacts): boolean => draining || st
 
 interface Sieve {
   readonly passes: (worker: WorkerFacts) => boolean
-  /** Said when it stops the last ones. */
+  /** The cause if this filter stops all remaining workers. */
   readonly all: (type: string, stopped: readonly WorkerFacts[]) => Cause
-  /** Said of some, while others pass. */
+  /** Text for the stopped workers if others pass. */
   readonly some: string
   readonly query: string
 }
@@ -124,7 +125,7 @@ function wayTo(type: string, stopped: readonly WorkerFacts[], query: string): Wa
     : toWorkers('Show these workers', `type:${type} ${query}`)
 }
 
-/** What most of them say is wrong, as the end of a sentence. */
+/** The most frequent error of the workers, as the end of a sentence. */
 export function mostFrequent(workers: readonly WorkerFacts[]): string {
   const counts = new Map<string, number>()
   for (const { last_error: error } of workers) if (error !== null) counts.set(error, (counts.get(error) ?? 0) + 1)
@@ -132,7 +133,7 @@ export function mostFrequent(workers: readonly WorkerFacts[]): string {
   return most === undefined ? '.' : `: ${most[0]}`
 }
 
-/** Never empty; the first cause decides. */
+/** Never returns an empty list. The first cause is the decisive one. */
 export function explainQueue(facts: QueueFacts): readonly Cause[] {
   const { type, workers, queue } = facts
   const waiting = queue.high + queue.normal + queue.low
@@ -203,7 +204,7 @@ function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiti
   }
 }
 
-/** A tier gets its turn when nothing waits above it. */
+/** A lower tier is served only when no higher tier has waiting tasks. */
 function tierCauses({ high, normal, low }: QueueTotals, decisive: Cause): readonly Cause[] {
   if (decisive.tone === 'good') return []
   const behind = [...(high > 0 && normal > 0 ? ['normal'] : []), ...(high + normal > 0 && low > 0 ? ['low'] : [])]
@@ -223,10 +224,10 @@ const deadCause = (type: string, { dead }: QueueTotals): readonly Cause[] =>
     ? []
     : [{ tone: 'warn', text: `${plural(dead, 'task ran', 'tasks ran')} out of attempts.`, way: toDead(type) }]
 
-/** How long a new config may take before it is worth a word. */
+/** A new config that is applied within this time is not reported. */
 const APPLIED_WITHIN_SECONDS = 5
 
-/** Never empty; the first cause decides. */
+/** Never returns an empty list. The first cause is the decisive one. */
 export function explainWorker(worker: WorkerFacts, nowSeconds: number): readonly Cause[] {
   const causes = [
     offlineCause(worker, nowSeconds),

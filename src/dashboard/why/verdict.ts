@@ -1,7 +1,7 @@
 /**
  * @module dashboard/why/verdict
- * The fleet in one sentence, and the list of what needs a person. Problems of one kind and type are one item, so that a
- * thousand workers behind a broken switch are one line and not a thousand.
+ * Summarizes the state of the fleet in one sentence and lists what needs attention. Problems of one kind and type are
+ * one item, so 1,000 workers behind a broken network switch show up as one line.
  */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { countText, plural } from '../parts/numbers.ts'
@@ -17,24 +17,24 @@ export interface Attention {
   /** `mailer`, or `mailer/m-7`. */
   readonly subject: string
   readonly text: string
-  /** Unix seconds; null: not known. */
+  /** Unix seconds; null if unknown. */
   readonly since: number | null
   readonly count: number
   readonly way: Way
-  /** The workers that have the problem; empty: it is one of a queue or a stream, or no record is read. */
+  /** The affected workers. Empty for a queue or stream, or while no worker record is loaded. */
   readonly held: readonly WorkerFacts[]
 }
 
 export interface FleetFacts {
   readonly overview: OverviewBody
-  /** Records of all workers the token covers; null while they are not read, and then the overview's counts must do. */
+  /** Records of all workers that the token covers. null while they are loading; then the overview's counts are used. */
   readonly workers: readonly WorkerFacts[] | null
   readonly nowSeconds: number
 }
 
 const PATIENCE_SECONDS = 60
 const OLD_AFTER_SECONDS = 300
-/** A stream holds 50,000 and then drops its oldest. */
+/** A stream keeps 50,000 entries and then drops the oldest. */
 const STREAM_NEARLY_FULL = 45_000
 const RANK: readonly Kind[] = ['unserved', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
 
@@ -46,7 +46,7 @@ interface TypeFacts {
   readonly nowSeconds: number
 }
 
-/** What needs a person: the worst first, within a kind the oldest. */
+/** Returns what needs attention, sorted by severity and then by age. */
 export function attentionOf({ overview, workers, nowSeconds }: FleetFacts): readonly Attention[] {
   const found = Object.entries(overview.automations).flatMap(([type, of]) => {
     const facts: TypeFacts = {
@@ -65,12 +65,12 @@ export function attentionOf({ overview, workers, nowSeconds }: FleetFacts): read
 interface WorkerProblem {
   readonly kind: Kind
   readonly tone: Attention['tone']
-  /** `offline`, after "is" or "are". */
+  /** For example `offline`; follows "is" or "are". */
   readonly word: string
   readonly query: string
   readonly holds: (worker: WorkerFacts, nowSeconds: number) => boolean
   readonly since: (worker: WorkerFacts) => number | null
-  /** From the counts alone. */
+  /** Number of affected workers according to the overview. */
   readonly counted: (workers: TypeOverview['workers']) => number
 }
 
@@ -164,7 +164,7 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   const oldest = queue.oldest_submitted_at
   const of = { type, subject: type, held: [] }
   const found: Attention[] = []
-  if (waiting > 0 && !hasHands(facts))
+  if (waiting > 0 && !canTakeTasks(facts))
     found.push({
       ...of,
       kind: 'unserved',
@@ -197,8 +197,8 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   return found
 }
 
-/** Whether any worker could take a task; from counts alone, whether one is connected. */
-function hasHands({ workers, of }: TypeFacts): boolean {
+/** Whether any worker can take a task. Without worker records: whether any worker is connected. */
+function canTakeTasks({ workers, of }: TypeFacts): boolean {
   return workers === null ? of.workers.connected > 0 : workers.some((worker) => worker.connected && isEnabled(worker))
 }
 
@@ -219,7 +219,7 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
   ]
 }
 
-/** One sentence: the worst two kinds, or that all is well. */
+/** One sentence with the two most severe kinds of problems, or that there are none. */
 export function verdictText({ automations }: OverviewBody, attention: readonly Attention[]): string {
   const workers = Object.values(automations).reduce((sum, each) => sum + each.workers.total, 0)
   const clauses = RANK.flatMap((kind) => clauseOf(attention.filter((each) => each.kind === kind)))

@@ -1,4 +1,4 @@
-/** @module dashboard/why/ways  Links out of an explanation, to where its cause can be removed. */
+/** @module dashboard/why/ways  Links from a cause to the page where it can be fixed. */
 import { formatRoute } from '../route.ts'
 
 export interface Way {

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/why/why
- * "Why?": the ranked causes for a queue or a worker, each with the link that mends it. They are worked out when somebody
- * asks, not before.
+ * Shows the ranked causes for a queue, a worker or the fleet, each with a link to the fix. They are computed when the
+ * user opens "Why?".
  */
 import { useState } from 'react'
 import type { QueueTotals } from '../../protocol/index.ts'

@@ -1,4 +1,4 @@
-/** @module dashboard/worker/summary-tab  What the master knows of a worker, and how it did in the last hour. */
+/** @module dashboard/worker/summary-tab  Shows the record of a worker and its statistics of the last hour. */
 import { lazy, Suspense, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
 import { cutText } from '../parts/json-text.ts'
@@ -8,7 +8,7 @@ import { configText, isBehind } from '../workers/display-state.ts'
 
 const StatsCharts = lazy(async () => ({ default: (await import('../charts/stats-charts.tsx')).StatsCharts }))
 
-/** The master keeps less; a worker of somebody else's is taken no chances with. */
+/** Limit for display. The master stores shorter errors, but the page does not rely on it. */
 const ERROR_CHARACTERS = 4_096
 
 export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; readonly history: HistoryBody }) {

@@ -1,4 +1,7 @@
-/** @module dashboard/worker/worker-acts  Drain and forget, with what happens in plain words before it does. */
+/**
+ * @module dashboard/worker/worker-acts
+ * Dialogs that drain or forget a worker. They explain the effect before the action.
+ */
 import { useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase, useSession, mayUse } from '../api/session.ts'

@@ -1,4 +1,4 @@
-/** @module dashboard/worker/worker-place  One worker: what it is and does, its slots, its config and that config's history, and the acts upon it. */
+/** @module dashboard/worker/worker-place  The worker page: state, slots, config, config history and actions. */
 import './worker.css'
 import { lazy, Suspense, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
@@ -24,7 +24,7 @@ const SlotLanes = lazy(async () => ({ default: (await import('../charts/slot-lan
 
 const EVERY_MS = 15_000
 const HISTORY_EVERY_MS = 60_000
-/** All that are kept (D39). */
+/** The master keeps at most this many generations (D39). */
 const HISTORY_ROWS = 50
 
 interface Record {

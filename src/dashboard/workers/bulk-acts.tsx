@@ -1,4 +1,4 @@
-/** @module dashboard/workers/bulk-acts  Config, drain and forget for the selected workers. */
+/** @module dashboard/workers/bulk-acts  Shows the bulk actions for the selected workers: config, drain and forget. */
 import { lazy, Suspense, useState } from 'react'
 import { plural } from '../parts/numbers.ts'
 import type { WorkerRow } from './row.ts'
@@ -18,7 +18,7 @@ export function BulkActs({ rows, onClear }: BulkActsProps) {
   const [fixed, setFixed] = useState<readonly WorkerRow[]>([])
   const { refresh } = useWorkers()
   const show = (which: 'config' | 'drain' | 'forget') => (): void => {
-    setFixed(rows) // What is shown in the dialog is what is acted on, whatever happens below.
+    setFixed(rows) // The dialog acts on the workers that it shows, even if the selection changes meanwhile.
     setOpen(which)
   }
   const props = { rows: fixed, onClose: () => setOpen(null), onDone: refresh }

@@ -1,7 +1,8 @@
 /**
  * @module dashboard/workers/bulk-config
- * The same change of config for many workers: the ticked fields only, one PATCH each, with `If-Match` from the record that
- * was shown, so that nothing unseen is overwritten (D15, D47). Managed workers are left out unless that is overridden (D57).
+ * Changes the config of many workers: sends one PATCH with the ticked fields per worker. `If-Match` has the generation
+ * that was shown, so unseen changes are not overwritten (D15, D47). Managed workers are skipped unless the user
+ * includes them (D57).
  */
 import { useState } from 'react'
 import type { ConfigBody } from '../../protocol/index.ts'

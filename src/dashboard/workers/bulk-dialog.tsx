@@ -1,6 +1,6 @@
 /**
  * @module dashboard/workers/bulk-dialog
- * The frame of an act on the selected workers: what will happen and to whom, then what became of each.
+ * Dialog of a bulk action: shows what will happen to which workers, then the result for each.
  */
 import { useId, useRef, useState, type ReactNode } from 'react'
 import { Dialog } from '../parts/dialog.tsx'
@@ -11,16 +11,16 @@ import { runBulk, type BulkParts, type BulkProps } from './bulk.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
 export interface BulkDialogProps extends BulkProps {
-  /** `Drain`. */
+  /** For example `Drain`. */
   readonly verb: string
   readonly act: BulkParts<WorkerRow>['act']
   readonly danger?: boolean
-  /** Why it cannot be done yet; null: it can. */
+  /** Why the action cannot be started yet; null if it can. */
   readonly missing?: string | null
   readonly children: ReactNode
 }
 
-/** Above it, the number has to be typed. */
+/** For more workers than this, the user has to type their number. */
 const FEW = 10
 const NAMED = 100
 

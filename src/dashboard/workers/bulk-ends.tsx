@@ -1,4 +1,7 @@
-/** @module dashboard/workers/bulk-ends  Drain and forget for many workers, with what happens in plain words before it does. */
+/**
+ * @module dashboard/workers/bulk-ends
+ * Dialogs that drain or forget many workers. They explain the effect before the action.
+ */
 import { useSession } from '../api/session.ts'
 import { plural } from '../parts/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
@@ -7,7 +10,7 @@ import type { WorkerRow } from './row.ts'
 
 export function BulkDrain(props: BulkProps) {
   const { api } = useSession()
-  const away = props.rows.filter(({ connected }) => !connected).length
+  const offline = props.rows.filter(({ connected }) => !connected).length
   const act = async (row: WorkerRow) => {
     if (row.draining) return { skipped: 'drain already requested' }
     await api.send('POST', [...pathOf(row), 'drain'])
@@ -19,10 +22,10 @@ export function BulkDrain(props: BulkProps) {
         Each worker takes no new work, finishes its running work without a time limit, then exits. A drain cannot be
         cancelled.
       </p>
-      {away > 0 && (
+      {offline > 0 && (
         <p>
-          {plural(away, 'worker is', 'workers are')} offline: the next process that registers with the same ID gets the
-          drain.
+          {plural(offline, 'worker is', 'workers are')} offline: the next process that registers with the same ID gets
+          the drain.
         </p>
       )}
     </BulkDialog>

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/bulk-fields
- * A change of many configs as a form of its own: the ticked fields alone, each of which must then have a value. The fields
- * are those of the type where all workers are of one, else the four that every config has (D4).
+ * The form of a bulk config change. It has only the ticked fields, and each of them needs a value. If all workers have
+ * one type, the form offers the fields of that type, otherwise the four that every config has (D4).
  */
 import type { FieldError, JsonObject, JsonSchema } from '../../protocol/index.ts'
 import { propertiesOf } from '../config/schema.ts'
@@ -23,7 +23,7 @@ const BASE: JsonSchema = {
   },
 }
 
-/** @param schema the config schema of the one type; undefined: there are several. */
+/** @param schema The config schema if all workers have the same type; otherwise undefined. */
 export const schemaOfMany = (schema: JsonSchema | undefined): JsonSchema => schema ?? BASE
 
 export interface BulkDraft {
@@ -34,7 +34,7 @@ export interface BulkDraft {
 
 export const NOTHING_TICKED: BulkDraft = { ticked: [], draft: draftOf({}) }
 
-/** Ticks a field, which begins as it does when a person adds it; text and numbers wait to be typed. Or takes the tick away, and the value with it. */
+/** Ticks a field and sets its first value; text and number fields start empty. Unticking a field removes its value. */
 export function tick(schema: JsonSchema, { ticked, draft }: BulkDraft, name: string): BulkDraft {
   const pointer = childPointer('', name)
   if (ticked.includes(name))
@@ -55,7 +55,7 @@ export function tick(schema: JsonSchema, { ticked, draft }: BulkDraft, name: str
 
 const definitionsOf = ({ $defs }: { readonly $defs?: unknown }): JsonSchema => ($defs === undefined ? {} : { $defs })
 
-/** The schema of the ticked fields: none has a default here, since nothing stands in for a value that is to be set. */
+/** The schema of the ticked fields, without defaults: each ticked field needs an explicit value. */
 export function schemaOfTicked(schema: JsonSchema, ticked: readonly string[]): JsonSchema {
   const properties = propertiesOf(schema)
   const own = ticked.map((name): [string, JsonSchema] => {
@@ -65,14 +65,14 @@ export function schemaOfTicked(schema: JsonSchema, ticked: readonly string[]): J
   return { ...schema, properties: Object.fromEntries(own), required: ticked }
 }
 
-/** What is wrong with the values, as far as the page can tell. */
+/** Faults of the values that the page can detect itself. */
 export function faultsOf(schema: JsonSchema, { draft }: BulkDraft): readonly FieldError[] {
   const typed = unreadable(draft)
-  const told = new Set(typed.map(({ path }) => path))
-  return [...typed, ...validate(schema, draft.value).filter(({ path }) => !told.has(path))]
+  const reported = new Set(typed.map(({ path }) => path))
+  return [...typed, ...validate(schema, draft.value).filter(({ path }) => !reported.has(path))]
 }
 
-/** The PATCH: a ticked field that has no value yet is left out, and is a fault. */
+/** The PATCH body. Leaves out ticked fields without a value; `faultsOf` reports them. */
 export function patchOf({ ticked, draft }: BulkDraft): JsonObject {
   return Object.fromEntries(
     ticked.flatMap((name) => {

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/bulk
- * One act on many workers: eight at a time, each with an answer of its own, and a way to stop. What is on its way when it
- * is stopped is awaited; what has not begun is left out. A call without an answer is unknown, never failed.
+ * Runs one action on many workers, eight calls at a time, and collects a result for each. After an abort, calls in
+ * flight are awaited and the rest is skipped. A call without a response has the result "unknown", never "failed".
  */
 import { asProblem } from '../api/problem.ts'
 import type { Result } from '../parts/results.ts'
@@ -10,7 +10,7 @@ import type { WorkerRow } from './row.ts'
 export interface BulkProps {
   readonly rows: readonly WorkerRow[]
   readonly onClose: () => void
-  /** Once it is known what became of each. */
+  /** Called when every worker has a result. */
   readonly onDone: () => void
 }
 
@@ -26,7 +26,7 @@ const IN_FLIGHT = 8
 export interface BulkParts<T> {
   readonly items: readonly T[]
   readonly nameOf: (item: T) => string
-  /** Answers what to say of it, or null to leave it out for that reason. @throws {Problem} */
+  /** Returns a text for the result list, or the reason why the item was skipped. @throws {Problem} */
   readonly act: (item: T) => Promise<{ readonly done: string } | { readonly skipped: string }>
   readonly report: (results: readonly Result[]) => void
   readonly signal: AbortSignal
@@ -39,7 +39,7 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkPar
     report(results)
   }
   let next = 0
-  const lane = async (): Promise<void> => {
+  const runNext = async (): Promise<void> => {
     while (next < items.length) {
       const index = next
       next += 1
@@ -53,7 +53,7 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkPar
     }
   }
   report(results)
-  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, items.length) }, lane))
+  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, items.length) }, runNext))
   return results
 }
 

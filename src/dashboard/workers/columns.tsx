@@ -1,4 +1,4 @@
-/** @module dashboard/workers/columns  The columns of the list of workers. */
+/** @module dashboard/workers/columns  Defines the columns of the worker list. */
 import { cutText } from '../parts/json-text.ts'
 import { measureText } from '../parts/numbers.ts'
 import { StateBadge } from '../parts/state-badge.tsx'
@@ -19,7 +19,7 @@ export interface ColumnParts {
   readonly isSelected: (row: WorkerRow) => boolean
 }
 
-/** Of a worker that is away, these numbers are history. */
+/** null for an offline worker, because its statistics are outdated. */
 const liveOf = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] =>
   connected ? stats : null
 
@@ -134,7 +134,7 @@ function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks
 const memoryText = (stats: WorkerRow['current_stats']): string =>
   stats === null ? '–' : `${measureText(stats.rss_mb)} MB`
 
-/** `14`; `14 ≠ 12`: wanted and applied. */
+/** `14`, or `14 ≠ 12` if generation 14 is saved and 12 is applied. */
 function genText({ config_gen: wanted, applied_config_gen: applied }: WorkerRow): string {
   return applied === null || applied === wanted ? String(wanted) : `${wanted} ≠ ${applied}`
 }

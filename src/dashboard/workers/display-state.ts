@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/display-state
- * One state word for a worker, the master's, with two that only the passing of time makes: `offline` (no connection) and
- * `late` (connected, but nothing heard for over 45 s). The stored word is always shown beside `offline`.
+ * Returns the displayed state of a worker: the stored state, or `offline` (no connection), or `late` (connected, but no
+ * frame received for over 45 s). The stored state is always shown next to `offline`.
  */
 import type { WorkerBody, WorkerState } from '../../protocol/index.ts'
 
@@ -10,10 +10,10 @@ type Tone = 'good' | 'warn' | 'bad' | 'away' | 'calm'
 
 export interface DisplayState {
   readonly word: StateWord
-  /** Never colour alone. */
+  /** A symbol, so that the state does not depend on colour only. */
   readonly mark: string
   readonly tone: Tone
-  /** What the master last knew, when `word` hides it. */
+  /** The stored state if `word` differs from it. */
   readonly was: WorkerState | null
 }
 
@@ -42,7 +42,7 @@ export function displayState(worker: Seen, nowSeconds: number): DisplayState {
 
 type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
 
-/** Whether the worker runs another config than the one it should. */
+/** Whether the worker runs an older config than the saved one. */
 export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean =>
   applied_config_gen !== null && applied_config_gen < config_gen
 

@@ -1,4 +1,4 @@
-/** @module dashboard/workers/filter-help  What the filter understands. */
+/** @module dashboard/workers/filter-help  Shows the syntax of the worker filter. */
 import { useState } from 'react'
 import { Dialog } from '../parts/dialog.tsx'
 

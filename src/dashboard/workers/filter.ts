@@ -1,6 +1,6 @@
 /**
  * @module dashboard/workers/filter
- * The filter of the list of workers, as a person types it:
+ * Parses the filter of the worker list:
  *
  *   ana "two words"             text in id, type, host or last error
  *   type:mailer,probe           state:error,offline      any of several
@@ -8,7 +8,7 @@
  *   cpu:>80  rss:<200  slots:0  seen:>30s               numbers; seen takes s, m, h, d
  *   -state:running              not
  *
- * A word that is not understood is said and left out: it never empties the table.
+ * Unknown filters are reported and ignored, so a typo never empties the table.
  */
 import { isBehind, STATE_WORDS, stateWord } from './display-state.ts'
 import type { WorkerRow } from './row.ts'
@@ -16,7 +16,7 @@ import type { WorkerRow } from './row.ts'
 type Test = (row: WorkerRow, nowSeconds: number) => boolean
 export interface Filter {
   readonly matches: Test
-  /** What is wrong with it, in words. */
+  /** One sentence per part that could not be parsed. */
   readonly faults: readonly string[]
 }
 
@@ -27,7 +27,7 @@ interface Token {
 }
 type Reading = { readonly test: Test } | { readonly fault: string }
 
-/** A word, or a qualifier with its value; quotes keep spaces and colons. */
+/** Matches a word, or a qualifier with its value. Quotes keep spaces and colons. */
 const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<plain>[^\s"]*))/g
 
 export function parseFilter(text: string): Filter {
@@ -65,7 +65,7 @@ function qualifierOf(name: string, value: string): Reading {
 
 const texts = new WeakMap<WorkerRow, string>()
 
-/** What words are looked for in, made once for each worker and what it says is wrong. */
+/** The text that words are searched in. It is cached per row object. */
 function textOf(row: WorkerRow): string {
   const known = texts.get(row)
   if (known !== undefined) return known
@@ -80,7 +80,7 @@ function textOf(row: WorkerRow): string {
   return text
 }
 
-/** A newer record of the same worker is mostly found by the same words. */
+/** Reuses the cached search text if the new row has the same host name and last error. */
 export function inheritText(before: WorkerRow, row: WorkerRow): void {
   const text = texts.get(before)
   if (text !== undefined && before.last_error === row.last_error && before.hardware.hostname === row.hardware.hostname)
@@ -164,7 +164,7 @@ function number(
   }
 }
 
-/** Of a worker that is away, these numbers are history. */
+/** null for an offline worker, because its statistics are outdated. */
 const live = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] => (connected ? stats : null)
 const wantedSlots = ({ config }: WorkerRow): number | null =>
   typeof config['slots'] === 'number' ? config['slots'] : null

@@ -1,4 +1,7 @@
-/** @module dashboard/workers/managed-badge  Who manages the config of a worker (D31): `⎈ mail/m-7` for Kubernetes. */
+/**
+ * @module dashboard/workers/managed-badge
+ * Shows the manager of a worker's config (D31): `⎈ mail/m-7` for Kubernetes.
+ */
 import { managerOf } from './managed.ts'
 
 export function ManagedBadge({ by }: { readonly by: string | null }) {

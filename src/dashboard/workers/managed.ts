@@ -1,4 +1,4 @@
-/** @module dashboard/workers/managed  Who manages a config, read out of `managed_by` (D31). */
+/** @module dashboard/workers/managed  Parses the manager of a config from `managed_by` (D31). */
 
 export type Manager =
   | { readonly kind: 'kubernetes'; readonly name: string; readonly namespace: string; readonly object: string }
@@ -6,7 +6,7 @@ export type Manager =
 
 const KUBERNETES = /^kubernetes:(?<namespace>[^/#]+)\/(?<object>[^/#]+)(?:#.*)?$/
 
-/** `kubernetes:<ns>/<name>`, a suffix after `#` is not shown; any other value is a text. */
+/** Parses `kubernetes:<ns>/<name>` and ignores a suffix after `#`. Any other value is returned as plain text. */
 export function managerOf(by: string): Manager {
   const { namespace, object } = KUBERNETES.exec(by)?.groups ?? {}
   if (namespace === undefined || object === undefined) return { kind: 'other', name: by }

@@ -1,6 +1,6 @@
 /**
  * @module dashboard/workers/order
- * The order of the list. Ties are broken by id and type, so that equal rows never dance.
+ * Sorts the worker list. Ties are broken by ID and type, so equal rows keep their order.
  */
 import { isBehind, stateWord, type StateWord } from './display-state.ts'
 import { keyOf, type WorkerRow } from './row.ts'
@@ -9,13 +9,13 @@ const SORTS = ['worker', 'type', 'state', 'slots', 'cpu', 'rss', 'config', 'mana
 type Sort = (typeof SORTS)[number]
 type Value = string | number
 
-/** What needs a person first. */
+/** States that need attention come first. */
 const STATE_RANK: readonly StateWord[] = ['ERROR', 'offline', 'late', 'DRAINING', 'IDLE', 'RUNNING']
 
 const names = new Map<string, string>()
 const MOST_NAMES = 50_000
 
-/** The id with its numbers filled up, so that `m-9` stands before `m-10`. */
+/** The ID with zero-padded numbers, so that `m-9` comes before `m-10`. */
 function nameOf(row: WorkerRow): string {
   const { worker_id: id } = row
   const known = names.get(id)
@@ -52,7 +52,7 @@ function valueOf(sort: Sort, row: WorkerRow, nowSeconds: number): Value {
   }
 }
 
-/** `cpu`, or `-cpu` for the other way round; anything else is by worker. */
+/** Parses `cpu` (ascending) or `-cpu` (descending). Any other text sorts by worker. */
 function readSort(text: string): { readonly sort: Sort; readonly isDown: boolean } {
   const isDown = text.startsWith('-')
   const word = isDown ? text.slice(1) : text
@@ -78,7 +78,7 @@ function compare(a: Ranked, b: Ranked): number {
   return a.key < b.key ? -1 : 1
 }
 
-/** The keys of the rows in order. */
+/** The keys of the rows, sorted. */
 export function sortedKeys(rows: readonly WorkerRow[], text: string, nowSeconds: number): readonly string[] {
   const { sort, isDown } = readSort(text)
   const all = rows
@@ -87,7 +87,7 @@ export function sortedKeys(rows: readonly WorkerRow[], text: string, nowSeconds:
   return all.map(({ key }) => key)
 }
 
-/** How far a list that stands still is from what it would be now: rows that came, went, or stand before a smaller one. */
+/** Number of rows by which a frozen list differs from the current one: added, removed or out of order. */
 export function driftOf(shown: readonly string[], fresh: readonly string[]): number {
   const place = new Map(fresh.map((key, index) => [key, index]))
   let drift = fresh.length

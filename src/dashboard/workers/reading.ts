@@ -1,9 +1,9 @@
 /**
  * @module dashboard/workers/reading
- * Fills the store: every page at once in the beginning, then one page after another for ever, since events tell nothing
- * of what a heartbeat brings (cpu, memory, last seen).
+ * Fills the worker store. First it reads all pages without a pause, then it polls one page after the other. Polling is
+ * needed because events do not contain the values of a heartbeat (CPU, memory, last seen).
  *
- *   all pages ──▶ wait max(1.5 s, 15 s / pages) ──▶ next page ──▶ …        `reset`, and a wake: all pages again
+ *   all pages ──▶ wait max(1.5 s, 15 s / pages) ──▶ next page ──▶ …        `reset` or a refresh: all pages again
  */
 import type { Api } from '../api/client.ts'
 import { asProblem, isProblem, type Problem } from '../api/problem.ts'
@@ -13,7 +13,7 @@ import type { WorkerStore } from './store.ts'
 export const PAGE_ROWS = 1_000
 const ROUND_MS = 15_000
 const LEAST_WAIT_MS = 1_500
-/** So many unknown workers are read one by one; more wait for the next round. */
+/** Up to this many unknown workers are read one by one. If there are more, all pages are read again. */
 const MOST_SINGLES = 20
 
 export interface ReadingParts {
@@ -21,7 +21,7 @@ export interface ReadingParts {
   readonly store: WorkerStore
   readonly types: readonly string[]
   readonly signal: AbortSignal
-  /** Waits; ends early when all pages are wanted. Answers whether they are. */
+  /** Waits for `ms`. Resolves early with true if all pages have to be read, otherwise with false. */
   readonly pause: (ms: number) => Promise<boolean>
   readonly report: (problem: Problem | undefined) => void
 }
@@ -52,7 +52,7 @@ export async function readWorkers(parts: ReadingParts): Promise<void> {
 
 const againMs = ({ retryAfterSeconds }: Problem): number => Math.max(LEAST_WAIT_MS, (retryAfterSeconds ?? 0) * 1_000)
 
-/** Every page of a type without a wait. Answers their number. */
+/** Reads every page of a type without a pause. @returns the number of pages */
 async function readType(parts: ReadingParts, type: string): Promise<number> {
   let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
   let pages = 0
@@ -63,7 +63,7 @@ async function readType(parts: ReadingParts, type: string): Promise<number> {
   return pages
 }
 
-/** Page after page with a wait before each, until all are wanted at once or one cannot be read. */
+/** Polls one page after the other, with a pause before each, until a refresh is requested or a read fails. */
 async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<void> {
   const waitMs = Math.max(LEAST_WAIT_MS, ROUND_MS / Math.max(1, pages))
   while (!parts.signal.aborted) {
@@ -85,7 +85,7 @@ async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<v
   }
 }
 
-/** Reads one page into the store. Answers the next place; null: this was the last. */
+/** Reads one page into the store. @returns the position of the next page, or null after the last one */
 async function readPage({ api, store, signal }: ReadingParts, { type, after, round }: Place): Promise<Place | null> {
   const query = { view: 'summary', limit: PAGE_ROWS, ...(after === null ? {} : { after }) }
   const since = store.turn
@@ -96,7 +96,7 @@ async function readPage({ api, store, signal }: ReadingParts, { type, after, rou
   return isLast ? null : { type, after: last.worker_id, round }
 }
 
-/** Reads workers that events named and the store does not know. False: too many, a round does it. */
+/** Reads workers that events named and the store does not have. @returns false if there are too many to read singly */
 export async function readSingles(
   api: Api,
   store: WorkerStore,
@@ -109,7 +109,7 @@ export async function readSingles(
       try {
         store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body, since)
       } catch (error) {
-        if (!isProblem(error, 404)) return // The next round brings it.
+        if (!isProblem(error, 404)) return // The next round reads it again.
         store.remove([`${type}/${id}`])
       }
     }),

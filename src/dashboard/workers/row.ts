@@ -1,4 +1,4 @@
-/** @module dashboard/workers/row  A worker as the list of workers knows it: the record with `view=summary` (D47). */
+/** @module dashboard/workers/row  A row of the worker list: the record with `view=summary` (D47). */
 import type { Stats, WorkerBody } from '../../protocol/index.ts'
 
 export interface WorkerRow extends Omit<WorkerBody, 'hardware' | 'current_stats'> {

@@ -1,4 +1,4 @@
-/** @module dashboard/workers/sparkline  The cpu of a worker in the last minutes, as a line; the number stands beside it. */
+/** @module dashboard/workers/sparkline  Draws the recent CPU usage of a worker as a line. */
 import { memo, useSyncExternalStore } from 'react'
 import { sparkPath, type Reading, type Sparks } from './sparks.ts'
 

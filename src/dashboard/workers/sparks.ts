@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/sparks
- * The last forty readings of cpu of the rows in view: read when scrolling rests, six at a time, kept for the last 500
- * workers, and prolonged by what the list itself brings.
+ * Loads the last 40 CPU readings of the visible rows, six requests at a time, after scrolling stops. Keeps them for the
+ * 500 most recently used workers and appends the newer values of the worker list.
  */
 import type { Api } from '../api/client.ts'
 import { keyOf, type WorkerRow } from './row.ts'
@@ -16,7 +16,7 @@ const KEPT = 500
 const IN_FLIGHT = 6
 
 export class Sparks {
-  /** In the order of use, oldest first. */
+  /** Ordered by last use, oldest first (LRU). */
   readonly #known = new Map<string, readonly Reading[]>()
   readonly #watchers = new Set<() => void>()
   #wanted: WorkerRow[] = []
@@ -34,7 +34,7 @@ export class Sparks {
     return this.#known.get(key)
   }
 
-  /** Reads those that are not known; what was wanted before and is not begun is wanted no more. */
+  /** Loads the readings of rows that are not cached. Replaces earlier requests that have not started. */
   want(rows: readonly WorkerRow[], api: Api, signal: AbortSignal): void {
     for (const row of rows) this.#use(keyOf(row))
     this.#wanted = rows.filter(
@@ -43,7 +43,7 @@ export class Sparks {
     while (this.#inFlight.size < IN_FLIGHT && this.#next(api, signal));
   }
 
-  /** Prolongs the lines by the newest numbers of the list. */
+  /** Appends the newest values of the list to the known lines. */
   prolong(rows: Iterable<WorkerRow>): void {
     let isNew = false
     for (const row of rows) {
@@ -56,7 +56,7 @@ export class Sparks {
     if (isNew) this.#changed()
   }
 
-  /** What is in view is the last to be dropped. */
+  /** Marks the key as most recently used. */
   #use(key: string): void {
     const readings = this.#known.get(key)
     if (readings === undefined) return
@@ -88,7 +88,7 @@ export class Sparks {
         body.map(({ ts, cpu_pct: cpu }) => ({ ts, cpu })),
       )
     } catch {
-      // A line that is missing says nothing wrong; it is read when the row is in view again.
+      // The line stays empty. It is loaded again when the row becomes visible again.
     }
   }
 
@@ -108,10 +108,10 @@ export class Sparks {
 
 const WIDTH = 64
 const HEIGHT = 20
-/** A gap of more than this is not joined. */
+/** Readings further apart are not connected by a line. */
 const GAP_SECONDS = 45
 
-/** The path of a line in a box of 64 by 20, cpu of 0 to at least 100; a gap in time is a gap in the line. */
+/** The SVG path in a box of 64 by 20. The y axis shows 0 to at least 100 %. */
 export function sparkPath(readings: readonly Reading[]): string {
   const first = readings[0]?.ts ?? 0
   const span = Math.max(1, (readings.at(-1)?.ts ?? 0) - first)

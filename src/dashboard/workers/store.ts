@@ -1,12 +1,12 @@
 /**
  * @module dashboard/workers/store
- * All workers of the token's types, in memory: ten thousand rows are too many for a cache of answers that are replaced.
+ * Stores all workers of the token's types in memory. A query cache would replace 10,000 rows on every response.
  *
  *   pages, one after another ──▶ rows ◀── events, in batches
- *           └── the last page of a round: what the round did not find, and no event brought since, is gone
+ *           └── the last page of a round removes the workers that neither the round nor an event has seen
  *
- * Rows are replaced, never changed, so that a row that is the same object is the same row. `version` grows with each
- * change. An answer may be older than an event that came while it was on its way: what the event told stays.
+ * Rows are immutable: a changed row is a new object, an unchanged row stays the same object. `version` increases with
+ * each change. A response may be older than an event that arrived after the request. The event's values win.
  */
 import type { FleetEvent } from '../api/feed.ts'
 import { inheritText } from './filter.ts'
@@ -15,11 +15,11 @@ import { keyOf, type WorkerRow } from './row.ts'
 export interface Snapshot {
   readonly version: number
   readonly rows: ReadonlyMap<string, WorkerRow>
-  /** Types of which a whole round was read. */
+  /** Types of which all pages have been read. */
   readonly whole: ReadonlySet<string>
 }
 
-/** Fields of an event that are fields of the record. */
+/** Fields that an event and the record have in common. */
 const FIELDS = [
   'state',
   'connected',
@@ -31,17 +31,17 @@ const FIELDS = [
   'applied_config_gen',
   'managed_by',
 ] as const
-/** Those whose change starts a new `state_since`. */
+/** A change of one of these fields sets `state_since`. */
 const STATE_FIELDS = ['state', 'connected'] as const
 
 export class WorkerStore {
   readonly #rows = new Map<string, WorkerRow>()
-  /** In which round each was last seen. */
+  /** The round in which each worker was last seen, by key. */
   readonly #seen = new Map<string, number>()
   readonly #rounds = new Map<string, number>()
   readonly #whole = new Set<string>()
-  /** By worker, at which turn an event told of it last; only of turns that an answer on its way may have missed. */
-  readonly #told = new Map<string, number>()
+  /** The turn of the last event of a worker, by key. Entries that no pending response can miss are removed. */
+  readonly #changedAt = new Map<string, number>()
   #turn = 0
   readonly #watchers = new Set<() => void>()
   #snapshot: Snapshot = { version: 0, rows: this.#rows, whole: this.#whole }
@@ -53,21 +53,22 @@ export class WorkerStore {
 
   readonly snapshot = (): Snapshot => this.#snapshot
 
-  /** Begins a round of the type; its number goes with each of its pages. */
+  /** Starts a round of the type. @returns its number, which `takePage` expects */
   beginRound(type: string): number {
     const round = (this.#rounds.get(type) ?? 0) + 1
     this.#rounds.set(type, round)
     return round
   }
 
-  /** What events have told so far; to be noted when an answer is asked for, and given with it. */
+  /** Number of event batches so far. Read it before a request and pass it on with the response. */
   get turn(): number {
     return this.#turn
   }
 
   takePage(type: string, round: number, rows: readonly WorkerRow[], isLast: boolean, since = this.#turn): void {
     for (const row of rows) this.#take(row, round, since)
-    for (const [key, turn] of this.#told) if (turn <= since) this.#told.delete(key) // The next page is asked for later still.
+    // Later requests start after this turn.
+    for (const [key, turn] of this.#changedAt) if (turn <= since) this.#changedAt.delete(key)
     if (isLast) {
       this.#whole.add(type)
       for (const [key, row] of this.#rows)
@@ -86,7 +87,7 @@ export class WorkerStore {
     this.#changed()
   }
 
-  /** Answers the workers that are not known yet, and have to be read. */
+  /** Applies events. @returns the workers that have to be read because they are unknown or registered again */
   apply(events: readonly FleetEvent[]): readonly { readonly type: string; readonly id: string }[] {
     const unknown = new Map<string, { readonly type: string; readonly id: string }>()
     this.#turn += 1
@@ -95,14 +96,14 @@ export class WorkerStore {
       if (!name.startsWith('worker.') || type === undefined || id === undefined) continue
       const key = keyOf({ automation_type: type, worker_id: id })
       const row = this.#rows.get(key)
-      if (row !== undefined) this.#told.set(key, this.#turn)
+      if (row !== undefined) this.#changedAt.set(key, this.#turn)
       if (name === 'worker.forgotten') {
         this.#drop(key)
         unknown.delete(key)
         continue
       }
       if (row === undefined || name === 'worker.registered')
-        unknown.set(key, { type, id }) // A new registration changes more than the event says.
+        unknown.set(key, { type, id }) // A registration changes more fields than the event has.
       else this.#put(patched(row, data), this.#rounds.get(type) ?? 0)
     }
     if (events.length > 0) this.#changed()
@@ -112,8 +113,8 @@ export class WorkerStore {
   #take(row: WorkerRow, round: number, since: number): void {
     const key = keyOf(row)
     const known = this.#rows.get(key)
-    if ((this.#told.get(key) ?? 0) <= since) this.#put(row, round)
-    else if (known !== undefined) this.#put(withTold(row, known), round) // Else it was forgotten meanwhile.
+    if ((this.#changedAt.get(key) ?? 0) <= since) this.#put(row, round)
+    else if (known !== undefined) this.#put(withEventFields(row, known), round) // Otherwise it was forgotten meanwhile.
   }
 
   #put(row: WorkerRow, round: number): void {
@@ -147,7 +148,7 @@ function patched(row: WorkerRow, data: FleetEvent['data']): WorkerRow {
   }
 }
 
-/** The answer, with what events told of the worker while it was on its way. */
-function withTold(row: WorkerRow, known: WorkerRow): WorkerRow {
+/** The row of a response, with the fields that events changed after the request. */
+function withEventFields(row: WorkerRow, known: WorkerRow): WorkerRow {
   return { ...row, ...Object.fromEntries([...FIELDS, 'state_since' as const].map((field) => [field, known[field]])) }
 }

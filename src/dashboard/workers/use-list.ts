@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/use-list
- * Which workers the list shows, in which order. It follows the fleet once a second; while a person points at it or has
- * focus inside, rows stay where they are, and `drift` says how many would move.
+ * Returns the filtered and sorted rows of the worker list. They are updated once a second. While the pointer or the
+ * focus is inside the list, rows keep their places, and `drift` counts how many would move.
  */
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { serverClock } from '../api/session.ts'
@@ -14,10 +14,10 @@ import { useSnapshot } from './use-workers.ts'
 export interface List {
   readonly rows: readonly WorkerRow[]
   readonly total: number
-  /** Rows that came, went or would move since the order stands still. */
+  /** Rows that were added, removed or would move while the order is frozen. */
   readonly drift: number
   readonly faults: readonly string[]
-  /** Puts the rows where they belong. */
+  /** Sorts the rows again. */
   readonly reorder: () => void
 }
 
@@ -27,7 +27,7 @@ interface Shown {
   readonly keys: readonly string[]
 }
 
-/** A list above this size is put in order every third second only. */
+/** Longer lists are sorted only every three seconds. */
 const LARGE = 3_000
 
 export function useList(q: string, sort: string, isHeld: boolean): List {
@@ -35,12 +35,12 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
   const now = useServerNow()
   const turn = rows.size > LARGE ? Math.floor(now / 3) : now
   const filter = useMemo(() => parseFilter(q), [q])
-  const [asked, setAsked] = useState(0)
-  // In turns, not at each of the four changes a second; and all of them at once, so that a key press in the filter sorts nothing.
+  const [sortRequests, setSortRequests] = useState(0)
+  // Sorts all rows once a second, not on each of four changes per second, and not on a key press in the filter.
   const inOrder = useMemo(
     () => sortedKeys([...rows.values()], sort, serverClock.nowSeconds()),
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-    [rows, sort, turn, asked, rows.size],
+    [rows, sort, turn, sortRequests, rows.size],
   )
   const fresh = useMemo((): Shown => {
     const nowSeconds = serverClock.nowSeconds()
@@ -53,12 +53,12 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
     shown.current = current
   })
   const drift = useMemo(() => (current === fresh ? 0 : driftOf(current.keys, fresh.keys)), [current, fresh])
-  // The map is the same object in every version.
+  // `rows` is the same Map in every version.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const listed = useMemo(() => rowsOf(current.keys, rows), [current, rows, version])
   const reorder = (): void => {
     shown.current = { ...fresh, keys: [] }
-    setAsked(asked + 1)
+    setSortRequests(sortRequests + 1)
   }
   return { rows: listed, total: rows.size, drift, faults: filter.faults, reorder }
 }

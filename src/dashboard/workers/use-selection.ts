@@ -1,7 +1,7 @@
 /**
  * @module dashboard/workers/use-selection
- * The selected workers: a fixed list of ids. What arrives later is never in it, what is filtered out stays in it and is
- * counted, what is forgotten leaves it.
+ * Manages the selection of workers as a set of IDs. New workers are not selected automatically. Workers hidden by the
+ * filter stay selected and are counted. Forgotten workers are removed.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { keyOf, type WorkerRow } from './row.ts'
@@ -10,7 +10,7 @@ import { useSnapshot } from './use-workers.ts'
 export interface Selection {
   readonly rows: readonly WorkerRow[]
   readonly isSelected: (row: WorkerRow) => boolean
-  /** @param isRange with the shift key: all from the last one on. */
+  /** @param isRange Whether the shift key is pressed: selects all rows between the last toggled one and `row`. */
   readonly onToggle: (row: WorkerRow, isRange: boolean) => void
   readonly all: () => void
   readonly clear: () => void
@@ -37,7 +37,7 @@ export function useSelection(shown: readonly WorkerRow[]): Selection {
   const isSelected = useCallback((row: WorkerRow) => keys.has(keyOf(row)), [keys])
   const selected = useMemo(
     () => [...keys].flatMap((key) => rows.get(key) ?? []),
-    // The map is the same object in every version.
+    // `rows` is the same Map in every version.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
     [keys, rows, version],
   )

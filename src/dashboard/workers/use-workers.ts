@@ -1,6 +1,6 @@
 /**
  * @module dashboard/workers/use-workers
- * The store of workers for components: one for the session, read while the page is open, slower away from the list.
+ * Provides the worker store to components. There is one store per session. It is filled while the page is open.
  */
 import { createContext, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
@@ -19,7 +19,7 @@ import { WorkerStore, type Snapshot } from './store.ts'
 export interface Workers {
   readonly store: WorkerStore
   readonly problem: Problem | undefined
-  /** Reads every page now. */
+  /** Reads all pages immediately. */
   readonly refresh: () => void
 }
 
@@ -31,7 +31,7 @@ export function useWorkers(): Workers {
   return workers
 }
 
-/** Fills a store of its own for as long as the shell is shown. */
+/** Creates a worker store and fills it while the shell is mounted. */
 export function useWorkerReading(): Workers {
   const { api, suspended } = useSession()
   const { automations } = useInstalled()
@@ -64,7 +64,7 @@ export function useWorkerReading(): Workers {
   return useMemo(() => ({ store, problem, refresh: () => wake.current() }), [store, problem])
 }
 
-/** Ends after `ms` of a visible tab (false), or at `awaken` (true). */
+/** Resolves with false after `ms`, but not while the tab is hidden; resolves with true when `awaken` is called. */
 function pause(ms: number, signal: AbortSignal, offer: (awaken: () => void) => void): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isWoken: boolean): void => {
@@ -92,12 +92,12 @@ export function useSnapshot(): Snapshot {
   return useSyncExternalStore(store.watch, store.snapshot)
 }
 
-/** The workers of one type, or undefined before they were read once. */
+/** The workers of one type; undefined until all pages have been read once. */
 export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
   const { rows, whole, version } = useSnapshot()
   return useMemo(
     () => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined),
-    // The map is the same object in every version.
+    // `rows` is the same Map in every version.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
     [rows, whole, type, version],
   )
@@ -105,32 +105,32 @@ export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
 
 const OVERVIEW_EVERY_MS = 15_000
 
-/** The master's count, with what events told since of the queues. */
+/** The overview of the master, with the queue totals of newer events. */
 export function useOverview(): Read<OverviewBody> {
   const read = useRead(
     ['overview'],
     OVERVIEW_EVERY_MS,
     async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body,
   )
-  const told = useTold()
+  const eventTotals = useTold()
   const { data: counted, atMs = 0 } = read
   const data = useMemo(
-    () => (counted === undefined ? undefined : overviewWith(counted, atMs, told)),
-    [counted, atMs, told],
+    () => (counted === undefined ? undefined : overviewWith(counted, atMs, eventTotals)),
+    [counted, atMs, eventTotals],
   )
   return { ...read, data }
 }
 
-/** Judging ten thousand workers is not free: it is done at most this often. */
+/** Evaluating 10,000 workers is expensive, so it runs at most this often. */
 const JUDGED_EVERY_SECONDS = 2
 
 export interface Judgement {
   readonly facts: FleetFacts
-  /** What needs a person. */
+  /** What needs attention. */
   readonly attention: readonly Attention[]
 }
 
-/** Undefined before the numbers were read. */
+/** Undefined until the overview is loaded. */
 export function useJudgement(): Judgement | undefined {
   const { data: overview } = useOverview()
   const { store } = useWorkers()

@@ -1,6 +1,6 @@
 /**
  * @module dashboard/workers/workers-place
- * All workers of the token's types: filtered, sorted, selected, acted on. Filter and order stand in the address.
+ * The worker list: filter, sort, select and bulk actions. The URL contains filter and order.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useInstalled } from '../api/installed.ts'
@@ -98,13 +98,13 @@ export function WorkersPlace({ route: { q, sort } }: { readonly route: RouteTo<'
   )
 }
 
-/** Whether every type was read to its end. */
+/** Whether all pages of every type have been read. */
 function useIsWhole(): boolean {
   const { whole } = useSnapshot()
   return useInstalled().automations.every(({ type }) => whole.has(type))
 }
 
-/** What stands above the table: why the numbers are old, or why there are none. */
+/** Notices above the table: why the data is outdated, or why there is none. */
 function Above() {
   const { problem, refresh } = useWorkers()
   const { rows } = useSnapshot()
@@ -151,7 +151,7 @@ function Above() {
   return null
 }
 
-/** Whether the pointer or the focus is inside, so that nothing may move. */
+/** Whether the pointer or the focus is inside the table. Rows must not move then. */
 function useHeld(): readonly [boolean, object] {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
@@ -167,7 +167,7 @@ function useHeld(): readonly [boolean, object] {
   ]
 }
 
-/** The lines of cpu of the rows in view. */
+/** The CPU sparklines of the visible rows. */
 function useSparks(): { readonly store: Sparks; readonly onView: (rows: readonly WorkerRow[]) => void } {
   const { api } = useSession()
   const { store: workers } = useWorkers()
