@@ -68,7 +68,7 @@ describe('a worker of its own process', () => {
     await page
       .locator('.outcome')
       .getByRole('list')
-      .getByText(/offline/)
+      .getByText(/Offline for/)
       .first()
       .waitFor()
     await look(page, 'config-worker-away')
