@@ -61,7 +61,7 @@ async function uncleanStore(name: string): Promise<string> {
   return file
 }
 
-/** Destroys the table of tasks, which no step before the check reads. */
+/** Damages the table of tasks, which nothing reads before the check. */
 function damage(file: string): void {
   const db = new Sqlite(file)
   const page = db.prepare<[], number>(`SELECT rootpage FROM sqlite_schema WHERE name = 'task'`).pluck().get() ?? 0

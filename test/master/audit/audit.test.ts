@@ -42,7 +42,7 @@ async function audited(classes?: readonly AuditClass[]) {
   return { ...trail, master }
 }
 
-describe('a change', () => {
+describe('an audited change', () => {
   it('writes one line with request, token, actor, peer, route, outcome and count', async () => {
     const { master, entries } = await audited()
     const { headers } = await master.call('PATCH', `${W1}/config`, {
@@ -178,7 +178,7 @@ describe('a refused token', () => {
   })
 })
 
-describe('a line', () => {
+describe('an audit line', () => {
   it('contains no values of a config, no token and no control character', async () => {
     const { master, texts, entries } = await audited()
     await master.call('PATCH', `${W1}/config`, { body: { password: 'canary-secret', host: 'canary-host' } })

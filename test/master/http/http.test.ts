@@ -153,7 +153,7 @@ describe('responses', () => {
   })
 })
 
-describe('failures', () => {
+describe('errors', () => {
   it('are rendered from the table of errors, with the headers that the client needs', async () => {
     const { call, metrics } = await serve(
       thing(() => {

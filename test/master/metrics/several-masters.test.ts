@@ -67,7 +67,7 @@ async function worker(master: TestMaster, id: string): Promise<WebSocket> {
   return socket
 }
 
-/** What `sum without (pod)` returns over these masters, and how many of them export each series. */
+/** For each series: the value of `sum without (pod)` over these masters, and how many of them export it. */
 async function scraped(masters: readonly TestMaster[]): Promise<Map<string, { sum: number; exporters: number }>> {
   const series = new Map<string, { sum: number; exporters: number }>()
   for (const master of masters) {

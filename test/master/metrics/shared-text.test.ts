@@ -22,7 +22,7 @@ function counted(clock: VirtualTime): {
   return { read, made: () => made, finish: (text) => finish(text), fail: () => fail(new Error('no text')) }
 }
 
-describe('a shared text', () => {
+describe('the shared text of /metrics', () => {
   it('is generated at most once per second, however many requests arrive (D72)', async () => {
     const time = new VirtualTime()
     const { read, finish, made } = counted(time)

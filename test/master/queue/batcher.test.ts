@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { allAnswered, Batcher } from '../../../src/master/queue/batcher.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 
-/** A lane whose runs end when the test calls `end`. */
+/** A batcher whose runs end when the test calls `end`. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
   const lane = new Batcher<number, string>(

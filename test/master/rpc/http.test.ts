@@ -102,7 +102,7 @@ describe('concurrent reserves of one worker over HTTP (D78)', () => {
     }
   }
 
-  it('as requests: eight wait, and each gets one of eight tasks', async () => {
+  it('in eight requests: all wait, and each gets one of eight tasks', async () => {
     const waiting = Array.from({ length: 8 }, () => post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000 })))
     await waiters(8)
     const ids = await Promise.all(
@@ -113,7 +113,7 @@ describe('concurrent reserves of one worker over HTTP (D78)', () => {
     expect(taken.flat().toSorted()).toEqual(ids.toSorted())
   })
 
-  it('in one JSON-RPC batch: eight wait, and each gets one of eight tasks', async () => {
+  it('in one JSON-RPC batch: all eight wait, and each gets one of eight tasks', async () => {
     const waiting = post(
       RPC,
       Array.from({ length: 8 }, (_, id) => call('tasks.reserve', { limit: 1, wait_ms: 20_000 }, id)),
@@ -124,7 +124,7 @@ describe('concurrent reserves of one worker over HTTP (D78)', () => {
     expect(json.map((each) => tasksOf(each).length)).toEqual(Array(8).fill(1))
   })
 
-  it('a poll with the same poll_id ends the one whose connection was lost, and no other', async () => {
+  it('with the same poll_id: the new one ends the one whose connection was lost, and no other', async () => {
     const lost = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000, poll_id: 'thread-1' }))
     const other = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000, poll_id: 'thread-2' }))
     await waiters(2)

@@ -78,7 +78,7 @@ describe('a pool', () => {
     expect(third?.error?.data).toMatchObject({ code: 'unavailable' })
   })
 
-  it('matches by equality of tags', async () => {
+  it('claims only items whose tags equal `match`', async () => {
     await put(
       item('a', { region: 'eu', tier: 1 }),
       item('b', { region: 'us', tier: 2 }),

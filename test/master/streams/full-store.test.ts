@@ -52,8 +52,8 @@ withRedisServer('a store full of outputs (redis)', () =>
   }),
 )
 
-describe('the level of all streams', () => {
-  it('takes from the largest streams first', () => {
+describe('the trim level of all streams', () => {
+  it('trims the largest streams first', () => {
     expect(levelOf([10, 100, 200], 1_000)).toBe(Number.MAX_SAFE_INTEGER)
     expect(levelOf([10, 100, 200], 160)).toBe(75)
     expect(levelOf([10, 100, 200], 250)).toBe(140)
