@@ -1,4 +1,4 @@
-/** What was added to the contract: overview, dry runs, selection, events, claims. */
+/** Additions to the contract: overview, dry runs, selection, events, claims. */
 import { expect, it } from '@jest/globals'
 import {
   API,
@@ -19,7 +19,7 @@ interface Event {
   readonly data: Json
 }
 
-/** The events in the text of a stream. */
+/** Parses the events of a stream. */
 function eventsOf({ text }: Listening): Event[] {
   return text()
     .split('\n\n')
@@ -35,13 +35,13 @@ function eventsOf({ text }: Listening): Event[] {
     })
 }
 
-onEachStore('what was added', (open) => {
+onEachStore('additions', (open) => {
   const withWorker = async (options = {}): Promise<World> => {
     const world = await open(options)
     await world.worker('w-1')
     return world
   }
-  /** The newest event of this name. The master tells several at once, so time passes while we wait. */
+  /** Waits for the newest event of this name. The master publishes events in batches, so the test advances the time. */
   const heard = async (world: World, stream: Listening, name: string): Promise<Event> => {
     await until(async () => {
       await world.time.advance(50)
@@ -50,7 +50,7 @@ onEachStore('what was added', (open) => {
     return eventsOf(stream).findLast((event) => event.name === name) as Event
   }
 
-  it('D48a: sums the fleet up, for each token its types', async () => {
+  it('D48a: summarizes the fleet, limited to the types of the token', async () => {
     const world = await withWorker()
     const worker = await world.worker('w-2')
     worker.state({ state: 'RUNNING' })
@@ -78,7 +78,7 @@ onEachStore('what was added', (open) => {
     ])
   })
 
-  it('D48b: shows the queue every 15 s, oldest first, with running totals', async () => {
+  it('D48b: samples the queue every 15 s, oldest first, with running totals', async () => {
     const world = await withWorker()
     for (let i = 0; i < 3; i += 1) await world.submit({})
     const [task] = await world.reserve('w-1')
@@ -107,7 +107,7 @@ onEachStore('what was added', (open) => {
       expect([query, await world.status('GET', `/mailer/queue/stats?${query}`)]).toEqual([query, 422])
   })
 
-  it('D49a: tries a PATCH, and changes nothing', async () => {
+  it('D49a: validates a PATCH without changing anything', async () => {
     const world = await withWorker()
     const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/workers/w-1/config/validate', body)
     expect(await validate({ slots: 5 })).toEqual({ valid: true, errors: [], changed: ['slots'] })
@@ -118,10 +118,10 @@ onEachStore('what was added', (open) => {
       ]),
     })
     expect(await world.record('w-1')).toMatchObject({ config_gen: 0, config: { slots: 1 } })
-    expect(await world.status('POST', '/mailer/workers/nobody/config/validate', {})).toBe(404)
+    expect(await world.status('POST', '/mailer/workers/unknown/config/validate', {})).toBe(404)
   })
 
-  it('D49b: tries a submit, queues nothing and counts against no limit', async () => {
+  it('D49b: validates a submit without queueing it or counting it against a rate limit', async () => {
     const world = await withWorker({ submitRpsPerToken: 1 })
     const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/tasks/validate', body)
     for (let i = 0; i < 5; i += 1)
@@ -135,15 +135,15 @@ onEachStore('what was added', (open) => {
     expect(await world.status('POST', '/probe/tasks/validate', { payload: {} })).toBe(400)
   })
 
-  it('D50a: replays or removes the dead tasks that are named, and no other', async () => {
+  it('D50a: replays or removes only the named dead tasks', async () => {
     const world = await withWorker()
     for (const id of ['a', 'b', 'c']) await world.dead('w-1', { task_id: id })
     const select = (action: string, ids: readonly string[]): Promise<Json> =>
       world.ok('POST', '/mailer/dead/select', { action, task_ids: ids })
-    expect(await select('replay', ['b', 'nobody'])).toEqual({
+    expect(await select('replay', ['b', 'unknown'])).toEqual({
       results: [
         { task_id: 'b', outcome: 'replayed' },
-        { task_id: 'nobody', outcome: 'not_dead' },
+        { task_id: 'unknown', outcome: 'not_dead' },
       ],
     })
     expect(await select('remove', ['c'])).toEqual({ results: [{ task_id: 'c', outcome: 'removed' }] })
@@ -156,7 +156,7 @@ onEachStore('what was added', (open) => {
       expect(await world.status('POST', '/mailer/dead/select', body)).toBe(422)
   })
 
-  it('D31a, D51a: tells what changed, and goes on behind the last event', async () => {
+  it('D31a, D51a: publishes changes, and continues behind the last event', async () => {
     const world = await open()
     const stream = await world.listen(`${API}/events`)
     expect([stream.status, stream.contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
@@ -186,7 +186,7 @@ onEachStore('what was added', (open) => {
     await heard(world, lost, 'reset')
   })
 
-  it('D31c: tells a scoped token of its types alone', async () => {
+  it('D31c: publishes to a scoped token only the events of its types', async () => {
     const world = await open()
     const [mine, others] = [
       await world.listen(`${API}/events`, { token: SCOPED }),
@@ -202,7 +202,7 @@ onEachStore('what was added', (open) => {
     ]).toEqual([[], []])
   })
 
-  it('D31b, D51b: records who manages a config, and lets anybody PATCH it', async () => {
+  it('D31b, D51b: records the manager of a config, and still accepts PATCHes of others', async () => {
     const world = await withWorker()
     const claim = `/mailer/workers/w-1/claim`
     expect(await world.ok('PUT', claim, { managed_by: 'kubernetes:fleet/w-1' })).toMatchObject({
@@ -216,10 +216,10 @@ onEachStore('what was added', (open) => {
       expect([bad, await world.status('PUT', claim, { managed_by: bad })]).toEqual([bad, 422])
     for (let time = 0; time < 2; time += 1) expect([200, 204]).toContain(await world.status('DELETE', claim))
     expect(await world.record('w-1')).toMatchObject({ managed_by: null, config_gen: 1 })
-    expect(await world.status('PUT', '/mailer/workers/nobody/claim', { managed_by: 'x' })).toBe(404)
+    expect(await world.status('PUT', '/mailer/workers/unknown/claim', { managed_by: 'x' })).toBe(404)
   })
 
-  it('D66: lets a scoped token replace or delete the claim of another only as its holder or by force, and an admin always', async () => {
+  it("D66: lets a scoped token replace or delete another's claim only as its holder or with force, and an admin always", async () => {
     const world = await withWorker()
     const [claim, holder] = ['/mailer/workers/w-1/claim', 'kubernetes:fleet/w-1#01234567']
     const scoped = async (

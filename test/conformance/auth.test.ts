@@ -1,4 +1,4 @@
-/** Bearer tokens: who may do what. */
+/** Bearer tokens: which token may use which route. */
 import { expect, it } from '@jest/globals'
 import { ADMIN, API, EVERY, onEachStore, OTHER, SCOPED, SECOND, WORKER, WORKER_PEER, type World } from './world.ts'
 
@@ -35,7 +35,7 @@ onEachStore('auth', (open) => {
       method === 'GET' || method === 'DELETE' ? undefined : path.endsWith('/tasks') ? { payload: { to: 'x' } } : {}
     return (await world.call(method, path, { token, headers, ...(body !== undefined && { body }) })).status
   }
-  /** The statuses of each route for each token; a worker `w-1` is there whenever one is asked for. */
+  /** The statuses of each route for each token. Worker `w-1` is registered for each route. */
   const statuses = async (routes: readonly string[], tokens: readonly string[]): Promise<number[][]> => {
     const world = await open()
     const seen: number[][] = []
@@ -48,14 +48,14 @@ onEachStore('auth', (open) => {
     return seen
   }
 
-  it('auth/row-healthz, auth/row-metrics, auth/row-page, route/metrics, D20: needs no token for health, metrics and the page', async () => {
+  it('auth/row-healthz, auth/row-metrics, auth/row-page, route/metrics, D20: requires no token for health, metrics and the page', async () => {
     const world = await open()
     expect(await ask(world, OPEN[0] ?? '', null)).toBe(200)
     expect(await ask(world, OPEN[1] ?? '', null)).toBe(200)
     expect([401, 403]).not.toContain(await ask(world, OPEN[2] ?? '', null))
   })
 
-  it('auth/row-admin, D61i: lets admin alone read automations, catalog and pools', async () => {
+  it('auth/row-admin, D61i: lets only admin read automations, catalog and pools', async () => {
     expect(await statuses(ADMIN_ONLY, [WORKER, SCOPED, EVERY, ADMIN])).toEqual(
       ADMIN_ONLY.map(() => [403, 403, 403, 200]),
     )
@@ -73,22 +73,22 @@ onEachStore('auth', (open) => {
     )
   })
 
-  it('auth/row-tasks, auth/scoped-token, auth/worker-token: lets covering tokens submit, inspect, drain and forget, and workers none of it', async () => {
+  it('auth/row-tasks, auth/scoped-token, auth/worker-token: lets covering tokens submit, inspect, drain and forget, but not workers', async () => {
     const rows = await statuses(TASKS_AND_ACTS.slice(0, -1), [WORKER, OTHER, SCOPED, EVERY, ADMIN])
     expect(rows).toEqual(TASKS_AND_ACTS.slice(0, -1).map(() => [403, 403, 200, 200, 200]))
     expect(await statuses([`DELETE ${W}`], [WORKER, OTHER, SCOPED])).toEqual([[403, 403, 200]])
   })
 
-  it('auth/row-poll, auth/crossed, auth/peer-set, D19c: lets worker tokens alone poll, the peer set too', async () => {
+  it('auth/row-poll, auth/crossed, auth/peer-set, D19c: lets only worker tokens poll, including the peer set', async () => {
     expect(await statuses([`GET ${W}/config`], [ADMIN, SCOPED, EVERY, WORKER, WORKER_PEER])).toEqual([
       [403, 403, 403, 200, 200],
     ])
   })
 
-  it('auth/401, error/401, auth/403, error/403: is 401 without a proper header, 403 with a wrong token', async () => {
+  it('auth/401, error/401, auth/403, error/403: is 401 without a valid header, 403 with a wrong token', async () => {
     const world = await open()
     for (const route of [...ADMIN_ONLY, ...READS, `GET ${W}/config`]) {
-      expect([route, await ask(world, route, null), await ask(world, route, 'nobody-has-this-token')]).toEqual([
+      expect([route, await ask(world, route, null), await ask(world, route, 'an-unknown-token')]).toEqual([
         route,
         401,
         403,
@@ -102,14 +102,14 @@ onEachStore('auth', (open) => {
     }
   })
 
-  it('auth/shared: takes one worker token for every worker id', async () => {
+  it('auth/shared: accepts one worker token for every worker id', async () => {
     const world = await open()
     for (const id of ['w-1', 'w-2']) await world.worker(id)
     for (const id of ['w-1', 'w-2'])
       expect(await world.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
   })
 
-  it('auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: holds each token to its submits a second, by itself', async () => {
+  it('auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: limits the submits per second of each token separately', async () => {
     const world = await open({ submitRpsPerToken: 2 })
     const submit = (token: string) => world.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
     for (const token of [ADMIN, SCOPED]) {
@@ -124,13 +124,13 @@ onEachStore('auth', (open) => {
     expect([(await submit(ADMIN)).status, await ask(world, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
   })
 
-  it('auth/rate-unlimited: has no limit by default', async () => {
+  it('auth/rate-unlimited: does not limit submits by default', async () => {
     const world = await open()
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(world, `POST ${TYPE}/tasks`, SCOPED)))
     expect(new Set(answers)).toEqual(new Set([200]))
   })
 
-  it('D38b: counts a batch as its length', async () => {
+  it('D38b: counts every task of a batch', async () => {
     const world = await open({ submitRpsPerToken: 10 })
     const batch = (length: number): Promise<number> =>
       world.status('POST', '/mailer/tasks/batch', { tasks: Array.from({ length }, () => ({ payload: { to: 'x' } })) })

@@ -1,12 +1,11 @@
 /**
  * @module test/conformance/check
- * Holds the conformance table against the tests as they stand in their files. A row that nothing shows is a fault, and so
- * is a proof whose test is gone: renamed, removed or skipped. It reads text and runs nothing; that the tests pass is
- * theirs to show.
+ * Checks the conformance table against the sources of the tests. It reports a row without a test, and a proof whose
+ * test was renamed, removed or skipped. It only reads the files; jest shows that the tests pass.
  */
 import type { Row } from './table/index.ts'
 
-/** The text of a file below `test/`; undefined: there is none. */
+/** Returns the text of a file below `test/`, or undefined if there is none. */
 export type ReadTest = (file: string) => string | undefined
 interface Finding {
   readonly faults: readonly string[]
@@ -14,13 +13,13 @@ interface Finding {
   readonly pending: ReadonlyMap<string, number>
 }
 
-/** A line on which a test begins: `it(`, `it.each([`, or the end of a table of several lines: `])(`. */
+/** The first line of a test: `it(`, `it.each([`, or the end of a table of several lines: `])(`. */
 const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each)?\(|\](?: as const)?\)\()/
-/** `it('first-id, second-id: what it does'`. */
+/** For example `it('first-id, second-id: what it does'`. */
 const TITLE = /^\s*it\(\s*["'`](?<ids>[^:]+): /
 const LAST_DECISION = 100
 
-/** The heads of all tests: from the line on which each begins to the one with its function, as one line. */
+/** The heads of all tests: the lines from the first one to the one with the function, joined. */
 function testHeadsOf(text: string): readonly string[] {
   const lines = text.split('\n')
   return lines.flatMap((line, start) => {
@@ -35,7 +34,7 @@ function testHeadsOf(text: string): readonly string[] {
   })
 }
 
-/** `suites`: the conformance tests by name, whose titles begin with the ids of rows. */
+/** @param suites The conformance tests by name. Their titles begin with the ids of rows. */
 export function check(table: readonly Row[], suites: Readonly<Record<string, string>>, read: ReadTest): Finding {
   const ids = new Set(table.map(([id]) => id))
   const titled = new Set<string>()
@@ -56,7 +55,7 @@ export function check(table: readonly Row[], suites: Readonly<Record<string, str
     ...table
       .map(([id]) => id)
       .filter((id, at, all) => all.indexOf(id) !== at)
-      .map((id) => `${id}: stands twice`),
+      .map((id) => `${id}: appears twice`),
   )
   for (let n = 1; n <= LAST_DECISION; n += 1)
     if (!table.some(([id]) => new RegExp(`^D${n}[a-z]?$`).test(id))) faults.push(`D${n}: has no row`)
@@ -73,7 +72,7 @@ function faultsOf(
   return proofs.flatMap((proof) => {
     if ('pending' in proof) {
       pending.set(proof.pending, (pending.get(proof.pending) ?? 0) + 1)
-      return titled.has(id) || proofs.length > 1 ? [`${id}: is shown, and still called pending`] : []
+      return titled.has(id) || proofs.length > 1 ? [`${id}: is shown, but still marked as pending`] : []
     }
     const text = read(proof.file)
     if (text === undefined) return [`${id}: there is no test/${proof.file}`]
@@ -82,7 +81,7 @@ function faultsOf(
   })
 }
 
-/** `N rows, N shown`, and what is pending for which part. */
+/** `N rows, N shown`, and the number of pending rows per part. */
 export function summary(table: readonly Row[], { shown, pending }: Finding): string {
   const parts = [...pending].map(([part, count]) => `, ${count} pending: ${part}`)
   return `conformance: ${table.length} rows, ${shown} shown${parts.join('')}`

@@ -1,4 +1,4 @@
-/** A worker's configuration: PATCH, poll, generations, secrets, history. */
+/** The configuration of a worker: PATCH, poll, generations, secrets, history. */
 import { expect, it } from '@jest/globals'
 import { API, onEachStore, SCOPED, WORKER, type Json, type World } from './world.ts'
 
@@ -15,7 +15,7 @@ onEachStore('config', (open) => {
   const patch = (world: World, body: unknown, headers: Record<string, string> = {}) =>
     world.call('PATCH', PATH, { body, headers })
 
-  it('patch/shallow, route/patch, D13d: merges top-level fields alone', async () => {
+  it('patch/shallow, route/patch, D13d: merges only top-level fields', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { limits: { a: 1, b: 2 }, host: 'one' })
     expect(await world.patch('w-1', { limits: { c: 3 }, slots: 5 })).toEqual({
@@ -28,7 +28,7 @@ onEachStore('config', (open) => {
     })
   })
 
-  it('patch/invalid, config/json-object, error/422-config, D14a: refuses what the Config schema refuses, all faults at once, and changes nothing', async () => {
+  it('patch/invalid, config/json-object, error/422-config, D14a: rejects an invalid config with all its faults, and changes nothing', async () => {
     const { world, worker } = await withWorker()
     const { status, body } = await patch(world, { slots: 'many', host: 7, colour: 'red', enabled: true })
     expect(status).toBe(422)
@@ -45,7 +45,7 @@ onEachStore('config', (open) => {
     expect(worker.frames).toEqual([])
   })
 
-  it('config/slots-bound, config/bounds: holds the base fields to their bounds', async () => {
+  it('config/slots-bound, config/bounds: enforces the bounds of the base fields', async () => {
     const { world } = await withWorker()
     for (const good of [
       { slots: 0 },
@@ -69,7 +69,7 @@ onEachStore('config', (open) => {
       expect([bad, (await patch(world, bad)).status]).toEqual([bad, 422])
   })
 
-  it('patch/notifies, frame/config_changed, generation/increments, D16: raises the generation with every success and tells the worker', async () => {
+  it('patch/notifies, frame/config_changed, generation/increments, D16: increments the generation with every success and notifies the worker', async () => {
     const { world, worker } = await withWorker()
     expect(await world.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
     expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 1 })
@@ -77,7 +77,7 @@ onEachStore('config', (open) => {
     expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 2 })
   })
 
-  it('route/poll: gives the worker its config and generation', async () => {
+  it('route/poll: returns the config and generation of a worker', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { slots: 2 })
     expect((await poll(world)).body).toEqual({
@@ -86,7 +86,7 @@ onEachStore('config', (open) => {
     })
   })
 
-  it('D13a, D13b: takes null as the default again, or removes; keeps it where the schema accepts null', async () => {
+  it('D13a, D13b: treats null as the default or as removal, but keeps it where the schema accepts null', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { slots: 7, limits: {}, note: 'x' })
     const { config } = await world.patch('w-1', { slots: null, limits: null, note: null })
@@ -94,7 +94,7 @@ onEachStore('config', (open) => {
     expect(config).not.toHaveProperty('limits')
   })
 
-  it('D13c: refuses forbidden keys wherever they stand', async () => {
+  it('D13c: rejects forbidden keys at every depth', async () => {
     const { world } = await withWorker()
     for (const body of [
       '{"__proto__":{"slots":2}}',
@@ -105,7 +105,7 @@ onEachStore('config', (open) => {
     expect(await world.record('w-1')).toMatchObject({ config_gen: 0 })
   })
 
-  it('D15a, D15b, D15c: marks each generation with an ETag that If-Match and If-None-Match know', async () => {
+  it('D15a, D15b, D15c: identifies each generation by an ETag for If-Match and If-None-Match', async () => {
     const { world } = await withWorker()
     const first = await poll(world)
     const [etag, epoch] = [first.headers.get('etag') ?? '', first.headers.get('muster-epoch')]
@@ -117,7 +117,7 @@ onEachStore('config', (open) => {
     expect((await poll(world, { 'if-none-match': etag })).body).toMatchObject({ config: { slots: 2 }, config_gen: 1 })
   })
 
-  it('generation/after-loss, D46a, D46c: raises its generation above one that a poll of the same epoch has seen', async () => {
+  it('generation/after-loss, D46a, D46c: raises its generation above that of a poll in the same epoch', async () => {
     const { world } = await withWorker()
     const { headers } = await poll(world)
     const answer = await poll(world, { 'if-none-match': `"${headers.get('muster-epoch')}.41"` })
@@ -128,7 +128,7 @@ onEachStore('config', (open) => {
     ])
   })
 
-  it('D17a, D17b, D17d, D61f: shows a secret to its worker alone, and keeps it when the mask comes back', async () => {
+  it('D17a, D17b, D17d, D61f: shows a secret only to its worker, and keeps it when the mask is sent back', async () => {
     const { world } = await withWorker()
     expect(await world.patch('w-1', { password: 'hunter2' })).toMatchObject({ config: { password: MASK } })
     expect(await world.patch('w-1', { password: MASK, slots: 3 })).toMatchObject({
@@ -139,7 +139,7 @@ onEachStore('config', (open) => {
     expect((await poll(world)).body.config).toMatchObject({ password: 'hunter2', slots: 3 })
   })
 
-  it('D17c: says a secret neither in an error nor in the log', async () => {
+  it('D17c: shows a secret neither in an error nor in the log', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { password: 'hunter2' })
     const { status, text } = await patch(world, { password: 'ab1', slots: -1 })
@@ -147,7 +147,7 @@ onEachStore('config', (open) => {
     expect(JSON.stringify(world.lines)).not.toMatch(/hunter2|ab1/)
   })
 
-  it('D52a, D52b: masks secrets inside objects by their path, and fields with secrets in arrays as a whole', async () => {
+  it('D52a, D52b: masks secrets inside objects by their path, and fields with secrets in arrays completely', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { smtp: { user: 'me', pin: '4711' }, keys: ['k-1'] })
     expect((await world.record('w-1')).config).toMatchObject({ smtp: { user: 'me', pin: MASK }, keys: MASK })
@@ -155,7 +155,7 @@ onEachStore('config', (open) => {
     expect((await poll(world)).body.config).toMatchObject({ smtp: { user: 'you', pin: '4711' }, keys: ['k-1'] })
   })
 
-  it('D18: loses none of many concurrent PATCHes, each with a generation of its own', async () => {
+  it('D18: loses none of many concurrent PATCHes, each with its own generation', async () => {
     const { world } = await withWorker()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => world.patch('w-1', i % 2 === 0 ? { slots: i } : { recycle_seconds: i })),
@@ -168,7 +168,7 @@ onEachStore('config', (open) => {
     expect(last.config.recycle_seconds % 2).toBe(1)
   })
 
-  it('D39a, D39b, D39c: tells who changed what, newest first', async () => {
+  it('D39a, D39b, D39c: returns who changed what, newest first', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { slots: 2, password: 'hunter2' })
     await world.time.advance(1_000)

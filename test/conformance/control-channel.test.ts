@@ -14,7 +14,7 @@ import {
 } from './world.ts'
 
 onEachStore('control channel', (open) => {
-  /** The close that answers `frame` as the first one of a new connection. */
+  /** The close event after `frame` as the first frame of a new connection. */
   const closeOf = async (
     world: World,
     frame: object | string,
@@ -34,7 +34,7 @@ onEachStore('control channel', (open) => {
   })
   const state = { type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null }
 
-  it('route/control, auth/ws-header, auth/ws-query, auth/row-ws: takes a worker token from the header or the query', async () => {
+  it('route/control, auth/ws-header, auth/ws-query, auth/row-ws: accepts a worker token in the header or the query', async () => {
     const world = await open()
     for (const options of [{}, { token: WORKER_PEER }, { token: null, query: `?token=${WORKER}` }]) {
       const worker = await world.connect('w-1', options)
@@ -46,7 +46,7 @@ onEachStore('control channel', (open) => {
     }
   })
 
-  it("channel/4401, close/4401, D12g: opens and closes with 4401 where the token is missing or not a worker's", async () => {
+  it('channel/4401, close/4401, D12g: accepts the connection and closes it with 4401 without a worker token', async () => {
     const world = await open()
     for (const options of [
       { token: null },
@@ -66,7 +66,7 @@ onEachStore('control channel', (open) => {
     expect(await world.ok('GET', '/mailer/workers')).toEqual([])
   })
 
-  it('channel/json-object, D12d: closes with 1007 what is no JSON object, and names the field', async () => {
+  it('channel/json-object, D12d: closes with 1007 for a frame that is no JSON object, and names the field', async () => {
     const world = await open()
     for (const frame of ['{', '[]', '7', 'null', '"x"'])
       expect([frame, (await closeOf(world, frame, { registered: true })).code]).toEqual([frame, 1_007])
@@ -76,7 +76,7 @@ onEachStore('control channel', (open) => {
     })
   })
 
-  it('channel/strict, channel/type-selects: refuses unknown fields, missing fields and unknown types of frame', async () => {
+  it('channel/strict, channel/type-selects: rejects unknown fields, missing fields and unknown frame types', async () => {
     const world = await open()
     const output = { slot_id: 1, ts: 1, payload: { sent: true } }
     const frames = [
@@ -98,18 +98,18 @@ onEachStore('control channel', (open) => {
     expect((await closeOf(world, { type: 'hello' }, { registered: true })).code).toBe(1_008)
   })
 
-  it('state/frame-values: lets no state frame say DRAINING', async () => {
+  it('state/frame-values: rejects DRAINING in a state frame', async () => {
     expect((await closeOf(await open(), { ...state, state: 'DRAINING' }, { registered: true })).code).toBe(1_007)
   })
 
-  it('D12a, D12b: wants register first, under the names of the path', async () => {
+  it('D12a, D12b: requires register as the first frame, with the names of the path', async () => {
     const world = await open()
     for (const frame of [state, register({ worker_id: 'w-2' }), register({ automation_type: 'probe' })])
       expect((await closeOf(world, frame)).code).toBe(1_008)
     expect(await world.ok('GET', '/mailer/workers')).toEqual([])
   })
 
-  it('D12c: waits 10 s for it', async () => {
+  it('D12c: waits 10 s for the register frame', async () => {
     const world = await open()
     const worker = await world.connect('w-1')
     await world.time.advance(9_000)
@@ -118,18 +118,18 @@ onEachStore('control channel', (open) => {
     expect((await worker.closed).code).toBe(1_008)
   })
 
-  it('D12e: closes a frame above 1 MiB with 1009', async () => {
+  it('D12e: closes with 1009 for a frame above 1 MiB', async () => {
     expect(
       (await closeOf(await open(), JSON.stringify({ type: 'ping', id: 'x'.repeat(1_048_577) }), { registered: true }))
         .code,
     ).toBe(1_009)
   })
 
-  it('D12f, D61c: closes a type that is not installed with 1008', async () => {
+  it('D12f, D61c: closes with 1008 for a type that is not installed', async () => {
     expect((await (await (await open()).connect('w-1', { type: 'nowhere' })).closed).code).toBe(1_008)
   })
 
-  it('D12h: pings every 20 s, and drops who misses two', async () => {
+  it('D12h: pings every 20 s and closes the connection after two missed pongs', async () => {
     const world = await open()
     const deaf = await world.connect('w-1', { autoPong: false })
     deaf.register()
@@ -145,7 +145,7 @@ onEachStore('control channel', (open) => {
     expect((await deaf.closed).code).toBe(1_006)
   })
 
-  it('D11: lets the newest connection of an id win', async () => {
+  it('D11: keeps the newest connection of an id', async () => {
     const world = await open()
     const [older, newer] = [await world.worker('w-1'), await world.worker('w-1')]
     expect(await older.closed).toEqual({ code: 1_008, reason: 'replaced by a newer connection' })
@@ -153,7 +153,7 @@ onEachStore('control channel', (open) => {
     expect((await world.record('w-1')).connected).toBe(true)
   })
 
-  it('frame/ping, frame/ping-reply: answers a ping with its id', async () => {
+  it('frame/ping, frame/ping-reply: replies to a ping with its id', async () => {
     const worker = await (await open()).worker('w-1')
     worker.send({ type: 'ping', id: 'any text' })
     expect(await worker.next('ping')).toEqual({ type: 'ping', id: 'any text' })
@@ -170,7 +170,7 @@ onEachStore('control channel', (open) => {
     expect(worker.frames).toEqual([])
   })
 
-  it('frame/output, D37a: takes outputs one by one and in batches, in order', async () => {
+  it('frame/output, D37a: accepts single outputs and batches, in order', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.output({ sent: true }, { ts: 1.5 })
@@ -195,7 +195,7 @@ onEachStore('control channel', (open) => {
     expect((await closeOf(world, { type: 'output_batch', outputs: [] }, { registered: true })).code).toBe(1_007)
   })
 
-  it('D37c: drops an output that its schema refuses, and closes nothing', async () => {
+  it('D37c: drops an invalid output without closing the connection', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.output({ colour: 'red' })
@@ -207,7 +207,7 @@ onEachStore('control channel', (open) => {
     ).toHaveLength(1)
   })
 
-  it('D59c: lets no control character and no slash into a worker id, and no more than 256 characters', async () => {
+  it('D59c: rejects worker ids with a control character or slash, or above 256 characters', async () => {
     const world = await open()
     for (const id of ['a%2Fb', 'a%00b', 'x'.repeat(257)]) {
       expect([id, (await (await world.connect(id)).closed).code]).toEqual([id, 1_008])

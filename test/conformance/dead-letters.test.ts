@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { onEachStore, type Json, type World } from './world.ts'
 
 onEachStore('dead letters', (open) => {
-  /** A world with `count` dead tasks, `d-0` the first to die, a second apart. */
+  /** Opens a fixture with `count` dead tasks that died one second apart, `d-0` first. */
   const withDead = async (count: number, task: object = {}): Promise<World> => {
     const world = await open()
     await world.worker('w-1')
@@ -17,7 +17,7 @@ onEachStore('dead letters', (open) => {
   const replay = (world: World, body: object = {}): Promise<Json> => world.ok('POST', '/mailer/dead/replay', body)
   const ids = ({ items }: Json): string[] => items.map(({ id }: Json) => id)
 
-  it('dead-item/fields, route/dead, D29a: shows each with its limit, its error and its death', async () => {
+  it('dead-item/fields, route/dead, D29a: shows each dead task with its max attempts, error and time of death', async () => {
     const world = await withDead(1, { max_attempts: 5, priority: 2 })
     expect(await dead(world)).toEqual({
       length: 1,
@@ -36,7 +36,7 @@ onEachStore('dead letters', (open) => {
     })
   })
 
-  it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: shows 50 without n, the oldest death first, and consumes none', async () => {
+  it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: returns 50 without n, the oldest death first, and removes none', async () => {
     const world = await withDead(55)
     const all = await dead(world)
     expect([all.length, all.items.length, ids(all).slice(0, 2)]).toEqual([55, 50, ['d-0', 'd-1']])
@@ -44,7 +44,7 @@ onEachStore('dead letters', (open) => {
     expect(await replay(world)).toEqual({ replayed: 50 })
   })
 
-  it('task/replay, route/replay: puts up to n back, attempt 0, to the back of the normal tier', async () => {
+  it('task/replay, route/replay: puts up to n tasks back to the end of the normal tier, with attempt 0', async () => {
     const world = await withDead(3, { priority: 5 })
     await world.submit({ task_id: 'waiting' })
     await world.submit({ task_id: 'low', priority: -1 })
@@ -60,7 +60,7 @@ onEachStore('dead letters', (open) => {
     expect([await replay(world, { n: 10 }), await replay(world)]).toEqual([{ replayed: 1 }, { replayed: 0 }])
   })
 
-  it('task/clear, route/clear: removes all of them for good', async () => {
+  it('task/clear, route/clear: removes all dead tasks permanently', async () => {
     const world = await withDead(3)
     expect(await world.ok('DELETE', '/mailer/dead')).toEqual({ cleared: 3 })
     expect([await dead(world), await world.place('d-0'), await world.ok('DELETE', '/mailer/dead')]).toEqual([

@@ -1,9 +1,9 @@
-/** What the master tells of its automations, and of itself. */
+/** Information about the automations and about the master. */
 import { expect, it } from '@jest/globals'
 import { ADMIN, API, EVERY, onEachStore, SCHEMAS, SCOPED, WORKER, type Json } from './world.ts'
 
 onEachStore('discovery', (open) => {
-  it('automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: lists what is installed', async () => {
+  it('automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: lists the installed automations', async () => {
     const { status, body } = await (await open()).call('GET', `${API}/automations`)
     expect(status).toBe(200)
     expect(body.map(({ type, class: name, kind }: Json) => ({ type, class: name, kind }))).toEqual(
@@ -17,7 +17,7 @@ onEachStore('discovery', (open) => {
     expect(mailer.config_schema).toMatchObject({ type: 'object', properties: { host: { type: 'string' } } })
   })
 
-  it('config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: has the four base fields in every Config schema', async () => {
+  it('config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: includes the four base fields in every Config schema', async () => {
     const world = await open()
     const { body } = await world.call('GET', `${API}/automations`)
     for (const {
@@ -46,7 +46,7 @@ onEachStore('discovery', (open) => {
     expect(body.probe).toMatchObject({ type: 'probe', kind: 'ContinuousAutomation', config: { type: 'object' } })
   })
 
-  it('catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: shows what is declared, and leaves out what is not', async () => {
+  it('catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: shows declared parts and omits the others', async () => {
     const world = await open()
     const mailer = await world.call('GET', `${API}/catalog/mailer`)
     expect(mailer.body).toMatchObject({
@@ -63,17 +63,17 @@ onEachStore('discovery', (open) => {
     expect((await world.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
   })
 
-  it('route/healthz, D45a: says ok while the master is up', async () => {
+  it('route/healthz, D45a: returns ok while the master runs', async () => {
     const { status, body } = await (await open()).call('GET', '/healthz', { token: null })
     expect([status, body]).toEqual([200, { status: 'ok' }])
   })
 
-  it('D32a: is ready when the backend answers and the catalog is built', async () => {
+  it('D32a: is ready when the backend is available and the catalog is built', async () => {
     const { status, body } = await (await open()).call('GET', '/readyz', { token: null })
     expect([status, body]).toEqual([200, { status: 'ready', parts: { backend: true, catalog: true, serving: true } }])
   })
 
-  it('D32b, D56e: describes every route to everybody', async () => {
+  it('D32b, D56e: describes every route, without a token', async () => {
     const world = await open()
     const { status, body } = await world.call('GET', `${API}/openapi.json`, { token: null })
     expect(status).toBe(200)
@@ -84,7 +84,7 @@ onEachStore('discovery', (open) => {
     }
   })
 
-  it('D32c, D61g: tells each token what it may do', async () => {
+  it('D32c, D61g: returns what each token may do', async () => {
     const world = await open()
     const me = async (token: string): Promise<Json> => (await world.call('GET', `${API}/me`, { token })).body
     expect(await me(ADMIN)).toMatchObject({ role: 'admin', automations: ['*'] })
@@ -93,7 +93,7 @@ onEachStore('discovery', (open) => {
     expect(await me(EVERY)).toMatchObject({ role: 'scoped', automations: ['*'] })
   })
 
-  it('D47a, D59a: names the epoch and the request on every answer, refusals included', async () => {
+  it('D47a, D59a: sends the epoch and a request id with every response, including rejections', async () => {
     const world = await open()
     const answers = [
       await world.call('GET', `${API}/automations`),
@@ -107,7 +107,7 @@ onEachStore('discovery', (open) => {
     expect(new Set(ids).size).toBe(4)
   })
 
-  it('endpoint/json, endpoint/version-prefix: answers JSON everywhere but on the page and the metrics', async () => {
+  it('endpoint/json, endpoint/version-prefix: responds with JSON everywhere except the page and the metrics', async () => {
     const world = await open()
     const typeOf = async (path: string): Promise<string | null> =>
       (await world.call('GET', path)).headers.get('content-type')

@@ -1,4 +1,4 @@
-/** Refusals: statuses and bodies that hold for every route. */
+/** Rejections: statuses and bodies that apply to every route. */
 import { expect, it } from '@jest/globals'
 import { API, onEachStore, type World } from './world.ts'
 
@@ -9,12 +9,12 @@ onEachStore('errors', (open) => {
   const submit = (world: World, body: unknown, headers: Record<string, string> = {}) =>
     world.call('POST', TASKS, { body, headers })
 
-  it('error/detail, D14b: holds the single field detail, a sentence unless fields are at fault', async () => {
+  it('error/detail, D14b: contains the single field detail, a sentence unless fields are invalid', async () => {
     const world = await open({ maxBodyBytes: 4_096 })
     const answers = [
       await world.call('GET', `${API}/automations`, { token: null }),
       await world.call('GET', `${API}/automations`, { token: 'wrong' }),
-      await world.call('GET', `${API}/automations/mailer/workers/nobody`),
+      await world.call('GET', `${API}/automations/mailer/workers/unknown`),
       await world.call('PUT', TASKS, { body: {} }),
       await submit(world, '{'),
       await submit(world, { payload: { to: 'x'.repeat(5_000) } }),
@@ -35,19 +35,19 @@ onEachStore('errors', (open) => {
     ])
   })
 
-  it('D14c: is 400 where the body is not JSON or not an object', async () => {
+  it('D14c: is 400 for a body that is not JSON or not an object', async () => {
     const world = await open()
     for (const body of ['{', '[]', '7', '"x"', 'null'])
       expect([body, (await submit(world, body)).status]).toEqual([body, 400])
   })
 
-  it('D14d: is 413 above the largest body', async () => {
+  it('D14d: is 413 above the maximum body size', async () => {
     const world = await open()
     expect((await submit(world, { payload: { to: 'x'.repeat(1_048_576) } })).status).toBe(413)
     expect((await submit(world, { payload: { to: 'x'.repeat(1_000_000) } })).status).toBe(200)
   })
 
-  it('D14e: is 405 with Allow for a known path with another verb', async () => {
+  it('D14e: is 405 with Allow for a known path with another method', async () => {
     const world = await open()
     const { status, headers } = await world.call('PUT', `${API}/automations/mailer/dead`, { body: {} })
     expect([
@@ -84,7 +84,7 @@ onEachStore('errors', (open) => {
     expect((await world.call('GET', `${API}/automations/mailer/queue?n=10000`)).status).toBe(200)
   })
 
-  it('D41: speaks snake_case alone', async () => {
+  it('D41: uses only snake_case', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.stats()

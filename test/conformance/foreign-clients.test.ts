@@ -1,4 +1,4 @@
-/** Clients in Go (gorilla/websocket) and Python (standard library) play rows of the table as their authors would write them. */
+/** Runs clients in Go (gorilla/websocket) and Python (standard library) that play rows of the table. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ const ROWS = ['D5', 'D74', 'D75a', 'D76b', 'D75d', 'D78', 'D80a', 'D76a']
 /** A cold build compiles net/http and its dependencies. */
 const BUILT_WITHIN_MS = 300_000
 
-/** Shorter than the time of a test, so that no client outlives its master. */
+/** Shorter than the limit of a test, so that no client outlives its master. */
 const ENDS_WITHIN_MS = 25_000
 
 const folder = mkdtempSync(join(tmpdir(), 'muster-clients-'))
@@ -23,7 +23,7 @@ const go = { cwd: join(CLIENTS, 'go'), env: { ...process.env, GOTOOLCHAIN: 'loca
 const hasGo = spawnSync('go', ['mod', 'download'], { ...go, timeout: 60_000 }).status === 0
 const hasPython = spawnSync('python3', ['--version']).status === 0
 
-/** The lines that a client prints, played against the master of `world`. */
+/** Runs a client against the master of `world` and returns the lines that it prints. */
 async function played(world: World, program: string, args: readonly string[] = []): Promise<readonly unknown[]> {
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -45,7 +45,7 @@ else {
   const client = join(folder, 'client')
   beforeAll(() => run('go', ['build', '-buildvcs=false', '-o', client, '.'], go), BUILT_WITHIN_MS)
   onEachStore('a client in Go', (open) => {
-    it('client/go: gets from the master what the table says', async () => {
+    it('client/go: gets the responses of the table', async () => {
       expect(await played(await open(), client)).toEqual(allOk)
     })
   })
@@ -54,7 +54,7 @@ else {
 if (!hasPython) describe('a client in Python', () => it.skip('python3 is not installed', () => undefined))
 else {
   onEachStore('a client in Python', (open) => {
-    it('client/python: gets from the master what the table says', async () => {
+    it('client/python: gets the responses of the table', async () => {
       expect(await played(await open(), 'python3', [join(CLIENTS, 'client.py')])).toEqual(allOk)
     })
   })

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { onEachStore, until } from './world.ts'
 
 onEachStore('metrics', (open) => {
-  it('metric/svc_master_up, metric/svc_workers_total, metric/svc_worker_last_seen_age_seconds, metric/svc_worker_slots, metric/svc_worker_cpu_pct, metric/svc_worker_rss_mb, metric/svc_stream_length, metric/svc_queue_size, metric/svc_queue_dlq_length, metric/svc_pool_size: shows the fleet', async () => {
+  it('metric/svc_master_up, metric/svc_workers_total, metric/svc_worker_last_seen_age_seconds, metric/svc_worker_slots, metric/svc_worker_cpu_pct, metric/svc_worker_rss_mb, metric/svc_stream_length, metric/svc_queue_size, metric/svc_queue_dlq_length, metric/svc_pool_size: reports the fleet', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.state()
@@ -46,7 +46,7 @@ onEachStore('metrics', (open) => {
     expect(seen).toEqual(expected)
   })
 
-  it('D1b: gives every metric the prefix svc_', async () => {
+  it('D1b: prefixes every metric with svc_', async () => {
     const { text } = await (await open()).call('GET', '/metrics', { token: null })
     const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '')
     expect(names.length).toBeGreaterThan(9)

@@ -18,7 +18,7 @@ onEachStore('pools', (open) => {
     return world
   }
 
-  it('pool/id, pool/tags, pool/payload, pool/expires_at, pool/in_use_until, route/pool, D60i: shows each item, and whether it is claimed', async () => {
+  it('pool/id, pool/tags, pool/payload, pool/expires_at, pool/in_use_until, route/pool, D60i: shows each item and until when it is claimed', async () => {
     const world = await withWorker()
     expect(await put(world, item('a'), item('b', { expires_at: world.now + 100 }))).toEqual({
       results: ['created', 'created'],
@@ -45,7 +45,7 @@ onEachStore('pools', (open) => {
     expect((await claim(world, { n: 10 })).claims.map(({ id }: Json) => id)).toEqual(['b'])
   })
 
-  it('pool/exclusive, pool/crash: gives an item to one holder, and to another when the hold has passed', async () => {
+  it('pool/exclusive, pool/crash: grants an item to one owner, and to another when the claim has expired', async () => {
     const world = await withWorker()
     await put(world, item('a'))
     const [first] = (await claim(world)).claims
@@ -60,7 +60,7 @@ onEachStore('pools', (open) => {
     })
   })
 
-  it('D30b, D60j: hands out what was used least recently; claims are extended, released and removed by their token', async () => {
+  it('D30b, D60j: leases the least recently used item; claims are extended, released and removed by their token', async () => {
     const world = await withWorker()
     await put(world, item('a'), item('b'), item('c', { tags: { region: 'us' } }))
     const [a] = (await claim(world)).claims
@@ -77,7 +77,7 @@ onEachStore('pools', (open) => {
     expect((await inspect(world)).size).toBe(2)
   })
 
-  it('D30c, D60k: knows no pool that nobody declares', async () => {
+  it('D30c, D60k: rejects a pool that no automation declares', async () => {
     const world = await withWorker()
     expect((await world.call('GET', `${API}/pools/nowhere`)).status).toBe(404)
     expect(await world.rpc('w-1', 'pool.claim', { pool: 'nowhere', hold_ms: HOLD_MS })).toMatchObject({
@@ -86,7 +86,7 @@ onEachStore('pools', (open) => {
     })
   })
 
-  it('limits/n-pool, D9g: shows 20 items without n', async () => {
+  it('limits/n-pool, D9g: returns 20 items without n', async () => {
     const world = await withWorker()
     await put(world, ...Array.from({ length: 25 }, (_, i) => item(`i-${i}`)))
     expect([
@@ -96,7 +96,7 @@ onEachStore('pools', (open) => {
     ]).toEqual([20, 3, 25])
   })
 
-  it('about/pools-read-only: offers no route that changes a pool', async () => {
+  it('about/pools-read-only: has no route that changes a pool', async () => {
     expect((await open()).routes.filter((route) => route.includes('/pools/'))).toEqual([
       'GET /api/v1/pools/{pool_name}',
     ])

@@ -1,4 +1,4 @@
-/** The worker's JSON-RPC route: primitives, batches, errors. Tasks are in tasks.test.ts, pools in pools.test.ts. */
+/** The JSON-RPC route of workers: primitives, batches, errors. Tasks are in tasks.test.ts, pools in pools.test.ts. */
 import { expect, it } from '@jest/globals'
 import { API, onEachStore, SECOND, until, WORKER, type Json, type World } from './world.ts'
 
@@ -12,7 +12,7 @@ onEachStore('rpc', (open) => {
     world.call('POST', `${API}/automations/mailer/workers/${id}/rpc`, { token: WORKER, body })
   const call = (method: string, params: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params })
 
-  it('D23a, D60l: answers one call or a batch, with HTTP 200', async () => {
+  it('D23a, D60l: responds to one call or a batch with HTTP 200', async () => {
     const world = await withWorker()
     const single = await post(world, call('counter.get', { name: 'n' }, 'a'))
     expect([single.status, single.body]).toEqual([200, { jsonrpc: '2.0', id: 'a', result: { value: 0 } }])
@@ -27,7 +27,7 @@ onEachStore('rpc', (open) => {
     expect((await post(world, '{')).status).toBe(400)
   })
 
-  it('D60m: names its errors', async () => {
+  it('D60m: returns the documented error codes', async () => {
     const world = await withWorker()
     const error = async (body: unknown, id?: string): Promise<Json> => (await post(world, body, id)).body.error
     expect(await error({ id: 1, method: 'kv.get' })).toMatchObject({ code: -32_600 })
@@ -45,7 +45,7 @@ onEachStore('rpc', (open) => {
       code: -32_001,
       data: { code: 'lease_lost' },
     })
-    expect(await error(call('tasks.reserve', { limit: 1 }), 'nobody')).toMatchObject({
+    expect(await error(call('tasks.reserve', { limit: 1 }), 'unknown')).toMatchObject({
       code: -32_002,
       data: { code: 'unknown_worker' },
     })
@@ -56,7 +56,7 @@ onEachStore('rpc', (open) => {
     })
   })
 
-  it('primitive/kv, D60e: keeps values by namespace, with an end if asked for', async () => {
+  it('primitive/kv, D60e: stores values by namespace, with an optional TTL', async () => {
     const world = await withWorker()
     expect(await world.rpc('w-1', 'kv.get', { key: 'k' })).toEqual({ value: null })
     expect(await world.rpc('w-1', 'kv.set', { key: 'k', value: { a: [1] }, ttl_ms: 5_000 })).toEqual({})
@@ -73,7 +73,7 @@ onEachStore('rpc', (open) => {
     ]).toEqual([{ deleted: true }, { deleted: false }])
   })
 
-  it('primitive/lock, D60f: gives a lock to one holder, who alone can release it', async () => {
+  it('primitive/lock, D60f: grants a lock to one owner, and only that owner can release it', async () => {
     const world = await withWorker()
     const acquire = (): Promise<Json> => world.rpc('w-1', 'lock.acquire', { name: 'l', hold_ms: 10_000 })
     const first = await acquire()
@@ -95,7 +95,7 @@ onEachStore('rpc', (open) => {
     ]).toEqual([{}, true])
   })
 
-  it('primitive/counter, D60g: adds exactly, without an end', async () => {
+  it('primitive/counter, D60g: adds exactly and never expires', async () => {
     const world = await withWorker()
     await Promise.all(Array.from({ length: 50 }, () => world.rpc('w-1', 'counter.add', { name: 'n', delta: 2 })))
     world.time.jump(1_000_000 * SECOND)
@@ -103,7 +103,7 @@ onEachStore('rpc', (open) => {
     expect(await world.rpc('w-1', 'counter.get', { name: 'n', namespace: 'elsewhere' })).toEqual({ value: 0 })
   })
 
-  it('D23b: knows every method it names', async () => {
+  it('D23b: implements every documented method', async () => {
     const world = await withWorker()
     const methods = [
       'tasks.reserve',
@@ -133,7 +133,7 @@ onEachStore('rpc', (open) => {
     expect(body.map(({ id, error }: Json) => [id, error.code])).toEqual(methods.map((method) => [method, -32_602]))
   })
 
-  it('bus/topics, bus/no-persistence, bus/emit, bus/no-op, D23d, D60h: brings messages to those who listen, where the store has a bus', async () => {
+  it('bus/topics, bus/no-persistence, bus/emit, bus/no-op, D23d, D60h: delivers messages to subscribers if the store has a bus', async () => {
     const world = await withWorker()
     const publish = (message: unknown): Promise<Json> => world.rpc('w-1', 'bus.publish', { topic: 'news', message })
     expect(await publish('before')).toEqual({})
@@ -142,7 +142,7 @@ onEachStore('rpc', (open) => {
       { token: WORKER },
     )
     expect([status, contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
-    await until(() => text() !== '') // It says when it listens.
+    await until(() => text() !== '') // The first bytes mean that the subscription is active.
     await publish({ n: 1 })
     const other = await world.worker('w-2')
     other.output({ sent: true })

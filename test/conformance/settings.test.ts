@@ -1,4 +1,4 @@
-/** The settings of each subcommand with their defaults, as its help tells them. */
+/** The settings of each subcommand with their defaults, as shown in its help. */
 import { describe, expect, it } from '@jest/globals'
 import { hostname } from 'node:os'
 import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
@@ -9,7 +9,7 @@ import { help as workerHelp } from '../../src/cmd/worker.ts'
 
 const SECRET = /TOKEN|PASSWORD/
 
-/** Each variable of a help text with its other form and its default. */
+/** Parses each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {
   return Object.fromEntries(
     [

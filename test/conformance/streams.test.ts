@@ -1,4 +1,4 @@
-/** Output streams: bounds, peek, pop, tail. */
+/** Output streams: limits, peek, pop, tail. */
 import { expect, it } from '@jest/globals'
 import { eventually, onEachStore, SECOND, type Json, type Worker, type World } from './world.ts'
 
@@ -9,7 +9,7 @@ onEachStore('streams', (open) => {
     world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
   const tail = (world: World, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
 
-  /** A stream of `count` outputs, numbered from 0. */
+  /** Opens a stream of `count` outputs, numbered from 0. */
   const stream = async (count: number): Promise<{ world: World; worker: Worker }> => {
     const world = await open()
     const worker = await world.worker('p-1', { type: 'probe' })
@@ -31,7 +31,7 @@ onEachStore('streams', (open) => {
     await eventually(() => length(world), { length: Math.min(50_000, before + count) })
   }
 
-  it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: holds entries under ids of their own', async () => {
+  it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: stores entries with generated ids', async () => {
     const { world } = await stream(3)
     expect(await length(world)).toEqual({ length: 3 })
     const entries = await world.ok('GET', '/probe/output/peek')
@@ -40,27 +40,27 @@ onEachStore('streams', (open) => {
     expect([new Set(ids).size, ids.toSorted()]).toEqual([3, ids])
   })
 
-  it('route/peek, limits/n-peek, D9d: peeks the oldest, 10 without n, and removes nothing', async () => {
+  it('route/peek, limits/n-peek, D9d: peeks at the oldest entries, 10 without n, and removes none', async () => {
     const { world } = await stream(12)
     expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     expect(numbers(await world.ok('GET', '/probe/output/peek?n=2'))).toEqual([0, 1])
     expect(await length(world)).toEqual({ length: 12 })
   })
 
-  it('route/pop, pop/destructive, D9h: pops the oldest, 10 without n, once', async () => {
+  it('route/pop, pop/destructive, D9h: pops the oldest entries once, 10 without n', async () => {
     const { world } = await stream(15)
     expect(numbers(await pop(world, 3))).toEqual([0, 1, 2])
     expect(numbers(await pop(world))).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
     expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([13, 14])
   })
 
-  it('pop/atomic: shares no entry between concurrent pops', async () => {
+  it('pop/atomic: returns no entry to two concurrent pops', async () => {
     const { world } = await stream(100)
     const popped = await Promise.all(Array.from({ length: 20 }, () => pop(world, 7)))
     expect(popped.flatMap(numbers).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i))
   })
 
-  it('pop/does-not-wait: answers an empty stream at once with nothing', async () => {
+  it('pop/does-not-wait: returns immediately with nothing for an empty stream', async () => {
     const world = await open()
     expect([await pop(world), await world.ok('GET', '/probe/output/peek'), await length(world)]).toEqual([
       [],
@@ -76,14 +76,14 @@ onEachStore('streams', (open) => {
     expect(await length(world)).toEqual({ length: 50_000 })
   })
 
-  it('stream/age, limits/stream-age, D61d: drops with a push what arrived more than 3600 s ago', async () => {
+  it('stream/age, limits/stream-age, D61d: drops entries older than 3600 s during a push', async () => {
     const { world, worker } = await stream(3)
     world.time.jump(3_601 * SECOND)
     worker.output({ i: 9 }, { ts: 1 })
     await eventually(async () => ({ all: numbers(await world.ok('GET', '/probe/output/peek')).join() }), { all: '9' })
   })
 
-  it('D50b: tails the newest, goes on behind an id, and tells a gap', async () => {
+  it('D50b: returns the newest entries, continues behind an id, and reports a gap', async () => {
     const { world } = await stream(5)
     const newest = await tail(world, '?n=2')
     expect([numbers(newest.entries), newest.gap]).toEqual([[3, 4], false])
@@ -95,7 +95,7 @@ onEachStore('streams', (open) => {
     expect(await length(world)).toEqual({ length: 2 })
   })
 
-  it('stream/not-changeable: offers no route that changes its bounds', async () => {
+  it('stream/not-changeable: has no route that changes the limits of a stream', async () => {
     expect(
       (await open()).routes
         .filter((route) => route.includes('/output'))

@@ -1,4 +1,4 @@
-/** That the table is whole, and that its check would notice if it were not. */
+/** Tests that every row of the table has a test and every conformance test a row, and that the check detects faults. */
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ describe('the check', () => {
       (file) => files[file],
     ).faults
 
-  it('finds nothing in what is whole', () => {
+  it('finds no fault in a complete table', () => {
     expect(
       faultsOf(
         [
@@ -57,44 +57,39 @@ describe('the check', () => {
 
   it.each<[string, readonly Row[], readonly string[], string]>([
     ['a row without a test', [['a/b', '']], [], 'a/b: no test shows it'],
-    ['a test that is gone', [['a/b', '', by('a.test.ts', 'did it')]], [], 'a/b: test/a.test.ts has no test "did it"'],
+    ['a removed test', [['a/b', '', by('a.test.ts', 'did it')]], [], 'a/b: test/a.test.ts has no test "did it"'],
+    ['a skipped test', [['a/b', '', by('a.test.ts', 'does not')]], [], 'a/b: test/a.test.ts has no test "does not"'],
     [
-      'a test that is skipped',
-      [['a/b', '', by('a.test.ts', 'does not')]],
-      [],
-      'a/b: test/a.test.ts has no test "does not"',
-    ],
-    [
-      'a proof that is no test',
+      'a proof that is not a test',
       [['a/b', '', by('a.test.ts', 'in a comment')]],
       [],
       'a/b: test/a.test.ts has no test "in a comment"',
     ],
-    ['a proof that names nothing', [['a/b', '', by('a.test.ts', '')]], [], 'a/b: test/a.test.ts has no test ""'],
-    ['a file that is gone', [['a/b', '', by('b.test.ts', 'does it')]], [], 'a/b: there is no test/b.test.ts'],
-    ['an id that stands twice', [['D7', '', by('a.test.ts', 'does it')]], [], 'D7: stands twice'],
-    ['a title of no row', [], ['a/b: does it'], 'own.test.ts: "a/b" is no row of the table'],
+    ['a proof with an empty title', [['a/b', '', by('a.test.ts', '')]], [], 'a/b: test/a.test.ts has no test ""'],
+    ['a missing file', [['a/b', '', by('b.test.ts', 'does it')]], [], 'a/b: there is no test/b.test.ts'],
+    ['a duplicate id', [['D7', '', by('a.test.ts', 'does it')]], [], 'D7: appears twice'],
+    ['a title with an unknown id', [], ['a/b: does it'], 'own.test.ts: "a/b" is no row of the table'],
     [
-      'a title without a row',
+      'a title without an id',
       [],
       ['does it'],
       "own.test.ts: a title begins with the ids of its rows: it('does it', () => {",
     ],
     [
-      'what is pending no longer',
+      'a pending row that has a test',
       [['a/b', '', pending('the operator')]],
       ['a/b: does it'],
-      'a/b: is shown, and still called pending',
+      'a/b: is shown, but still marked as pending',
     ],
-  ])('notices %s', (_, rows, titles, fault) => {
+  ])('detects %s', (_, rows, titles, fault) => {
     expect(faultsOf(rows, titles)).toEqual([fault])
   })
 
-  it('notices a decision without a row', () => {
+  it('detects a decision without a row', () => {
     expect(check(decisions.slice(1), {}, (file) => files[file]).faults).toEqual(['D1: has no row'])
   })
 
-  it('counts what is pending apart', () => {
+  it('counts pending rows separately', () => {
     const rows: readonly Row[] = [
       ['a/b', '', by('a.test.ts', 'does it')],
       ['a/c', '', pending('the operator')],

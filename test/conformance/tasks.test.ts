@@ -1,4 +1,4 @@
-/** Tasks from submit to their end. Workers take them through the rpc route, as the master's own workers do. */
+/** Tasks from submit to their end. Workers use the rpc route, like the workers of this project. */
 import { expect, it } from '@jest/globals'
 import { API, onEachStore, SECOND, until, type Json, type World } from './world.ts'
 
@@ -14,14 +14,14 @@ onEachStore('tasks', (open) => {
   const queue = (world: World, query = '', type = 'mailer'): Promise<Json> => world.ok('GET', `/${type}/queue${query}`)
   const names = (items: Json[]): string[] => items.map(({ id, task_id: taskId }) => id ?? taskId)
 
-  it('route/submit, task/submit, task/task_id, task/priority-default: queues a task under an id of its own making', async () => {
+  it('route/submit, task/submit, task/task_id, task/priority-default: queues a task with a generated id', async () => {
     const world = await withWorker()
     const answer = await world.submit({})
     expect(answer).toEqual({ task_id: expect.stringMatching(/^[0-9a-f]{32}$/), queued: true, priority: 0 })
     expect(await world.submit({ task_id: 'mine', priority: 7 })).toEqual({ task_id: 'mine', queued: true, priority: 7 })
   })
 
-  it('task/payload, submit/invalid, error/422-payload: refuses what TaskPayload refuses, before queueing', async () => {
+  it('task/payload, submit/invalid, error/422-payload: rejects an invalid payload before queueing', async () => {
     const world = await withWorker()
     for (const body of [
       { payload: {} },
@@ -37,14 +37,14 @@ onEachStore('tasks', (open) => {
     expect(await queue(world)).toEqual({ length: 0, items: [] })
   })
 
-  it('submit/not-batch, error/400-not-batch, submit/unknown-type: is 400 where there is no TaskPayload, 404 where there is no such type', async () => {
+  it('submit/not-batch, error/400-not-batch, submit/unknown-type: is 400 for a type without TaskPayload, 404 for an unknown type', async () => {
     const world = await withWorker()
     const { status, body } = await world.call('POST', `${API}/automations/probe/tasks`, { body: { payload: {} } })
     expect([status, typeof body.detail]).toEqual([400, 'string'])
     expect(await world.status('POST', '/nowhere/tasks', { payload: {} })).toBe(404)
   })
 
-  it('task/duplicate, task/idempotency_key, submit/idempotency, limits/idempotency: answers a second submit under one key with the first id, for 24 hours', async () => {
+  it('task/duplicate, task/idempotency_key, submit/idempotency, limits/idempotency: returns the first id for a second submit with one key, for 24 hours', async () => {
     const world = await withWorker()
     const first = await world.submit({ idempotency_key: 'k' })
     expect(await world.submit({ idempotency_key: 'k', payload: { to: 'another' } })).toEqual({
@@ -60,14 +60,14 @@ onEachStore('tasks', (open) => {
     expect((await queue(world)).length).toBe(2)
   })
 
-  it('submit/idempotency-setting: takes the window from its setting', async () => {
+  it('submit/idempotency-setting: uses the configured window', async () => {
     const world = await withWorker({ idempotencyTtlSeconds: 10 })
     await world.submit({ idempotency_key: 'k' })
     world.time.jump(11 * SECOND)
     expect(await world.submit({ idempotency_key: 'k' })).toMatchObject({ queued: true })
   })
 
-  it('D27: answers an own id that is pending, in flight, scheduled or dead like a duplicate', async () => {
+  it('D27: reports a client id that is pending, in flight, scheduled or dead as a duplicate', async () => {
     const world = await withWorker()
     const again = async (): Promise<Json> => world.submit({ task_id: 'mine' })
     await world.submit({ task_id: 'mine' })
@@ -84,7 +84,7 @@ onEachStore('tasks', (open) => {
     expect(await again()).toMatchObject({ queued: true })
   })
 
-  it('task/reserve, task/priority, inspect/order, D29b: drains high, then normal, then low, first in first out within each, and shows them so', async () => {
+  it('task/reserve, task/priority, inspect/order, D29b: drains and lists high, then normal, then low, first in, first out within each tier', async () => {
     const world = await withWorker()
     for (const [id, priority] of [
       ['low', -5],
@@ -101,7 +101,7 @@ onEachStore('tasks', (open) => {
     expect(names(await world.reserve('w-1', 10))).toEqual(order)
   })
 
-  it('queue-item/fields, route/queue, inspect/not-consuming, limits/n-queue, D9e: shows 20 items without n, and consumes none', async () => {
+  it('queue-item/fields, route/queue, inspect/not-consuming, limits/n-queue, D9e: returns 20 items without n, and removes none', async () => {
     const world = await withWorker()
     for (let i = 0; i < 25; i += 1) await world.submit({ task_id: `t-${i}` })
     const { length, items } = await queue(world)
@@ -110,7 +110,7 @@ onEachStore('tasks', (open) => {
     expect([(await queue(world, '?n=3')).items.length, (await queue(world)).length]).toEqual([3, 25])
   })
 
-  it('task/ack, D24b, D60b: removes what is acked, and takes the repeat of an ack for a success', async () => {
+  it('task/ack, D24b, D60b: removes an acked task, and accepts a repeated ack', async () => {
     const world = await withWorker()
     const { task_id: id } = await world.submit({})
     const [task] = await world.reserve('w-1')
@@ -119,7 +119,7 @@ onEachStore('tasks', (open) => {
     expect(await world.place(id)).toBe('gone')
   })
 
-  it('task/nack-attempts-left, D26a, D28a, D60d: schedules a failed task, and hands it out again when it is due', async () => {
+  it('task/nack-attempts-left, D26a, D28a, D60d: schedules a failed task, and leases it again when it is due', async () => {
     const world = await withWorker()
     const { task_id: id } = await world.submit({})
     const [task] = await world.reserve('w-1')
@@ -130,7 +130,7 @@ onEachStore('tasks', (open) => {
     expect(await world.reserve('w-1')).toMatchObject([{ task_id: id, attempt: 1 }])
   })
 
-  it('task/nack-promoted-by-sweep: moves a due retry back to pending also while nobody asks', async () => {
+  it('task/nack-promoted-by-sweep: moves a due retry back to pending even without a reserve', async () => {
     const world = await withWorker()
     const { task_id: id } = await world.submit({})
     const [task] = await world.reserve('w-1')
@@ -139,7 +139,7 @@ onEachStore('tasks', (open) => {
     await until(async () => (await world.place(id)) === 'pending')
   })
 
-  it('D28b: puts a due retry to the back of its own tier', async () => {
+  it('D28b: appends a due retry to its own tier', async () => {
     const world = await withWorker()
     await world.submit({ task_id: 'retried', priority: 3 })
     const [task] = await world.reserve('w-1')
@@ -153,7 +153,7 @@ onEachStore('tasks', (open) => {
     expect(names(await world.reserve('w-1', 5))).toEqual(['high', 'retried', 'normal'])
   })
 
-  it('D25c: spreads retries over base 1 s, factor 2, full jitter', async () => {
+  it('D25c: computes retry delays with base 1 s, factor 2 and full jitter', async () => {
     const world = await withWorker()
     await world.patch('w-1', { max_attempts: 100 })
     await Promise.all(Array.from({ length: 60 }, () => world.submit({})))
@@ -165,7 +165,7 @@ onEachStore('tasks', (open) => {
     expect([early.length + late.length, early.length > 0, late.length > 0]).toEqual([60, true, true])
   })
 
-  it("task/nack-exhausted, task/max_attempts, D26b: sends a task to the dead letters at its max_attempts, its own or the worker's", async () => {
+  it("task/nack-exhausted, task/max_attempts, D26b: moves a task to the dead letters at its own max_attempts or the worker's", async () => {
     const world = await withWorker()
     await world.patch('w-1', { max_attempts: 2 })
     for (const [id, more, attempts] of [
@@ -185,7 +185,7 @@ onEachStore('tasks', (open) => {
     }
   })
 
-  it('task/visibility, limits/sweep, D25a, D26c: queues a task again, in front, when its deadline passed without a word', async () => {
+  it('task/visibility, limits/sweep, D25a, D26c: puts a task back to the front of its tier when its deadline has passed', async () => {
     const world = await withWorker()
     const { task_id: id } = await world.submit({})
     const [first] = await world.reserve('w-1')
@@ -199,7 +199,7 @@ onEachStore('tasks', (open) => {
     expect([again.task_id, again.attempt, again.token > first.token]).toEqual([id, 0, true])
   })
 
-  it('D24a: refuses whatever an older token asks, and changes nothing', async () => {
+  it('D24a: rejects every operation with an older token, and changes nothing', async () => {
     const world = await withWorker()
     const { task_id: id } = await world.submit({})
     const [stale] = await world.reserve('w-1')
@@ -212,14 +212,14 @@ onEachStore('tasks', (open) => {
     expect(await world.settle('w-1', 'ack', current)).toEqual({ ok: true })
   })
 
-  it('D25d: lets an automation declare its own visibility timeout and backoff', async () => {
+  it('D25d: uses the visibility timeout and backoff that an automation declares', async () => {
     const world = await withWorker()
     await world.submit({}, 'brief')
     const [task] = await world.reserve('b-1', 1, 'brief')
     expect(task.expires_at).toBe(world.now + 5)
   })
 
-  it('D26d, limits/sweep: sends a task that lost too many leases to the dead letters', async () => {
+  it('D26d, limits/sweep: moves a task that lost too many leases to the dead letters', async () => {
     const world = await withWorker({ maxLostLeases: 2 })
     const { task_id: id } = await world.submit({}, 'brief')
     for (const place of ['pending', 'dead']) {
@@ -229,7 +229,7 @@ onEachStore('tasks', (open) => {
     }
   })
 
-  it('task/ttl, task/ttl_seconds: drops a task that is older than its ttl when it is reserved', async () => {
+  it('task/ttl, task/ttl_seconds: drops a task older than its TTL when it is reserved', async () => {
     const world = await withWorker()
     await world.submit({ task_id: 'short', ttl_seconds: 10 })
     await world.submit({ task_id: 'long', ttl_seconds: 100 })
@@ -238,12 +238,12 @@ onEachStore('tasks', (open) => {
     expect([await world.place('short'), (await world.ok('GET', '/mailer/dead')).length]).toEqual(['gone', 0])
   })
 
-  it('D55a: sends a permanent failure to the dead letters at once', async () => {
+  it('D55a: moves a permanently failed task to the dead letters immediately', async () => {
     const world = await withWorker()
     expect(await world.place(await world.dead('w-1'))).toBe('dead')
   })
 
-  it('D23c, D60c: gives a task back with release, and prolongs its lease with extend', async () => {
+  it('D23c, D60c: puts a task back with release, and extends its lease with extend', async () => {
     const world = await withWorker()
     await world.submit({ task_id: 'a' })
     const [task] = await world.reserve('w-1')
@@ -253,14 +253,14 @@ onEachStore('tasks', (open) => {
     expect(await world.reserve('w-1')).toMatchObject([{ task_id: 'a', attempt: 0 }])
   })
 
-  it('D29c: tells where a task is', async () => {
+  it('D29c: returns the state of a task', async () => {
     const world = await withWorker()
     await world.submit({ task_id: 'a' })
     expect(await world.ok('GET', '/mailer/tasks/a')).toEqual({ task_id: 'a', place: 'pending' })
     expect(await world.status('GET', '/mailer/tasks/b')).toBe(404)
   })
 
-  it('D38a, D61a: answers a batch in order, each as the single submit would', async () => {
+  it('D38a, D61a: returns the results of a batch in order, each like that of a single submit', async () => {
     const world = await withWorker()
     const { results } = await world.ok('POST', '/mailer/tasks/batch', {
       tasks: [{ payload: { to: 'x' }, task_id: 'a' }, { payload: {} }, { payload: { to: 'x' }, task_id: 'a' }],
@@ -274,7 +274,7 @@ onEachStore('tasks', (open) => {
       expect(await world.status('POST', '/mailer/tasks/batch', { tasks })).toBe(422)
   })
 
-  it('D54b: answers 503 when the queue is full, and says when to come back', async () => {
+  it('D54b: is 503 with Retry-After when the queue is full', async () => {
     const world = await withWorker({ maxQueueLength: 2 })
     for (let i = 0; i < 2; i += 1) await world.submit({})
     const { status, headers, body } = await world.call('POST', `${API}/automations/mailer/tasks`, {
@@ -284,7 +284,7 @@ onEachStore('tasks', (open) => {
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  it('D56a, D56b, D56c: holds names, priority and ttl_seconds to their bounds', async () => {
+  it('D56a, D56b, D56c: enforces the bounds of names, priority and ttl_seconds', async () => {
     const world = await withWorker()
     const status = (task: object): Promise<number> =>
       world.status('POST', '/mailer/tasks', { payload: { to: 'x' }, ...task })
@@ -313,7 +313,7 @@ onEachStore('tasks', (open) => {
       expect([bad, await status(bad)]).toEqual([bad, 422])
   })
 
-  it('about/long-poll, D60a: lets a reserve wait, and hands it the next task', async () => {
+  it('about/long-poll, D60a: keeps a reserve waiting until the next task arrives', async () => {
     const world = await withWorker()
     const waiting = world.rpc('w-1', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })
     await world.submit({ task_id: 'late' })

@@ -1,8 +1,11 @@
-/** The small print of the wire: numbers that no double holds, fields that are null, frames in fragments. Texts are written and compared as texts. */
+/**
+ * Details of the wire format: numbers that do not fit a double, null fields, fragmented frames. Texts are written and
+ * compared as texts.
+ */
 import { expect, it } from '@jest/globals'
 import { API, eventually, HARDWARE, onEachStore, WORKER, type Json, type World } from './world.ts'
 
-/** 2^53 + 1, the least integer that a double cannot hold, and others of 64-bit clients. */
+/** 2^53 + 1, the smallest positive integer that a double cannot hold, and other numbers of 64-bit clients. */
 const BIG = '9007199254740993'
 const NUMBERS = `{"id":${BIG},"signed":-9223372036854775808,"unsigned":18446744073709551615,"price":0.1234567890123456789,"list":[${BIG},{"deep":${BIG}}]}`
 
@@ -30,7 +33,7 @@ onEachStore('wire', (open) => {
       WORKER,
     )
 
-  it('D75a: keeps the numbers of a payload as they were sent, from submit to reserve, queue and dead letters', async () => {
+  it('D75a: keeps the numbers of a payload exactly, from submit to reserve, queue and dead letters', async () => {
     const world = await withWorker()
     await text(world, 'POST', `${automations}/brief/tasks`, `{"task_id":"one","payload":${NUMBERS}}`)
     await text(
@@ -51,7 +54,7 @@ onEachStore('wire', (open) => {
     )
   })
 
-  it('D75b: keeps the numbers of values, messages and outputs as they were sent', async () => {
+  it('D75b: keeps the numbers of values, messages and outputs exactly', async () => {
     const world = await withWorker('probe')
     for (const value of [NUMBERS, BIG, `[${BIG}]`]) {
       await rpc(world, 'kv.set', `{"key":"k","value":${value}}`, 'probe')
@@ -80,7 +83,7 @@ onEachStore('wire', (open) => {
     }
   })
 
-  it('D75c: keeps the numbers of a pool payload; refuses those that have to be parsed, and names them', async () => {
+  it('D75c: keeps the numbers of a pool payload exactly; rejects and names inexact numbers in parsed fields', async () => {
     const world = await open({})
     await world.worker('w-1', { type: 'brief' })
     const put = (tags: string, payload: string): Promise<string> =>
@@ -122,7 +125,7 @@ onEachStore('wire', (open) => {
     })
   })
 
-  it('D75d: sends the id of a call back as the text it came as', async () => {
+  it('D75d: returns the id of a call exactly as it was sent', async () => {
     const world = await withWorker()
     for (const id of [BIG, '-18446744073709551615', '0.1234567890123456789', '7', '"7"', 'null']) {
       expect(await rpc(world, 'kv.get', '{"key":"k"}', 'brief', id)).toBe(
@@ -141,7 +144,7 @@ onEachStore('wire', (open) => {
     ).toMatch(/"id":9007199254740993,"error".*"id":9007199254740995,"result"/)
   })
 
-  it('D75e: drops, counts and logs an output with a number beyond the doubles, and keeps its neighbours', async () => {
+  it('D75e: drops, counts and logs an output with a number too large for a double, and keeps the others', async () => {
     const world = await withWorker('probe')
     const worker = await world.worker('w-2', { type: 'probe' })
     worker.send(
@@ -161,7 +164,7 @@ onEachStore('wire', (open) => {
     )
   })
 
-  it('D76a: takes null for every field that may be left out', async () => {
+  it('D76a: accepts null for every optional field', async () => {
     const world = await open()
     const worker = await world.connect('w-1', { type: 'brief' })
     worker.send({
@@ -210,13 +213,13 @@ onEachStore('wire', (open) => {
     worker.socket.terminate()
   })
 
-  it('D76b: takes `since` with an exponent, as Java and Go write it', async () => {
+  it('D76b: accepts `since` with an exponent, as Java and Go write it', async () => {
     const world = await withWorker()
     expect(await world.ok('GET', '/brief/workers/w-1/stats?since=1.7953946295E9')).toEqual([])
     expect(await world.status('GET', '/brief/queue/stats?since=1e400')).toBe(422)
   })
 
-  it('D77a: settles, and keeps values, locks and counters, under an id that is not registered', async () => {
+  it('D77a: accepts settling, values, locks and counters for an unregistered worker id', async () => {
     const world = await withWorker()
     const call = (method: string, params: object): Promise<Json> => world.rpc('stranger', method, params, 'brief')
     const { task_id } = await world.submit({}, 'brief')
@@ -232,7 +235,7 @@ onEachStore('wire', (open) => {
     expect(await call('tasks.reserve', { limit: 1 })).toMatchObject({ data: { code: 'unknown_worker' } })
   })
 
-  it('D74: takes a frame of 1 MiB in as many fragments as its sender likes', async () => {
+  it('D74: accepts a frame of 1 MiB in any number of fragments', async () => {
     const world = await withWorker('probe')
     const worker = await world.worker('w-2', { type: 'probe' })
     const frame = JSON.stringify({ type: 'output', slot_id: 1, ts: 1, payload: { text: '' } }).replace(

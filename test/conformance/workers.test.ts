@@ -11,7 +11,7 @@ const STATS = {
 const history = (world: World, query = ''): Promise<Json[]> => world.ok('GET', `/mailer/workers/w-1/stats${query}`)
 
 onEachStore('workers', (open) => {
-  it('worker/worker_id, worker/automation_type, worker/hardware, worker/config, worker/config_gen, worker/state, worker/last_seen, worker/last_error, worker/current_stats, route/worker, frame/register, registry/unknown-register, D3a, D4b, D8, D61e: holds every field right after register', async () => {
+  it('worker/worker_id, worker/automation_type, worker/hardware, worker/config, worker/config_gen, worker/state, worker/last_seen, worker/last_error, worker/current_stats, route/worker, frame/register, registry/unknown-register, D3a, D4b, D8, D61e: has every field immediately after register', async () => {
     const world = await open()
     await world.worker('w-1')
     expect(await world.record('w-1')).toMatchObject({
@@ -62,7 +62,7 @@ onEachStore('workers', (open) => {
     }
   })
 
-  it('D47b: tells since when a worker is in its state, which a repeat does not change', async () => {
+  it('D47b: returns since when a worker is in its state, unchanged by a repeated frame', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.state()
@@ -72,7 +72,7 @@ onEachStore('workers', (open) => {
     expect(await eventually(() => world.record('w-1'), { last_seen: world.now })).toMatchObject({ state_since: since })
   })
 
-  it('registry/again, D3b, D5: keeps state and config at a second register, renews the hardware, with or without an instance', async () => {
+  it('registry/again, D3b, D5: keeps state and config at a second register and updates the hardware, with or without an instance', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.state()
@@ -92,7 +92,7 @@ onEachStore('workers', (open) => {
     expect(await world.ok('GET', '/mailer/workers')).toHaveLength(1)
   })
 
-  it('registry/never-removed: keeps a worker that went away listed, not connected', async () => {
+  it('registry/never-removed: keeps listing a disconnected worker', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     const { last_seen: seen } = await world.record('w-1')
@@ -104,7 +104,7 @@ onEachStore('workers', (open) => {
     ])
   })
 
-  it('registry/forget, route/forget, D46b: forgets a worker, which comes back above its last generation', async () => {
+  it('registry/forget, route/forget, D46b: forgets a worker, which returns above its last generation', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     await world.patch('w-1', { slots: 9 })
@@ -120,7 +120,7 @@ onEachStore('workers', (open) => {
     })
   })
 
-  it('state/drain, route/drain, worker-state/DRAINING, D6a: tells the worker to drain, and shows it', async () => {
+  it('state/drain, route/drain, worker-state/DRAINING, D6a: sends a drain to the worker, and shows DRAINING', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     expect(await world.ok('POST', '/mailer/workers/w-1/drain')).toEqual({ worker_id: 'w-1', drain: 'requested' })
@@ -130,7 +130,7 @@ onEachStore('workers', (open) => {
     expect(await world.reserve('w-1')).toEqual([])
   })
 
-  it('state/draining-until-gone, D6c, D6d, D3c: stays DRAINING through the state frames of that process, and ends with the next one', async () => {
+  it('state/draining-until-gone, D6c, D6d, D3c: stays DRAINING despite state frames of that process, until another process registers', async () => {
     const world = await open()
     const worker = await world.worker('w-1', { instance_id: 'one' })
     await world.ok('POST', '/mailer/workers/w-1/drain')
@@ -143,7 +143,7 @@ onEachStore('workers', (open) => {
     expect(await world.record('w-1')).toMatchObject({ state: 'IDLE', draining: false })
   })
 
-  it('D6b, D61h: keeps a drain for a worker that is away', async () => {
+  it('D6b, D61h: keeps a drain for a disconnected worker', async () => {
     const world = await open()
     const worker = await world.worker('w-1', { instance_id: 'one' })
     worker.socket.terminate()
@@ -166,7 +166,7 @@ onEachStore('workers', (open) => {
     ])
   })
 
-  it('stats/since-limit, D10a, D10b, D9c: answers those since a time, oldest first, the newest of them', async () => {
+  it('stats/since-limit, D10a, D10b, D9c: returns the frames since a time, oldest first, limited to the newest', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     for (let ts = 1; ts <= 5; ts += 1) worker.stats({ ts })
@@ -192,7 +192,7 @@ onEachStore('workers', (open) => {
     expect(await history(world)).toHaveLength(240)
   })
 
-  it('D40: filters and pages the list, ordered by worker id', async () => {
+  it('D40: filters and pages the list in the order of worker ids', async () => {
     const world = await open()
     for (const id of ['w-1', 'w-2', 'w-3'])
       (await world.worker(id)).state({ state: id === 'w-2' ? 'ERROR' : 'RUNNING' })
@@ -209,7 +209,7 @@ onEachStore('workers', (open) => {
       expect([query, await world.status('GET', `/mailer/workers?${query}`)]).toEqual([query, 422])
   })
 
-  it('D47c: cuts records and statistics down in view=summary', async () => {
+  it('D47c: shortens records and statistics with view=summary', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.stats({ ...STATS, ts: 5 })
@@ -224,20 +224,20 @@ onEachStore('workers', (open) => {
     expect(await history(world, '?view=summary')).toEqual([{ slots: 3, cpu_pct: 12.5, rss_mb: 80.25, ts: 5 }])
   })
 
-  it('error/404-worker, D7b, D7c: answers 404 for a worker that is not registered', async () => {
+  it('error/404-worker, D7b, D7c: is 404 for a worker that is not registered', async () => {
     const world = await open()
     const statuses = [
-      await world.status('GET', '/mailer/workers/nobody'),
-      await world.status('DELETE', '/mailer/workers/nobody'),
-      await world.status('PATCH', '/mailer/workers/nobody/config', {}),
-      await world.status('POST', '/mailer/workers/nobody/drain'),
-      await world.status('GET', '/mailer/workers/nobody/stats'),
-      await world.status('GET', '/mailer/workers/nobody/config', undefined, { token: WORKER }),
+      await world.status('GET', '/mailer/workers/unknown'),
+      await world.status('DELETE', '/mailer/workers/unknown'),
+      await world.status('PATCH', '/mailer/workers/unknown/config', {}),
+      await world.status('POST', '/mailer/workers/unknown/drain'),
+      await world.status('GET', '/mailer/workers/unknown/stats'),
+      await world.status('GET', '/mailer/workers/unknown/config', undefined, { token: WORKER }),
     ]
     expect(statuses).toEqual([404, 404, 404, 404, 404, 404])
   })
 
-  it("error/404-type, D7a, D56d: answers 404 for a type that is not installed, and 403 where that is none of the token's business", async () => {
+  it('error/404-type, D7a, D56d: is 404 for a type that is not installed, and 403 for a type not covered by the token', async () => {
     const world = await open()
     const routes: readonly [string, string, unknown?][] = [
       ['GET', '/workers'],

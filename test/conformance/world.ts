@@ -1,8 +1,8 @@
 /**
  * @module test/conformance/world
- * What the conformance tests speak to: a whole master on a store of each kind, over real HTTP and real WebSockets, with
- * time that only the test moves. Nothing here knows the project's schemas or words: requests and frames are written by
- * hand, as a client would that has read the contract alone.
+ * Fixture of the conformance tests: a whole master on each kind of store, with real HTTP and WebSockets. Only the test
+ * advances the time. Nothing here uses the project's schemas or constants: requests and frames are written by hand, as
+ * a client would that knows only the contract.
  */
 import { afterEach, describe, expect, jest } from '@jest/globals'
 import { once } from 'node:events'
@@ -17,14 +17,14 @@ import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
 export const SECOND = 1_000
-/** Nothing takes long, but a machine may be busy. */
+/** Nothing takes long, but the machine may be busy. */
 const WITHIN_MS = 15_000
 jest.setTimeout(2 * WITHIN_MS)
 
 export const API = '/api/v1'
 export const ADMIN = 'admin-token-of-the-conformance-test'
 export const WORKER = 'worker-token-of-the-conformance-test'
-/** Accepted beside {@link WORKER}, as in the middle of a rotation. */
+/** Accepted together with {@link WORKER}, as during a rotation. */
 export const WORKER_PEER = 'second-worker-token-of-the-conformance-test'
 /** Covers `mailer`. */
 export const SCOPED = 'scoped-mailer-of-the-conformance-test'
@@ -84,7 +84,7 @@ interface WorldOptions {
   readonly maxLostLeases?: number
   readonly idempotencyTtlSeconds?: number
 }
-// oxlint-disable-next-line typescript/no-explicit-any -- answers are read as a client reads them that has none of our types
+// oxlint-disable-next-line typescript/no-explicit-any -- like a client without the types of this project
 export type Json = any
 interface Answer {
   readonly status: number
@@ -105,7 +105,7 @@ export interface Listening {
 }
 export type Open = (options?: WorldOptions) => Promise<World>
 
-/** Runs `tests` on a master over each store; each world is closed after its test. */
+/** Runs `tests` on a master with each store. Each fixture is closed after its test. */
 export function onEachStore(section: string, tests: (open: Open) => void): void {
   const folder = folders()
   let seed = 0
@@ -185,12 +185,12 @@ export class World {
   get routes(): readonly string[] {
     return this.#master.routes.map(({ method, path }) => `${method} ${path}`)
   }
-  /** Unix seconds. */
+  /** Current time in Unix seconds. */
   get now(): number {
     return this.time.wallMs() / SECOND
   }
 
-  /** Lets time pass in steps that leave sockets and stores the moment they need. */
+  /** Advances the time in steps and lets sockets and stores work after each. */
   async pass(ms: number, step = 5 * SECOND): Promise<void> {
     for (let left = ms; left > 0; left -= step) {
       await this.time.advance(Math.min(step, left))
@@ -199,7 +199,7 @@ export class World {
     }
   }
 
-  /** `token` null: no Authorization header. A string as body is sent as it is. */
+  /** `token` null: no Authorization header. A string is sent as the body unchanged. */
   async call(method: string, path: string, { token = ADMIN, body, headers = {} }: CallOptions = {}): Promise<Answer> {
     const response = await fetch(this.url + path, {
       method,
@@ -221,7 +221,7 @@ export class World {
     }
   }
 
-  /** A call under `/api/v1/automations` that must answer 200. */
+  /** A call under `/api/v1/automations` that must return 200. */
   async ok(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<Json> {
     const answer = await this.call(method, `${API}/automations${path}`, {
       ...options,
@@ -251,7 +251,7 @@ export class World {
     )
   }
 
-  /** One JSON-RPC call of a worker: its result, or its error. */
+  /** Makes one JSON-RPC call of a worker. @returns its result or its error. */
   async rpc(id: string, method: string, params: object, type = 'mailer'): Promise<Json> {
     const answer = await this.ok(
       'POST',
@@ -264,7 +264,7 @@ export class World {
   async reserve(id: string, limit = 1, type = 'mailer'): Promise<Json[]> {
     return (await this.rpc(id, 'tasks.reserve', { limit }, type)).tasks
   }
-  /** Settles one reserved task; answers its result. */
+  /** Settles one reserved task. @returns its result. */
   async settle(
     id: string,
     verb: 'ack' | 'nack' | 'release' | 'extend',
@@ -280,12 +280,12 @@ export class World {
     )
     return results[0]
   }
-  /** Where a task is. */
+  /** Returns the state of a task, or 'gone'. */
   async place(taskId: string, type = 'mailer'): Promise<string> {
     const { status, body } = await this.call('GET', `${API}/automations/${type}/tasks/${taskId}`)
     return status === 404 ? 'gone' : body.place
   }
-  /** The id of a task that failed for good. */
+  /** Submits a task and nacks it permanently. @returns its id. */
   async dead(id: string, task: object = {}, type = 'mailer'): Promise<string> {
     await this.submit(task, type)
     const [reserved] = await this.reserve(id, 1, type)
@@ -293,7 +293,7 @@ export class World {
     return reserved.task_id
   }
 
-  /** Connects without registering; resolves when the socket is open. */
+  /** Connects without registering. Resolves when the socket is open. */
   async connect(
     id: string,
     {
@@ -313,7 +313,7 @@ export class World {
     return worker
   }
 
-  /** Connects and registers; resolves when the record is there. */
+  /** Connects and registers. Resolves when the record is stored. */
   async worker(
     id: string,
     { type = 'mailer', ...fields }: { type?: string; instance_id?: string; hardware?: object } = {},
@@ -325,7 +325,7 @@ export class World {
     return worker
   }
 
-  /** Reads an event stream until the world closes, or `end` is called. */
+  /** Reads an event stream until the fixture closes or `end` is called. */
   async listen(
     path: string,
     { token = ADMIN, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {},
@@ -340,7 +340,7 @@ export class World {
     const read = async (): Promise<void> => {
       for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk)
     }
-    void read().catch(() => {}) // It ends by being aborted.
+    void read().catch(() => {}) // The read ends when it is aborted.
     return {
       status: response.status,
       contentType: response.headers.get('content-type'),
@@ -366,12 +366,12 @@ export class World {
 
 export const HARDWARE = { cores: 4, ram_gb: 7.5, hostname: 'node-7', kernel: '6.1.0' }
 
-/** The worker's end of a control channel; what it says is the test's. */
+/** A worker's end of a control channel. It sends frames only on request of the test. */
 export class Worker {
   readonly socket: WebSocket
   readonly id: string
   readonly type: string
-  /** What the master said, answers to {@link heard} left out. */
+  /** Frames of the master, except replies to {@link heard}. */
   readonly frames: Json[] = []
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
   readonly #answered = new Set<string>()
@@ -380,10 +380,10 @@ export class Worker {
     this.socket = socket
     this.id = id
     this.type = type
-    socket.on('error', () => {}) // The close that follows says enough.
+    socket.on('error', () => {}) // A close event follows.
     socket.on('message', (data: Buffer) => {
       const frame: Json = JSON.parse(data.toString())
-      if (frame.type === 'ping' && String(frame.id).startsWith('heard ')) this.#answered.add(frame.id)
+      if (frame.type === 'ping' && String(frame.id).startsWith('sync ')) this.#answered.add(frame.id)
       else this.frames.push(frame)
     })
     this.closed = new Promise(
@@ -414,15 +414,15 @@ export class Worker {
     this.send({ type: 'output', slot_id: 1, ts: 1_767_225_600, payload, ...fields })
   }
 
-  /** Resolves when the master has answered a ping, and so has read all before it; at once when the socket is gone. */
+  /** Resolves when the master has processed everything sent so far, or immediately if the socket is closed. */
   async heard(): Promise<void> {
     if (this.socket.readyState !== WebSocket.OPEN) return
-    const id = `heard ${this.#answered.size + 1}`
+    const id = `sync ${this.#answered.size + 1}`
     this.send({ type: 'ping', id })
     await until(() => this.#answered.has(id) || this.socket.readyState === WebSocket.CLOSED)
   }
 
-  /** The next frame of this type that the master says. */
+  /** Waits for the next frame of this type and removes it from `frames`. */
   async next(type: string): Promise<Json> {
     await until(() => this.frames.some((frame) => frame.type === type))
     return (
@@ -434,17 +434,17 @@ export class Worker {
   }
 }
 
-/** Waits for what a socket or a store does in its own time. */
+/** Polls until a condition holds that depends on a socket or a store. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + WITHIN_MS
   while (!(await holds())) {
     if (performance.now() > deadline)
-      throw new Error(`it did not become so within ${WITHIN_MS} ms: ${holds.toString()}`)
+      throw new Error(`the condition did not hold within ${WITHIN_MS} ms: ${holds.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }
 
-/** Waits until what `read` answers has this shape. */
+/** Polls until the result of `read` matches this shape. */
 export async function eventually<T>(read: () => Promise<T>, shape: object): Promise<T> {
   let seen: T | undefined
   await until(async () => {

@@ -1,6 +1,6 @@
 /**
- * A listening address without a host (`:8080`) serves both address families, and the one that the machine has: IPv6 alone,
- * as on an IPv6-only cluster, or IPv4 alone. Each case runs in a network namespace of its own.
+ * A listen address without a host (`:8080`) accepts both address families, or the only one of the machine: IPv6, as on
+ * an IPv6-only cluster, or IPv4. Each case runs in its own network namespace.
  */
 import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
-/** Starts a master and a worker with a health listener, and prints what each URL of `$URLS` returned. */
+/** Starts a master and a worker with a health listener, and prints the status of each URL of `$URLS`. */
 const SCRIPT = String.raw`
 set -eu
 ip link set lo up
@@ -46,11 +46,11 @@ function statusOf(prepare: string, urls: readonly string[]): string {
   return stdout === '' ? stderr : stdout
 }
 
-describe('a listening address without a host', () => {
+describe('a listen address without a host', () => {
   inNamespace.each([
-    ['IPv6 alone', 'ip address delete 127.0.0.1/8 dev lo', ['http://[::1]:8080/healthz', 'http://[::1]:9091/healthz']],
+    ['IPv6 only', 'ip address delete 127.0.0.1/8 dev lo', ['http://[::1]:8080/healthz', 'http://[::1]:9091/healthz']],
     [
-      'IPv4 alone',
+      'IPv4 only',
       'ip -6 address delete ::1/128 dev lo',
       ['http://127.0.0.1:8080/healthz', 'http://127.0.0.1:9091/healthz'],
     ],
@@ -65,7 +65,7 @@ describe('a listening address without a host', () => {
       ],
     ],
   ])(
-    'serves %s',
+    'accepts %s',
     (_, prepare, urls) => {
       expect(statusOf(prepare, urls)).toBe(urls.map((url) => `${url} 200\n`).join(''))
     },

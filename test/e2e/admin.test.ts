@@ -1,5 +1,5 @@
 /**
- * The admin verbs of the built command, against a real master and real workers, as a person or a script types them.
+ * Tests the admin commands of the built binary with a real master and real workers, as a user or a script runs them.
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawn, type ChildProcess } from 'node:child_process'
@@ -17,7 +17,7 @@ beforeEach(async () => {
   await fleet.startMaster()
 })
 afterEach(() => {
-  for (const { pid } of shells) if (pid !== undefined) process.kill(-pid, 'SIGKILL') // What hangs ends with its test.
+  for (const { pid } of shells) if (pid !== undefined) process.kill(-pid, 'SIGKILL') // Ends commands that hang.
   return fleet.stop()
 })
 
@@ -27,7 +27,7 @@ interface Ran {
   readonly err: string
 }
 
-/** A line of a shell in which `muster` is the built command. */
+/** Runs a line of shell in which `muster` is the built command. */
 async function shell(line: string, environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
   const child = spawn('bash', ['-c', `muster() { ${MUSTER} "$@"; }; ${line}`], {
     cwd: fleet.directory,
@@ -45,9 +45,9 @@ async function shell(line: string, environment: Readonly<Record<string, string>>
 }
 
 describe('the built command', () => {
-  it('configures a worker, gives it work and shows what came out', async () => {
+  it('configures a worker, submits a task and shows its output', async () => {
     fleet.startWorker('http-request', 'r-1')
-    await until('the worker is there', async () =>
+    await until('the worker is registered', async () =>
       (await shell('muster workers ls http-request --connected yes')).out.includes('http-request/r-1'),
     )
     const port = new URL(fleet.url).port
@@ -71,7 +71,7 @@ describe('the built command', () => {
     expect((await shell('muster workers ls http-request -o yaml')).out).toContain('connected: false')
   }, 60_000)
 
-  it('ends quietly when its reader has gone, on a silent stream too', async () => {
+  it('exits quietly when the reader of its output closes, even if the stream is idle', async () => {
     expect(await shell('muster output tail http-probe | sleep 1; echo "${PIPESTATUS[0]}"')).toEqual({
       code: 0,
       out: '0\n',
@@ -84,7 +84,7 @@ describe('the built command', () => {
     })
   }, 30_000)
 
-  it('answers scripts with exit codes, and asks for --yes where nobody is there', async () => {
+  it('returns exit codes for scripts, and requires --yes without a terminal', async () => {
     const codes = [
       'workers get http-probe/ghost',
       'workers gte x',

@@ -1,9 +1,9 @@
 /**
  * @module test/e2e/away
- * A fleet at work on a Redis that goes away: one master, workers, submitters whose every id and answer is kept, one long
- * task, and a reserve of the test's own that waits. What holds through every absence is checked in one place.
+ * Runs a fleet on a Redis that becomes unavailable: one master, workers, submitters that record every id and response,
+ * one long task, and a waiting reserve of the test. The guarantees of every outage are checked in one place.
  *
- *   work ──▶ begin() ─ refused, not ready, alive ─▶ end() ──▶ served again within 10 s ──▶ everything acknowledged is done
+ *   work ──▶ begin() ─ rejected, not ready, alive ─▶ end() ──▶ served within 10 s ──▶ every confirmed task is done
  */
 import { expect } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
@@ -15,17 +15,17 @@ import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs') }
 
-/** What G18 promises. */
+/** Time limits of G18. */
 const REFUSED_WITHIN_MS = 2_000 * SLACK
 const NOT_READY_WITHIN_MS = 5_000 * SLACK
 const BACK_WITHIN_MS = 10_000 * SLACK
 export const WAITERS_SERVED_WITHIN_MS = 2_000 * SLACK
 
 const SUBMITTERS = 8
-/** Between two submits of each: what is acknowledged is asked for one by one in the end. */
+/** Pause between two submits of each submitter. It bounds the number of tasks that are looked up at the end. */
 const SUBMIT_EVERY_MS = 5
 const ASKED_TOGETHER = 100
-/** Asked for round after round beside the submits: reads, a change, a take. */
+/** Requests that are repeated beside the submits: reads, a change, a pop. */
 const PATROL: readonly (readonly [method: string, path: string, body?: object])[] = [
   ['GET', '/automations/quick/workers'],
   ['GET', '/automations/quick/workers/w'],
@@ -56,7 +56,7 @@ interface Refusal {
 
 export interface WorldOptions {
   readonly redis?: RedisOptions
-  /** Where the master finds the store, when not at the server itself. */
+  /** URL of the store for the master, if it is not the server itself. */
   readonly url?: (redis: RedisServer) => Promise<string> | string
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -68,12 +68,12 @@ export class AwayWorld {
   readonly workers: readonly Proc[]
   readonly acknowledged: string[] = []
   readonly refused: Refusal[] = []
-  /** When each id was seen to be gone from the store. */
+  /** When each id was first missing in the store. */
   readonly #goneAtMs = new Map<string, number>()
   readonly #ended = new AbortController()
   #load: Promise<unknown> = Promise.resolve()
   #serial = 0
-  /** Of all requests that were answered, and which one it was. */
+  /** The slowest request that got a response. */
   longest = { ms: 0, what: '' }
 
   private constructor(redis: RedisServer, fleet: Fleet, master: Proc, workers: readonly Proc[]) {
@@ -119,7 +119,7 @@ export class AwayWorld {
 
   // ── Load ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Submits one task after the other, under ids of our own, and keeps what was answered. */
+  /** Submits tasks under ids of the test one after the other, and records the responses. */
   startLoad(submitEveryMs = SUBMIT_EVERY_MS): void {
     this.#load = Promise.all([
       ...Array.from({ length: SUBMITTERS }, () => this.#submitting(submitEveryMs)),
@@ -140,7 +140,7 @@ export class AwayWorld {
     return this.fleet.call('POST', `/automations/${type}/tasks`, { task_id: id, payload: { ms } })
   }
 
-  /** Submits until it is acknowledged: an id that is known is a duplicate, not another task (D27). */
+  /** Submits until the task is acknowledged. Submitting a known id again is a duplicate, not another task (D27). */
   async submitted(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<string> {
     await until(
       `${id} is acknowledged`,
@@ -160,7 +160,7 @@ export class AwayWorld {
     )
   }
 
-  /** The ids of all tasks that were begun, once for each time, with the time. */
+  /** Ids of all task runs so far with their start time. A task that ran twice is listed twice. */
   begun(): readonly (readonly [id: string, atMs: number])[] {
     const file = join(this.fleet.directory, 'notes')
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
@@ -189,13 +189,13 @@ export class AwayWorld {
     }
   }
 
-  /** Notes how long it took, and what was refused; null: the master is gone. */
+  /** Records the duration and a rejection. Returns null if the master has stopped. */
   async #timed<T extends { detail: string }>(what: string, call: () => Promise<Answer<T>>): Promise<Answer<T> | null> {
     const startedMs = performance.now()
     const answer = await call().catch(() => null)
     if (answer === null) return null
     const ms = Math.round(performance.now() - startedMs)
-    if (ms > this.longest.ms) this.longest = { ms, what: `${what}, answered ${answer.status}` }
+    if (ms > this.longest.ms) this.longest = { ms, what: `${what}, status ${answer.status}` }
     if (answer.status !== 200)
       this.refused.push({
         what,
@@ -217,10 +217,10 @@ export class AwayWorld {
     return (await response.json()) as RpcAnswer
   }
 
-  /** Waits for the next task of `still`, through every absence; settles it and answers its id. */
+  /** Waits for the next task of `still` through every outage, acks it and returns its id. */
   waitForTask(): Promise<string> {
     const served = this.#reserved()
-    served.catch(() => undefined) // A test that failed before awaits it no more.
+    served.catch(() => undefined) // A test that failed earlier does not await it.
     return served
   }
 
@@ -228,7 +228,7 @@ export class AwayWorld {
     for (;;) {
       const { result } = await this.#rpc('tasks.reserve', { limit: 1, wait_ms: 30_000 })
       const [task] = result?.tasks ?? []
-      if (task === undefined) continue // Its deadline passed, or it was told that the store is away.
+      if (task === undefined) continue // The deadline passed, or the store is unavailable.
       await until(
         'the settling is accepted',
         async () =>
@@ -249,7 +249,9 @@ export class AwayWorld {
     return (await fetch(this.fleet.url + path)).status
   }
 
-  /** The store has just gone: submits are refused, the master says that it is not ready, and goes on living. */
+  /**
+   * Call when the store became unavailable. Checks that calls are rejected and that the master is not ready but alive.
+   */
   async isRefused(): Promise<void> {
     const goneMs = performance.now()
     const before = this.refused.length
@@ -269,7 +271,7 @@ export class AwayWorld {
     expect(await this.status('/healthz')).toBe(200)
   }
 
-  /** The store has just returned: everything is served again in time. `waiting`: what waited for a task. */
+  /** Call when the store is available again. Checks that calls are served in time. `waiting`: the waiting reserve. */
   async isServed(waiting: Promise<string>): Promise<void> {
     const returnedMs = performance.now()
     const left = (): number => BACK_WITHIN_MS - (performance.now() - returnedMs)
@@ -294,11 +296,14 @@ export class AwayWorld {
     expect(performance.now() - returnedMs).toBeLessThan(BACK_WITHIN_MS)
   }
 
-  /** Ends the load. Everything acknowledged was begun and is done, nothing twice that was done, and refusals were as promised. */
+  /**
+   * Ends the load. Checks that every acknowledged task ran and is done, that no finished task ran again, and that
+   * rejections were in time and with Retry-After.
+   */
   async allDone(withinMs = 60_000): Promise<void> {
     await this.endLoad()
     await until(
-      'everything acknowledged is done',
+      'every acknowledged task is done',
       async () => {
         const left = this.acknowledged.filter((id) => !this.#goneAtMs.has(id))
         return (
@@ -318,7 +323,7 @@ export class AwayWorld {
     expect([this.longest.what, this.longest.ms < REFUSED_WITHIN_MS]).toEqual([this.longest.what, true])
   }
 
-  /** A long task ran through all of it once, and its output is there once. */
+  /** Checks that the long task ran once through the whole outage, with one output. */
   async ranOnce(id: string): Promise<void> {
     await until(
       'the long task is done',
@@ -343,18 +348,18 @@ export class AwayWorld {
   }
 
   #seen(): string {
-    return `${this.acknowledged.length} acknowledged, ${this.refused.length} refused, the last with ${JSON.stringify(this.refused.at(-1))}\n${this.master.output().slice(-4_000)}`
+    return `${this.acknowledged.length} acknowledged, ${this.refused.length} rejected, the last with ${JSON.stringify(this.refused.at(-1))}\n${this.master.output().slice(-4_000)}`
   }
 }
 
-/** How a store goes away, and how it comes back. */
+/** How a store becomes unavailable and returns. */
 export interface Absence {
   readonly begin: (world: AwayWorld) => Promise<unknown>
   readonly end: (world: AwayWorld) => Promise<unknown>
   readonly lastsMs?: number
 }
 
-/** One absence from beginning to end, with all that holds through it. */
+/** Runs one outage from beginning to end with all checks. */
 export async function throughAbsence(world: AwayWorld, { begin, end, lastsMs = 3_000 }: Absence): Promise<void> {
   const epoch = await world.epoch
   const long = await world.submitted('steady', lastsMs + 2_500)

@@ -1,5 +1,6 @@
 /**
- * The event bus of the built command (D23): what plugins publish and what workers emit, heard at any master.
+ * Tests the event bus of the built command (D23): messages of plugins and outputs of workers reach subscribers at any
+ * master.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
@@ -34,7 +35,7 @@ async function mastersOf(count: number): Promise<Masters> {
   return masters
 }
 
-/** What is said on the topics from now on, as a worker hears it at this master. */
+/** Subscribes to the topics at this master as a worker does, and records the messages. */
 async function listen<T = unknown>(
   fleet: Fleet,
   ...topics: readonly string[]
@@ -58,12 +59,12 @@ async function listen<T = unknown>(
       }
     }
   }
-  const reading = read().catch(() => undefined) // Ended by the test, or with its master.
+  const reading = read().catch(() => undefined) // Ended by the test or by its master.
   open.push(async () => {
     end.abort()
     await reading
   })
-  await until('it listens', async () => listens)
+  await until('the subscription is active', async () => listens)
   return { heard }
 }
 
@@ -73,7 +74,7 @@ const range = (count: number): readonly number[] => Array.from({ length: count }
 
 withRedisServer('the event bus', () => {
   describe.each([2, 3])('the event bus of %i masters', (count) => {
-    it('brings what is published through any of them to the listeners of all, in order, on their topics alone (D23, D33)', async () => {
+    it('delivers messages published at any master to the subscribers of all, in order and only for their topics (D23, D33)', async () => {
       const masters = await mastersOf(count)
       const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet, 'orders', 'a b/{c}:*')))
       for (const n of range(30)) {
@@ -81,12 +82,12 @@ withRedisServer('the event bus', () => {
         await publish(masters.at(n % count), 'other', { n })
       }
       for (const { heard } of listeners) {
-        await until('all is heard', async () => heard.length >= 30)
+        await until('all messages are received', async () => heard.length >= 30)
         expect(heard).toEqual(range(30).map((n) => ({ topic: n % 3 === 0 ? 'a b/{c}:*' : 'orders', message: { n } })))
       }
     }, 60_000)
 
-    it('knows a topic with `event:` in front and without, and keeps those of outputs for the master (S13)', async () => {
+    it('accepts a topic with and without the prefix `event:`, and lets only the master publish outputs (S13)', async () => {
       const masters = await mastersOf(count)
       const [bare, full] = [
         await listen(masters.at(0), 'orders', 'talk.emit'),
@@ -107,7 +108,7 @@ withRedisServer('the event bus', () => {
         [bare, ''],
         [full, 'event:'],
       ] as const) {
-        await until('all is heard', async () => heard.length >= 3)
+        await until('all messages are received', async () => heard.length >= 3)
         expect(heard).toEqual([
           { topic: `${form}orders`, message: 1 },
           { topic: `${form}orders`, message: 2 },
@@ -116,7 +117,7 @@ withRedisServer('the event bus', () => {
       }
     }, 60_000)
 
-    it('tells every output of every worker once, those of a slot in the order they were emitted (D23, G10)', async () => {
+    it('publishes every output of every worker once, in the order in which its slot emitted it (D23, G10)', async () => {
       const masters = await mastersOf(count)
       await masters.workers(1, 4, 'talk')
       const listeners = await Promise.all(masters.all.map((fleet) => listen<Said>(fleet, 'event:talk.emit')))
@@ -142,14 +143,14 @@ withRedisServer('the event bus', () => {
       expect(new Set(inStore).size).toBe(each * tasks)
       for (const { heard } of listeners) {
         await until(
-          'every output is heard',
+          'every output is received',
           async () => heard.length >= each * tasks,
           () => `${heard.length} of ${each * tasks}`,
         )
         const told = heard.map(
           ({ message: { slot_id, payload } }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`,
         )
-        expect(told).toEqual(inStore) // The very order of the stream.
+        expect(told).toEqual(inStore) // The same order as in the stream.
         for (const id of ids)
           expect(heard.flatMap(({ message: { payload } }) => (payload.task_id === id ? [payload.n] : []))).toEqual(
             range(each).map((n) => n + 1),
@@ -169,11 +170,11 @@ withRedisServer('the event bus', () => {
       )
       await masters.at(0).configure('talk', 'w', { enabled: true, slots: 1 })
       const heardBy = async (): Promise<number> => lengthOf(masters.at(0), '/automations/hear/output/length')
-      await until('all of them listen', async () => {
+      await until('all of them are subscribed', async () => {
         await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
-        await publish(masters.at(0), 'chat', 'is anybody there?')
+        await publish(masters.at(0), 'chat', 'ping')
         return until(
-          'they answer',
+          'they respond',
           async () => (await heardBy()) === count,
           () => '',
           200,
@@ -184,7 +185,7 @@ withRedisServer('the event bus', () => {
       })
       await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
       await submit(masters.at(0), { count: 10, topic: 'chat' }, 'talk')
-      await until('all is heard by all', async () => (await heardBy()) >= 10 * count)
+      await until('all workers receive all messages', async () => (await heardBy()) >= 10 * count)
       const outputs = await masters
         .at(0)
         .ok<{ payload: Message<{ n: number }> }[]>('GET', '/automations/hear/output/peek?n=10000')
@@ -193,16 +194,16 @@ withRedisServer('the event bus', () => {
       )
     }, 60_000)
 
-    it('is heard again, by listeners that stayed, after a restart of Redis', async () => {
+    it('delivers to existing subscribers again after a restart of Redis', async () => {
       const masters = await mastersOf(count)
       const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet, 'news')))
       await publish(masters.at(0), 'news', 0)
-      for (const { heard } of listeners) await until('it is heard', async () => heard.length === 1)
+      for (const { heard } of listeners) await until('the message is received', async () => heard.length === 1)
       await masters.redis.kill()
       await masters.redis.start()
       let sent = 0
       await until(
-        'it is heard everywhere again',
+        'it is received everywhere again',
         async () => {
           await tryRpc(masters.at(-1), WORKER, 'bus.publish', { topic: 'news', message: ++sent })
           return listeners.every(({ heard }) => heard.length > 1)
@@ -212,22 +213,23 @@ withRedisServer('the event bus', () => {
       )
       await publish(masters.at(0), 'news', 'last')
       for (const { heard } of listeners) {
-        await until('the last is heard', async () => heard.at(-1)?.message === 'last')
-        expect(new Set(heard.map(({ message }) => message)).size).toBe(heard.length) // Each once: subscribed once.
+        await until('the last message is received', async () => heard.at(-1)?.message === 'last')
+        // No duplicates: each has one subscription.
+        expect(new Set(heard.map(({ message }) => message)).size).toBe(heard.length)
       }
     }, 60_000)
 
-    it('drops a listener that does not read, and keeps the others (G17)', async () => {
+    it('closes the connection of a subscriber that does not read, and keeps the others (G17)', async () => {
       const masters = await mastersOf(count)
       const reader = await listen(masters.at(0), 'flood')
       const sleeper = connect(Number(new URL(masters.at(0).url).port), '127.0.0.1')
       open.push(() => void sleeper.destroy())
       await once(sleeper, 'connect')
       sleeper.write(`GET ${BUS}?topic=flood HTTP/1.1\r\nhost: test\r\nauthorization: ${AUTHORIZATION}\r\n\r\n`)
-      await once(sleeper, 'readable') // It listens, and reads no more.
+      await once(sleeper, 'readable') // It is subscribed and reads no further.
       const message = 'x'.repeat(60_000)
       let sent = 0
-      await until('it is dropped', async () => {
+      await until('it is closed', async () => {
         await Promise.all(range(20).map(() => publish(masters.at(-1), 'flood', message)))
         sent += 20
         return masters.output(0).includes('reads too slowly')
@@ -239,13 +241,13 @@ withRedisServer('the event bus', () => {
         'close',
       )
       expect(bytes).toBeLessThan(sent * message.length)
-      await until('the other heard everything', async () => reader.heard.length === sent)
+      await until('the other subscriber has received every message', async () => reader.heard.length === sent)
     }, 60_000)
   })
 })
 
 describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
-  it('answers a publish, and delivers nothing: it has no bus', async () => {
+  it('accepts a publish but delivers no message, because it has no bus', async () => {
     const fleet = new Fleet(store === 'memory' ? 'memory://' : undefined)
     open.push(() => fleet.stop())
     await fleet.startMaster({ SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') })
@@ -259,7 +261,7 @@ describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
     await until('the output is stored', async () => (await lengthOf(fleet, '/automations/talk/output/length')) === 1)
     await expect(
       until(
-        'anything is heard',
+        'a message is received',
         async () => heard.length > 0,
         () => '',
         500,

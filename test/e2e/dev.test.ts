@@ -1,6 +1,4 @@
-/**
- * `muster dev`: the first minutes of somebody who has just installed it, as real processes.
- */
+/** Tests `muster dev` with real processes, as a new user runs it after the installation. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +30,7 @@ const interrupted = (dev: Proc): Promise<number | null> => {
   return dev.exited
 }
 
-/** A line of the screen, run as a person would run it. */
+/** Runs a line of the printed output in a shell. */
 async function shell(line: string): Promise<unknown> {
   const child = spawn('bash', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
@@ -56,7 +54,7 @@ const childrenOf = (pid: number): readonly number[] =>
     .map(Number)
 
 describe('muster dev', () => {
-  it('brings up a fleet whose lines on the screen work, and goes on with its state at the second start (D57)', async () => {
+  it('starts a fleet whose printed commands work, and keeps its state at the second start (D57)', async () => {
     const first = start()
     await isUp(first)
     const tokens = ['admin-token', 'worker-token'].map((name) => readFileSync(state(name), 'utf8').trim())
@@ -86,13 +84,13 @@ describe('muster dev', () => {
     expect(await interrupted(second)).toBe(0)
   }, 60_000)
 
-  it('starts a worker again that died, and leaves none behind when it is killed itself', async () => {
+  it('restarts a worker that died, and leaves no worker running when it is killed', async () => {
     const dev = start()
     await isUp(dev)
     const [victim = 0] = childrenOf(dev.child.pid ?? 0)
     process.kill(victim, 'SIGKILL')
     await until(
-      'it is started again',
+      'the worker is restarted',
       async () =>
         dev.output().includes('exited with SIGKILL; restarting in') && childrenOf(dev.child.pid ?? 0).length === 2,
     )
@@ -102,11 +100,11 @@ describe('muster dev', () => {
     await dev.exited
     const next = start()
     await isUp(next)
-    await until('the old workers are gone', async () => !children.some(isAlive))
+    await until('the old workers have exited', async () => !children.some(isAlive))
     expect(await interrupted(next)).toBe(0)
   }, 60_000)
 
-  it('says what is taken and what to do, exit 1, and shows the tokens at the start that comes up', async () => {
+  it('reports an address or a file in use, exits with 1, and prints the tokens at the first successful start', async () => {
     const taken = createServer().listen(port, '127.0.0.1')
     await once(taken, 'listening')
     const refused = start()
@@ -126,7 +124,7 @@ describe('muster dev', () => {
     expect(await interrupted(dev)).toBe(0)
   }, 60_000)
 
-  it('names the state that it cannot use, exit 1', async () => {
+  it('names the state that it cannot use and exits with 1', async () => {
     const file = join(fleet.directory, 'file')
     writeFileSync(file, 'no directory')
     mkdirSync(join(fleet.directory, 'foreign'))
@@ -139,7 +137,7 @@ describe('muster dev', () => {
     expect(starts[1]?.output()).toContain(`${join(fleet.directory, 'foreign/master.db')} is damaged`)
   }, 60_000)
 
-  it('ends with 0 when it is interrupted while it starts', async () => {
+  it('exits with 0 when it is interrupted during its start', async () => {
     const dev = start()
     await until('the master is ready', async () => dev.output().includes('master   ready'), dev.output)
     expect(await interrupted(dev)).toBe(0)

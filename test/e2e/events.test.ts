@@ -1,4 +1,6 @@
-/** The event stream of the built command: on a file with one master, and across masters on one Redis (D31, D33, D51). */
+/**
+ * Tests the event stream of the built command: one master on a file, and several masters on one Redis (D31, D33, D51).
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Listener, type ListenOptions } from '../master/events/listener.ts'
 import { withRedisServer } from '../storage/redis/server.ts'
@@ -28,7 +30,7 @@ const hears = (listener: Listener, name: string, id: string): Promise<void> =>
 const ids = ({ events }: Listener): readonly string[] => events.map(({ id }) => id)
 
 describe('the events of one master on a file', () => {
-  it('tell what happens, resume within its life, and begin with reset after it (D31)', async () => {
+  it('report changes, resume while the master runs, and begin with reset after a restart (D31)', async () => {
     const fleet = new Fleet()
     open.push(() => fleet.stop())
     const master = await fleet.startMaster()
@@ -66,7 +68,7 @@ withRedisServer('the events of several masters', () => {
     return masters
   }
 
-  it('are the same at each, in one order, and resume at any other (D33, G10)', async () => {
+  it('are the same at each master, in one order, and resume at any other (D33, G10)', async () => {
     const masters = await mastersOf(3)
     const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet)))
     const begun = listeners.map(({ lastId }) => lastId)
@@ -98,7 +100,7 @@ withRedisServer('the events of several masters', () => {
     }
   }, 60_000)
 
-  it('tell the workers of a master that was killed as gone, and go on at the others (D33)', async () => {
+  it('report the workers of a killed master as disconnected, and continue at the other masters (D33)', async () => {
     const masters = await mastersOf(2)
     const [left, killed] = [masters.at(0), masters.at(1)]
     const [here, there] = [await listen(left), await listen(killed)]
@@ -131,7 +133,7 @@ withRedisServer('the events of several masters', () => {
     expect(back.names).not.toContain('reset')
   }, 90_000)
 
-  it('say reset when the store was emptied, to streams that are open and to those that resume (D46)', async () => {
+  it('contain reset when the store was flushed, for open and for resuming streams (D46)', async () => {
     const masters = await mastersOf(2)
     const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet)))
     await join(masters.at(0), 'w')

@@ -1,6 +1,4 @@
-/**
- * Faults of real processes: stopped, killed, doubled, fed with plugins that misbehave. Each is one that a fleet meets.
- */
+/** Tests faults of real processes: stopped, killed, duplicated, and with plugins that misbehave. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -49,7 +47,7 @@ function starts(): readonly { readonly id: string; readonly pid: number; readonl
     try {
       return readFileSync(notesFile(), 'utf8').trim().split('\n')
     } catch {
-      return [] // Nothing has started.
+      return [] // No task has started.
     }
   })()
   return lines
@@ -58,7 +56,7 @@ function starts(): readonly { readonly id: string; readonly pid: number; readonl
 }
 
 describe('a worker', () => {
-  it('that was stopped past its leases settles nothing, and runs nothing it has lost (G5)', async () => {
+  it('that was stopped past its leases settles no task and runs no task whose lease it lost (G5)', async () => {
     await world()
     const sleeper = worker('slow', 'sleeper')
     await fleet.configure('slow', 'sleeper', { enabled: true, slots: 2 })
@@ -70,7 +68,7 @@ describe('a worker', () => {
     await until('the heir has done both', async () => (await Promise.all(tasks.map(isGone))).every(Boolean))
     process.kill(sleeper.child.pid ?? 0, 'SIGCONT')
     await until(
-      'the sleeper is told, twice',
+      'the sleeper is notified twice',
       async () =>
         sleeper.output().split('its lease had expired').length + sleeper.output().split('lease lost:').length === 4,
       sleeper.output,
@@ -85,10 +83,10 @@ describe('a worker', () => {
         .toSorted(),
     ).toEqual(tasks.toSorted())
     const next = await submit(SLOW, { ms: 1 })
-    await until('the fleet goes on', () => isGone(next))
+    await until('the next task is done', () => isGone(next))
   }, 60_000)
 
-  it('gives its tasks back at SIGTERM, uncharged, and exits 0 (G8, G14)', async () => {
+  it('releases its tasks at SIGTERM without counting an attempt, and exits with 0 (G8, G14)', async () => {
     await world()
     const leaving = worker('slow', 'leaving', { SVC_DRAIN_TIMEOUT_SECONDS: '1' })
     await fleet.configure('slow', 'leaving', { enabled: true, slots: 3 })
@@ -100,14 +98,15 @@ describe('a worker', () => {
     leaving.child.kill('SIGTERM')
     expect(await leaving.exited).toBe(0)
     const { items } = await fleet.ok<{ items: readonly { attempt: number }[] }>('GET', `${SLOW}/queue`)
-    expect(items.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0, 0]) // All there at once: none waits for the end of a lease.
+    // All are pending immediately; none waits for the end of a lease.
+    expect(items.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0, 0])
   }, 60_000)
 
-  it('survives a plugin that misbehaves, names what it did, and fills no log (G17, G25)', async () => {
+  it('survives a misbehaving plugin, reports each fault, and writes few log lines (G17, G25)', async () => {
     await world()
     const hardy = worker('bad', 'hardy')
     await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
-    const failing = ['throws at once', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
+    const failing = ['throws immediately', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
     for (const way of ['never ends', ...failing, 'leaves a rejection', 'does well']) await submit(BAD, { way })
     await until(
       'all but one are settled',
@@ -117,7 +116,7 @@ describe('a worker', () => {
 
     const { items } = await fleet.ok<Dead>('GET', `${BAD}/dead`)
     expect(Object.fromEntries(items.map(({ payload, last_error: error }) => [payload.way, error]))).toEqual({
-      'throws at once': 'no good',
+      'throws immediately': 'no good',
       'throws nothing': 'threw null',
       'throws a trap': 'threw something that cannot be read',
       'emits 2 MiB': expect.stringContaining('the maximum is 1048576'),
@@ -127,7 +126,7 @@ describe('a worker', () => {
     expect(hardy.output().split('\n').length).toBeLessThan(30)
   }, 60_000)
 
-  it('that catches nothing of a plugin fails that task, gives the others back and exits 1 (D95)', async () => {
+  it('with an uncaught exception fails that task, releases the others and exits with 1 (D95)', async () => {
     await world()
     const crashing = worker('bad', 'crashing')
     await fleet.configure('bad', 'crashing', { enabled: true, slots: 2, max_attempts: 1 })
@@ -139,13 +138,13 @@ describe('a worker', () => {
     expect(items.map(({ payload, last_error: error }) => [payload.way, error])).toEqual([
       ['throws from a timer', 'an uncaught exception ended the worker: from a timer'],
     ])
-    // Released and not left to its visibility timeout of 60 s, without a charge.
+    // Released immediately and without counting an attempt, instead of after the visibility timeout of 60 s.
     const queue = await fleet.ok<{ items: readonly unknown[] }>('GET', `${BAD}/queue`)
     expect(queue.items).toMatchObject([{ payload: { way: 'never ends' }, attempt: 0 }])
     expect(crashing.output()).toContain('uncaught exception')
   }, 60_000)
 
-  it('warns at its start when its token travels unencrypted to another host', async () => {
+  it('warns at its start when it sends its token unencrypted to another host', async () => {
     await world()
     const remote = worker('slow', 'remote', { SVC_MASTER_URL: fleet.url.replace('127.0.0.1', '0.0.0.0') })
     await until(
@@ -155,7 +154,7 @@ describe('a worker', () => {
     )
   }, 60_000)
 
-  it('ends immediately at a second SIGTERM, while the first one still drains', async () => {
+  it('exits immediately at a second SIGTERM while it is draining', async () => {
     await world()
     const stubborn = worker('bad', 'stubborn')
     await fleet.configure('bad', 'stubborn', { enabled: true, slots: 1 })
@@ -163,7 +162,8 @@ describe('a worker', () => {
     await until('the task runs', async () => (await length(`${BAD}/queue`)) === 0)
     stubborn.child.kill('SIGTERM')
     await until('the first signal was noticed', async () => stubborn.output().includes('stopping'))
-    stubborn.child.kill('SIGTERM') // The same key press, delivered twice: npm forwards what the terminal already sent.
+    // A duplicate of the same key press: npm forwards a signal that the terminal already sent.
+    stubborn.child.kill('SIGTERM')
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     expect(stubborn.child.exitCode).toBeNull()
     stubborn.child.kill('SIGTERM')
@@ -172,7 +172,7 @@ describe('a worker', () => {
     expect(stubborn.output()).toContain('stopping immediately')
   }, 60_000)
 
-  it('that shares its id with another backs off, and says what to do (D11)', async () => {
+  it('that shares its id with another backs off, and logs what to do (D11)', async () => {
     await world()
     const twins = [worker('slow', 'twin'), worker('slow', 'twin')]
     await until('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
@@ -191,7 +191,7 @@ describe('a worker', () => {
 })
 
 describe('a fleet', () => {
-  it('keeps what was accepted, and runs nothing again that was acked, while its processes are killed (G1, G2, G3)', async () => {
+  it('keeps accepted tasks and never runs an acked one again while its processes are killed (G1, G2, G3)', async () => {
     let master = await world()
     const workers = ['a', 'b'].map((id) => worker('slow', id))
     for (const id of ['a', 'b']) await fleet.configure('slow', id, { enabled: true, slots: 8 })
@@ -200,7 +200,7 @@ describe('a fleet', () => {
     const load = loaded(accepted, goneAtMs)
     for (const victim of ['a', 'master', 'b', 'master'] as const) {
       const before = goneAtMs.size
-      await until('work goes on', async () => goneAtMs.size > before + 20)
+      await until('more tasks are done', async () => goneAtMs.size > before + 20)
       if (victim === 'master') {
         master.child.kill('SIGKILL')
         await master.exited
@@ -214,7 +214,7 @@ describe('a fleet', () => {
     }
     await load.stop()
     await until(
-      'everything accepted is done',
+      'every accepted task is done',
       async () => {
         for (const id of accepted) if (!goneAtMs.has(id)) await look(id, goneAtMs)
         return goneAtMs.size === accepted.size
@@ -229,7 +229,7 @@ describe('a fleet', () => {
     expect(await length(`${SLOW}/dead`)).toBe(0)
   }, 120_000)
 
-  it('takes its configs anew when the master has lost its store (D15)', async () => {
+  it('applies new configs after the master lost its store (D15)', async () => {
     const master = await world()
     worker('slow', 'w')
     for (const slots of [1, 2, 3]) await fleet.configure('slow', 'w', { enabled: true, slots })
@@ -242,7 +242,7 @@ describe('a fleet', () => {
     await until('a lower generation is applied', async () => (await record('slow', 'w')).applied_config_gen === gen)
     expect(gen).toBe(1)
     const task = await submit(SLOW, { ms: 1 })
-    await until('it works', () => isGone(task))
+    await until('the task is done', () => isGone(task))
   }, 60_000)
 })
 
@@ -251,7 +251,7 @@ async function look(id: string, goneAtMs: Map<string, number>): Promise<void> {
   if (answer?.status === 404) goneAtMs.set(id, Date.now())
 }
 
-/** Submits and watches, until it is stopped; a call that a killed master broke is not made good. */
+/** Submits and watches tasks until it is stopped. A call that a killed master interrupted is not repeated. */
 function loaded(accepted: Set<string>, goneAtMs: Map<string, number>): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const submitting = (async () => {

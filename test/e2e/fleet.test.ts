@@ -1,6 +1,4 @@
-/**
- * The main job, end to end: the built command as separate processes, real HTTP targets, a SQLite file.
- */
+/** Tests the main use case end to end: the built command as separate processes, real HTTP targets, a SQLite file. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
@@ -19,7 +17,7 @@ interface Worker {
   readonly current_stats: { readonly per_slot: readonly { slot_id: number; age_seconds: number }[] } | null
 }
 
-/** A real HTTP server that counts what it is asked for; paths under /hold are answered only by `releaseHeld`. */
+/** A real HTTP server that counts requests per path. It responds to paths under /hold only after `releaseHeld`. */
 class Target {
   readonly hits = new Map<string, number>()
   held: ServerResponse[] = []
@@ -91,7 +89,7 @@ const pop = (fleet: Fleet, automation: string): Promise<Entry[]> =>
 const worker = (fleet: Fleet, path: string): Promise<Worker> => fleet.ok<Worker>('GET', path)
 
 describe('a fleet of processes', () => {
-  it('probes a real server and does 10,000 tasks exactly once, each with its output (G1, G2)', async () => {
+  it('probes a real server and runs 10,000 tasks exactly once, each with its output (G1, G2)', async () => {
     const { fleet, target, allowed } = await world()
     fleet.startWorker('http-probe', 'p-1')
     fleet.startWorker('http-request', 'r-1')
@@ -129,7 +127,7 @@ describe('a fleet of processes', () => {
     expect(probe?.payload).toMatchObject({ target: 'target', ok: true, status: 200 })
   }, 180_000)
 
-  it('finishes elsewhere the tasks of a worker killed in mid-task (G1)', async () => {
+  it('runs the tasks of a killed worker on another one (G1)', async () => {
     const { fleet, target, allowed } = await world()
     const doomed = fleet.startWorker('http-request', 'doomed')
     await fleet.configure('http-request', 'doomed', { enabled: true, slots: 5, ...allowed })
@@ -145,9 +143,9 @@ describe('a fleet of processes', () => {
     fleet.startWorker('http-request', 'heir')
     await fleet.configure('http-request', 'heir', { enabled: true, slots: 5, ...allowed })
 
-    // One visibility timeout (60 s) and a sweep (10 s) later they are handed out again.
+    // The tasks are leased again after one visibility timeout (60 s) and a sweep (10 s).
     await until(
-      'the tasks are done by the heir',
+      'the other worker has done the tasks',
       async () => (await lengthOf(fleet, REQUESTS)) === 5,
       () => '',
       90_000,
@@ -155,7 +153,7 @@ describe('a fleet of processes', () => {
     expect((await pop(fleet, REQUESTS)).map(({ payload }) => payload.task_id).toSorted()).toEqual(ids.toSorted())
   }, 150_000)
 
-  it('applies a config PATCH in under a second and leaves the slots that stay alone (D15)', async () => {
+  it('applies a config PATCH in under a second without disturbing running slots (D15)', async () => {
     const { fleet, target, allowed } = await world()
     fleet.startWorker('http-request', 'r-1')
     const path = `${REQUESTS}/workers/r-1`
@@ -180,7 +178,7 @@ describe('a fleet of processes', () => {
     expect([...target.hits.values()]).toEqual([1, 1, 1, 1])
   }, 60_000)
 
-  it('drains a worker: what runs is finished, nothing new is taken, exit 0 (G14)', async () => {
+  it('drains a worker: it finishes running tasks, takes no new one, and exits with 0 (G14)', async () => {
     const { fleet, target, allowed } = await world()
     const leaving = fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 1, ...allowed })
@@ -198,7 +196,7 @@ describe('a fleet of processes', () => {
     expect(target.hits.has('/later')).toBe(false)
   }, 60_000)
 
-  it('loses nothing when the master is killed and started again, and its workers come back (G1)', async () => {
+  it('loses no task when the master is killed and restarted, and its workers reconnect (G1)', async () => {
     const { fleet, target, master, allowed } = await world()
     fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 8, ...allowed })
@@ -218,13 +216,13 @@ describe('a fleet of processes', () => {
 
     await fleet.startMaster()
     await until(
-      'the worker is back',
+      'the worker is connected again',
       async () => (await worker(fleet, `${REQUESTS}/workers/r-1`)).connected,
       () => '',
       60_000,
     )
     await until(
-      'everything acknowledged has left the queue',
+      'every acknowledged task has left the queue',
       async () => {
         for (const id of acknowledged)
           if ((await fleet.call('GET', `${REQUESTS}/tasks/${id}`)).status !== 404) return false

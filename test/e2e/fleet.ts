@@ -1,8 +1,8 @@
 /**
  * @module test/e2e/fleet
- * A fleet of real processes of the built command, for one test: a master on a SQLite file in a folder of its own, workers
- * beside it, and a small typed hand on the REST API. Everything it started ends with `stop`. Two fleets on one store that
- * is shared are one fleet with two masters.
+ * Runs a fleet of real processes of the built command for one test: a master on a SQLite file in its own folder,
+ * workers, and a small typed REST client. `stop` ends everything it started. Two fleets on one shared store form one
+ * fleet with two masters.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ export const WORKER_TOKEN = 'worker-token-of-the-e2e-test'
 
 export interface Proc {
   readonly child: ChildProcess
-  /** Resolves with the exit code; null when a signal ended it. */
+  /** Resolves with the exit code, or null if a signal ended the process. */
   readonly exited: Promise<number | null>
   readonly output: () => string
 }
@@ -45,7 +45,10 @@ export class Fleet {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Starts the master, on the same port and store each time, without the settings `unset`; resolves when it is ready. */
+  /**
+   * Starts the master, on the same port and store each time, without the settings in `unset`. Resolves when it is
+   * ready.
+   */
   async startMaster(settings: Readonly<Record<string, string>> = {}, unset: readonly string[] = []): Promise<Proc> {
     this.#port ||= await freePort()
     const environment = {
@@ -69,13 +72,13 @@ export class Fleet {
     return master
   }
 
-  /** At once, as a crash would. */
+  /** Kills the master, like a crash. */
   async stopMaster(): Promise<void> {
     this.#master?.child.kill('SIGKILL')
     await this.#master?.exited
   }
 
-  /** What the master that runs now, or ran last, has logged. */
+  /** The log of the running master, or of the last one. */
   masterOutput(): string {
     return this.#master?.output() ?? ''
   }
@@ -126,14 +129,14 @@ export class Fleet {
     return { status: response.status, headers: response.headers, body: (await response.json()) as T }
   }
 
-  /** The same, for a call that must succeed. */
+  /** Like `call`, for a request that must succeed. */
   async ok<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.call<T>(method, path, body)
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body
   }
 
-  /** Registers, then PATCHes a worker's config; answers the new generation. */
+  /** Waits until the worker is registered, then PATCHes its config. @returns the new generation. */
   async configure(type: string, id: string, config: object): Promise<number> {
     const path = `/automations/${type}/workers/${id}`
     await until(`${type}/${id} is registered`, async () => (await this.call(`GET`, path)).status === 200)
@@ -148,7 +151,9 @@ export class Fleet {
   }
 }
 
-/** Waits for a condition of another process, which has no event to await here; fails with what was seen. */
+/**
+ * Polls until a condition of another process holds, because there is no event to await. The error contains `context`.
+ */
 export async function until(
   what: string,
   holds: () => Promise<boolean>,
@@ -160,5 +165,5 @@ export async function until(
     if (await holds()) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  throw new Error(`after ${withinMs / 1_000} s it was not so that ${what}\n${context()}`)
+  throw new Error(`timed out after ${withinMs / 1_000} s, waiting until ${what}\n${context()}`)
 }

@@ -1,6 +1,6 @@
 /**
- * Ten thousand connections that never finish a request, against a real master: whoever else asks is answered, the
- * memory stays bounded, and each of them is ended by the time limit of the wire.
+ * Opens ten thousand connections that never complete a request. Other clients still get responses, the memory stays
+ * bounded, and the time limit closes each of the connections.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
@@ -10,9 +10,9 @@ import { Fleet, type Proc } from './fleet.ts'
 
 const COUNT = 10_000
 const AT_ONCE = 200
-/** Node keeps about 10 KiB for a connection whose headers are not whole; 30 leaves room for the kernel's and V8's ways. */
+/** Node keeps about 10 KiB for a connection with incomplete headers. 30 KiB leave a margin for the kernel and V8. */
 const MAX_GROWTH_MIB = 300
-/** Headers have 10 s (reliability: limits), looked for every second; the rest is the pace of a slow machine. */
+/** The limit for headers is 10 s (reliability: limits), checked every second. The rest is for a slow machine. */
 const ENDED_WITHIN_MS = 60_000
 const UNFINISHED = [
   '',
@@ -31,11 +31,11 @@ afterEach(async () => {
 const rssMib = ({ child: { pid } }: Proc): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 
-/** Opens one and leaves it half open; answers how it ends. */
+/** Opens a half-open connection. `ended` resolves when it is closed. */
 function halfOpen(port: number, bytes: string): { readonly opened: Promise<void>; readonly ended: Promise<void> } {
   const socket = connect(port, '127.0.0.1')
   sockets.push(socket)
-  socket.on('error', () => {}).resume() // Its end says enough; an answer is thrown away.
+  socket.on('error', () => {}).resume() // Only the close event matters; responses are discarded.
   const ended = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
   return {
     opened: new Promise(
@@ -59,7 +59,7 @@ async function slowestAnswerMs(fleet: Fleet, times: number): Promise<number> {
 }
 
 describe(`${COUNT} half-open connections`, () => {
-  it('cost a bounded memory and nobody else an answer, and are all ended', async () => {
+  it('use bounded memory, do not delay other clients, and are all closed', async () => {
     const fleet = new Fleet('memory://')
     fleets.push(fleet)
     const master = await fleet.startMaster()

@@ -1,6 +1,6 @@
 /**
- * The master as a process: how it starts, what it prints, how it takes tokens that change, how it stops. Their rotation
- * under load is rotation.test.ts.
+ * Tests the master as a process: its start, its output, token changes and its stop. Token rotation under load is in
+ * rotation.test.ts.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { execFile } from 'node:child_process'
@@ -21,10 +21,10 @@ function open(): Fleet {
 }
 
 const NEW_TOKEN = 'worker-token-that-is-new'
-const POLL = '/automations/http-probe/workers/nobody/config'
+const POLL = '/automations/http-probe/workers/unknown-worker/config'
 const CANARY = 'canary-5b1e-secret'
 
-/** Runs the command to its end, in a folder without automations. */
+/** Runs the command until it exits, in a folder without automations. */
 function muster(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -37,7 +37,7 @@ function muster(
   })
 }
 
-/** 404: the token is a worker's, and nobody of that name is registered; 403: it is not. */
+/** Status 404: the token is a worker token, but the worker is not registered. 403: it is no worker token. */
 const pollStatus = async (fleet: Fleet, token: string): Promise<number> =>
   (await fetch(`${fleet.url}/api/v1${POLL}`, { headers: { authorization: `Bearer ${token}` } })).status
 const accepts = async (fleet: Fleet): Promise<{ old: boolean; new: boolean }> => ({
@@ -51,13 +51,13 @@ async function ended(proc: Proc): Promise<number | null> {
 }
 
 describe('muster master', () => {
-  it('exits 2 without an automation, and says how to install one (D35)', async () => {
+  it('exits with 2 without an automation and says how to install one (D35)', async () => {
     const { code, stderr } = await muster(['master'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/no automation is installed: npm install .*\n[^]*muster master --help/)
   })
 
-  it('reports all faults of its settings together, exits 2, and shows no secret (D21, D34)', async () => {
+  it('reports all faults of its settings together, exits with 2 and shows no secret (D21, D34)', async () => {
     const { code, stdout, stderr } = await muster(['master', '--listen', '80', '--worker-token', CANARY, '--colour'], {
       SVC_ADMIN_TOKEN: CANARY,
       SVC_WORKER_TOKEN: CANARY,
@@ -80,7 +80,7 @@ describe('muster master', () => {
     expect(stdout + stderr).not.toContain(CANARY)
   })
 
-  it('refuses short tokens unless SVC_ALLOW_SHORT_TOKENS is set, and writes audit lines whatever the log level is (D86, D87)', async () => {
+  it('rejects short tokens unless SVC_ALLOW_SHORT_TOKENS is set, and writes audit lines at every log level (D86, D87)', async () => {
     const settings = {
       SVC_ADMIN_TOKEN: 'short',
       SVC_WORKER_TOKEN: WORKER_TOKEN,
@@ -98,7 +98,7 @@ describe('muster master', () => {
     const master = await fleet.startMaster({ ...settings, SVC_ALLOW_SHORT_TOKENS: '1', SVC_LOG_LEVEL: 'error' })
     expect(await pollStatus(fleet, NEW_TOKEN)).toBe(403)
     await until(
-      'the audit line is there',
+      'the audit line is logged',
       () => Promise.resolve(master.output().includes('token.refused')),
       () => master.output(),
     )
@@ -111,7 +111,7 @@ describe('muster master', () => {
     })
   }, 30_000)
 
-  it('exits 2 for an unknown subcommand, 0 for help of each (D34)', async () => {
+  it('exits with 2 for an unknown subcommand, and with 0 for the help of each (D34)', async () => {
     expect(await muster(['mastre'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean master?') })
     for (const [subcommand, setting] of [
       ['master', 'SVC_IDEMPOTENCY_TTL_SECONDS, --idempotency-ttl-seconds'],
@@ -126,7 +126,7 @@ describe('muster master', () => {
     }
   })
 
-  it('makes the tokens that are not set, prints them once, and takes them (D21)', async () => {
+  it('generates missing tokens, prints them once and accepts them (D21)', async () => {
     const fleet = open()
     const master = await fleet.startMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }, ['SVC_ADMIN_TOKEN', 'SVC_WORKER_TOKEN'])
     const [, admin = '', worker = ''] = /admin {3}(\S{43})\nworker {2}(\S{43})\n/.exec(master.output()) ?? []
@@ -140,7 +140,7 @@ describe('muster master', () => {
     expect(master.output()).not.toContain(NEW_TOKEN)
   }, 30_000)
 
-  it('takes a token file that changed without a restart, and ends the sockets of the old token within 5 s (D22)', async () => {
+  it('reloads a changed token file without a restart, and closes the sockets of the old token within 5 s (D22)', async () => {
     const fleet = open()
     const file = join(fleet.directory, 'worker-token')
     writeFileSync(file, `${WORKER_TOKEN}\n`)
@@ -151,7 +151,7 @@ describe('muster master', () => {
     await until('the worker is connected', isConnected, () => worker.output())
     writeFileSync(file, `${NEW_TOKEN}\n`)
     await until(
-      'its socket ended',
+      'its socket is closed',
       async () => !(await isConnected()),
       () => master.output(),
       6_000,
@@ -160,7 +160,7 @@ describe('muster master', () => {
     expect(master.output()).not.toContain('worker-token-')
   }, 60_000)
 
-  it('answers at SIGTERM the reserves that wait, lets its workers go, and exits 0', async () => {
+  it('completes waiting reserves at SIGTERM, closes the sockets of its workers and exits with 0', async () => {
     const fleet = open()
     const master = await fleet.startMaster()
     const worker = fleet.startWorker('http-request', 'r-1')
@@ -187,6 +187,6 @@ describe('muster master', () => {
     expect(await ended(master)).toBe(0)
     expect(performance.now() - startedMs).toBeLessThan(5_000 * SLACK)
     expect(await (await waiting).json()).toEqual({ jsonrpc: '2.0', id: 1, result: { tasks: [] } })
-    expect(worker.child.exitCode).toBeNull() // It waits for the next master.
+    expect(worker.child.exitCode).toBeNull() // It reconnects to the next master.
   }, 60_000)
 })

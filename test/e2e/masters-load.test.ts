@@ -1,6 +1,6 @@
 /**
- * Two and three masters of the built command on one Redis, under load and under fire: killed, restarted one after the
- * other, and behind a load balancer.
+ * Tests two and three masters of the built command on one Redis under load: killed, restarted one after the other, and
+ * behind a load balancer.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -24,7 +24,10 @@ import { rpc, SocketWorker, type Reserved } from './socket-worker.ts'
 
 const SLOW = '/automations/slow'
 const SUBMITTERS_EACH = 2
-/** Between two submits of one submitter: a few hundred a second in all, so that the test is about faults and not about speed. */
+/**
+ * Pause between two submits of one submitter. A few hundred per second in total are enough, because the test is about
+ * faults.
+ */
 const PAUSE_MS = 10
 
 const open: (() => Promise<void> | void)[] = []
@@ -42,13 +45,13 @@ const range = (count: number): readonly number[] => Array.from({ length: count }
 const connectedTo = async (fleet: Fleet): Promise<readonly string[]> =>
   (await fleet.ok<WorkerRecord[]>('GET', `${SLOW}/workers?connected=true`)).map(({ worker_id: id }) => id)
 
-/** Tasks with names of their own, submitted through all masters until it is told to end; a submit without an answer is not repeated. */
+/** Submits tasks with ids of its own through all masters until `end`. A submit without a response is not repeated. */
 class Load {
-  /** Every name that was ever sent. */
+  /** Every id that was sent. */
   readonly sent: string[] = []
-  /** Those that were answered, by the place of the master that did. */
+  /** Acknowledged ids, by the index of the master. */
   readonly acknowledged: string[][]
-  /** When a task was seen to be gone, in ms of the clock that workers note their starts by. */
+  /** When a task was first missing in the store, in ms of the clock that the workers' notes use. */
   readonly goneAtMs = new Map<string, number>()
   readonly #masters: Masters
   readonly #ended = new AbortController()
@@ -66,11 +69,11 @@ class Load {
     return this.acknowledged.flat()
   }
 
-  /** Waits until each of these masters has acknowledged so many more. */
+  /** Waits until each of these masters has acknowledged `more` further tasks. */
   async goesOn(places: readonly number[], more = 50): Promise<void> {
     const before = this.acknowledged.map(({ length }) => length)
     await until(
-      'the masters take tasks',
+      'the masters accept tasks',
       async () => places.every((at) => (this.acknowledged[at]?.length ?? 0) >= (before[at] ?? 0) + more),
       () => this.acknowledged.map(({ length }) => length).join(' '),
     )
@@ -87,7 +90,7 @@ class Load {
       this.sent.push(id)
       const answer = await fleet
         .call<Submitted>('POST', `${SLOW}/tasks`, { task_id: id, payload: { ms: 1 } })
-        .catch(() => null) // The master is away.
+        .catch(() => null) // The master is unavailable.
       if (answer?.status === 200) {
         expect(answer.body).toEqual({ task_id: id, queued: true, priority: 0 })
         this.acknowledged[at]?.push(id)
@@ -96,7 +99,7 @@ class Load {
     }
   }
 
-  /** Looks in turn at what is not yet known to be gone: a task whose lease has to run out first holds up no other. */
+  /** Checks the tasks in turn, so that a task whose lease has to expire first does not delay the others. */
   async #watch(): Promise<void> {
     const taken = this.acknowledged.map(() => 0)
     const watched: string[] = []
@@ -111,7 +114,7 @@ class Load {
   }
 }
 
-/** Everything acknowledged was done, nothing that was not sent, and nothing again once it was gone. */
+/** Checks that every acknowledged task ran, that no unknown task ran, and that no finished task ran again. */
 async function expectNothingLost(masters: Masters, load: Load): Promise<void> {
   await allGone(masters.at(-1), load.all)
   expect(await lengthOf(masters.at(0), `${SLOW}/dead`)).toBe(0)
@@ -125,7 +128,7 @@ async function expectNothingLost(masters: Masters, load: Load): Promise<void> {
 
 withRedisServer('several masters under load', () => {
   describe.each([2, 3])('%i masters under load', (count) => {
-    it('lose nothing when one is killed and started again: its worker comes back, and its tasks go on (G1, G2)', async () => {
+    it('lose no task when one is killed and restarted: its worker reconnects and continues its tasks (G1, G2)', async () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
       const load = new Load(masters)
@@ -134,12 +137,15 @@ withRedisServer('several masters under load', () => {
       await load.goesOn([...masters.all.keys()].slice(1))
       await masters.restart(0)
       const restartedAtMs = Date.now()
-      await until('every worker is there', async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '))
+      await until(
+        'every worker is connected',
+        async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '),
+      )
       await load.goesOn([...masters.all.keys()])
       const pids = new Set(masters.starts().map(({ pid }) => pid))
       expect(pids.size).toBe(count)
       await until(
-        'every worker begins tasks again',
+        'every worker starts tasks again',
         async () =>
           new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
       )
@@ -147,7 +153,7 @@ withRedisServer('several masters under load', () => {
       await expectNothingLost(masters, load)
     }, 120_000)
 
-    it('lose nothing when every master is restarted, one after the other (G1, G2)', async () => {
+    it('lose no task when every master is restarted, one after the other (G1, G2)', async () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
       const load = new Load(masters)
@@ -158,9 +164,12 @@ withRedisServer('several masters under load', () => {
         await load.goesOn([...masters.all.keys()])
       }
       const restartedAtMs = Date.now()
-      await until('every worker is there', async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '))
       await until(
-        'every worker begins tasks again',
+        'every worker is connected',
+        async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '),
+      )
+      await until(
+        'every worker starts tasks again',
         async () =>
           new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
       )
@@ -168,7 +177,7 @@ withRedisServer('several masters under load', () => {
       await expectNothingLost(masters, load)
     }, 120_000)
 
-    it('say within 20 s that the workers of a dead master are not connected, those of the others are (D8)', async () => {
+    it('report the workers of a dead master, and only those, as disconnected within 20 s (D8)', async () => {
       const masters = await mastersOf(count)
       const workers = await Promise.all(masters.all.map((fleet, at) => SocketWorker.join(fleet, 'slow', `w-${at}`)))
       open.push(() => {
@@ -179,7 +188,7 @@ withRedisServer('several masters under load', () => {
       await masters.end(0)
       for (const fleet of others)
         await until(
-          'it is seen to be away',
+          'it is reported as disconnected',
           async () => !(await record(fleet, 'w-0')).connected,
           () => '',
           20_000,
@@ -187,7 +196,7 @@ withRedisServer('several masters under load', () => {
       for (const fleet of others) expect(await connectedTo(fleet)).toEqual(workers.slice(1).map(({ id }) => id))
     }, 60_000)
 
-    it('give the tasks of killed workers back once each, though all of them sweep, and count each lost lease once (G2, G5, G8)', async () => {
+    it('requeue the tasks of killed workers once although all masters sweep, and count each lost lease once (G2, G5, G8)', async () => {
       const masters = await mastersOf(count, { settings: { SVC_MAX_LOST_LEASES: '2' } })
       const doomed = masters.all.map((_, at) => masters.worker(at, `doomed-${at}`))
       await Promise.all(
@@ -203,7 +212,7 @@ withRedisServer('several masters under load', () => {
       const heir = await SocketWorker.join(masters.at(-1), 'slow', 'heir')
       open.push(() => heir.leave())
       const inherited: Reserved[] = []
-      await until('all have come back', async () => {
+      await until('all are requeued', async () => {
         inherited.push(
           ...(await rpc<{ tasks: Reserved[] }>(masters.at(-1), heir, 'tasks.reserve', { limit: 100, wait_ms: 1_000 }))
             .tasks,
@@ -212,7 +221,7 @@ withRedisServer('several masters under load', () => {
       })
       expect(inherited.map(({ task_id: id }) => id).toSorted()).toEqual(ids.toSorted())
       expect(inherited.filter(({ attempt }) => attempt !== 0)).toEqual([])
-      // Not settled, these leases are lost as well: the second and last time.
+      // These leases are not settled and so lost as well, for the second and last time.
       await until('all are dead', async () => (await lengthOf(masters.at(0), `${SLOW}/dead`)) === ids.length)
       const { items } = await masters
         .at(0)
@@ -225,7 +234,7 @@ withRedisServer('several masters under load', () => {
       expect(await masters.total('svc_leases_lost_total{automation_type="slow",outcome="dead"}')).toBe(ids.length)
     }, 60_000)
 
-    it('behind a load balancer: a worker whose master is killed comes back through the next, and goes on with what it runs (G1, G2)', async () => {
+    it('behind a load balancer: a worker of a killed master reconnects to the next and continues its tasks (G1, G2)', async () => {
       const masters = await mastersOf(count)
       const balancer = await Forwarder.to(portOf(masters.at(0)))
       open.push(() => balancer.close())
@@ -243,7 +252,7 @@ withRedisServer('several masters under load', () => {
         const isBack = async (): Promise<boolean> =>
           /^svc_control_sockets 1$/m.test(await (await fetch(`${next.url}/metrics`)).text()) &&
           (await record(next, 'w')).applied_config_gen === gen
-        await until('it is back through the next, with its config', isBack, worker.output, 10_000)
+        await until('it is connected to the next master with its config', isBack, worker.output, 10_000)
         expect(await record(next, 'w')).toMatchObject({
           connected: true,
           state: 'RUNNING',
@@ -252,7 +261,7 @@ withRedisServer('several masters under load', () => {
         })
         gen = await next.configure('slow', 'w', { recycle_seconds: 600 + place })
         await until(
-          'it hears its new master',
+          'it receives configs from its new master',
           async () => (await record(next, 'w')).applied_config_gen === gen,
           worker.output,
           1_000 * SLACK,
@@ -269,7 +278,7 @@ withRedisServer('several masters under load', () => {
       expect(worker.output()).not.toContain('lease lost')
     }, 60_000)
 
-    it('tell a worker of a drain that was asked for while its master was dead, through the one it comes back to (D6, G14)', async () => {
+    it("deliver a drain requested while the worker's master was dead when the worker reconnects (D6, G14)", async () => {
       const masters = await mastersOf(count)
       const balancer = await Forwarder.to(portOf(masters.at(0)))
       open.push(() => balancer.close())

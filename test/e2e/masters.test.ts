@@ -1,6 +1,4 @@
-/**
- * Two and three masters of the built command on one Redis: what happens at one is seen at the others (D33).
- */
+/** Tests two and three masters of the built command on one Redis: every master sees the changes of the others (D33). */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { SLACK } from '../slack.ts'
 import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
@@ -23,7 +21,7 @@ import { rpc, SocketWorker, tryRpc, type Reserved } from './socket-worker.ts'
 
 const SLOW = '/automations/slow'
 const TALK = '/automations/talk'
-/** How a connection that listens to the bus begins, in the protocol of Redis. */
+/** First command of a bus connection, in the Redis protocol. */
 const SUBSCRIBES = /\r\nsubscribe\r\n/i
 
 const open: (() => Promise<void> | void)[] = []
@@ -37,7 +35,7 @@ async function mastersOf(count: number, options?: MastersOptions): Promise<Maste
   return masters
 }
 
-/** Masters of which the first loses its connection to the bus when it is told to, and only that one. */
+/** Starts masters. `deafen` cuts the bus connection of the first one, and only this connection. */
 async function withDeafMaster(count: number): Promise<{ masters: Masters; deafen: () => void; heal: () => void }> {
   let forwarder: Forwarder | undefined
   const storeUrl = async (at: number, { port, url }: RedisServer): Promise<string> => {
@@ -69,14 +67,14 @@ const patch = (
     config,
     headers,
   )
-/** The tick of each second, on a busy machine. */
+/** The tick of one second, on a busy machine. */
 const SECOND_OR_SO = 1_500 * SLACK
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
 
 withRedisServer('several masters on one Redis', () => {
   describe.each([2, 3])('%i masters on one Redis: config', (count) => {
-    it('bring a PATCH from any of them to the workers of all others in under a second (D15, D33)', async () => {
+    it('deliver a PATCH at any of them to the workers of all others in under a second (D15, D33)', async () => {
       const masters = await mastersOf(count)
       const ids = masters.all.map((_, at) => `w-${at}`)
       const workers = ids.map((id, at) => masters.worker(at, id))
@@ -94,7 +92,7 @@ withRedisServer('several masters on one Redis', () => {
       }
     }, 60_000)
 
-    it('apply concurrent PATCHes in one order, each with a generation of its own, none lost (D16, D18, G15)', async () => {
+    it('apply concurrent PATCHes in one order, each with its own generation, and lose none (D16, D18, G15)', async () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w', 'talk')
       const each = Math.floor(50 / count)
@@ -117,10 +115,10 @@ withRedisServer('several masters on one Redis', () => {
         expect(history.map((row) => row.config_gen)).toEqual(range(total).map((n) => total - n))
         expect(new Set(history.map(({ changed }) => changed.join(' '))).size).toBe(total)
       }
-      await until('the worker was told of the last', async () => worker.told.includes(total))
+      await until('the worker received the last generation', async () => worker.told.includes(total))
     }, 60_000)
 
-    it('let exactly one of them win who name the same generation (D15, D18)', async () => {
+    it('accept exactly one of several concurrent PATCHes with the same generation (D15, D18)', async () => {
       const masters = await mastersOf(count)
       await socketWorker(masters.at(0), 'w', 'talk')
       let etag = (await patch(masters.at(0), 'w', { k0: 0 })).headers.get('etag') ?? ''
@@ -138,7 +136,7 @@ withRedisServer('several masters on one Redis', () => {
       }
     }, 60_000)
 
-    it('keep a secret that another PATCH shows as its mask, and count a PATCH that changes nothing (D13, D16, D17)', async () => {
+    it('keep a secret that another PATCH sends as its mask, and count a PATCH without a change (D13, D16, D17)', async () => {
       const masters = await mastersOf(count)
       await socketWorker(masters.at(0), 'w', 'talk')
       await patch(masters.at(0), 'w', { secret: 'of the first', k1: 1 })
@@ -163,18 +161,28 @@ withRedisServer('several masters on one Redis', () => {
   })
 
   describe.each([2, 3])('%i masters on one Redis: the sockets of workers', (count) => {
-    it('bring a drain from another master: what runs is finished, nothing new is taken, exit 0 (D6, G14)', async () => {
+    it('deliver a drain of another master: running tasks finish, no new one starts, exit code 0 (D6, G14)', async () => {
       const masters = await mastersOf(count)
       const [near, far] = [masters.at(0), masters.at(-1)]
       const worker = masters.worker(0, 'w')
       const gen = await far.configure('slow', 'w', { enabled: true, slots: 1 })
       const hasSaidAll = async (): Promise<boolean> =>
         (({ state, applied_config_gen: applied }) => state === 'RUNNING' && applied === gen)(await record(far, 'w'))
-      await until('it has said so, so that no state frame is about to ask for news', hasSaidAll, worker.output, 5_000)
+      await until(
+        'it has reported its state, so no further state frame triggers a config push',
+        hasSaidAll,
+        worker.output,
+        5_000,
+      )
       const running = await submit(far, { ms: 1_500 })
       await until('it runs', async () => masters.starts().some(({ id }) => id === running))
       await masters.at(1).ok('POST', `${SLOW}/workers/w/drain`)
-      await until('the worker knows', async () => worker.output().includes('drain'), worker.output, 1_000 * SLACK)
+      await until(
+        'the worker received the drain',
+        async () => worker.output().includes('drain'),
+        worker.output,
+        1_000 * SLACK,
+      )
       for (const fleet of masters.all)
         expect(await record(fleet, 'w')).toMatchObject({ state: 'DRAINING', draining: true })
       const later = await submit(far, { ms: 0 })
@@ -183,7 +191,7 @@ withRedisServer('several masters on one Redis', () => {
       expect(await near.ok('GET', `${SLOW}/queue`)).toMatchObject({ length: 1, items: [{ id: later, attempt: 0 }] })
     }, 60_000)
 
-    it('forget a worker of another: its next frame ends its connection, and it comes back with a later generation (D46)', async () => {
+    it('forget a worker of another master: its next frame closes its connection, and it returns with a later generation (D46)', async () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w')
       await patch(masters.at(-1), 'w', { slots: 7 }, {}, 'slow')
@@ -199,7 +207,7 @@ withRedisServer('several masters on one Redis', () => {
         expect(await record(fleet, 'w')).toMatchObject({ config_gen: 2, config: { slots: 1 }, connected: true })
     }, 60_000)
 
-    it('let the newest connection of a worker win, wherever it is, and close the older at once (D11)', async () => {
+    it('keep the newest connection of a worker at any master, and close the older one immediately (D11)', async () => {
       const masters = await mastersOf(count)
       for (const round of range(2)) {
         let older = await socketWorker(masters.at(-1), 'w')
@@ -213,7 +221,7 @@ withRedisServer('several masters on one Redis', () => {
         for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ connected: true })
         expect((await patch(masters.at(round), 'w', { slots: 2 }, {}, 'slow')).status).toBe(200)
         await until(
-          'the newest is told',
+          'the newest connection receives the config',
           async () => older.told.includes(round + 1),
           () => '',
           1_000 * SLACK,
@@ -221,7 +229,7 @@ withRedisServer('several masters on one Redis', () => {
       }
     }, 60_000)
 
-    it('bring what a lost message would have said with the next state frame (G6)', async () => {
+    it('deliver the content of a lost message with the next state frame (G6)', async () => {
       const { masters, deafen, heal } = await withDeafMaster(count)
       const [deaf, other] = [masters.at(0), masters.at(-1)]
       const [changed, drained, replaced] = await Promise.all(
@@ -238,14 +246,14 @@ withRedisServer('several masters on one Redis', () => {
       await other.ok('POST', `${SLOW}/workers/drained/drain`)
       await socketWorker(other, 'replaced')
       await submit(other, { ms: 0 })
-      expect(await waiting).toEqual({ tasks: [] }) // Drained, so that the task is for others.
+      expect(await waiting).toEqual({ tasks: [] }) // The worker is draining, so the task stays in the queue.
       for (const worker of [changed, drained, replaced]) await worker?.heard()
       expect([changed?.told, drained?.told, replaced?.told]).toEqual([[], [], []])
 
       for (const worker of [changed, drained, replaced]) worker?.state(0)
       expect(await replaced?.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
       await until(
-        'the frames have come',
+        'both frames were received',
         async () => changed?.told.length === 1 && drained?.told.length === 1,
         () => '',
         1_000 * SLACK,
@@ -256,10 +264,10 @@ withRedisServer('several masters on one Redis', () => {
       expect([changed?.told, drained?.told]).toEqual([[2], ['drain']])
 
       heal()
-      await until('messages arrive again', async () => {
+      await until('messages are delivered again', async () => {
         const { body } = await patch(other, 'changed', { slots: 7 }, {}, 'slow')
         return until(
-          'it is told',
+          'it received the generation',
           async () => changed?.told.includes(body.config_gen) === true,
           () => '',
           200,
@@ -270,7 +278,7 @@ withRedisServer('several masters on one Redis', () => {
       })
     }, 60_000)
 
-    it('bring the last of many PATCHes while the connections of the bus are killed again and again (G6)', async () => {
+    it('deliver the last of many PATCHes while the connections of the bus are killed repeatedly (G6)', async () => {
       const masters = await mastersOf(count)
       const workers = await Promise.all(masters.all.map((fleet, at) => socketWorker(fleet, `w-${at}`)))
       const client = masters.redis.connect()
@@ -280,7 +288,7 @@ withRedisServer('several masters on one Redis', () => {
       }
       for (const worker of workers) worker.state(0)
       await until(
-        'each was told of the last',
+        'each received the last generation',
         async () => workers.every(({ told }) => told.at(-1) === 30),
         () => JSON.stringify(workers.map(({ told }) => told)),
         2_000 * SLACK,
@@ -291,24 +299,27 @@ withRedisServer('several masters on one Redis', () => {
   describe.each([2, 3])('%i masters on one Redis: a waiting reserve', (count) => {
     const WORKER = { type: 'slow', id: 'w' }
 
-    /** What `act` leads to at the first master, where a reserve waits; `ms` from the end of the act. */
+    /** Reserves at the first master and runs `act` while the reserve waits. `ms` is the time from the end of `act`. */
     async function served(masters: Masters, act: () => Promise<unknown>): Promise<{ task: Reserved; ms: number }> {
       const answer = rpc<{ tasks: Reserved[] }>(masters.at(0), WORKER, 'tasks.reserve', {
         limit: 1,
         wait_ms: 20_000,
       }).then(({ tasks }) => ({ tasks, atMs: performance.now() }))
-      await until('it waits', async () => (await masters.total('svc_reserve_waiters{automation_type="slow"}')) === 1)
+      await until(
+        'the reserve waits',
+        async () => (await masters.total('svc_reserve_waiters{automation_type="slow"}')) === 1,
+      )
       await act()
       const actedMs = performance.now()
       const {
         tasks: [task],
         atMs,
       } = await answer
-      if (task === undefined) throw new Error('nothing was reserved')
+      if (task === undefined) throw new Error('no task was reserved')
       return { task, ms: atMs - actedMs }
     }
 
-    it('is served by what another master does: submit, release, retry, replay (G3)', async () => {
+    it('is served by operations at another master: submit, release, retry, replay (G3)', async () => {
       const masters = await mastersOf(count)
       const far = masters.at(-1)
       await socketWorker(masters.at(0), 'w')
@@ -321,7 +332,8 @@ withRedisServer('several masters on one Redis', () => {
         submits.push(ms)
         await settle('tasks.ack', task)
       }
-      expect(median(submits)).toBeLessThan(Math.min(150 * SLACK, 300)) // The tick of a second alone would take 500.
+      // Polling once per second would take 500 ms on average.
+      expect(median(submits)).toBeLessThan(Math.min(150 * SLACK, 300))
       expect(Math.max(...submits)).toBeLessThan(SECOND_OR_SO)
 
       const { task: first } = await served(masters, () => submit(far, { ms: 0 }))
@@ -341,7 +353,7 @@ withRedisServer('several masters on one Redis', () => {
       for (const { ms } of [released, retried, replayed]) expect(ms).toBeLessThan(200 + SECOND_OR_SO)
     }, 60_000)
 
-    it('is served within a second or so by a master that does not hear the others (G3)', async () => {
+    it('is served within about a second by a master without its bus connection (G3)', async () => {
       const { masters, deafen } = await withDeafMaster(count)
       await socketWorker(masters.at(0), 'w')
       const { ms } = await served(masters, async () => {
@@ -352,11 +364,11 @@ withRedisServer('several masters on one Redis', () => {
     }, 60_000)
   })
 
-  describe.each([2, 3])('%i masters on one Redis: what is shared', (count) => {
+  describe.each([2, 3])('%i masters on one Redis: shared state', (count) => {
     const workersOf = (masters: Masters): Promise<SocketWorker[]> =>
       Promise.all(masters.all.map((fleet, at) => socketWorker(fleet, `w-${at}`, 'talk')))
 
-    it('hand out a task once, and a pool item once, with growing tokens, however many ask where (G4, G5)', async () => {
+    it('lease each task and each pool item once, with growing tokens, to callers at all masters (G4, G5)', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
       const everywhere = async <T>(times: number, method: string, params: object): Promise<T[]> =>
@@ -408,7 +420,7 @@ withRedisServer('several masters on one Redis', () => {
       for (const fleet of masters.all) expect(await fleet.ok('GET', '/pools/seats')).toMatchObject({ size: 30 })
     }, 60_000)
 
-    it('give a lock to one at a time, with growing tokens; count exactly; know one value of a key (G4)', async () => {
+    it('grant a lock to one owner at a time with growing tokens, count exactly, and return one value per key (G4)', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
       const [first, last] = [masters.at(0), masters.at(-1)]
@@ -446,7 +458,7 @@ withRedisServer('several masters on one Redis', () => {
       expect(await rpc(first, worker, 'kv.get', { key: 'k' })).toEqual({ value: null })
     }, 60_000)
 
-    it('agree on workers, queues, dead letters, streams and the epoch', async () => {
+    it('return the same workers, queues, dead letters, streams and epoch', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
       await Promise.all(
@@ -471,7 +483,10 @@ withRedisServer('several masters on one Redis', () => {
         async () => (await lengthOf(masters.at(0), `${TALK}/output/length`)) === count,
       )
       workers[0]?.leave()
-      await until('one is seen to be gone', async () => !(await record(masters.at(-1), 'w-0', 'talk')).connected)
+      await until(
+        'one is reported as disconnected',
+        async () => !(await record(masters.at(-1), 'w-0', 'talk')).connected,
+      )
 
       const views = await Promise.all(
         masters.all.map(async (fleet) => {
@@ -499,7 +514,7 @@ withRedisServer('several masters on one Redis', () => {
       ])
     }, 60_000)
 
-    it('serve workers whose socket and calls are at different masters, as behind a load balancer (G1, G2, G14)', async () => {
+    it('serve workers whose socket and calls use different masters, as behind a load balancer (G1, G2, G14)', async () => {
       const masters = await mastersOf(count)
       const balancer = await Forwarder.to(...masters.all.map(portOf))
       open.push(() => balancer.close())
@@ -523,7 +538,7 @@ withRedisServer('several masters on one Redis', () => {
       }
       await allGone(masters.at(0), ids)
       const [running = ''] = await submitMany(masters.at(0), [{ ms: 1_000 }])
-      await until('it runs', async () => masters.starts().some(({ id }) => id === running))
+      await until('the task runs', async () => masters.starts().some(({ id }) => id === running))
       for (const { id } of workers) await masters.at(-1).ok('POST', `${SLOW}/workers/${id}/drain`)
       const later = await submit(masters.at(1), { ms: 0 })
       expect(await Promise.all(workers.map(({ exited }) => exited))).toEqual([0, 0, 0])
@@ -539,7 +554,7 @@ withRedisServer('several masters on one Redis', () => {
       })
     }, 60_000)
 
-    it('do every task exactly once with workers at all of them, each with its output (G1, G2)', async () => {
+    it('run every task exactly once with workers at all masters, each with its output (G1, G2)', async () => {
       const masters = await mastersOf(count)
       await masters.workers(1, 8)
       const ids = (

@@ -1,7 +1,7 @@
 /**
  * @module test/e2e/masters
- * Several masters of the built command on one Redis of the test's own: a {@link Fleet} for each, which is one hand on the
- * API and the address that workers of this master are given. What the workers note stands in one file.
+ * Runs several masters of the built command on one private Redis, with a {@link Fleet} for each: its REST client, and
+ * its address for workers. All workers write their notes to one file.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export interface WorkerRecord {
 export interface Submitted {
   readonly task_id: string
 }
-/** A task that a worker began. */
+/** A task that a worker started. */
 export interface Start {
   readonly id: string
   readonly pid: number
@@ -31,7 +31,7 @@ export interface Start {
 
 export interface MastersOptions {
   readonly settings?: Readonly<Record<string, string>>
-  /** Where the master at this place finds the store. */
+  /** URL of the store for the master at this index. */
   readonly storeUrl?: (at: number, redis: RedisServer) => string | Promise<string>
 }
 
@@ -63,21 +63,21 @@ export class Masters {
     }
   }
 
-  /** The master at this place; a negative one counts from the end. */
+  /** Returns the master at this index. A negative index counts from the end. */
   at(place: number): Fleet {
     const fleet = this.all.at(place)
     if (fleet === undefined) throw new RangeError(`there are ${this.all.length} masters`)
     return fleet
   }
 
-  /** Ends the process of a master, with SIGKILL unless told otherwise. */
+  /** Ends the process of a master, by default with SIGKILL. */
   async end(place: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const master = this.#processes[place]
     master?.child.kill(signal)
     await master?.exited
   }
 
-  /** Starts a master, on its old port; resolves when it is ready. */
+  /** Starts a master on its previous port. Resolves when it is ready. */
   async restart(place: number): Promise<void> {
     this.#processes[place] = await this.at(place).startMaster(this.#settings)
   }
@@ -86,12 +86,15 @@ export class Masters {
     return this.#processes[place]?.output() ?? ''
   }
 
-  /** Starts a worker whose master is the one at this place, or whoever answers at `url`. */
+  /** Starts a worker that connects to the master at this index, or to `url`. */
   worker(place: number, id: string, type = 'slow', url = this.at(place).url): Proc {
     return this.at(place).startWorker(type, id, { ...AUTOMATIONS, NOTES: this.#notes, SVC_MASTER_URL: url })
   }
 
-  /** Starts `each` workers at every master, enabled with so many slots; the worker `w-<place>-<n>` is at the master of this place. */
+  /**
+   * Starts `each` workers per master, enabled with `slots` slots. Worker `w-<place>-<n>` connects to the master at
+   * index `place`.
+   */
   async workers(each: number, slots: number, type = 'slow'): Promise<readonly string[]> {
     const ids = this.all.flatMap((_, place) =>
       Array.from({ length: each }, (__, n) => ({ place, id: `w-${place}-${n}` })),
@@ -105,7 +108,7 @@ export class Masters {
     return ids.map(({ id }) => id)
   }
 
-  /** What the workers began, in the order of their notes. */
+  /** The task starts of all workers, in the order of their notes. */
   starts(): readonly Start[] {
     if (!existsSync(this.#notes)) return []
     const lines = readFileSync(this.#notes, 'utf8')
@@ -115,7 +118,7 @@ export class Masters {
     return lines.map(([, id = '', pid, atMs]) => ({ id, pid: Number(pid), atMs: Number(atMs) }))
   }
 
-  /** A counter of /metrics, added up over all masters that live. */
+  /** Sums a counter of /metrics over all live masters. */
   async total(sample: string): Promise<number> {
     const texts = await Promise.all(this.all.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
     const values = texts.map((text) =>
@@ -147,7 +150,7 @@ export const isGone = async (fleet: Fleet, id: string, type = 'slow'): Promise<b
 export const lengthOf = async (fleet: Fleet, path: string): Promise<number> =>
   (await fleet.ok<{ length: number }>('GET', path)).length
 
-/** Submits many; answers their ids, in order. */
+/** Submits the tasks. @returns their ids, in order. */
 export async function submitMany(fleet: Fleet, payloads: readonly object[], type = 'slow'): Promise<readonly string[]> {
   const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `/automations/${type}/tasks/batch`, {
     tasks: payloads.map((payload) => ({ payload })),
@@ -157,7 +160,7 @@ export async function submitMany(fleet: Fleet, payloads: readonly object[], type
 
 export const portOf = ({ url }: Fleet): number => Number(new URL(url).port)
 
-/** Waits until each of them has left the store. */
+/** Waits until the store has none of these tasks. */
 export async function allGone(
   fleet: Fleet,
   ids: readonly string[],
@@ -165,7 +168,7 @@ export async function allGone(
 ): Promise<void> {
   const left = [...ids]
   await until(
-    'everything acknowledged is done',
+    'every acknowledged task is done',
     async () => {
       while (left.length > 0) {
         if (!(await isGone(fleet, left.at(-1) ?? '', type))) return false

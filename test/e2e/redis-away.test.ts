@@ -1,7 +1,7 @@
 /**
- * The built command while its Redis is away, in every way in which one goes. Under appendfsync always an absence costs
- * time and nothing else: refusals come within 2 s, everything is back within 10 s, nothing acknowledged is lost and
- * nothing settled is done again (G1, G2, G18).
+ * Tests the built command during every kind of outage of its Redis. With appendfsync always, an outage only costs time:
+ * calls are rejected within 2 s, everything works again within 10 s, no acknowledged task is lost and no settled task
+ * runs again (G1, G2, G18).
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
@@ -27,13 +27,13 @@ const keep = <T extends { close(): Promise<unknown> }>(each: T): T => {
 const admin = (redis: RedisServer, ...[name = '', ...args]: readonly string[]): Promise<unknown> =>
   redis.connect().call(name, args)
 
-/** What takes the store away without a setting of its own. */
+/** Outages that need no settings of their own. */
 const ABSENCES: readonly (readonly [string, Absence])[] = [
   ['is stopped and started', { begin: ({ redis }) => redis.stop(), end: ({ redis }) => redis.start() }],
   ['is killed and started', { begin: ({ redis }) => redis.kill(), end: ({ redis }) => redis.start() }],
   ['is frozen', { begin: async ({ redis }) => redis.pause(), end: async ({ redis }) => redis.resume() }],
   [
-    'answers nobody (CLIENT PAUSE)',
+    'does not respond (CLIENT PAUSE)',
     {
       begin: ({ redis }) => admin(redis, 'CLIENT', 'PAUSE', '5000', 'ALL'),
       end: () => Promise.resolve(),
@@ -41,7 +41,7 @@ const ABSENCES: readonly (readonly [string, Absence])[] = [
     },
   ],
   [
-    'takes no changes (READONLY)',
+    'rejects writes (READONLY)',
     {
       begin: ({ redis }) => admin(redis, 'REPLICAOF', '127.0.0.1', '1'),
       end: ({ redis }) => admin(redis, 'REPLICAOF', 'NO', 'ONE'),
@@ -56,20 +56,20 @@ async function worldBehind(): Promise<{ world: AwayWorld; network: Forwarder }> 
     return `kvstore://127.0.0.1:${network.port}`
   }
   const world = keep(await AwayWorld.start({ url }))
-  if (network === null) throw new Error('the world asks for its URL')
+  if (network === null) throw new Error('the fixture did not ask for its URL')
   return { world, network }
 }
 
 const started = async (options: WorldOptions = {}): Promise<AwayWorld> => keep(await AwayWorld.start(options))
 
-/** What was refused with these words; a busy machine refuses for reasons of its own. */
+/** Rejected requests with these words in their detail. A busy machine rejects requests for other reasons as well. */
 const refusedFor = (world: AwayWorld, words: string): AwayWorld['refused'] =>
   world.refused.filter(({ detail }) => detail.includes(words))
 
-withRedisServer('a fleet whose Redis is away', () => {
+withRedisServer('a fleet whose Redis is unavailable', () => {
   describe('a fleet whose Redis', () => {
     it.each(ABSENCES)(
-      '%s refuses within 2 s, loses nothing and is served again within 10 s (G1, G2, G18)',
+      '%s rejects calls within 2 s, loses no task and is served again within 10 s (G1, G2, G18)',
       async (_, absence) => {
         await throughAbsence(await started(), absence)
       },
@@ -80,7 +80,7 @@ withRedisServer('a fleet whose Redis is away', () => {
       ['frozen', 'freeze'],
       ['cut', 'cut'],
     ] as const)(
-      'is behind a network that is %s loses nothing and is served again within 10 s (G1, G2, G18)',
+      'is behind a network that is %s loses no task and is served again within 10 s (G1, G2, G18)',
       async (_, way) => {
         const { world, network } = await worldBehind()
         await throughAbsence(world, { begin: async () => network[way](), end: async () => network.mend() })
@@ -89,7 +89,7 @@ withRedisServer('a fleet whose Redis is away', () => {
     )
 
     it(
-      'has another password is served again when the file of the master holds it, and the log says what to do (D22, G18)',
+      "has a new password is served again once the master's password file has it, and the log says what to do (D22, G18)",
       async () => {
         const file = join(tmpdir(), `muster-password-${process.pid}`)
         writeFileSync(file, 'first\n', { mode: 0o600 })
@@ -119,7 +119,7 @@ withRedisServer('a fleet whose Redis is away', () => {
     )
 
     it(
-      'has forgotten its scripts notices nothing (SCRIPT FLUSH)',
+      'was flushed of its scripts is not affected (SCRIPT FLUSH)',
       async () => {
         const world = await started()
         const waiting = world.waitForTask()
@@ -136,9 +136,9 @@ withRedisServer('a fleet whose Redis is away', () => {
     )
   })
 
-  describe('a fleet whose Redis takes no more', () => {
+  describe('a fleet whose Redis accepts no writes', () => {
     it(
-      'at its memory limit refuses what grows, settles, pops and clears, and goes on when there is room (G18)',
+      'at its memory limit rejects new tasks, still settles, pops and clears, and recovers when memory is free (G18)',
       async () => {
         const world = await started()
         const waiting = world.waitForTask()
@@ -147,19 +147,19 @@ withRedisServer('a fleet whose Redis is away', () => {
         await world.moreAcknowledged(100)
         await until('the long task runs', async () => world.begun().some(([id]) => id === running))
         await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '1')
-        // A PATCH of the load may be refused before the first submit.
+        // A PATCH of the load may be rejected before the first submit.
         const refusedSubmits = (): AwayWorld['refused'] =>
           refusedFor(world, 'memory limit').filter(({ what }) => what === 'a submit')
-        await until('submits are refused for it', async () => refusedSubmits().length > 10)
+        await until('submits are rejected for this reason', async () => refusedSubmits().length > 10)
         expect(refusedSubmits()[0]).toMatchObject({ status: 503, retryAfter: '5' })
         expect([await world.status('/readyz'), await world.status('/healthz')]).toEqual([200, 200])
 
         await until(
-          'the task that ran is settled',
+          'the running task is settled',
           async () => (await world.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404,
         )
         await until(
-          'nothing is left to do',
+          'the queue is empty',
           async () => (await world.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0,
         )
         expect((await world.fleet.call('POST', '/automations/quick/output/pop', { n: 10 })).status).toBe(200)
@@ -173,7 +173,7 @@ withRedisServer('a fleet whose Redis is away', () => {
     )
 
     it(
-      'since its disk does not (MISCONF) refuses every change, and goes on by itself (G18)',
+      'because of a disk error (MISCONF) rejects every change, and recovers on its own (G18)',
       async () => {
         const world = await started({
           redis: { appendfsync: 'always', config: ['save 3600 1000000', 'dbfilename dump.rdb'] },
@@ -188,9 +188,9 @@ withRedisServer('a fleet whose Redis is away', () => {
         const waiting = world.waitForTask()
         world.startLoad()
         await world.moreAcknowledged(100)
-        mkdirSync(taken, { recursive: true }) // A snapshot cannot take the place of a folder.
+        mkdirSync(taken, { recursive: true }) // A snapshot cannot replace a folder.
         await saved('err')
-        await until('submits are refused for it', async () =>
+        await until('submits are rejected for this reason', async () =>
           refusedFor(world, 'its disk').some(({ what }) => what === 'a submit'),
         )
         expect(refusedFor(world, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })

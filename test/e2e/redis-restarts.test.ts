@@ -1,8 +1,8 @@
 /**
- * A Redis that ends again and again under load, in order or killed: after each return every waiting reserve is served
- * within 2 s, and in the end nothing acknowledged was lost (regression waiter-survives-restart; G1, G2, G3).
+ * Restarts Redis repeatedly under load, with a clean stop or a kill. After each restart every waiting reserve is served
+ * within 2 s, and no acknowledged task is lost (regression waiter-survives-restart; G1, G2, G3).
  *
- *   SEED=… [SOAK=1] npm test -- test/e2e/redis-restarts     SOAK=1: a hundred restarts, else five
+ *   SEED=… [SOAK=1] npm test -- test/e2e/redis-restarts     SOAK=1: 100 restarts instead of 5
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -14,7 +14,7 @@ const isSoak = process.env['SOAK'] === '1'
 const RESTARTS = isSoak ? 100 : 5
 const TIMEOUT_MS = isSoak ? 3_600_000 : 180_000
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
-/** Reserves that wait all the time: as many as one worker may have. */
+/** Number of reserves that always wait: the maximum of one worker. */
 const WAITERS = 4
 const LONGEST_ABSENCE_MS = 2_500
 
@@ -28,7 +28,7 @@ const tell = (line: string): void => void process.stderr.write(`redis-restarts: 
 withRedisServer('a fleet whose Redis is restarted', () => {
   describe('a fleet whose Redis is restarted', () => {
     it(
-      `${RESTARTS} times under load serves every waiting reserve within 2 s of each return, and loses nothing (G1, G2, G3)`,
+      `${RESTARTS} times under load serves every waiting reserve within 2 s of each restart and loses no task (G1, G2, G3)`,
       async () => {
         tell(`seed ${SEED}`)
         const random = seededRandom(SEED)
@@ -55,7 +55,7 @@ withRedisServer('a fleet whose Redis is restarted', () => {
           slowestMs = Math.max(slowestMs, servedMs)
           if (restart % 10 === 0)
             tell(
-              `${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests refused, waiters served after ${slowestMs} ms at most, longest answer ${world.longest.ms} ms`,
+              `${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests rejected, reserves served after ${slowestMs} ms at most, longest request ${world.longest.ms} ms`,
             )
         }
         await world.allDone(isSoak ? 600_000 : 60_000)

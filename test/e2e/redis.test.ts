@@ -1,6 +1,4 @@
-/**
- * The built command on a Redis. One that goes away is in redis-away.test.ts, several masters are in masters.test.ts.
- */
+/** Tests the built command on a Redis. Outages are in redis-away.test.ts, several masters in masters.test.ts. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +23,7 @@ async function redisOf(options: RedisOptions): Promise<RedisServer> {
   return redis
 }
 
-/** One master and its hand on the API. */
+/** One master with its REST client. */
 async function masterOn(redis: RedisServer): Promise<Fleet> {
   const fleet = new Fleet(redis.url)
   open.push(() => fleet.stop())
@@ -41,7 +39,7 @@ const isGone = async (fleet: Fleet, id: string): Promise<boolean> =>
 const lengthOf = async (fleet: Fleet, path: string): Promise<number> =>
   (await fleet.ok<{ length: number }>('GET', path)).length
 
-/** The ids of the tasks that workers of this fleet began, once for each start. */
+/** The ids of the tasks that workers of this fleet started, once per start. */
 function startsOf(fleet: Fleet): string[] {
   if (!existsSync(notesOf(fleet))) return []
   return readFileSync(notesOf(fleet), 'utf8')
@@ -50,11 +48,11 @@ function startsOf(fleet: Fleet): string[] {
     .map((line) => line.split(' ')[1] ?? '')
 }
 
-/** Waits until each of them has left the store; none is a dead letter. */
+/** Waits until the store has none of these tasks, and checks that none is a dead letter. */
 async function allDone(fleet: Fleet, ids: readonly string[], withinMs = 60_000): Promise<void> {
   const left = [...ids]
   await until(
-    'everything acknowledged is done',
+    'every acknowledged task is done',
     async () => {
       while (left.length > 0) {
         if (!(await isGone(fleet, left.at(-1) ?? ''))) return false
@@ -70,7 +68,7 @@ async function allDone(fleet: Fleet, ids: readonly string[], withinMs = 60_000):
 
 withRedisServer('a fleet on a Redis', () => {
   describe('a fleet on a Redis', () => {
-    it('does every task exactly once, each with its output (G1, G2)', async () => {
+    it('runs every task exactly once, each with its output (G1, G2)', async () => {
       const fleet = await masterOn(await redisOf({ appendfsync: 'always' }))
       expect(await fleet.ok('GET', '/me')).toMatchObject({
         backend: { scheme: 'kvstore', durable: true, shared: true, pubsub: true },
@@ -95,7 +93,7 @@ withRedisServer('a fleet on a Redis', () => {
       expect(outputs.map(({ payload }) => payload.task_id).toSorted()).toEqual(ids.toSorted())
     }, 120_000)
 
-    it('names a new epoch after a restart of Redis that may have lost something (D46, D47)', async () => {
+    it('reports a new epoch after a restart of Redis that may have lost data (D46, D47)', async () => {
       const redis = await redisOf({})
       const fleet = await masterOn(redis)
       const epoch = async (): Promise<string | null> => (await fleet.call('GET', '/me')).headers.get('muster-epoch')
@@ -103,7 +101,7 @@ withRedisServer('a fleet on a Redis', () => {
       await redis.kill()
       await redis.start()
       await until(
-        'another epoch is named',
+        'the epoch has changed',
         async () => (await epoch()) !== before,
         () => '',
         15_000,

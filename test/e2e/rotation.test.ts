@@ -1,7 +1,7 @@
 /**
- * The rotation of the worker token (the specification's three steps), under load: a real master, real workers, and somebody
- * who submits throughout. Nothing that was acknowledged is lost, and no worker is ever turned away: it is out of touch
- * for as long as it takes to connect again, and no longer.
+ * Tests the rotation of the worker token (the three steps of the specification) under load, with a real master, real
+ * workers and a client that submits tasks throughout. No acknowledged task is lost and no worker is rejected. A worker
+ * is disconnected only while it reconnects.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { Fleet, until, WORKER_TOKEN, type Proc } from './fleet.ts'
 const NEW_TOKEN = 'worker-token-that-is-new'
 const QUICK = '/automations/quick'
 const IDS = ['q-1', 'q-2', 'q-3']
-/** The first attempts are 1, 2 and 4 s apart, so this is what connecting again may take after a short absence. */
+/** The first reconnect attempts are 1, 2 and 4 s apart, so reconnecting may take this long. */
 const BACK_WITHIN_MS = 10_000
 
 const worlds: Rotation[] = []
@@ -39,7 +39,7 @@ class Rotation {
   #submitter: Promise<void> | null = null
   #master: Proc | null = null
 
-  /** A fleet at work, with somebody who submits. */
+  /** Starts a fleet and a client that submits tasks. */
   async start(ofMaster: Settings = {}, ofWorkers: Settings = {}): Promise<void> {
     await this.#startMaster(ofMaster)
     for (const id of IDS) await this.#startWorker(id, ofWorkers)
@@ -56,7 +56,7 @@ class Rotation {
     return join(this.fleet.directory, name)
   }
 
-  /** In one step, so that nobody reads half of it. */
+  /** Writes atomically, so that a reader never sees a partial file. */
   write(name: string, text: string): void {
     writeFileSync(this.file('next'), text)
     renameSync(this.file('next'), this.file(name))
@@ -84,7 +84,7 @@ class Rotation {
     await this.#back(id)
   }
 
-  /** Lets a worker end in good order, and starts it anew. */
+  /** Stops a worker cleanly and starts it again. */
   async moveWorker(id: string, settings: Settings): Promise<void> {
     const worker = this.#workers.get(id)
     worker?.child.kill('SIGTERM')
@@ -106,7 +106,7 @@ class Rotation {
     )
   }
 
-  /** Whether the old token and the new one open what is a worker's. */
+  /** Whether the old and the new token are accepted on worker routes. */
   async accepted(): Promise<{ readonly old: boolean; readonly new: boolean }> {
     const opens = async (token: string): Promise<boolean> =>
       (
@@ -117,13 +117,13 @@ class Rotation {
     return { old: await opens(WORKER_TOKEN), new: await opens(NEW_TOKEN) }
   }
 
-  /** How many control sockets this master has closed for their token. */
+  /** Number of control sockets that this master closed because of their token. */
   async turnedAway(): Promise<number> {
     const text = await (await fetch(`${this.fleet.url}/metrics`)).text()
     return Number(/^svc_control_closed_total\{code="4401"\} (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
-  /** Goes on until a while after the last step, then stops submitting; resolves when every task was done. */
+  /** Continues for a while after the last step, then stops submitting. Resolves when every task is done. */
   async finish(): Promise<void> {
     const before = this.acknowledged.length
     await until(
@@ -170,7 +170,7 @@ class Rotation {
     await this.#submitter
   }
 
-  /** One task after the other; what is not acknowledged, since the master is away, is submitted again under its id. */
+  /** Submits one task after the other. A task that is not acknowledged is submitted again with the same id. */
   async #submit(): Promise<void> {
     for (let n = 0; this.#submitting; n += 1) {
       const id = `t${n}`
@@ -189,20 +189,20 @@ class Rotation {
 }
 
 describe('the rotation of the worker token', () => {
-  it('in the three steps of the specification loses no task and turns no worker away', async () => {
+  it('loses no task and rejects no worker in the three steps of the specification', async () => {
     const world = open()
     await world.start()
     expect(await world.accepted()).toEqual({ old: true, new: false })
-    await world.restartMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both are accepted
+    await world.restartMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both tokens are accepted
     expect(await world.accepted()).toEqual({ old: true, new: true })
-    for (const id of IDS) await world.moveWorker(id, { SVC_WORKER_TOKEN: NEW_TOKEN }) // 2: one at a time
-    await world.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old one stops working
+    for (const id of IDS) await world.moveWorker(id, { SVC_WORKER_TOKEN: NEW_TOKEN }) // 2: workers move one at a time
+    await world.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old token stops working
     expect(await world.accepted()).toEqual({ old: false, new: true })
     await world.finish()
     expect(world.seen()).not.toContain('rejected the worker token')
   }, 180_000)
 
-  it('by files alone restarts nothing: a worker drops out once, when its old token goes, and comes back with the new one (D22)', async () => {
+  it('needs no restart with token files: a worker reconnects once, when its old token is removed (D22)', async () => {
     const world = open()
     world.write('worker', WORKER_TOKEN)
     world.write('peers', '')
@@ -215,7 +215,7 @@ describe('the rotation of the worker token', () => {
     await until('both are accepted', async () => (await world.accepted()).new)
     world.write('of-workers', NEW_TOKEN) // 2
     await until(
-      'the workers read it',
+      'the workers have read it',
       async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
       () => world.seen(),
     )
@@ -223,7 +223,7 @@ describe('the rotation of the worker token', () => {
     world.write('worker', NEW_TOKEN) // 3
     world.write('peers', '')
     await until(
-      'the old one is refused',
+      'the old token is rejected',
       async () => !(await world.accepted()).old,
       () => world.seen(),
       6_000,

@@ -1,7 +1,7 @@
 /**
  * @module test/e2e/socket-worker
- * A worker that the test plays itself, on a real control channel of a real master: it says what the test says, when the
- * test says it, and keeps what the master says.
+ * A worker simulated by the test on a real control channel of a real master. It sends frames on request and records the
+ * frames of the master.
  */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
@@ -29,14 +29,14 @@ export class SocketWorker {
       { headers: { authorization: `Bearer ${WORKER_TOKEN}` } },
     )
     this.#socket.on('message', (data: Buffer) => this.frames.push(JSON.parse(data.toString()) as Frame))
-    this.#socket.on('error', () => undefined) // Its end follows.
+    this.#socket.on('error', () => undefined) // A close event follows.
     this.closed = once(this.#socket, 'close').then(([code, reason]: unknown[]) => ({
       code: Number(code),
       reason: String(reason),
     }))
   }
 
-  /** Connects and registers; resolves when the record is stored. */
+  /** Connects and registers. Resolves when the record is stored. */
   static async join(fleet: Fleet, type: string, id: string): Promise<SocketWorker> {
     const worker = new SocketWorker(fleet, type, id)
     await once(worker.#socket, 'open')
@@ -51,18 +51,18 @@ export class SocketWorker {
     return worker
   }
 
-  /** Resolves when the master has read everything that was sent until now. */
+  /** Resolves when the master has processed everything sent so far. */
   async heard(): Promise<void> {
     const ping = `ping ${++this.#pings}`
     this.#send({ type: 'ping', id: ping })
-    await until('the master answers a ping', async () => this.frames.some(({ id }) => id === ping))
+    await until('the master responds to a ping', async () => this.frames.some(({ id }) => id === ping))
   }
 
   state(gen: number): void {
     this.#send({ type: 'state', state: 'IDLE', config_gen: gen, ts: 1, last_error: null })
   }
 
-  /** One frame with these outputs, each with the slot it comes from. */
+  /** Sends one frame with these outputs, each with its slot. */
   emit(outputs: readonly { readonly slot: number; readonly payload: object }[]): void {
     this.#send({
       type: 'output_batch',
@@ -70,7 +70,7 @@ export class SocketWorker {
     })
   }
 
-  /** The generations that it was told of, pings left out. */
+  /** The received generations and drains, without pings. */
   get told(): readonly (number | 'drain')[] {
     return this.frames
       .filter(({ type }) => type !== 'ping')
@@ -96,7 +96,7 @@ interface RpcAnswer<T> {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** A call of a worker, through whichever master. */
+/** Makes a call of a worker through any master. */
 export async function tryRpc<T>(
   fleet: Fleet,
   { type, id }: { readonly type: string; readonly id: string },
@@ -111,7 +111,7 @@ export async function tryRpc<T>(
   return (await response.json()) as RpcAnswer<T>
 }
 
-/** The same, for a call that must succeed. */
+/** Like `tryRpc`, for a call that must succeed. */
 export async function rpc<T>(
   fleet: Fleet,
   worker: { readonly type: string; readonly id: string },

@@ -1,6 +1,4 @@
-/**
- * Traces, against a real OTLP receiver: a small HTTP server that decodes what the SDK exports.
- */
+/** Tests traces with a real OTLP receiver: a small HTTP server that decodes the exports of the SDK. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -33,7 +31,7 @@ interface Span {
 const plain = (attributes: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
 
-/** Receives `POST /v1/traces` in the JSON form of OTLP. @see https://opentelemetry.io/docs/specs/otlp/#otlphttp */
+/** Receives `POST /v1/traces` in the JSON encoding of OTLP. @see https://opentelemetry.io/docs/specs/otlp/#otlphttp */
 class Receiver {
   readonly spans: Span[] = []
   readonly paths = new Set<string>()
@@ -97,7 +95,7 @@ async function world(): Promise<{ receiver: Receiver; fleet: Fleet }> {
 }
 
 describe('traces', () => {
-  it('are exported as the specification names them, from master and worker', async () => {
+  it('are exported by master and worker with the names of the specification', async () => {
     const { receiver, fleet } = await world()
     await fleet.startMaster({ ...receiver.settings, OTEL_SERVICE_NAME: 'the-master' })
     fleet.startWorker('http-request', 'r-1', receiver.settings)
@@ -151,7 +149,7 @@ describe('traces', () => {
     })
   }, 60_000)
 
-  it('cost one warning and no exit code when the collector is away', async () => {
+  it('cost one warning and no exit code when the collector is unavailable', async () => {
     const { fleet, receiver } = await world()
     const { settings } = receiver
     await worlds.shift()?.stop()

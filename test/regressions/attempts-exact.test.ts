@@ -1,11 +1,14 @@
-/** Retries that ran once too often or too seldom: attempts end exactly at the limit, by any mix of paths (D26). */
+/**
+ * Regression: tasks were retried once too often or too rarely. A task must die with exactly its max attempts, whatever
+ * happens between the failures (D26).
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend, Lease } from '../../src/storage/index.ts'
 import { TYPE, VISIBILITY, dead, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
 import type { World } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
-/** What may happen between two failures without counting as one. */
+/** Events between two failures that must not count as a failure. */
 const DETOURS: Readonly<Record<string, (world: World, lease: Lease) => Promise<unknown>>> = {
   none: async ({ backend }, lease) => backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }]),
   release: async ({ backend }, lease) => backend.tasks.release(TYPE, [lease]),
@@ -26,7 +29,7 @@ async function leased(backend: Backend, workersLimit: number): Promise<Lease> {
 onEachBackend('attempts exact', (open) => {
   for (const max of [1, 2, 3, 7]) {
     for (const own of [true, false]) {
-      it(`dies with failure ${max} of ${max}, the limit being ${own ? 'its own' : "the worker's"}`, async () => {
+      it(`dies with failure ${max} of ${max}, with ${own ? 'its own limit' : "the worker's limit"}`, async () => {
         const world = await open()
         const { backend } = world
         await submit(backend, task('a', { maxAttempts: own ? max : null }))
@@ -49,7 +52,7 @@ onEachBackend('attempts exact', (open) => {
     }
   }
 
-  it('starts anew with a replay, and dies again after as many', async () => {
+  it('restarts the count with a replay and dies after the same number of failures', async () => {
     const { backend } = await open()
     await submit(backend, task('a', { maxAttempts: 2 }))
     for (let life = 0; life < 3; life += 1) {
@@ -60,7 +63,7 @@ onEachBackend('attempts exact', (open) => {
     }
   })
 
-  it('counts one failure once, however often its nack arrives', async () => {
+  it('counts a failure once, however often its nack is repeated', async () => {
     const { backend } = await open()
     await submit(backend, task('a', { maxAttempts: 3 }))
     const lease = await leased(backend, 1)

@@ -1,4 +1,4 @@
-/** The backends that a named storage regression runs against: all of them, each test in a store of its own. */
+/** Runs a storage regression on every backend, each test in its own store. */
 import { describe } from '@jest/globals'
 import { seededRandom } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
@@ -7,7 +7,7 @@ import type { Create, World } from '../storage/contract/world.ts'
 import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
-/** `tests` gets what opens a store on a clock; it is closed after the test. */
+/** `tests` gets a function that opens a store on a clock. The store is closed after the test. */
 export function onEachBackend(name: string, tests: (open: () => Promise<World>) => void): void {
   const folder = folders()
   let seed = 0

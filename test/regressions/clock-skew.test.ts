@@ -1,4 +1,4 @@
-/** Masters whose clocks differ ended each other's leases: the store's own time alone decides, whatever the hosts believe (G9). */
+/** Regression: masters with different clocks ended each other's leases. Only the time of the store may decide (G9). */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom, systemTime, type Time } from '../../src/runtime/index.ts'
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.close()
 })
 
-/** A master on a host whose wall clock is wrong, and may be set while it runs. */
+/** A master on a host whose wall clock is wrong and can be changed at run time. */
 async function masterOn(redis: RedisServer, host: { aheadMs: number }): Promise<RedisBackend> {
   const time: Time = { ...systemTime, wallMs: () => systemTime.wallMs() + host.aheadMs }
   const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time, random: seededRandom(open.length) })
@@ -34,7 +34,7 @@ async function masterOn(redis: RedisServer, host: { aheadMs: number }): Promise<
 
 withRedisServer('clock skew', () => {
   describe('clock skew (redis)', () => {
-    it('of five minutes to either side, and a step of an hour, ends or prolongs no lease, claim, lock or value', async () => {
+    it('of five minutes in both directions and a step of an hour end or extend no lease, claim, lock or value', async () => {
       const redis = await startRedis()
       open.push(redis)
       const [ahead, behind] = [{ aheadMs: 5 * MINUTE }, { aheadMs: -5 * MINUTE }]
@@ -59,7 +59,7 @@ withRedisServer('clock skew', () => {
         expect(await acquire(backend)).toEqual([{ heldUntilMs: expect.any(Number) }])
         expect(await backend.kv.get('n', ['k'])).toEqual(['1'])
       }
-      expect(performance.now() - begin).toBeLessThan(SECOND) // Else the machine was too busy to show anything.
+      expect(performance.now() - begin).toBeLessThan(SECOND) // Otherwise the machine was too busy for a valid result.
 
       await pause(SECOND)
       expect(await slow.kv.get('n', ['k'])).toEqual([null])

@@ -1,4 +1,7 @@
-/** Two requests with one idempotency key that both became tasks: fifty at once become one, and all learn its id. */
+/**
+ * Regression: two concurrent requests with one idempotency key both became tasks. Fifty must become one, and all must
+ * return its id.
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend, SubmitItemResult } from '../../src/storage/index.ts'
 import { MINUTE, TYPE, inFlight, reserve, sole, task } from '../storage/contract/world.ts'
@@ -6,7 +9,7 @@ import { onEachBackend } from './backends.ts'
 
 const WINDOW = MINUTE
 const CALLERS = 50
-/** Every caller brings an id, a payload and a tier of its own. */
+/** Every caller sends its own id, payload and tier. */
 const storm = (backend: Backend, key: string, name: string): Promise<(readonly SubmitItemResult[])[]> =>
   Promise.all(
     Array.from({ length: CALLERS }, async (_, i) =>
@@ -15,7 +18,7 @@ const storm = (backend: Backend, key: string, name: string): Promise<(readonly S
   )
 
 onEachBackend('concurrent idempotency', (open) => {
-  it('makes one task of fifty concurrent submits under one key, and tells all the same id (G7)', async () => {
+  it('queues one task for fifty concurrent submits with one key, and returns its id to all (G7)', async () => {
     const { backend } = await open()
     const answers = (await storm(backend, 'k', 't')).flat()
     const { id } = sole(await reserve(backend))
@@ -26,7 +29,7 @@ onEachBackend('concurrent idempotency', (open) => {
     )
   })
 
-  it('makes one more when the window has ended, again of fifty at once', async () => {
+  it('queues one more task after the window ended, again for fifty concurrent submits', async () => {
     const { backend, clock } = await open()
     await storm(backend, 'k', 'first')
     const first = sole(await reserve(backend))
@@ -40,7 +43,7 @@ onEachBackend('concurrent idempotency', (open) => {
     expect(sole(await reserve(backend)).id).toMatch(/^second/)
   })
 
-  it('keeps keys of a thousand tasks apart while they race', async () => {
+  it('keeps 20 keys apart in 1,000 concurrent submits', async () => {
     const { backend } = await open()
     await Promise.all(Array.from({ length: 20 }, async (_, i) => storm(backend, `k${i}`, `${i}/`)))
     const leases = await reserve(backend)
@@ -48,7 +51,7 @@ onEachBackend('concurrent idempotency', (open) => {
     expect(leases).toHaveLength(20)
   })
 
-  it('makes one task of fifty that bring the same own id, wherever that task is (D27)', async () => {
+  it('queues one task for fifty concurrent submits with the same client id, whatever its state (D27)', async () => {
     const { backend } = await open()
     await inFlight(backend, 'busy')
     for (const id of ['busy', 'new']) {

@@ -1,4 +1,7 @@
-/** Calls of a store that went silent and hung with it: every one ends within two seconds, however many stood before it (G18). */
+/**
+ * Regression: calls hung while the store did not respond. Every call must end within two seconds, even behind a queue
+ * of other calls (G18).
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
@@ -8,7 +11,7 @@ import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/
 
 const WITHIN_MS = 2_000
 const AT_ONCE_MS = 300
-/** So many groups of one lane that they stand in line four deep. */
+/** So many groups of one lane that they wait four deep. */
 const GROUPS = 6
 
 const open: { close(): Promise<unknown> }[] = []
@@ -19,7 +22,7 @@ afterEach(async () => {
 async function world(): Promise<{ redis: RedisServer; backend: RedisBackend }> {
   const redis = await startRedis({ appendfsync: 'always' })
   const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
-  open.push(redis, backend) // The store ends first: closing the backend then has nobody to say farewell to.
+  open.push(redis, backend) // The store is closed first, so closing the backend does not wait for it.
   await start(backend)
   return { redis, backend }
 }
@@ -30,7 +33,7 @@ interface Ended {
   readonly why: string
 }
 
-/** How each call ended, by what it waited from now on. */
+/** Returns how each call ended, and whether it ended in time from now. */
 async function ended(
   calls: Readonly<Record<string, Promise<unknown>>>,
   withinMs = WITHIN_MS,
@@ -65,7 +68,7 @@ const WAYS: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
 withRedisServer('deadline everywhere', () => {
   describe('deadline everywhere (redis)', () => {
     it.each(WAYS)(
-      'ends every call of every method within 2 s when the store %s, and from then on at once',
+      'ends every call of every method within 2 s when the store %s, and later calls immediately',
       async (_way, go) => {
         const { redis, backend } = await world()
         await go(redis)
@@ -76,7 +79,7 @@ withRedisServer('deadline everywhere', () => {
       },
     )
 
-    it.each(WAYS)('ends calls that stand in line within 2 s when the store %s', async (_way, go) => {
+    it.each(WAYS)('ends queued calls within 2 s when the store %s', async (_way, go) => {
       const { redis, backend } = await world()
       await go(redis)
       const groups = Object.fromEntries(

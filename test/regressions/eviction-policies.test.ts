@@ -1,4 +1,7 @@
-/** Stores that dropped what they were told to keep: whatever policy may evict, its operator is told; and no key of ours has an end that an eviction could go by. */
+/**
+ * Regression: stores evicted confirmed data. Every policy that may evict must be reported, and keys must have no TTL
+ * that a volatile policy could use.
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
@@ -16,7 +19,7 @@ afterEach(async () => {
 
 withRedisServer('eviction policies', () => {
   describe('eviction policies (redis)', () => {
-    it('are warned about, all but noeviction, and those that evict by ttl lose nothing of a store that is full', async () => {
+    it('cause a warning unless it is noeviction, and volatile policies evict nothing from a full store', async () => {
       const redis = await startRedis({ maxmemory: '32mb' })
       open.push(redis)
       const client = redis.connect()
@@ -38,7 +41,7 @@ withRedisServer('eviction policies', () => {
   })
 })
 
-/** To the brim, with a task in every place and all that has an end: it is all there afterwards. */
+/** Fills the store to its limit, with a task in every state and with TTLs, and checks that nothing was evicted. */
 async function fill(backend: RedisBackend): Promise<void> {
   await killed(backend, 'dead')
   await submit(backend, task('in flight', { key: 'k', ttlMs: DAY }))

@@ -1,10 +1,10 @@
-/** Tasks that overtook each other after a retry or a release: what came first must still be served first. */
+/** Regression: tasks overtook each other after a retry or a release. The first task in a queue must be served first. */
 import { expect, it } from '@jest/globals'
 import { SECOND, TYPE, VISIBILITY, ids, inFlight, nack, pending, reserve, submit } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('fifo across retry and release', (open) => {
-  it('puts what is released in front of everything, in its old order, however many calls release it', async () => {
+  it('puts released tasks in front of all others in their original order, even with several calls', async () => {
     const { backend } = await open()
     await submit(backend, 'a', 'b', 'c', 'd', 'e', 'f')
     const [a, b, c, d] = await reserve(backend, 4)
@@ -18,7 +18,7 @@ onEachBackend('fifo across retry and release', (open) => {
     expect(await pending(backend)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   })
 
-  it('puts retries behind what waits, in due order, whichever was nacked first', async () => {
+  it('puts retries behind pending tasks in due order, whatever the order of the nacks', async () => {
     const { backend, clock } = await open()
     const leases = await inFlight(backend, 'a', 'b', 'c')
     for (const [i, lease] of leases.entries()) await nack(backend, [lease], { retryInMs: (3 - i) * SECOND })
@@ -27,7 +27,7 @@ onEachBackend('fifo across retry and release', (open) => {
     expect(ids(await reserve(backend))).toEqual(['x', 'y', 'c', 'b', 'a'])
   })
 
-  it('serves released before waiting before retried, and lost leases in front by deadline', async () => {
+  it('serves released before pending before retried tasks, with lost leases in front by deadline', async () => {
     const { backend, clock } = await open()
     const [a, b] = await inFlight(backend, 'a', 'b')
     await nack(backend, a === undefined ? [] : [a], { retryInMs: SECOND })
@@ -40,7 +40,7 @@ onEachBackend('fifo across retry and release', (open) => {
     expect(await pending(backend)).toEqual(['d', 'c', 'b', 'a'])
   })
 
-  it('keeps the order through a hundred rounds of taking and giving back', async () => {
+  it('keeps the order over a hundred rounds of reserve and release', async () => {
     const { backend } = await open()
     const all = Array.from({ length: 20 }, (_, i) => `t${String(i).padStart(2, '0')}`)
     await submit(backend, ...all)

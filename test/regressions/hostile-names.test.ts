@@ -1,6 +1,6 @@
 /**
- * Names that a layer below took for its own syntax: braces, globs, quotes, NUL, `__proto__`, emoji. Any text is a name,
- * in every place where there is one, and no two of them meet.
+ * Regression: a lower layer interpreted names as its own syntax: braces, globs, quotes, NUL, `__proto__`, emoji. Any
+ * text must be a valid name everywhere, and different names must never collide.
  */
 import { expect, it } from '@jest/globals'
 import {
@@ -21,7 +21,7 @@ import {
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('hostile names', (open) => {
-  it('carries tasks of hostile types, ids and keys through their whole life', async () => {
+  it('processes tasks with hostile types, ids and keys through their whole lifecycle', async () => {
     const { backend } = await open()
     const tasks = HOSTILE.map((name) => task(name, { ownId: true, key: name }))
     for (const type of HOSTILE) {
@@ -55,7 +55,7 @@ onEachBackend('hostile names', (open) => {
     }
   })
 
-  it('keeps workers of hostile types, ids, instances and connections apart', async () => {
+  it('keeps workers with hostile types, ids, instances and connections apart', async () => {
     const { backend } = await open()
     const refs = HOSTILE.flatMap((type) => HOSTILE.map((id) => ({ type, id })))
     const connOf = ({ type, id }: { type: string; id: string }): string =>
@@ -94,7 +94,7 @@ onEachBackend('hostile names', (open) => {
     expect((await backend.workers.get(refs)).filter((row) => row !== null)).toHaveLength(1)
   })
 
-  it('keeps streams of hostile types and producers apart', async () => {
+  it('keeps streams with hostile types and producers apart', async () => {
     const { backend } = await open()
     for (const type of HOSTILE) {
       for (const producer of [...HOSTILE, ...HOSTILE])
@@ -107,7 +107,7 @@ onEachBackend('hostile names', (open) => {
       )
   })
 
-  it('keeps pools, items, tags and owners apart, and matches only tags that are there', async () => {
+  it('keeps pools, items, tags and owners apart, and matches only existing tags', async () => {
     const { backend } = await open()
     for (const pool of HOSTILE)
       await backend.pools.put(
@@ -132,7 +132,7 @@ onEachBackend('hostile names', (open) => {
     }
   })
 
-  it('keeps values, locks and counters of hostile namespaces and names apart, through a restart where the store is durable', async () => {
+  it('keeps values, locks and counters with hostile namespaces and names apart, also after a restart of a durable store', async () => {
     const { backend } = await open()
     for (const [i, namespace] of HOSTILE.entries()) {
       await backend.kv.set(

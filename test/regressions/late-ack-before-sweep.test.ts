@@ -1,10 +1,13 @@
-/** Work thrown away because its deadline had just passed: a lease ends by the sweep that takes it, not by the clock alone. */
+/**
+ * Regression: finished work was lost because its deadline had just passed. A lease must end by the sweep that takes it,
+ * not by the clock alone.
+ */
 import { expect, it } from '@jest/globals'
 import { HOUR, TYPE, VISIBILITY, ids, inFlight, nack, refOf, reserve, sole } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('late ack before sweep', (open) => {
-  it('counts an ack that comes late, as long as no sweep took the lease', async () => {
+  it('accepts a late ack until a sweep takes the lease', async () => {
     const { backend, clock } = await open()
     const leases = (await inFlight(backend, 'a', 'b')).map(refOf)
     clock.advance(VISIBILITY + HOUR)
@@ -13,7 +16,7 @@ onEachBackend('late ack before sweep', (open) => {
     expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
   })
 
-  it('refuses it after the sweep, also before the task is delivered again, and leaves the task where it is', async () => {
+  it('rejects an ack after the sweep, even before the task is leased again, and does not move the task', async () => {
     const { backend, clock } = await open()
     const lease = refOf(sole(await inFlight(backend, 'a')))
     clock.advance(VISIBILITY)
@@ -25,7 +28,7 @@ onEachBackend('late ack before sweep', (open) => {
     expect(await backend.tasks.locate(TYPE, ['a'])).toEqual(['in_flight'])
   })
 
-  it('brings a late lease back to life with an extend, so that the sweep passes it by', async () => {
+  it('renews a late lease with an extend, so the sweep skips it', async () => {
     const { backend, clock } = await open()
     const lease = refOf(sole(await inFlight(backend, 'a')))
     clock.advance(VISIBILITY)
@@ -35,7 +38,7 @@ onEachBackend('late ack before sweep', (open) => {
     expect(await backend.tasks.ack(TYPE, [lease])).toEqual(['ok'])
   })
 
-  it('lets exactly one win where ack, nack and sweep race for a late lease', async () => {
+  it('applies exactly one of ack, nack and sweep that race for a late lease', async () => {
     const { backend, clock } = await open()
     const names = Array.from({ length: 60 }, (_, i) => `t${i}`)
     const leases = (await inFlight(backend, ...names)).map(refOf)

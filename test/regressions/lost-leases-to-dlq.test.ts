@@ -1,4 +1,7 @@
-/** A task that kills every worker that takes it circulated for ever: it dies after exactly so many lost leases (D26). */
+/**
+ * Regression: a task that kills its workers was requeued without end. It must die after exactly the configured number
+ * of lost leases (D26).
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend } from '../../src/storage/index.ts'
 import {
@@ -21,7 +24,7 @@ import { onEachBackend } from './backends.ts'
 const MAX_LOST = 4
 const sweep = (backend: Backend): ReturnType<Backend['tasks']['sweep']> => backend.tasks.sweep(TYPE, MAX_LOST, 500)
 
-/** Every lease of the round is lost. */
+/** Loses every lease of a round. */
 async function loseAll({ backend, clock }: World): Promise<{ requeued: number; dead: number }> {
   await reserve(backend)
   clock.advance(VISIBILITY)
@@ -30,7 +33,7 @@ async function loseAll({ backend, clock }: World): Promise<{ requeued: number; d
 }
 
 onEachBackend('lost leases to the dead-letter queue', (open) => {
-  it('ends a task that kills its workers, and lets the tasks beside it through', async () => {
+  it('moves a task that kills its workers to the dead-letter queue, and lets other tasks pass', async () => {
     const world = await open()
     const { backend, clock } = world
     await submit(backend, 'killer', 'good')
@@ -50,7 +53,7 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
     })
   })
 
-  it('counts through failures, releases and late extends in between, which are no lost leases', async () => {
+  it('does not count failures, releases and late extends as lost leases', async () => {
     const world = await open()
     const { backend, clock } = world
     await submit(backend, task('a', { maxAttempts: 1_000 }))
@@ -83,7 +86,7 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
     expect(await loseAll(world)).toEqual({ requeued: 0, dead: 1 })
   })
 
-  it('buries many in the order of their deadlines, and starts the count anew with a replay', async () => {
+  it('moves many tasks to the dead-letter queue in the order of their deadlines, and restarts the count with a replay', async () => {
     const world = await open()
     const { backend, clock } = world
     await submit(backend, 'a', 'b', 'c')
@@ -97,7 +100,7 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
     expect(await loseAll(world)).toEqual({ requeued: 0, dead: 3 })
   })
 
-  it('lets it circulate where the limit is 0', async () => {
+  it('requeues a task without limit if the limit is 0', async () => {
     const { backend, clock } = await open()
     await inFlight(backend, 'a')
     for (let lost = 0; lost < 50; lost += 1) {

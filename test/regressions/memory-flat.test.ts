@@ -1,6 +1,6 @@
 /**
- * Stores that grew with all that ever passed through them: what is done leaves nothing, so that the size after many
- * rounds is that after a few (G17). SOAK=1 goes on for a hundred times as long.
+ * Regression: stores grew with everything that ever passed through them. Finished work must leave nothing, so the size
+ * after many rounds equals the size after a few (G17). SOAK=1 runs 25 times as many rounds.
  */
 import { statSync } from 'node:fs'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -32,10 +32,10 @@ const isSoak = process.env['SOAK'] === '1'
 const FEW = 10
 const MANY = isSoak ? 1_000 : 40
 const EACH = 100
-/** Stores allocate in steps. What each round left behind would make it four times as much. */
+/** Stores allocate in steps. If every round left something behind, the factor would be 4. */
 const SLACK = 1.5
 
-/** The generations of forgotten workers, and a bit and a fingerprint for each token that was acknowledged. */
+/** Generations of forgotten workers, and a bit and a fingerprint per acked token. Each of these has its own limit. */
 const BOUNDED = /^muster:\{a:[^}]*\}:(?:g|gone)$|:[kh][0-3]$/
 
 const open: { close(): Promise<unknown> }[] = []
@@ -43,7 +43,7 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.close()
 })
 
-/** A bit of everything, each under names of its own, and all of it done or run out in the end. */
+/** Uses every feature with new names, and completes or expires everything. */
 async function round(backend: Backend, clock: ManualClock, n: number): Promise<void> {
   const names = Array.from({ length: EACH }, (_, i) => `${n}/${i}`)
   await backend.tasks.submit(
@@ -88,7 +88,7 @@ async function round(backend: Backend, clock: ManualClock, n: number): Promise<v
   await backend.locks.acquire(
     'n',
     names.map((_, i) => ({ name: `l${i}`, owner: worker, holdMs: SECOND })),
-  ) // Those that passed are kept, up to their bound.
+  ) // Expired ones are kept, up to a limit.
   clock.advance(HOUR)
   await backend.tasks.sweep(TYPE, 10, 500)
 }
@@ -112,7 +112,7 @@ async function sizes(
 describe('memory flat (sqlite)', () => {
   const folder = folders()
   it(
-    'keeps the size of its file, whatever went through it',
+    'keeps the size of its file, however much data passed through it',
     async () => {
       const { file } = folder()
       const clock = new ManualClock()
@@ -121,11 +121,12 @@ describe('memory flat (sqlite)', () => {
       open.push(backend)
       await start(backend)
       const sizeOf = async (): Promise<number> => {
-        await backend.close() // All that waits in the log goes into the file.
+        await backend.close() // Moves everything from the log to the file.
         await start(backend)
         return statSync(file).size
       }
-      const [few, many] = await sizes(backend, clock, sizeOf, () => time.advance(2_000)) // Two ticks without a change, and the store tidies up.
+      // The idle work starts after two ticks without a change.
+      const [few, many] = await sizes(backend, clock, sizeOf, () => time.advance(2_000))
       expect(many).toBeLessThanOrEqual(SLACK * few)
     },
     isSoak ? 600_000 : 30_000,
@@ -135,7 +136,7 @@ describe('memory flat (sqlite)', () => {
 withRedisServer('memory flat', () => {
   describe('memory flat (redis)', () => {
     it(
-      'keeps the size of its keys, whatever went through it, but for what has a bound of its own',
+      'keeps the size of its keys, except for keys with their own limit',
       async () => {
         const redis = await startRedis()
         const clock = new ManualClock()

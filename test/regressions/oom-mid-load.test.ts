@@ -1,4 +1,7 @@
-/** A store at its memory limit that could not be emptied, since emptying was refused as well: whatever settles, takes or removes goes on (G18). */
+/**
+ * Regression: a store at its memory limit could not be emptied, because that was rejected as well. Every call that
+ * settles, pops or removes must still work (G18).
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
@@ -43,7 +46,7 @@ afterEach(async () => {
 
 withRedisServer('oom mid load', () => {
   describe('oom mid load (redis)', () => {
-    it('refuses what grows as a whole, and nothing else', async () => {
+    it('rejects every call that grows the store, and no other call', async () => {
       const redis = await startRedis()
       const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
       open.push(redis, backend)
@@ -61,7 +64,7 @@ withRedisServer('oom mid load', () => {
       expect(refused.toSorted()).toEqual(GROWS.map((name) => `${name} STORAGE_FULL`).toSorted())
     })
 
-    it('lets a fleet empty it: what is queued is leased, done, retried, replayed, popped and forgotten', async () => {
+    it('can be emptied: tasks are leased, acked, retried and replayed, streams popped and workers forgotten', async () => {
       const redis = await startRedis()
       const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
       open.push(redis, backend)

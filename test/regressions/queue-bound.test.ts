@@ -1,4 +1,7 @@
-/** Queues that grew without a bound, or a bound that lost tasks: at the limit a submit is refused and leaves no trace (D54). */
+/**
+ * Regression: queues grew without limit, or the limit lost tasks. At the limit, a submit must be rejected without any
+ * effect (D54).
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend, NewTask, SubmitItemResult } from '../../src/storage/index.ts'
 import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } from '../storage/contract/world.ts'
@@ -10,7 +13,7 @@ const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly S
   backend.tasks.submit(TYPE, DAY, tasks, BOUND)
 const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
 
-/** One task in every place: the queue is full. */
+/** Fills the queue with one task in every state. */
 async function full(backend: Backend): Promise<void> {
   await killed(backend, own('dead', { key: 'k' }))
   await submit(backend, own('scheduled'), own('in flight'))
@@ -20,7 +23,7 @@ async function full(backend: Backend): Promise<void> {
 }
 
 onEachBackend('queue bound', (open) => {
-  it('counts the tasks of every place', async () => {
+  it('counts the tasks in every state', async () => {
     const { backend } = await open()
     await full(backend)
     expect(await backend.tasks.locate(TYPE, ['dead', 'scheduled', 'in flight', 'pending'])).toEqual([
@@ -33,7 +36,7 @@ onEachBackend('queue bound', (open) => {
     expect(await backend.tasks.submit('another type', DAY, [task('a')], BOUND)).toEqual([QUEUED])
   })
 
-  it('still answers duplicates, by key and by id', async () => {
+  it('still reports duplicates by key and by id', async () => {
     const { backend } = await open()
     await full(backend)
     expect(
@@ -47,7 +50,7 @@ onEachBackend('queue bound', (open) => {
     ])
   })
 
-  it('records neither the id nor the key of what it refused', async () => {
+  it('stores neither the id nor the key of a rejected task', async () => {
     const { backend } = await open()
     await full(backend)
     expect(await put(backend, own('late', { key: 'late' }))).toEqual(['queue_full'])
@@ -57,7 +60,7 @@ onEachBackend('queue bound', (open) => {
     expect((await backend.tasks.counts([TYPE]))[0]?.totals.submitted).toBe(5)
   })
 
-  it('takes of a batch what fits, in order', async () => {
+  it('accepts the tasks of a batch in order until the limit', async () => {
     const { backend } = await open()
     expect(await put(backend, ...['a', 'b', 'b', 'c', 'd', 'e', 'a'].map((id) => own(id)))).toEqual([
       QUEUED,
@@ -70,13 +73,13 @@ onEachBackend('queue bound', (open) => {
     ])
   })
 
-  it('is never exceeded by callers that come at once', async () => {
+  it('is never exceeded by concurrent callers', async () => {
     const { backend } = await open()
     const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => put(backend, task(`t${i}`))))
     expect(answers.flat().filter((answer) => answer !== 'queue_full')).toHaveLength(BOUND)
   })
 
-  it('has room again for what was acknowledged, dropped, removed or cleared', async () => {
+  it('can take new tasks after others were acked, dropped, removed or cleared', async () => {
     const { backend, clock } = await open()
     const fill = async (id: string): Promise<void> => {
       expect(await put(backend, task(id), task('too many'))).toEqual([QUEUED, 'queue_full'])

@@ -1,10 +1,13 @@
-/** An ack whose answer was lost and that then failed: repeating one that succeeded is a success, and changes nothing (D24). */
+/**
+ * Regression: an ack whose response was lost failed when it was repeated. Repeating a successful ack must succeed and
+ * change nothing (D24).
+ */
 import { expect, it } from '@jest/globals'
 import { HOUR, TYPE, ids, inFlight, refOf, reopen, reserve, sole, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('repeated ack', (open) => {
-  it('is ok in the same call, at once from many callers, and much later', async () => {
+  it('returns ok in the same call, from many concurrent callers, and much later', async () => {
     const { backend, clock } = await open()
     const lease = refOf(sole(await inFlight(backend, 'a')))
     expect(await backend.tasks.ack(TYPE, [lease, lease])).toEqual(['ok', 'ok'])
@@ -16,7 +19,7 @@ onEachBackend('repeated ack', (open) => {
     expect((await backend.tasks.counts([TYPE]))[0]?.totals.acked).toBe(1)
   })
 
-  it('does not settle the next task of the same id', async () => {
+  it('does not settle the next task with the same id', async () => {
     const { backend } = await open()
     const first = refOf(sole(await inFlight(backend, task('a', { ownId: true }))))
     await backend.tasks.ack(TYPE, [first])
@@ -27,7 +30,7 @@ onEachBackend('repeated ack', (open) => {
     expect(await backend.tasks.locate(TYPE, ['a'])).toEqual([null])
   })
 
-  it('is known of each of ten thousand tasks, and of no other token', async () => {
+  it('is remembered for each of ten thousand tasks, and for no other token', async () => {
     const { backend } = await open()
     const settled: { id: string; token: number }[] = []
     for (let from = 0; from < 10_000; from += 500) {
@@ -48,7 +51,7 @@ onEachBackend('repeated ack', (open) => {
     ).toEqual(['not_issued', 'lease_lost'])
   })
 
-  it('is known through two restarts where the store is durable, beside what is still in flight', async () => {
+  it('is remembered through two restarts of a durable store, also with tasks in flight', async () => {
     const { backend, clock } = await open()
     const [a, b] = (await inFlight(backend, 'a', 'b')).map(refOf)
     const lease = (of: typeof a): { id: string; token: number }[] => (of === undefined ? [] : [of])

@@ -1,4 +1,7 @@
-/** Numbers that lost their last digits in JSON or Lua: tokens, ids and times stay exact as long as a double holds them (D24, D30). */
+/**
+ * Regression: large numbers lost their last digits in JSON or Lua. Tokens, ids and times must stay exact up to 2^53
+ * (D24, D30).
+ */
 import { expect, it } from '@jest/globals'
 import type { Lease } from '../../src/storage/index.ts'
 import {
@@ -18,12 +21,12 @@ import {
 } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
-/** In the year 2230 the tokens, at now · 1,024, are within a tenth of 2^53. */
+/** In the year 2230, tokens (now · 1,024) are within 10 % of 2^53. */
 const YEARS = 207 * 365 * DAY
 const MANY = 500
 
 onEachBackend('sequence near 2^53', (open) => {
-  it('issues exact, growing tokens that settle their own lease and no other', async () => {
+  it('issues exact, growing tokens that settle only their own lease', async () => {
     const { backend, clock } = await open()
     clock.advance(YEARS)
     const all: Lease[] = []
@@ -49,7 +52,7 @@ onEachBackend('sequence near 2^53', (open) => {
     }
   })
 
-  it('keeps deadlines, due times and windows to the millisecond', async () => {
+  it('keeps deadlines, due times and windows exact to the millisecond', async () => {
     const { backend, clock } = await open()
     clock.advance(YEARS + 1)
     await submit(backend, task('a', { key: 'k', ttlMs: DAY, maxAttempts: 9 }))
@@ -71,7 +74,7 @@ onEachBackend('sequence near 2^53', (open) => {
     await submit(backend, task('c', { key: 'k' }))
   })
 
-  it('keeps ids of entries in order, and claims and locks apart', async () => {
+  it('keeps the ids of entries in order, and the tokens of claims and locks distinct', async () => {
     const { backend, clock } = await open()
     clock.advance(YEARS)
     const entries = Array.from({ length: MANY }, (_, i) => `{"n":${i}}`)

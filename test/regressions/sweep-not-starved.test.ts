@@ -1,4 +1,7 @@
-/** Sweeps that never came to the end of one list and so left the others lying: each step takes of all of them, and a reserve under load promotes what is due (D26, D28). */
+/**
+ * Regression: sweeps never reached the end of one list and skipped the others. Each step must take from all lists, and
+ * a reserve under load must promote due retries (D26, D28).
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend, SweepResult } from '../../src/storage/index.ts'
 import { DAY, SECOND, TYPE, VISIBILITY, ids, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
@@ -12,7 +15,7 @@ async function inBatches(all: readonly string[], run: (some: readonly string[]) 
   for (let from = 0; from < all.length; from += STEP) await run(all.slice(from, from + STEP))
 }
 
-/** So many leases that ran out, retries that are due and idempotency windows that ended. */
+/** Creates expired leases, due retries and ended idempotency windows. */
 async function overdue(backend: Backend): Promise<void> {
   await inBatches(names('k'), (some) =>
     backend.tasks.submit(
@@ -32,7 +35,7 @@ async function overdue(backend: Backend): Promise<void> {
 }
 
 onEachBackend('sweep not starved', (open) => {
-  it('takes leases, retries and windows in every step, and is through after as many steps as the longest list needs', async () => {
+  it('takes leases, retries and windows in every step, and ends after as many steps as the longest list needs', async () => {
     const { backend, clock } = await open()
     await overdue(backend)
     clock.advance(VISIBILITY)
@@ -53,7 +56,7 @@ onEachBackend('sweep not starved', (open) => {
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ scheduled: 0, inFlight: 0 })
   })
 
-  it('leaves a due retry no later than the next reserve, however many fresh tasks stand in the queue', async () => {
+  it('promotes a due retry with the next reserve, however many new tasks are queued', async () => {
     const { backend, clock } = await open()
     await submit(backend, task('due', { tier: 0, maxAttempts: 9 }))
     await nack(backend, [sole(await reserve(backend))], { retryInMs: SECOND })

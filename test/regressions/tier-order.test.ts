@@ -1,4 +1,6 @@
-/** Priorities that were lost on the way back: a tier is drained before the next, however its tasks came into it. */
+/**
+ * Regression: requeued tasks lost their priority. A tier must be drained before the next, however its tasks got there.
+ */
 import { expect, it } from '@jest/globals'
 import type { NewTask, Tier } from '../../src/storage/index.ts'
 import {
@@ -23,7 +25,7 @@ const normal = tiered('normal', 1)
 const high = tiered('high', 0)
 
 onEachBackend('tier order', (open) => {
-  it('holds for tasks that were released, lost their lease, or are retried (D28)', async () => {
+  it('applies to tasks that were released, lost their lease or are retried (D28)', async () => {
     const { backend, clock } = await open()
     const back = [
       async (): Promise<unknown> => backend.tasks.release(TYPE, await reserve(backend)),
@@ -46,7 +48,7 @@ onEachBackend('tier order', (open) => {
     }
   })
 
-  it('holds within one reserve that takes from all tiers, for each of its requests', async () => {
+  it('applies within one reserve that takes from all tiers, for each of its requests', async () => {
     const { backend } = await open()
     await submit(backend, low, normal, high, tiered('low 2', 2), tiered('high 2', 0))
     const request = { worker: 'w', limit: 2, defaultMaxAttempts: 3 }
@@ -54,7 +56,7 @@ onEachBackend('tier order', (open) => {
     expect(answers.map(leasesOf).map(ids)).toEqual([['high', 'high 2'], ['normal', 'low'], ['low 2']])
   })
 
-  it('serves a late high task before everything that waits, but takes nothing back', async () => {
+  it('serves a later high task before all pending tasks, but preempts no running one', async () => {
     const { backend } = await open()
     await inFlight(backend, 'running')
     await submit(backend, 'waiting', low)
@@ -62,7 +64,7 @@ onEachBackend('tier order', (open) => {
     expect(ids(await reserve(backend))).toEqual(['high', 'waiting', 'low'])
   })
 
-  it('queues what is replayed behind the normal ones, and gives it its own tier again when it comes back (D26)', async () => {
+  it('appends replayed tasks to the normal tier, and puts them into their own tier when they are released (D26)', async () => {
     const { backend } = await open()
     await killed(backend, high, low)
     await submit(backend, normal)

@@ -1,4 +1,7 @@
-/** Workers that went home empty because expired tasks stood in front of a live one: the same call goes on behind them. */
+/**
+ * Regression: workers got no task because expired tasks were in front of a live one. The same reserve must continue
+ * behind them.
+ */
 import { expect, it } from '@jest/globals'
 import type { Backend, NewTask, ReserveResult, Tier } from '../../src/storage/index.ts'
 import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from '../storage/contract/world.ts'
@@ -12,7 +15,7 @@ const askFor = (backend: Backend, ...limits: number[]): Promise<ReserveResult> =
   )
 
 onEachBackend('ttl drop refills', (open) => {
-  it('finds the live task behind 999 expired ones with a limit of 1', async () => {
+  it('leases the live task behind 999 expired ones with a limit of 1', async () => {
     const { backend, clock } = await open()
     const expired = Array.from({ length: 999 }, (_, i) => brief(`e${i}`))
     await submit(backend, ...expired.slice(0, 500))
@@ -22,7 +25,7 @@ onEachBackend('ttl drop refills', (open) => {
     expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['live']], 999])
   })
 
-  it('fills every request of a call across all tiers, and counts what it dropped', async () => {
+  it('fills every request of a call across all tiers, and counts the dropped tasks', async () => {
     const { backend, clock } = await open()
     const live = (id: string, tier: Tier): NewTask => task(id, { tier })
     await submit(
@@ -43,7 +46,7 @@ onEachBackend('ttl drop refills', (open) => {
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 4 })
   })
 
-  it('drops no more than it must: behind the last task it leases nothing is touched', async () => {
+  it('drops no more tasks than necessary: it does not look behind the last task that it leases', async () => {
     const { backend, clock } = await open()
     await submit(backend, brief('x1'), 'a', brief('x2'))
     clock.advance(SECOND)
@@ -51,7 +54,7 @@ onEachBackend('ttl drop refills', (open) => {
     expect(await pending(backend)).toEqual(['x2'])
   })
 
-  it('drops nothing a millisecond early, and forgets what it dropped', async () => {
+  it('drops no task a millisecond early, and forgets dropped tasks', async () => {
     const { backend, clock } = await open()
     await submit(backend, brief('a'), brief('b'))
     clock.advance(SECOND - 1)

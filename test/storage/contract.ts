@@ -1,6 +1,6 @@
 /**
- * The storage contract as code: every backend passes all of it. One describe per method or row of the tables of
- * transitions; what differs between backends is asked of `capabilities`, never of a name.
+ * The storage contract as tests that every backend must pass. Each method and each row of the transition tables has one
+ * describe. Differences between backends are read from `capabilities`, never from the backend's name.
  */
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
@@ -20,7 +20,7 @@ import type { Create } from './contract/world.ts'
 
 export type { Create } from './contract/world.ts'
 
-/** Runs the whole contract; `create` answers an isolated, unopened backend that lives on the given clock. */
+/** Runs the whole contract. `create` returns an isolated, unopened backend that uses the given clock. */
 export function testBackend(name: string, create: Create): void {
   for (const suite of [
     lifecycle,

@@ -3,25 +3,25 @@ import { by, type Row } from './row.ts'
 
 const rotation = by(
   'e2e/rotation.test.ts',
-  'in the three steps of the specification loses no task and turns no worker away',
+  'loses no task and rejects no worker in the three steps of the specification',
 )
 
 export const CHANNEL: readonly Row[] = [
   // Tokens
-  ['auth/admin-token', "The admin token may do everything but what is a worker's."],
+  ['auth/admin-token', 'The admin token may use everything except worker routes.'],
   ['auth/worker-token', 'A worker token may poll and connect, and nothing else.'],
-  ['auth/peer-set', 'Further worker tokens are accepted beside the first.'],
+  ['auth/peer-set', 'Further worker tokens are accepted in addition to the first.'],
   [
     'auth/peer-set-forms',
     'The set is a comma-separated string or a JSON list.',
     by('master/auth/token-settings.test.ts', 'reads every form of token setting'),
   ],
   ['auth/scoped-token', 'A scoped token may use the routes of its types; `*` is all of them.'],
-  ['auth/shared', "1: tokens are the fleet's, not a worker's."],
+  ['auth/shared', '1: tokens belong to the fleet, not to a worker.'],
   [
     'auth/generated',
-    '2: tokens that are not set are made at start and printed.',
-    by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them'),
+    '2: missing tokens are generated at start and printed.',
+    by('e2e/master.test.ts', 'generates missing tokens, prints them once and accepts them (D21)'),
   ],
   ['auth/401', '3: a missing or malformed header is 401.'],
   ['auth/403', '3: a wrong or unprivileged token is 403.'],
@@ -30,11 +30,11 @@ export const CHANNEL: readonly Row[] = [
     '4: every candidate is compared, in constant time, by digest.',
     by('master/auth/authenticator.test.ts', 'compares every candidate in constant time, whichever token matches'),
   ],
-  ['auth/ws-header', '5: the WebSocket takes the token from the header.'],
-  ['auth/ws-query', '5: or from the query.'],
+  ['auth/ws-header', '5: the WebSocket accepts the token in the header.'],
+  ['auth/ws-query', '5: or in the query.'],
   [
     'auth/ws-encoding',
-    '5: a token that needs URL-encoding is warned about.',
+    '5: a token that needs URL-encoding causes a warning.',
     by(
       'master/auth/token-settings.test.ts',
       'warns about short tokens and tokens that need URL encoding, without showing them',
@@ -45,21 +45,21 @@ export const CHANNEL: readonly Row[] = [
   // Endpoint matrix
   ['auth/row-healthz', '/healthz needs no token.'],
   ['auth/row-metrics', '/metrics needs no token.'],
-  ['auth/row-page', '/ is served to everybody, its data to tokens (D20).'],
-  ['auth/row-admin', "Automations, catalog and pools are admin's."],
+  ['auth/row-page', '/ is served without a token, its data only with one (D20).'],
+  ['auth/row-admin', 'Automations, catalog and pools are for admin.'],
   ['auth/row-workers', 'Worker reads are for admin and covering tokens.'],
   ['auth/row-config-output', 'PATCH config and output are for admin and covering tokens (D19).'],
   ['auth/row-tasks', 'Tasks, dead letters, drain and forget are for admin and covering tokens.'],
-  ['auth/row-poll', "The poll is a worker's."],
-  ['auth/row-ws', "The control channel is a worker's."],
+  ['auth/row-poll', 'The poll is for workers.'],
+  ['auth/row-ws', 'The control channel is for workers.'],
 
   // Rate limit, rotation
-  ['auth/rate-limit', 'Submits are limited for each token.'],
-  ['auth/rate-unlimited', 'By default they are not.'],
+  ['auth/rate-limit', 'Submits are limited per token.'],
+  ['auth/rate-unlimited', 'By default there is no limit.'],
   [
     'auth/rotate-admin',
-    'The admin token is the one of the start.',
-    by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them'),
+    'The admin token is set at start.',
+    by('e2e/master.test.ts', 'generates missing tokens, prints them once and accepts them (D21)'),
   ],
   ['auth/rotate-1', 'Rotation 1: old and new worker token are accepted.', rotation],
   ['auth/rotate-2', 'Rotation 2: workers move one at a time.', rotation],
@@ -68,22 +68,22 @@ export const CHANNEL: readonly Row[] = [
   // Control channel
   ['channel/json-object', '1: every frame is a JSON object.'],
   ['channel/type-selects', '1: its `type` selects the schema.'],
-  ['channel/strict', '2: unknown fields are refused.'],
+  ['channel/strict', '2: unknown fields are rejected.'],
   ['channel/4000', '3: another protocol version is closed with 4000.'],
   [
     'channel/4000-no-retry',
-    '3: the worker does not come back then.',
+    '3: the worker does not reconnect then.',
     by('worker/control-channel.test.ts', 'stops for good at close code 4000'),
   ],
   ['channel/4401', '4: a wrong token is closed with 4401.'],
   [
     'channel/4401-retry',
-    '4: the worker says so and tries again.',
+    '4: the worker logs it and tries again.',
     by('worker/control-channel.test.ts', 'keeps trying at close code 4401'),
   ],
   [
     'channel/403-handshake',
-    '4: a handshake refused with 403 means the same.',
+    '4: a handshake rejected with 403 means the same.',
     by('worker/control-channel.test.ts', 'treats a handshake refused with 403 as a wrong token'),
   ],
   [
@@ -103,20 +103,20 @@ export const CHANNEL: readonly Row[] = [
   ],
   [
     'channel/buffer',
-    '7: at most 1024 frames wait while disconnected, the oldest go.',
+    '7: at most 1024 frames wait while disconnected; the oldest are dropped.',
     by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames'),
   ],
-  ['close/4000', '4000 is a mismatch of versions.'],
+  ['close/4000', '4000 is a protocol version mismatch.'],
   ['close/4401', '4401 is a wrong token.'],
 
   // Frames
-  ['frame/register', 'register makes or renews the record.'],
+  ['frame/register', 'register creates or updates the record.'],
   ['frame/state', 'state carries state, config_gen, ts and last_error.'],
-  ['frame/stats', 'stats becomes the current one and joins the history.'],
+  ['frame/stats', 'stats becomes the current frame and is added to the history.'],
   ['frame/output', 'output goes to the stream of the type.'],
-  ['frame/ping', 'ping is answered.'],
+  ['frame/ping', 'ping gets a reply.'],
   ['frame/config_changed', 'config_changed follows a PATCH and carries config_gen.'],
-  ['frame/ping-reply', 'The answer carries the same id.'],
+  ['frame/ping-reply', 'The reply carries the same id.'],
   ['frame/task_assign', 'task_assign is never sent.'],
   [
     'bus/topics',
@@ -129,14 +129,17 @@ export const CHANNEL: readonly Row[] = [
   [
     'bus/emit',
     'event:<type>.emit is published for each output.',
-    by('e2e/bus.test.ts', 'tells every output of every worker once'),
+    by(
+      'e2e/bus.test.ts',
+      'publishes every output of every worker once, in the order in which its slot emitted it (D23, G10)',
+    ),
   ],
-  ['bus/no-persistence', 'A subscriber hears what is published while it listens.'],
-  ['bus/no-op', 'Without Redis publishing does nothing.'],
+  ['bus/no-persistence', 'A subscriber receives only messages published while it is subscribed.'],
+  ['bus/no-op', 'Without Redis, publishing has no effect.'],
 
   // Errors
   ['error/detail', 'An error has the single field detail.'],
-  ['error/400-not-batch', '400 is a submit to what is no batch automation.'],
+  ['error/400-not-batch', '400 is a submit to a type that is no batch automation.'],
   ['error/401', '401 is a missing or malformed header.'],
   ['error/403', '403 is a wrong or unprivileged token.'],
   ['error/404-type', '404 is an unknown type.'],
@@ -147,7 +150,7 @@ export const CHANNEL: readonly Row[] = [
   [
     'error/startup',
     'The master fails to start without an automation.',
-    by('e2e/master.test.ts', 'exits 2 without an automation, and says how to install one'),
+    by('e2e/master.test.ts', 'exits with 2 without an automation and says how to install one (D35)'),
   ],
 
   // Limits
@@ -178,8 +181,11 @@ export const CHANNEL: readonly Row[] = [
   ['limits/submit-rate', 'Submit rate: by token, off by default, in memory.'],
   [
     'limits/one-master',
-    'One master serves a file of its own alone.',
-    by('storage/sqlite/crash.test.ts', 'refuses a second process while the first one lives'),
+    'Only one master can use a file.',
+    by(
+      'storage/sqlite/crash.test.ts',
+      'rejects a second process while the first one runs, and accepts it after a kill',
+    ),
   ],
   [
     'limits/spawns-what-is-asked',

@@ -1,37 +1,37 @@
 /** The endpoints with their rules, metrics, telemetry and backends. */
 import { by, type Row } from './row.ts'
 
-const spans = by('e2e/traces.test.ts', 'are exported as the specification names them, from master and worker')
+const spans = by('e2e/traces.test.ts', 'are exported by master and worker with the names of the specification')
 const continuous = by('automation/run-continuous.test.ts', 'is one span over all runs of the slot')
 const batch = by('automation/run-batch.test.ts', 'makes the spans and binds the log fields of the specification')
 
 export const ENDPOINTS: readonly Row[] = [
   ['endpoint/json-bodies', 'Bodies are JSON.'],
-  ['endpoint/json', 'Answers are JSON, but for metrics (text) and the page (HTML).'],
-  ['endpoint/version-prefix', 'All paths stand under /api/v1, but for page, health and metrics.'],
+  ['endpoint/json', 'Responses are JSON, except metrics (text) and the page (HTML).'],
+  ['endpoint/version-prefix', 'All paths are under /api/v1, except page, health and metrics.'],
 
   // Discovery and catalog
   ['route/automations', 'GET automations lists the descriptors.'],
   ['route/catalog', 'GET catalog maps types to entries.'],
-  ['route/catalog-entry', 'GET catalog/{type} answers one entry, or 404.'],
+  ['route/catalog-entry', 'GET catalog/{type} returns one entry, or 404.'],
 
   // Workers
   ['route/workers', 'GET workers lists the records of a type.'],
-  ['route/worker', 'GET workers/{id} answers one record, or 404.'],
-  ['route/patch', 'PATCH config answers config and config_gen.'],
-  ['route/poll', 'GET config answers a worker its config and config_gen.'],
-  ['route/stats', 'GET stats answers Stats objects.'],
-  ['route/drain', 'POST drain answers the worker id and `requested`.'],
-  ['route/forget', 'DELETE answers the worker id and `removed`, or 404.'],
+  ['route/worker', 'GET workers/{id} returns one record, or 404.'],
+  ['route/patch', 'PATCH config returns config and config_gen.'],
+  ['route/poll', 'GET config returns config and config_gen to a worker.'],
+  ['route/stats', 'GET stats returns Stats objects.'],
+  ['route/drain', 'POST drain returns the worker id and `requested`.'],
+  ['route/forget', 'DELETE returns the worker id and `removed`, or 404.'],
   ['route/control', 'The control channel is a WebSocket below the worker.'],
   ['patch/shallow', '1: the body is merged shallowly.'],
   ['patch/invalid', '2: a merged config that fails the schema is 422 and changes nothing.'],
   ['patch/notifies', '3: a success raises config_gen and sends config_changed.'],
   ['stats/ring', 'The history is a ring of 240 frames for each worker.'],
-  ['stats/since-limit', '`since` and `limit` bound what is answered.'],
+  ['stats/since-limit', '`since` and `limit` limit the response.'],
   [
     'stats/cadence',
-    'A frame comes every 15 s.',
+    'A frame is sent every 15 s.',
     by('worker/worker.test.ts', 'reports its figures every 15 s, with each slot'),
   ],
   [
@@ -41,36 +41,36 @@ export const ENDPOINTS: readonly Row[] = [
   ],
 
   // Output streams
-  ['route/length', 'GET output/length tells the length.'],
-  ['route/peek', 'GET output/peek shows the oldest, 10 by default, and removes nothing.'],
-  ['route/pop', 'POST output/pop removes and answers the oldest.'],
-  ['pop/atomic', 'A pop removes and answers in one step.'],
+  ['route/length', 'GET output/length returns the length.'],
+  ['route/peek', 'GET output/peek returns the oldest, 10 by default, and removes none.'],
+  ['route/pop', 'POST output/pop removes and returns the oldest.'],
+  ['pop/atomic', 'A pop removes and returns atomically.'],
   ['pop/does-not-wait', 'A pop does not wait.'],
-  ['pop/destructive', 'A pop has no undo.'],
+  ['pop/destructive', 'A pop cannot be undone.'],
 
   // Task submission and queue inspection
-  ['route/submit', 'POST tasks answers id, queued and priority.'],
-  ['route/queue', 'GET queue answers length and items, 20 by default.'],
-  ['route/dead', 'GET dead answers length and items, 50 by default.'],
-  ['route/replay', 'POST dead/replay answers how many were replayed.'],
-  ['route/clear', 'DELETE dead answers how many were cleared.'],
-  ['submit/invalid', '1: a payload that fails is 422 with the faults, before queueing.'],
+  ['route/submit', 'POST tasks returns id, queued and priority.'],
+  ['route/queue', 'GET queue returns length and items, 20 by default.'],
+  ['route/dead', 'GET dead returns length and items, 50 by default.'],
+  ['route/replay', 'POST dead/replay returns the number of replayed tasks.'],
+  ['route/clear', 'DELETE dead returns the number of cleared tasks.'],
+  ['submit/invalid', '1: an invalid payload is 422 with its faults, before queueing.'],
   ['submit/not-batch', '2: a type without TaskPayload is 400.'],
   ['submit/unknown-type', '2: an unknown type is 404.'],
-  ['submit/idempotency', '3: one key of one type makes one task within its window.'],
+  ['submit/idempotency', '3: one key of one type creates one task within its window.'],
   ['submit/idempotency-setting', '3: the window is a setting.'],
-  ['submit/rate-limit', '4: beyond the rate of its token a submit is 429.'],
-  ['inspect/not-consuming', 'Inspecting the queue consumes nothing.'],
-  ['inspect/dead-not-consuming', 'Inspecting the dead letters consumes nothing.'],
-  ['inspect/order', 'Queue items come high, normal, low, first in first out; length counts all tiers.'],
+  ['submit/rate-limit', '4: above the rate of its token a submit is 429.'],
+  ['inspect/not-consuming', 'Inspecting the queue removes nothing.'],
+  ['inspect/dead-not-consuming', 'Inspecting the dead letters removes nothing.'],
+  ['inspect/order', 'Queue items are ordered high, normal, low, first in, first out; length counts all tiers.'],
 
   // Pools, metrics, health, dashboard
-  ['route/pool', 'GET pools/{name} answers size and items, 20 by default.'],
-  ['route/metrics', 'GET /metrics answers text without a token.'],
-  ['route/healthz', 'GET /healthz says ok while the master is up.'],
+  ['route/pool', 'GET pools/{name} returns size and items, 20 by default.'],
+  ['route/metrics', 'GET /metrics returns text without a token.'],
+  ['route/healthz', 'GET /healthz returns ok while the master runs.'],
   [
     'route/page',
-    "GET / is the operator's page, which asks for the token and keeps it.",
+    'GET / is the dashboard, which prompts for the token and stores it.',
     by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out'),
     by('master/http/dashboard.test.ts', 'needs no token and has all security headers'),
   ],
@@ -107,7 +107,7 @@ export const ENDPOINTS: readonly Row[] = [
     by('runtime/trace.test.ts', "[{ SVC_OTEL_ENABLED: '1' }, true]"),
   ],
   ['telemetry/no-op', 'Otherwise nothing is exported.', by('runtime/trace.test.ts', "{ SVC_OTEL_ENABLED: '0' }")],
-  ['telemetry/service-name', 'OTEL_SERVICE_NAME is honoured.', spans],
+  ['telemetry/service-name', 'OTEL_SERVICE_NAME is used.', spans],
   ['span/slot.run_continuous', 'One span for the life of a continuous slot.', continuous],
   ['span/slot.reserve', 'One span for each wait of a batch slot.', batch, spans],
   ['span/slot.run_one', 'One span for each task, which records the exception.', batch, spans],
@@ -117,7 +117,7 @@ export const ENDPOINTS: readonly Row[] = [
   ['span/attributes-submit', 'api.submit_task carries fleet.automation_type, fleet.task_id and fleet.priority.', spans],
   [
     'log/stdout-json',
-    'Logs are lines on stdout, of JSON when asked for.',
+    'Logs are lines on stdout, as JSON if configured.',
     by('runtime/winston-log.test.ts', 'writes one line each, for people and for programs'),
   ],
   [
@@ -130,34 +130,40 @@ export const ENDPOINTS: readonly Row[] = [
   // Backends
   [
     'backend/memory',
-    'memory:// and mem:// keep nothing over a restart, and publish nothing.',
+    'memory:// and mem:// keep nothing across a restart and have no bus.',
     by(
       'storage/contract/registry.ts',
-      'keeps the registry and the generations of the forgotten exactly when it is durable',
+      'keeps the registry and the generations of forgotten workers if and only if it is durable',
     ),
-    by('storage/contract/lifecycle.ts', 'delivers to the subscribers of a topic exactly when it declares pubsub'),
+    by(
+      'storage/contract/lifecycle.ts',
+      'delivers messages to the subscribers of a topic if and only if it declares pubsub',
+    ),
     by('cmd/backend.test.ts', 'accept memory, mem and filedb URLs'),
   ],
   [
     'backend/filedb',
     'filedb:// is durable on one host.',
-    by('storage/sqlite/crash.test.ts', 'holds everything it had answered'),
-    by('e2e/bus.test.ts', 'answers a publish, and delivers nothing: it has no bus'),
+    by(
+      'storage/sqlite/crash.test.ts',
+      'has everything it confirmed, delivers no acked task and issues no token twice (G1)',
+    ),
+    by('e2e/bus.test.ts', 'accepts a publish but delivers no message, because it has no bus'),
   ],
   [
     'backend/kvstore',
-    'kvstore:// serves several hosts.',
-    by('e2e/masters.test.ts', 'agree on workers, queues, dead letters, streams and the epoch'),
+    'kvstore:// can be shared by several hosts.',
+    by('e2e/masters.test.ts', 'return the same workers, queues, dead letters, streams and epoch'),
   ],
   [
     'backend/kvstores',
     'kvstores:// is kvstore:// over TLS.',
-    by('storage/redis/start.test.ts', 'serves with the authority and, where it is asked for, a certificate of ours'),
+    by('storage/redis/start.test.ts', 'connects with the authority and, if required, a client certificate'),
   ],
   [
     'backend/kvstore-persistence',
-    'A store that keeps nothing is warned about.',
-    by('storage/redis/start.test.ts', 'warns about an append-only file that is off'),
+    'A store that is not durable causes a warning.',
+    by('storage/redis/start.test.ts', 'warns about a disabled append-only file'),
   ],
   [
     'backend/setting',
@@ -166,12 +172,12 @@ export const ENDPOINTS: readonly Row[] = [
   ],
   [
     'backend/workers-apart',
-    'Workers reach the state through the master alone.',
+    'Workers access the state only through the master.',
     by('worker/rpc-client.test.ts', 'calls a method with the token of the moment'),
   ],
   [
     'backend/switch',
-    'After a switch workers register anew and are taken as new.',
-    by('e2e/faults.test.ts', 'takes its configs anew when the master has lost its store'),
+    'After a switch of the backend, workers register again as new ones.',
+    by('e2e/faults.test.ts', 'applies new configs after the master lost its store (D15)'),
   ],
 ]

@@ -1,4 +1,4 @@
-/** The conformance table: what the contract claims, row by row, and what shows it. */
+/** The conformance table: the claims of the contract, row by row, with the tests that show them. */
 import { ADDITIONS } from './additions.ts'
 import { CHANNEL } from './channel.ts'
 import { DECISIONS } from './decisions.ts'

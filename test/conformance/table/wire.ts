@@ -4,16 +4,16 @@ import { by, type Row } from './row.ts'
 export const WIRE: readonly Row[] = [
   [
     'D74',
-    'A frame may arrive in any number of fragments; one above 1 MiB is refused with a reason.',
+    'A frame may arrive in any number of fragments; one above 1 MiB is rejected with a reason.',
     by('master/control/frames.test.ts', 'closes only that connection, with a reason'),
     by('master/control/control-socket.test.ts', 'does not keep the socket chunks of its fragments in memory'),
   ],
-  ['D75a', 'The numbers of a task payload are kept as they were sent.'],
-  ['D75b', 'So are those of values, messages and outputs.'],
-  ['D75c', 'Pool payloads keep theirs; an integer that has to be parsed and that no double holds is 422.'],
-  ['D75d', 'The id of a call comes back as it was sent.'],
-  ['D75e', 'An output with a number beyond the doubles is dropped, counted and logged.'],
-  ['D76a', 'null in a field that may be left out is the same as leaving it out.'],
+  ['D75a', 'The numbers of a task payload are kept exactly.'],
+  ['D75b', 'The same applies to values, messages and outputs.'],
+  ['D75c', 'Pool payloads keep theirs exactly; an inexact integer in a parsed field is 422.'],
+  ['D75d', 'The id of a call is returned as it was sent.'],
+  ['D75e', 'An output with a number too large for a double is dropped, counted and logged.'],
+  ['D76a', 'null in an optional field is the same as omitting it.'],
   ['D77a', 'Only tasks.reserve needs a registered worker.'],
   [
     'D77b',
@@ -23,12 +23,12 @@ export const WIRE: readonly Row[] = [
   ['D76b', '`since` may have an exponent.'],
   [
     'D73g',
-    'Two Host headers and another version than HTTP/1.x are refused.',
+    'Two Host headers and any version except HTTP/1.x are rejected.',
     by('master/http/request-head.test.ts', 'has a detail and a request id, and closes the connection'),
   ],
   [
     'D73h',
-    'Authorization may have several spaces behind Bearer.',
+    'Authorization may have several spaces after Bearer.',
     by('master/http/request-head.test.ts', 'Authorization may have several spaces after Bearer'),
   ],
   [
@@ -40,13 +40,19 @@ export const WIRE: readonly Row[] = [
   [
     'D80a',
     'An ack with the token of another acked task is lease_lost.',
-    by('storage/contract/tasks-settle.ts', 'not by that of another that was acked'),
+    by(
+      'storage/contract/tasks-settle.ts',
+      'acks a task only by its own token, not by the token of another acked task (D80)',
+    ),
   ],
   [
     'D80b',
-    'An idempotency key whose submit was a duplicate of its own task_id stands for that task.',
-    by('storage/contract/tasks-in.ts', 'keeps a key whose submit was a duplicate of its own task id'),
+    'An idempotency key whose submit was a duplicate of its own task_id refers to that task.',
+    by(
+      'storage/contract/tasks-in.ts',
+      'keeps the key of a submit with a duplicate task id for its whole window (D27, D80)',
+    ),
   ],
-  ['client/go', 'A client in Go with gorilla/websocket gets what these rows say.'],
-  ['client/python', 'A client in Python with the standard library gets what these rows say.'],
+  ['client/go', 'A client in Go with gorilla/websocket gets the responses that these rows describe.'],
+  ['client/python', 'A client in Python with the standard library gets the responses that these rows describe.'],
 ]

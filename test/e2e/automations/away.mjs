@@ -1,7 +1,7 @@
 /**
- * Automations for the tests in which the store goes away, run by the built command: `quick` gets its leases back soon,
- * `steady` may be without its master for long, and the tasks of `still` are reserved by the test itself. Each run is
- * noted in the file NOTES.
+ * Automations for the store outage tests, run by the built command. `quick` tasks have short leases, `steady` tasks
+ * survive long without their master, and `still` tasks are reserved by the test itself. Each run is recorded in the
+ * file NOTES.
  */
 import { appendFileSync } from 'node:fs'
 import { defineBatch, Type } from '../../../dist/automation/public.js'

@@ -1,6 +1,6 @@
 /**
- * Automations for test/e2e/faults.test.ts, run by the built command: a task that takes as long as it is told, with a
- * lease of two seconds, and one that misbehaves in the way that its task names. Runs are noted in the file NOTES.
+ * Automations for test/e2e/faults.test.ts, run by the built command. `slow` tasks run for the time in their payload,
+ * with a lease of two seconds. `bad` tasks misbehave as their payload says. Runs are recorded in the file NOTES.
  */
 import { appendFileSync } from 'node:fs'
 import { defineBatch, Type } from '../../../dist/automation/public.js'
@@ -21,7 +21,7 @@ export const slow = defineBatch({
 })
 
 const WAYS = {
-  'throws at once': () => {
+  'throws immediately': () => {
     throw new Error('no good')
   },
   'throws nothing': () => {

@@ -1,6 +1,6 @@
 /**
- * Automations for the tests of several masters and of the event bus, run by the built command: one that says a lot, one
- * that listens to what plugins publish, and `slow` of faulty.mjs beside them.
+ * Automations for the tests of several masters and of the event bus, run by the built command: `talk` emits or
+ * publishes many messages, `hear` subscribes to a topic, and `slow` comes from faulty.mjs.
  */
 import { defineBatch, defineContinuous, Type } from '../../../dist/automation/public.js'
 

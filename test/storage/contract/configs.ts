@@ -1,4 +1,4 @@
-/** The contract of worker configs and of the statistics history. */
+/** Contract of worker configs and of the statistics history. */
 import { describe, expect, it } from '@jest/globals'
 import { DEFAULTS, SECOND, conn, ref, registration, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -23,7 +23,7 @@ export function configs(name: string, create: Create): void {
   describe(`${name} backend: configs.put`, () => {
     const open = registered(worlds(create))
 
-    it('raises the generation by one and names the connection to tell', async () => {
+    it('increments the generation and returns the connection to notify', async () => {
       const { backend, clock } = await open()
       clock.advance(SECOND)
       expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: 'm1/1' })
@@ -32,12 +32,12 @@ export function configs(name: string, create: Create): void {
       expect((await backend.workers.get([ref('w1')]))[0]?.config).toEqual(config)
     })
 
-    it('raises it also when nothing changes (D16)', async () => {
+    it('increments the generation even when no field changes (D16)', async () => {
       const { backend } = await open()
       expect(await backend.configs.put(put(0, { config: DEFAULTS, changed: [] }))).toEqual({ gen: 1, conn: 'm1/1' })
     })
 
-    it('answers a stale generation with what is stored, and changes nothing (D18)', async () => {
+    it('rejects a stale generation with the stored config and changes nothing (D18)', async () => {
       const { backend, clock } = await open()
       await backend.configs.put(put(0))
       const stored = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
@@ -46,7 +46,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
     })
 
-    it('lets exactly one of many writers of one generation succeed (D18)', async () => {
+    it('lets exactly one of many concurrent writers of one generation succeed (D18)', async () => {
       const { backend } = await open()
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))),
@@ -55,7 +55,7 @@ export function configs(name: string, create: Create): void {
       expect((await backend.configs.get([ref('w1')]))[0]?.gen).toBe(1)
     })
 
-    it('names no connection for a worker that is away, and knows no unknown worker', async () => {
+    it('returns no connection for a disconnected worker, and not_found for an unknown one', async () => {
       const { backend } = await open()
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: null })
@@ -66,7 +66,7 @@ export function configs(name: string, create: Create): void {
   describe(`${name} backend: configs.history`, () => {
     const open = registered(worlds(create))
 
-    it('shows the newest change first, the last 50 (D39)', async () => {
+    it('returns the newest change first, at most 50 entries (D39)', async () => {
       const { backend, clock } = await open()
       for (let gen = 0; gen < 55; gen += 1)
         await backend.configs.put(put(gen, { actor: `a${gen}`, changed: ['slots', 'enabled'] }))
@@ -87,7 +87,7 @@ export function configs(name: string, create: Create): void {
   describe(`${name} backend: configs.raise`, () => {
     const open = registered(worlds(create))
 
-    it('puts the generation above the one seen, config and history unchanged (D46)', async () => {
+    it('sets the generation above the given one and leaves config and history unchanged (D46)', async () => {
       const { backend } = await open()
       await backend.configs.put(put(0))
       const before = (await backend.configs.get([ref('w1')]))[0]
@@ -97,7 +97,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.configs.put(put(42))).toEqual({ gen: 43, conn: 'm1/1' })
     })
 
-    it('never lowers it', async () => {
+    it('never lowers the generation', async () => {
       const { backend } = await open()
       await backend.configs.raise([{ ...ref('w1'), above: 9 }])
       expect(
@@ -113,7 +113,7 @@ export function configs(name: string, create: Create): void {
       ])
     })
 
-    it('refuses a leap of more than a million, and unknown workers', async () => {
+    it('rejects a jump of more than a million generations, and unknown workers', async () => {
       const { backend } = await open()
       expect(
         await backend.configs.raise([
@@ -124,7 +124,7 @@ export function configs(name: string, create: Create): void {
       ).toEqual(['too_far', { gen: 1_000_000, conn: 'm1/1' }, 'not_found'])
     })
 
-    it('is kept through forget and return', async () => {
+    it('keeps the raised generation when the worker is forgotten and registers again', async () => {
       const { backend } = await open()
       await backend.configs.raise([{ ...ref('w1'), above: 9 }])
       await backend.workers.forget([ref('w1')])
@@ -139,7 +139,7 @@ export function configs(name: string, create: Create): void {
     const push = (backend: Backend, stats: readonly string[]) =>
       backend.workers.beat([{ ...conn('w1', 'm1/1'), stats }])
 
-    it('answers the frames of a time on, oldest first, the newest of them (D10)', async () => {
+    it('returns the frames since a time, oldest first, limited to the newest n (D10)', async () => {
       const { backend } = await open()
       await push(backend, frames(10, 4))
       await push(backend, frames(14, 1))
@@ -149,7 +149,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 99, 2)).toEqual([])
     })
 
-    it('keeps the newest frame as the current one, in the order of arrival', async () => {
+    it('keeps the frame that arrived last as the current one, whatever its timestamp', async () => {
       const { backend } = await open()
       await push(backend, ['{"ts":5}', '{"ts":3}'])
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe('{"ts":3}')
@@ -165,7 +165,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(1_060, 240))
     })
 
-    it('keeps the slots of a worker of 1,024 slots in the history (D84)', async () => {
+    it('keeps per-slot statistics of a worker with 1,024 slots in the history (D84)', async () => {
       const { backend } = await open()
       const slots = Array.from({ length: 1_024 }, (_, slot) => ({
         slot_id: slot,
@@ -177,7 +177,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([frame])
     })
 
-    it('keeps a frame above 128 KiB without its slots in the history, whole as the current one (D84)', async () => {
+    it('stores a frame over 128 KiB without its slots in the history, and whole as the current frame (D84)', async () => {
       const { backend } = await open()
       const slim = '{"slots":1,"ts":7,"metrics":{"counter.a":1}}'
       const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(4_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
@@ -186,7 +186,7 @@ export function configs(name: string, create: Create): void {
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
     })
 
-    it('keeps a frame above 128 KiB without its metrics where its slots alone are not enough (D84)', async () => {
+    it('also removes the metrics from the history when a frame without its slots is still over 128 KiB (D84)', async () => {
       const { backend } = await open()
       const metrics = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`counter.of.an.automation.${i}`, i]))
       const huge = JSON.stringify({ slots: 1, ts: 7, metrics, per_slot: [] })
@@ -195,7 +195,7 @@ export function configs(name: string, create: Create): void {
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
     })
 
-    it('knows no unknown worker', async () => {
+    it('returns not_found for an unknown worker and an empty list before the first frame', async () => {
       const { backend } = await open()
       expect(await backend.stats.read(ref('unknown'), 0, 1)).toBe('not_found')
       expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([])

@@ -1,4 +1,4 @@
-/** The contract of drains (D6, D61): to whom they are bound, who is told, what ends them. */
+/** Contract of drains (D6, D61): which process a drain applies to, which connections are notified, and what ends it. */
 import { describe, expect, it } from '@jest/globals'
 import { HARDWARE, SECOND, conn, ref, registration, sole, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -25,14 +25,14 @@ export function drains(name: string, create: Create): void {
       return world
     }
 
-    it('names the connection to tell, and shows DRAINING from then on', async () => {
+    it('returns the connection to notify and sets the state to DRAINING', async () => {
       const { backend, clock } = await connected()
       clock.advance(SECOND)
       expect(await backend.workers.drain([ref('w1'), ref('unknown')])).toEqual([{ conn: 'm1/1' }, 'not_found'])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true, stateSinceMs: clock.wallMs() })
     })
 
-    it('keeps DRAINING whatever state frames of that process say, and takes the rest of them', async () => {
+    it('keeps DRAINING when that process reports another state, and stores the rest of the report', async () => {
       const { backend, clock } = await connected()
       await backend.workers.drain([ref('w1')])
       const since = clock.wallMs()
@@ -48,7 +48,7 @@ export function drains(name: string, create: Create): void {
       })
     })
 
-    it('repeats harmlessly', async () => {
+    it('is idempotent', async () => {
       const { backend, clock } = await connected('i1')
       await backend.workers.drain([ref('w1')])
       const before = await row(backend)
@@ -57,7 +57,7 @@ export function drains(name: string, create: Create): void {
       expect(await row(backend)).toEqual(before)
     })
 
-    it('tells the same process again when it reconnects', async () => {
+    it('notifies the same process again when it reconnects', async () => {
       const { backend } = await connected('i1')
       await backend.workers.drain([ref('w1')])
       expect(await told(backend, 'm1/2', 'i1')).toEqual([true])
@@ -66,7 +66,7 @@ export function drains(name: string, create: Create): void {
       expect(await told(backend, 'm1/3', 'i1')).toEqual([true])
     })
 
-    it('is what the next register finds, as the record read until then (D51)', async () => {
+    it('reports the drain to the next registration, with the previous record (D51)', async () => {
       const { backend } = await connected('i1')
       await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 3, lastError: 'a:b' } }])
       await backend.workers.drain([ref('w1')])
@@ -82,7 +82,7 @@ export function drains(name: string, create: Create): void {
       ])
     })
 
-    it('ends with the register of another process, IDLE', async () => {
+    it('ends with state IDLE when another process registers', async () => {
       const { backend, clock } = await connected('i1')
       await backend.workers.drain([ref('w1')])
       await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: null } }])
@@ -92,14 +92,14 @@ export function drains(name: string, create: Create): void {
       expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ status: 'ok' }])
     })
 
-    it('is bound to the connection of a process that names no instance', async () => {
+    it('applies only to the connection when the process has no instance id', async () => {
       const { backend } = await connected()
       await backend.workers.drain([ref('w1')])
       expect(await told(backend, 'm1/2')).toEqual([false])
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
     })
 
-    it('waits for whichever process registers next when asked for while away, and is bound to that one (D61)', async () => {
+    it('applies to the next process that registers when requested while disconnected (D61)', async () => {
       const { backend } = await away('i1')
       expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: null }])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
@@ -109,7 +109,7 @@ export function drains(name: string, create: Create): void {
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
     })
 
-    it('is bound to the next connection where the next process names no instance', async () => {
+    it('applies to the next connection when the next process has no instance id', async () => {
       const { backend } = await away()
       await backend.workers.drain([ref('w1')])
       expect(await told(backend, 'm1/2')).toEqual([true])
@@ -117,14 +117,14 @@ export function drains(name: string, create: Create): void {
       expect(await told(backend, 'm1/3')).toEqual([false])
     })
 
-    it('counts the workers of a dead master as away', async () => {
+    it('treats the workers of a dead master as disconnected', async () => {
       const { backend, clock } = await connected('i1')
       clock.advance(15 * SECOND)
       await backend.workers.drain([ref('w1')])
       expect(await told(backend, 'm2/1', 'i2')).toEqual([true])
     })
 
-    it('goes when the worker is forgotten', async () => {
+    it('ends when the worker is forgotten', async () => {
       const { backend } = await connected()
       await backend.workers.drain([ref('w1')])
       await backend.workers.forget([ref('w1')])

@@ -1,4 +1,4 @@
-/** The contract of the backend as a whole: open and close, epoch, health, argument checks, the bus, the event log. */
+/** Contract of the backend as a whole: open and close, epoch, health, argument checks, bus and event log. */
 import { describe, expect, it } from '@jest/globals'
 import {
   DAY,
@@ -22,7 +22,7 @@ import {
 import type { Create } from './world.ts'
 import type { Backend, LoggedEvent, NewEvent, MasterSignal } from '../../../src/storage/index.ts'
 
-/** One call of every method that answers a promise. */
+/** One call of every method that returns a promise. */
 export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'meta.info': (b) => b.meta.info(),
   'meta.beat': (b) => b.meta.beat('m1'),
@@ -82,7 +82,7 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'events.read': (b) => b.events.read('', 1),
 }
 
-/** Calls that only a mistake of ours makes. */
+/** Calls with arguments that only a programming error can produce. */
 const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
   'no task at all': (b) => b.tasks.submit(TYPE, DAY, []),
   '501 tasks': (b) =>
@@ -101,13 +101,13 @@ const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
   'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, gen: 0, defaultMaxAttempts: 1 }]),
   'a retry after more than a day': (b) =>
     b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, jitter: 0 }]),
-  'a u of 1': (b) =>
+  'a jitter of 1': (b) =>
     b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, jitter: 1 }]),
   'a broken token': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1.5 }]),
   'an n of 10,001': (b) => b.tasks.queue(TYPE, 10_001),
   'a replay of 501': (b) => b.tasks.replay(TYPE, 501),
   'an empty push': (b) => b.streams.push(TYPE, 'm1', 1, []),
-  '1,001 entries': (b) =>
+  'a push of 1,001 entries': (b) =>
     b.streams.push(
       TYPE,
       'm1',
@@ -125,7 +125,7 @@ export function lifecycle(name: string, create: Create): void {
     const open = worlds(create)
 
     for (const [method, call] of Object.entries(CALLS)) {
-      it(`refuses ${method} before open and after close`, async () => {
+      it(`rejects ${method} before open and after close`, async () => {
         const fresh = await create(new ManualClock())
         await expect(call(fresh)).rejects.toEqual(fails('STORAGE_NOT_OPEN'))
         const { backend } = await open()
@@ -135,7 +135,7 @@ export function lifecycle(name: string, create: Create): void {
       })
     }
 
-    it('closes as often as asked, opened or not, and opens again', async () => {
+    it('can be closed repeatedly, opened or not, and opened again', async () => {
       const fresh = await create(new ManualClock())
       await fresh.close()
       const { backend } = await open()
@@ -145,14 +145,14 @@ export function lifecycle(name: string, create: Create): void {
       expect(await backend.kv.get('ns', ['a'])).toEqual([null])
     })
 
-    it('finishes what was accepted before it closes', async () => {
+    it('completes accepted calls before it closes', async () => {
       const { backend } = await open()
       const accepted = Array.from({ length: 20 }, (_, i) => backend.counters.add('ns', [{ name: 'a', delta: i }]))
       await backend.close()
       await expect(Promise.all(accepted)).resolves.toHaveLength(20)
     })
 
-    it('says how it is, without I/O', async () => {
+    it('reports its health without I/O', async () => {
       const { backend } = await open()
       expect(backend.health()).toEqual({
         ok: true,
@@ -165,7 +165,7 @@ export function lifecycle(name: string, create: Create): void {
     })
 
     for (const [fault, call] of Object.entries(wrong)) {
-      it(`takes ${fault} for a mistake of ours, before any effect`, async () => {
+      it(`throws TypeError for ${fault}, before any effect`, async () => {
         const { backend } = await open()
         await expect((async () => call(backend))()).rejects.toThrow(TypeError)
         expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 0, 0], totals: { submitted: 0 } }])
@@ -176,7 +176,7 @@ export function lifecycle(name: string, create: Create): void {
   describe(`${name} backend: meta`, () => {
     const open = worlds(create)
 
-    it('writes its epoch once into an empty store (D15)', async () => {
+    it('generates an epoch once, for an empty store (D15)', async () => {
       const { backend } = await open()
       const { epoch, schema } = await backend.meta.info()
       expect(epoch).toMatch(/^[\w-]{8,64}$/)
@@ -188,7 +188,7 @@ export function lifecycle(name: string, create: Create): void {
       expect((await other.backend.meta.info()).epoch).not.toBe(epoch)
     })
 
-    it('has a time of its own that no step of the wall clock moves', async () => {
+    it('has a clock that does not follow steps of the wall clock', async () => {
       const { backend, clock } = await open()
       const { nowMs } = await backend.meta.info()
       expect(nowMs).toBe(clock.wallMs())
@@ -201,7 +201,7 @@ export function lifecycle(name: string, create: Create): void {
   describe(`${name} backend: bus`, () => {
     const open = worlds(create)
 
-    it('delivers to the subscribers of a topic exactly when it declares pubsub', async () => {
+    it('delivers messages to the subscribers of a topic if and only if it declares pubsub', async () => {
       const { backend } = await open()
       const heard: string[] = []
       const end = await backend.bus.subscribe('a', (data) => heard.push(data))
@@ -214,7 +214,7 @@ export function lifecycle(name: string, create: Create): void {
       end()
     })
 
-    it('brings signals to the one master there is, until it stops listening', async () => {
+    it('delivers signals to the only master until the listener is removed', async () => {
       const { backend } = await open()
       if (backend.capabilities.shared) return
       const [first, second]: MasterSignal[][] = [[], []]
@@ -246,7 +246,7 @@ export function lifecycle(name: string, create: Create): void {
       return got
     }
 
-    it('tells what was appended, in order, to listeners and to whoever reads on (G10)', async () => {
+    it('delivers appended events in order to listeners and to readers that continue from an id (G10)', async () => {
       const { backend } = await open()
       const heard: LoggedEvent[] = []
       const end = backend.events.onAppend((some) => heard.push(...some))
@@ -263,7 +263,7 @@ export function lifecycle(name: string, create: Create): void {
       expect(await read(backend, (await read(backend, second)).at(-1)?.id ?? '')).toEqual([])
     })
 
-    it('names the point from which on listeners hear everything, from the very beginning (G10)', async () => {
+    it('returns the id from which listeners receive every event, also before the first event (G10)', async () => {
       const { backend } = await open()
       const begun = backend.events.newest()
       const heard: LoggedEvent[] = []
@@ -278,7 +278,7 @@ export function lifecycle(name: string, create: Create): void {
       expect(await read(backend, backend.events.newest())).toEqual([])
     })
 
-    it('answers reset when the point is gone or never was (D31)', async () => {
+    it('returns reset when the event id was trimmed or is unknown (D31)', async () => {
       const { backend } = await open()
       const heard: string[] = []
       backend.events.onAppend((some) => heard.push(...ids(some)))
@@ -290,7 +290,7 @@ export function lifecycle(name: string, create: Create): void {
         expect(await backend.events.read(unknown, 1)).toBe('reset')
     })
 
-    it('keeps at most 16 MiB of events, the newest one in any case (D84)', async () => {
+    it('keeps at most 16 MiB of events, and always the newest one (D84)', async () => {
       const { backend } = await open()
       const heard: string[] = []
       backend.events.onAppend((some) => heard.push(...ids(some)))
@@ -305,7 +305,7 @@ export function lifecycle(name: string, create: Create): void {
       expect(await read(backend, heard[20] ?? '')).toHaveLength(3)
     })
 
-    it('answers reset after a restart where only one master can be', async () => {
+    it('returns reset after a restart of a backend that only one master can use', async () => {
       const { backend } = await open()
       const heard: string[] = []
       backend.events.onAppend((some) => heard.push(...ids(some)))

@@ -1,4 +1,4 @@
-/** The contract of the bound on the number of namespaces of kv, locks and counters (D100). */
+/** Contract of the limit on the number of namespaces of kv, locks and counters (D100). */
 import { describe, expect, it } from '@jest/globals'
 import { fails, MINUTE, reopen, sole, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -6,12 +6,12 @@ import { MAX_NAMESPACES } from '../../../src/storage/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
 const CALLS_AT_A_TIME = 100
-/** The longest time for which an empty namespace keeps its place. */
+/** How long an empty namespace counts towards the limit, at most. */
 const KEPT_MS = 2 * MINUTE
 
 interface Kind {
   readonly write: (backend: Backend, namespace: string, isOfType?: boolean) => Promise<unknown>
-  /** Empties a namespace that was written to once. */
+  /** Empties a namespace that was written once. */
   readonly empty: (backend: Backend, namespace: string) => Promise<unknown>
 }
 
@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<'kv' | 'locks' | 'counters', Kind>> = {
 }
 const ALL = Object.keys(KINDS) as (keyof typeof KINDS)[]
 
-/** Makes as many namespaces as there may be. */
+/** Creates as many namespaces as the limit allows. */
 async function fill(write: (namespace: string) => Promise<unknown>, count = MAX_NAMESPACES): Promise<void> {
   for (let from = 0; from < count; from += CALLS_AT_A_TIME) {
     await Promise.all(Array.from({ length: Math.min(CALLS_AT_A_TIME, count - from) }, (_, i) => write(`n${from + i}`)))
@@ -49,7 +49,7 @@ export function namespaces(name: string, create: Create): void {
     const open = worlds(create)
     const { write, empty } = KINDS[kind]
 
-    it('are at most 1,000; those that exist and those of automation types are written to all the same (D100)', async () => {
+    it('are limited to 1,000, but existing namespaces and those of automation types stay writable (D100)', async () => {
       const { backend } = await open()
       await write(backend, 'type', true)
       await fill((namespace) => write(backend, namespace))
@@ -63,7 +63,7 @@ export function namespaces(name: string, create: Create): void {
       await expect(write(backend, 'two too many')).rejects.toEqual(fails('STORAGE_FULL'))
     }, 60_000)
 
-    it('give their place to a new one when they are empty (D100)', async () => {
+    it('stop counting towards the limit when they are empty (D100)', async () => {
       const { backend, clock } = await open()
       await fill((namespace) => write(backend, namespace))
       await empty(backend, 'n7')
@@ -75,7 +75,7 @@ export function namespaces(name: string, create: Create): void {
       await write(backend, 'n7')
     }, 60_000)
 
-    it('are written to above the bound where they exist already (D100)', async () => {
+    it('stay writable above the limit when they already exist (D100)', async () => {
       const { backend } = await open()
       await fill((namespace) => write(backend, namespace, true), MAX_NAMESPACES + 1)
       if (backend.capabilities.durable) await reopen(backend)
@@ -83,10 +83,10 @@ export function namespaces(name: string, create: Create): void {
     }, 60_000)
   })
 
-  describe(`${name} backend: namespaces whose names expire`, () => {
+  describe(`${name} backend: namespaces whose entries expire`, () => {
     const open = worlds(create)
 
-    it('give their place to a new one (D100)', async () => {
+    it('stop counting towards the limit (D100)', async () => {
       const { backend, clock } = await open()
       await fill((namespace) =>
         backend.kv.set(namespace, [{ key: 'a', value: '1', ttlMs: namespace === 'n7' ? MINUTE : null }]),
@@ -100,7 +100,7 @@ export function namespaces(name: string, create: Create): void {
 
     it('never issue a token twice', async () => {
       const { backend, clock } = await open()
-      clock.advance(MINUTE) // A new fence begins at a multiple of 2^20, which is 416 ms ahead of the clock then.
+      clock.advance(MINUTE) // A new fence begins at a multiple of 2^20, which is then 416 ms ahead of the clock.
       await fill((namespace) => KINDS.locks.write(backend, namespace))
       const before = tokens.get('n7') ?? 0
       await KINDS.locks.empty(backend, 'n7')
@@ -117,7 +117,7 @@ export function namespaces(name: string, create: Create): void {
       expect(await acquire(backend, 'n7')).toBeGreaterThan(before)
     }, 60_000)
 
-    it('are not made by reads, deletions and releases', async () => {
+    it('are not created by reads, deletions and releases', async () => {
       const { backend } = await open()
       await fill(async (namespace) => {
         await backend.kv.get(namespace, ['a'])

@@ -1,4 +1,4 @@
-/** The contract of inspections that are read in pieces: nothing is left out, nothing comes twice. */
+/** Contract of inspections that are read in pieces: they neither skip nor repeat an item. */
 import { describe, expect, it } from '@jest/globals'
 import type { QueueRow } from '../../../src/storage/index.ts'
 import { TYPE, ids, killed, reserve, submit, task, worlds } from './world.ts'
@@ -10,10 +10,10 @@ const NAMES = Array.from({ length: 12 }, (_, i) => `t${String(i).padStart(2, '0'
 const PIECE = 32 * KIB
 
 export function pieces(name: string, create: Create): void {
-  describe(`${name} backend: pieces of an inspection (D82)`, () => {
+  describe(`${name} backend: inspections in pieces (D82)`, () => {
     const open = worlds(create)
 
-    it('list the whole queue in one step, and bring the bodies of what is still there', async () => {
+    it('list the whole queue in one step and then load the bodies of the tasks that still exist', async () => {
       const { backend } = await open()
       await submit(backend, ...NAMES.map((id) => task(id, { body: BODY })))
       const { length, items, rest = [] } = await backend.tasks.queue(TYPE, 10, PIECE)
@@ -26,19 +26,20 @@ export function pieces(name: string, create: Create): void {
         (await reserve(backend, 4)).slice(3).map(({ id, token }) => ({ id, token })),
       )
       const bodies = await backend.tasks.bodies(TYPE, ids(rest), PIECE)
-      expect(bodies.slice(0, 2)).toEqual([null, BODY]) // Acknowledged meanwhile; pending.
+      // The first was acknowledged in the meantime, the second is pending.
+      expect(bodies.slice(0, 2)).toEqual([null, BODY])
       expect(bodies.filter((body) => body !== null)).toHaveLength(3)
       expect(await backend.tasks.bodies('unknown', ['a'])).toEqual([null])
     })
 
-    it('bring one body at least, however large it is', async () => {
+    it('return at least one body, however large it is', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { body: BODY }), task('b', { body: BODY }))
       expect((await backend.tasks.queue(TYPE, 10, 1)).items).toHaveLength(1)
       expect(await backend.tasks.bodies(TYPE, ['a', 'b'], 1)).toEqual([BODY])
     })
 
-    it('page through the dead letters from where the last piece ended, also when that one was replayed', async () => {
+    it('page through the dead letters from the end of the last piece, even if that task was removed', async () => {
       const { backend } = await open()
       await killed(backend, ...NAMES.map((id) => task(id, { body: BODY })))
       const seen: QueueRow[] = []
@@ -56,7 +57,7 @@ export function pieces(name: string, create: Create): void {
       expect(await backend.tasks.dead(TYPE, 10_000)).not.toHaveProperty('next')
     })
 
-    it('read a stream forward: peek, pop, and the newest entries of tail from the oldest of them on', async () => {
+    it('read a stream forward: peek, pop, and tail from the oldest of the newest n entries', async () => {
       const { backend } = await open()
       const entries = NAMES.map((id) => JSON.stringify({ id, text: 'x'.repeat(10 * KIB) }))
       for (let i = 0; i < 12; i += 4) await backend.streams.push(TYPE, 'p', i, entries.slice(i, i + 4))

@@ -1,4 +1,4 @@
-/** The contract of pools: items, exclusive claims, tags, expiry. */
+/** Contract of pools: items, exclusive claims, tags and expiry. */
 import { describe, expect, it } from '@jest/globals'
 import { HOSTILE, HOUR, MINUTE, SECOND, fails, ids, item, refOf, reopen, sole, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -24,7 +24,7 @@ export function pools(name: string, create: Create): void {
   describe(`${name} backend: pools.put, list and remove`, () => {
     const open = worlds(create)
 
-    it('lists what was put, oldest first, at most n, beside the size', async () => {
+    it('lists items oldest first, at most n, with the size of the pool', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + HOUR
       expect(
@@ -60,7 +60,7 @@ export function pools(name: string, create: Create): void {
       expect(sole(await claim(backend, 5))).toMatchObject({ id: 'a', payload: '{"new":1}', tags: '{"x":1}' })
     })
 
-    it('removes an item whoever holds it, and its claim ends', async () => {
+    it('removes an item even while it is claimed, which ends the claim', async () => {
       const { backend } = await open()
       await put(backend, 'a', 'b')
       const held = sole(await claim(backend))
@@ -76,7 +76,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend, 5))).toEqual(['b', 'a'])
     })
 
-    it('removes with a token only while that claim lives', async () => {
+    it('removes with a token only while that claim is live', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a', 'b', 'c')
       const [a, b, c] = await claim(backend, 3)
@@ -95,7 +95,7 @@ export function pools(name: string, create: Create): void {
       expect(ids((await backend.pools.list(POOL, 10)).items)).toEqual(['b', 'c'])
     })
 
-    it('prunes an expired item, claimed or not, and never hands it out', async () => {
+    it('removes an expired item, claimed or not, and never leases it', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
       await backend.pools.put(POOL, [
@@ -112,7 +112,7 @@ export function pools(name: string, create: Create): void {
       expect((await backend.pools.list(POOL, 5)).size).toBe(2)
     })
 
-    it('prunes by the expiry that was put last', async () => {
+    it('uses the expiry of the last put', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
       await backend.pools.put(POOL, [
@@ -129,7 +129,7 @@ export function pools(name: string, create: Create): void {
       expect(ids((await backend.pools.list(POOL, 5)).items).toSorted()).toEqual(['longer', 'never'])
     })
 
-    it('refuses more than 100,000 items a pool, and puts none of the call', async () => {
+    it('rejects more than 100,000 items in a pool, and stores none of the call', async () => {
       const { backend } = await open()
       for (let i = 0; i < 10; i += 1)
         await backend.pools.put(
@@ -143,7 +143,7 @@ export function pools(name: string, create: Create): void {
       expect(await backend.pools.put(POOL, [item('0-0')])).toEqual(['replaced'])
     }, 60_000)
 
-    it('keeps pools and names apart, whatever they hold', async () => {
+    it('keeps pools and items with hostile names apart', async () => {
       const { backend } = await open()
       for (const pool of HOSTILE)
         await backend.pools.put(
@@ -158,7 +158,7 @@ export function pools(name: string, create: Create): void {
   describe(`${name} backend: pools.claim`, () => {
     const open = worlds(create)
 
-    it('answers the item under a token that only grows', async () => {
+    it('returns the item with a token that only grows', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a')
       const first = sole(await claim(backend))
@@ -175,7 +175,7 @@ export function pools(name: string, create: Create): void {
       expect(sole(await claim(backend)).token).toBeGreaterThan(first.token)
     })
 
-    it('hands out what was never used first, by put, then what was used least recently (D30)', async () => {
+    it('leases never used items first, in put order, then the least recently used (D30)', async () => {
       const { backend } = await open()
       await put(backend, 'a', 'b', 'c')
       const [a, b] = await claim(backend, 2)
@@ -188,7 +188,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend, 10))).toEqual(['c', 'd', 'a', 'b'])
     })
 
-    it('holds an item exclusively until its hold ends, to the millisecond', async () => {
+    it('leases an item exclusively until the claim expires, to the millisecond', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a')
       await claim(backend)
@@ -199,7 +199,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend))).toEqual(['a'])
     })
 
-    it('takes ended claims by the order of their claims, not of their ends', async () => {
+    it('orders expired claims by when they were made, not by when they expired', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a', 'b', 'c')
       await claim(backend, 1, {}, 3 * SECOND)
@@ -209,7 +209,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend, 3))).toEqual(['a', 'b', 'c'])
     })
 
-    it('serves the requests of one call in order, never one item twice', async () => {
+    it('serves the requests of one call in order and never leases an item twice', async () => {
       const { backend } = await open()
       await put(backend, 'a', 'b', 'c')
       const request = { owner: 'w1', n: 2, holdMs: MINUTE, match: {} }
@@ -220,7 +220,7 @@ export function pools(name: string, create: Create): void {
       expect(got).toHaveLength(50)
     })
 
-    it('matches top-level tags by equality, and leaves the order of the others', async () => {
+    it('matches top-level tags by equality and keeps the order of the other items', async () => {
       const { backend } = await open()
       const tags = {
         a: '{"region":"us","tier":1}',
@@ -239,7 +239,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend, 5))).toEqual(['a', 'c'])
     })
 
-    it('looks at no more than 1,000 items for a match', async () => {
+    it('examines at most 1,000 items for a match', async () => {
       const { backend } = await open()
       await put(backend, ...Array.from({ length: 1_000 }, (_, i) => `t${i}`))
       await backend.pools.put(POOL, [item('special', { tags: '{"special":true}' })])
@@ -252,7 +252,7 @@ export function pools(name: string, create: Create): void {
   describe(`${name} backend: a large claim`, () => {
     const open = worlds(create)
 
-    it('ends early at 32 MiB, after one item at least, and leaves the rest free in its place', async () => {
+    it('returns at most 32 MiB, but at least one item, and leaves the rest unclaimed in order', async () => {
       const { backend } = await open()
       const payload = `"${'x'.repeat(9 * 1_048_576)}"`
       for (const id of ['a', 'b', 'c', 'd', 'e'])
@@ -268,7 +268,7 @@ export function pools(name: string, create: Create): void {
   describe(`${name} backend: pools.extend and release`, () => {
     const open = worlds(create)
 
-    it('prolongs a live claim, never shortens it', async () => {
+    it('extends a live claim and never shortens it', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a')
       const held = refOf(sole(await claim(backend)))
@@ -281,7 +281,7 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend))).toEqual(['a'])
     })
 
-    it('refuses a claim that ended, whether or not the item was claimed again', async () => {
+    it('rejects a claim that expired, whether or not the item was claimed again', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a', 'b')
       const [a, b] = (await claim(backend, 2)).map(refOf)
@@ -298,7 +298,7 @@ export function pools(name: string, create: Create): void {
       ).toEqual(['ok', 'lease_lost', 'lease_lost', 'lease_lost'])
     })
 
-    it('keeps items and claims across a restart exactly when it is durable', async () => {
+    it('keeps items and claims across a restart if and only if it is durable', async () => {
       const { backend, clock } = await open()
       await put(backend, 'a', 'b', 'c')
       const [a, b] = await claim(backend, 2)

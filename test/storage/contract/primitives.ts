@@ -1,4 +1,4 @@
-/** The contract of the plugin primitives: key-value, locks, counters. */
+/** Contract of the primitives for plugins: key-value store, locks and counters. */
 import { describe, expect, it } from '@jest/globals'
 import { HOSTILE, HOUR, MINUTE, SECOND, fails, reopen, sole, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -13,7 +13,7 @@ export function primitives(name: string, create: Create): void {
     const set = (backend: Backend, key: string, value: string, ttlMs: number | null = null) =>
       backend.kv.set(NS, [{ key, value, ttlMs }])
 
-    it('keeps text under a key until it is set again or deleted', async () => {
+    it('keeps a value until its key is set again or deleted', async () => {
       const { backend } = await open()
       await backend.kv.set(NS, [
         { key: 'a', value: '1', ttlMs: null },
@@ -25,7 +25,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.kv.get(NS, ['a', 'b'])).toEqual([null, 'null'])
     })
 
-    it('forgets a value when its time is over', async () => {
+    it('removes a value when its TTL expires', async () => {
       const { backend, clock } = await open()
       await set(backend, 'a', '1', MINUTE)
       clock.advance(MINUTE - 1)
@@ -37,7 +37,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.kv.delete(NS, ['b'])).toEqual([false])
     })
 
-    it('takes the time of the newest set, or none', async () => {
+    it('uses the TTL of the newest set, or none', async () => {
       const { backend, clock } = await open()
       for (const key of ['a', 'b', 'c']) await set(backend, key, '1', MINUTE)
       await set(backend, 'a', '2')
@@ -46,7 +46,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.kv.get(NS, ['a', 'b', 'c'])).toEqual(['2', '2', null])
     })
 
-    it('keeps namespaces and names apart, whatever they hold', async () => {
+    it('keeps namespaces and keys with hostile names apart', async () => {
       const { backend } = await open()
       for (const ns of HOSTILE)
         await backend.kv.set(
@@ -58,7 +58,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.kv.get(NS, HOSTILE)).toEqual(HOSTILE.map(() => null))
     })
 
-    it('refuses a value above 256 KiB, and sets none of the call', async () => {
+    it('rejects a value over 256 KiB and sets none of the call', async () => {
       const { backend } = await open()
       const value = (bytes: number): string => `"${'ä'.repeat((bytes - 2) / 2)}"`
       await set(backend, 'a', value(262_144))
@@ -71,7 +71,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.kv.get(NS, ['b', 'a'])).toEqual([null, value(262_144)])
     })
 
-    it('refuses more than 100,000 keys a namespace; expired ones leave room', async () => {
+    it('rejects more than 100,000 keys in a namespace, not counting expired ones', async () => {
       const { backend, clock } = await open()
       const fill = (from: number, n: number, ttlMs: number | null) =>
         backend.kv.set(
@@ -89,7 +89,7 @@ export function primitives(name: string, create: Create): void {
       await fill(200_000, 1, null)
     }, 60_000)
 
-    it('keeps values across a restart exactly when it is durable', async () => {
+    it('keeps values across a restart if and only if it is durable', async () => {
       const { backend, clock } = await open()
       await set(backend, 'a', '1')
       await set(backend, 'b', '1', MINUTE)
@@ -111,7 +111,7 @@ export function primitives(name: string, create: Create): void {
       return answer.token
     }
 
-    it('gives a free lock to one caller, under a token that only grows', async () => {
+    it('grants a free lock to one caller, with a token that only grows', async () => {
       const { backend, clock } = await open()
       const until = clock.wallMs() + MINUTE
       expect(
@@ -144,7 +144,7 @@ export function primitives(name: string, create: Create): void {
       expect(results.filter((answer) => 'token' in answer)).toHaveLength(1)
     })
 
-    it('extends and releases for the current token alone', async () => {
+    it('extends and releases only with the current token', async () => {
       const { backend, clock } = await open()
       const stale = await held(backend, 'a')
       clock.advance(MINUTE)
@@ -170,7 +170,7 @@ export function primitives(name: string, create: Create): void {
       ).toEqual(['ok', 'lease_lost'])
     })
 
-    it('is lost when its hold has passed, whether or not somebody took it', async () => {
+    it('is lost when its lease expires, whether or not another owner acquired it', async () => {
       const { backend, clock } = await open()
       const token = await held(backend, 'a')
       clock.advance(MINUTE)
@@ -178,7 +178,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.locks.release(NS, [{ name: 'a', token }])).toEqual(['lease_lost'])
     })
 
-    it('keeps namespaces and names apart, whatever they hold', async () => {
+    it('keeps namespaces and locks with hostile names apart', async () => {
       const { backend } = await open()
       for (const ns of HOSTILE)
         expect(
@@ -191,7 +191,7 @@ export function primitives(name: string, create: Create): void {
         ).toBe(true)
     })
 
-    it('refuses more than 10,000 held locks a namespace; those passed leave room', async () => {
+    it('rejects more than 10,000 held locks in a namespace, not counting expired ones', async () => {
       const { backend, clock } = await open()
       const many = (from: number, n: number) =>
         Array.from({ length: n }, (_, i) => ({ name: `l${from + i}`, owner: 'w1', holdMs: MINUTE }))
@@ -203,7 +203,7 @@ export function primitives(name: string, create: Create): void {
       await backend.locks.acquire(NS, many(20_000, 10_000))
     }, 60_000)
 
-    it('keeps locks across a restart exactly when it is durable, and never a token twice', async () => {
+    it('keeps locks across a restart if and only if it is durable, and never issues a token twice', async () => {
       const { backend } = await open()
       const token = await held(backend, 'a')
       await reopen(backend)
@@ -218,7 +218,7 @@ export function primitives(name: string, create: Create): void {
     const add = async (backend: Backend, counter: string, delta: number) =>
       sole(await backend.counters.add(NS, [{ name: counter, delta }]))
 
-    it('adds up from 0', async () => {
+    it('starts at 0 and adds', async () => {
       const { backend } = await open()
       expect(await backend.counters.get(NS, ['a'])).toEqual([0])
       expect(
@@ -232,7 +232,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.counters.get(NS, ['a', 'b', 'c', 'a'])).toEqual([-2, -2, 0, -2])
     })
 
-    it('removes a counter that becomes 0, which leaves room for another', async () => {
+    it('removes a counter that becomes 0, which frees capacity for another', async () => {
       const { backend } = await open()
       const many = (from: number, n: number, delta: number) =>
         Array.from({ length: n }, (_, i) => ({ name: `c${from + i}`, delta }))
@@ -250,13 +250,13 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.counters.get(NS, ['more'])).toEqual([2])
     }, 60_000)
 
-    it('counts every one of many concurrent adds', async () => {
+    it('counts every concurrent add', async () => {
       const { backend } = await open()
       const results = await Promise.all(Array.from({ length: 100 }, () => add(backend, 'a', 1)))
       expect(results.toSorted((x, y) => Number(x) - Number(y))).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
     })
 
-    it('stays unchanged where the sum would leave the safe integers', async () => {
+    it('stays unchanged when the sum would leave the safe integers', async () => {
       const { backend } = await open()
       expect(await add(backend, 'a', MAX)).toBe(MAX)
       expect(
@@ -271,7 +271,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.counters.get(NS, ['a', 'b'])).toEqual([MAX - 1, -MAX])
     })
 
-    it('keeps namespaces and names apart, whatever they hold', async () => {
+    it('keeps namespaces and counters with hostile names apart', async () => {
       const { backend } = await open()
       for (const [i, ns] of HOSTILE.entries())
         await backend.counters.add(
@@ -282,7 +282,7 @@ export function primitives(name: string, create: Create): void {
         expect(await backend.counters.get(ns, HOSTILE)).toEqual(HOSTILE.map((_, k) => 100 * i + k))
     })
 
-    it('refuses more than 10,000 counters a namespace, and adds none of the call', async () => {
+    it('rejects more than 10,000 counters in a namespace and adds none of the call', async () => {
       const { backend } = await open()
       const many = (from: number, n: number) =>
         Array.from({ length: n }, (_, i) => ({ name: `c${from + i}`, delta: 1 }))
@@ -292,7 +292,7 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.counters.add(NS, many(9_998, 2))).toEqual([2, 1])
     }, 60_000)
 
-    it('keeps them across a restart exactly when it is durable', async () => {
+    it('keeps counters across a restart if and only if it is durable', async () => {
       const { backend } = await open()
       await add(backend, 'a', 5)
       await reopen(backend)

@@ -1,4 +1,4 @@
-/** The contract of the worker registry: register, beat, disconnect, forget, page. Drains are in drains.ts. */
+/** Contract of the worker registry: register, beat, disconnect, forget and page. Drains are in drains.ts. */
 import { describe, expect, it } from '@jest/globals'
 import {
   DEFAULTS,
@@ -27,7 +27,7 @@ const state = (
   gen = 0,
   lastError: string | null = null,
 ): NonNullable<WorkerReport['state']> => ({ state: value, gen, lastError })
-/** What a worker that has not yet reported reads as. */
+/** The state of a worker that has not reported yet. */
 const NEW = { state: 'IDLE', lastError: null, appliedGen: null }
 const row = async (backend: Backend, id: string): Promise<WorkerRow | null> =>
   sole(await backend.workers.get([ref(id)]))
@@ -36,7 +36,7 @@ export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.register`, () => {
     const open = worlds(create)
 
-    it('makes a record with the default config, IDLE, generation 0 (D3, D4)', async () => {
+    it('creates a record with the default config, state IDLE and generation 0 (D3, D4)', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
       expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([
@@ -62,7 +62,7 @@ export function registry(name: string, create: Create): void {
       })
     })
 
-    it('renews hardware and connection, keeps state and config, and names the connection it replaced (D3, D11)', async () => {
+    it('updates hardware and connection, keeps state and config, and returns the replaced connection (D3, D11)', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 0, 'odd'), stats: ['{"ts":1}'] })])
@@ -94,7 +94,7 @@ export function registry(name: string, create: Create): void {
       })
     })
 
-    it('replaces nobody after a disconnect', async () => {
+    it('replaces no connection after a disconnect', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.disconnect([conn('w1', 'm1/1')])
@@ -103,7 +103,7 @@ export function registry(name: string, create: Create): void {
       ])
     })
 
-    it('acts in order within a batch', async () => {
+    it('processes a batch in order', async () => {
       const { backend } = await open()
       expect(
         await backend.workers.register([
@@ -118,7 +118,7 @@ export function registry(name: string, create: Create): void {
       ])
     })
 
-    it('takes any text for types and ids', async () => {
+    it('accepts any text as type and id', async () => {
       const { backend } = await open()
       const names = HOSTILE.map((id) => ({ type: id, id }))
       await backend.workers.register(names.map((of) => ({ ...registration('', 'm1/1'), ...of })))
@@ -131,7 +131,7 @@ export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.beat`, () => {
     const open = worlds(create)
 
-    it('stores what a state frame says, and when the state last changed (D47)', async () => {
+    it('stores the state frame and when the state last changed (D47)', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       clock.advance(SECOND)
@@ -152,7 +152,7 @@ export function registry(name: string, create: Create): void {
       expect(await row(backend, 'w1')).toMatchObject({ state: 'ERROR', stateSinceMs: clock.wallMs(), lastError: null })
     })
 
-    it('moves only lastSeenAtMs for any other frame', async () => {
+    it('updates only lastSeenAtMs for any other frame', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       const before = await row(backend, 'w1')
@@ -161,14 +161,14 @@ export function registry(name: string, create: Create): void {
       expect(await row(backend, 'w1')).toEqual({ ...before, lastSeenAtMs: clock.wallMs() })
     })
 
-    it('tells the stored generation, so that a missed change is noticed', async () => {
+    it('returns the stored generation, so that a missed change is noticed', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{}', changed: [], actor: 'admin' })
       expect(await backend.workers.beat([beat('w1', 'm1/1')])).toEqual([{ status: 'ok', gen: 1 }])
     })
 
-    it('refuses a replaced, a closed and an unknown connection, and writes nothing for them', async () => {
+    it('rejects a replaced, a closed and an unknown connection, and writes nothing for them', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([
         registration('w1', 'm1/1'),
@@ -189,7 +189,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
     })
 
-    it('answers unknown for a worker that was forgotten, and creates nothing', async () => {
+    it('returns unknown for a forgotten worker and creates no record', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.forget([ref('w1')])
@@ -199,7 +199,7 @@ export function registry(name: string, create: Create): void {
       expect(await row(backend, 'w1')).toBe(null)
     })
 
-    it('cuts an error text at 4,096 characters', async () => {
+    it('truncates an error text to 4,096 characters', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('ERROR', 0, 'x'.repeat(5_000)) })])
@@ -207,10 +207,10 @@ export function registry(name: string, create: Create): void {
     })
   })
 
-  describe(`${name} backend: workers, connected or not`, () => {
+  describe(`${name} backend: workers, connected and disconnected`, () => {
     const open = worlds(create)
 
-    it('clears a connection only where it is still this one', async () => {
+    it('clears only the given connection, not a newer one', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
       await backend.workers.register([registration('w1', 'm1/1'), registration('w1', 'm1/2')])
@@ -227,7 +227,7 @@ export function registry(name: string, create: Create): void {
       })
     })
 
-    it('counts a worker as connected while its master lives', async () => {
+    it('counts a worker as connected while its master is alive', async () => {
       const { backend, clock } = await open()
       expect(await backend.meta.beat('m1')).toEqual(['m1'])
       await backend.workers.register([registration('w1', 'm1/1')])
@@ -239,14 +239,14 @@ export function registry(name: string, create: Create): void {
       expect(await row(backend, 'w1')).toMatchObject({ connected: true })
     })
 
-    it('takes what stands before the last slash of a connection for its master', async () => {
+    it('uses the part of a connection before its last slash as the name of its master', async () => {
       const { backend } = await open()
       await backend.meta.beat('a/b')
       await backend.workers.register([registration('w1', 'a/b/1'), registration('w2', 'a/1')])
       expect((await backend.workers.get([ref('w1'), ref('w2')])).map((each) => each?.connected)).toEqual([true, false])
     })
 
-    it('shows the masters seen within 15 seconds', async () => {
+    it('returns the masters seen within 15 seconds', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
       clock.advance(10 * SECOND)
@@ -259,7 +259,7 @@ export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.manage, forget and page`, () => {
     const open = worlds(create)
 
-    it('records who manages a worker (D31)', async () => {
+    it('stores the manager of a worker (D31)', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       expect(
@@ -278,7 +278,7 @@ export function registry(name: string, create: Create): void {
       expect(await row(backend, 'w1')).toMatchObject({ managedBy: null })
     })
 
-    it('forgets everything but the generation, and starts a returning worker above it (D46)', async () => {
+    it('forgets everything but the generation, and registers a returning worker above it (D46)', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2')])
       await backend.workers.beat([beat('w1', 'm1/1', { stats: ['{"ts":1}'] })])
@@ -311,7 +311,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ previous: null, gen: 5 }])
     })
 
-    it('pages by the bytes of the id, each worker once (D40)', async () => {
+    it('pages in the byte order of the id, each worker once (D40)', async () => {
       const { backend } = await open()
       const inOrder = ['', '!', 'A', 'a', 'a b', 'b', 'ä', '\uffee', '🦊'].filter((id) => id !== '')
       await backend.workers.register(inOrder.toReversed().map((id, i) => registration(id, `m1/${i}`)))
@@ -331,7 +331,7 @@ export function registry(name: string, create: Create): void {
       expect((await backend.workers.page(TYPE, null, 1))[0]).toEqual(await row(backend, '!'))
     })
 
-    it('ends a page early at 32 MiB, one row at least, and goes on behind it (D56)', async () => {
+    it('ends a page at 32 MiB, after at least one row, and continues behind it (D56)', async () => {
       const { backend } = await open()
       const hardware = (mib: number): string => `{"x":"${'x'.repeat(mib * 1_048_576)}"}`
       for (const [id, mib] of [
@@ -351,7 +351,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.workers.page(TYPE, 'f', 1_000)).toEqual([])
     }, 30_000)
 
-    it('keeps the registry and the generations of the forgotten exactly when it is durable', async () => {
+    it('keeps the registry and the generations of forgotten workers if and only if it is durable', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1', { instance: 'i1' }), registration('w2', 'm1/2')])
       await backend.workers.beat([

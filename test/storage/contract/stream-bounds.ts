@@ -1,4 +1,4 @@
-/** The contract of streams without pushes: they shrink by age and by bytes, a part at a time. */
+/** Contract of trimming streams without pushes: by age and by bytes, one part at a time. */
 import { describe, expect, it } from '@jest/globals'
 import { HOUR, TYPE, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -9,7 +9,7 @@ export function streamBounds(name: string, create: Create): void {
   describe(`${name} backend: streams.trim and bytes (D83)`, () => {
     const open = worlds(create)
 
-    it('drops the oldest entries until no more than so many bytes remain, and counts what remains', async () => {
+    it('drops the oldest entries until at most the given bytes remain, and counts the remaining bytes', async () => {
       const {
         backend: { streams },
       } = await open()
@@ -28,7 +28,7 @@ export function streamBounds(name: string, create: Create): void {
       expect(await streams.trim('unknown', 0)).toEqual({ trimmed: 0, more: false })
     })
 
-    it('drops what is older than an hour without a push', async () => {
+    it('drops entries older than an hour without a push', async () => {
       const {
         backend: { streams },
         clock,
@@ -41,7 +41,7 @@ export function streamBounds(name: string, create: Create): void {
       expect(await streams.length([TYPE])).toEqual([1])
     })
 
-    it('counts bytes right after pops, in part and in whole', async () => {
+    it('counts bytes correctly after a stream was popped in part and completely', async () => {
       const {
         backend: { streams },
       } = await open()

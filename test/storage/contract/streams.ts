@@ -1,4 +1,4 @@
-/** The contract of the output streams. */
+/** Contract of the output streams. */
 import { describe, expect, it } from '@jest/globals'
 import { HOSTILE, HOUR, MINUTE, SECOND, TYPE, ids, reopen, sole, worlds } from './world.ts'
 import type { Create } from './world.ts'
@@ -10,7 +10,7 @@ const entries = (from: number, n: number): string[] => Array.from({ length: n },
 const textsOf = (items: readonly { readonly entry: string }[]): string[] => items.map((item) => item.entry)
 const grows = (list: readonly string[]): boolean => list.every((id, i) => i === 0 || id > (list[i - 1] ?? ''))
 
-/** Pushes as producer m1; answers the next sequence number. */
+/** Pushes as producer m1 with increasing sequence numbers. */
 function pusher(backend: Backend, type = TYPE): (...list: readonly string[]) => ReturnType<Backend['streams']['push']> {
   let seq = 0
   return (...list) => backend.streams.push(type, 'm1', (seq += 1), list)
@@ -20,7 +20,7 @@ export function streams(name: string, create: Create): void {
   describe(`${name} backend: streams.push`, () => {
     const open = worlds(create)
 
-    it('appends entries as they are, under ids that grow and sort as text (D30)', async () => {
+    it('appends entries unchanged, with ids that grow and sort as text (D30)', async () => {
       const { backend, clock } = await open()
       const push = pusher(backend)
       expect(await push(entry('a'), entry('b'))).toEqual({ length: 2, trimmed: 0 })
@@ -32,7 +32,7 @@ export function streams(name: string, create: Create): void {
       expect(grows(ids(all))).toBe(true)
     })
 
-    it('changes nothing when a push is repeated', async () => {
+    it('ignores a repeated push', async () => {
       const { backend } = await open()
       await backend.streams.push(TYPE, 'm1', 1, [entry('a')])
       await backend.streams.push(TYPE, 'm1', 2, [entry('b')])
@@ -44,7 +44,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.length([TYPE, 'other', 'unknown'])).toEqual([3, 1, 0])
     })
 
-    it('keeps 50,000 entries, the newest', async () => {
+    it('keeps the newest 50,000 entries', async () => {
       const { backend } = await open()
       const push = pusher(backend)
       for (let i = 0; i < 50; i += 1) await push(...entries(i * 1000, 1000))
@@ -53,7 +53,7 @@ export function streams(name: string, create: Create): void {
       expect(textsOf((await backend.streams.tail(TYPE, null, 1)).entries)).toEqual([entry(50_699)])
     })
 
-    it('drops what arrived an hour ago, and only a push does', async () => {
+    it('drops entries that arrived an hour ago, only during a push', async () => {
       const { backend, clock } = await open()
       const push = pusher(backend)
       await push(entry('a'), entry('b'))
@@ -67,7 +67,7 @@ export function streams(name: string, create: Create): void {
       expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(['c', 'd', 'e'].map(entry))
     })
 
-    it('keeps the streams of hostile types apart', async () => {
+    it('keeps the streams of types with hostile names apart', async () => {
       const { backend } = await open()
       for (const type of HOSTILE) await backend.streams.push(type, type, 1, [entry(type)])
       for (const type of HOSTILE) expect(textsOf(await backend.streams.pop(type, 10))).toEqual([entry(type)])
@@ -77,7 +77,7 @@ export function streams(name: string, create: Create): void {
   describe(`${name} backend: streams.peek and pop`, () => {
     const open = worlds(create)
 
-    it('peeks at the oldest n and removes nothing', async () => {
+    it('peeks at the oldest n entries and removes none', async () => {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 5))
       expect(textsOf(await backend.streams.peek(TYPE, 2))).toEqual(entries(0, 2))
@@ -85,7 +85,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.peek('unknown', 10)).toEqual([])
     })
 
-    it('pops the oldest n once, under the ids that peek showed', async () => {
+    it('pops the oldest n entries once, with the ids that peek showed', async () => {
       const { backend } = await open()
       const push = pusher(backend)
       await push(...entries(0, 5))
@@ -98,7 +98,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.length([TYPE])).toEqual([0])
     })
 
-    it('never reuses an id, also when the stream ran empty', async () => {
+    it('never reuses an id, even after the stream was empty', async () => {
       const { backend } = await open()
       const push = pusher(backend)
       await push(...entries(0, 3))
@@ -107,7 +107,7 @@ export function streams(name: string, create: Create): void {
       expect(grows([...first, ...ids(await backend.streams.pop(TYPE, 3))])).toBe(true)
     })
 
-    it('shares no entry between concurrent pops', async () => {
+    it('returns no entry to two concurrent pops', async () => {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 1000))
       const got = (await Promise.all(Array.from({ length: 30 }, () => backend.streams.pop(TYPE, 40)))).flat()
@@ -115,7 +115,7 @@ export function streams(name: string, create: Create): void {
       expect(new Set(textsOf(got)).size).toBe(1000)
     })
 
-    it('ends at 32 MiB, after one entry at least (D56)', async () => {
+    it('returns at most 32 MiB, but at least one entry (D56)', async () => {
       const { backend } = await open()
       const push = pusher(backend)
       for (let i = 0; i < 4; i += 1) await push(`{"x":"${'x'.repeat(9 * MIB)}"}`)
@@ -130,7 +130,7 @@ export function streams(name: string, create: Create): void {
   describe(`${name} backend: streams.tail`, () => {
     const open = worlds(create)
 
-    it('answers the newest n, oldest first, without a starting point (D50)', async () => {
+    it('returns the newest n entries, oldest first, without a starting id (D50)', async () => {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 5))
       const { entries: newest, gap } = await backend.streams.tail(TYPE, null, 2)
@@ -140,7 +140,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.length([TYPE])).toEqual([5])
     })
 
-    it('goes on behind a known id, without a gap', async () => {
+    it('continues behind a known id, without a gap', async () => {
       const { backend } = await open()
       const push = pusher(backend)
       await push(...entries(0, 5))
@@ -151,7 +151,7 @@ export function streams(name: string, create: Create): void {
       expect(textsOf((await backend.streams.tail(TYPE, all[4]?.id ?? '', 2)).entries)).toEqual(entries(5, 1))
     })
 
-    it('says when entries behind that id are gone', async () => {
+    it('reports a gap when entries behind that id were removed', async () => {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 5))
       const all = await backend.streams.pop(TYPE, 3)
@@ -164,7 +164,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.tail(TYPE, all[0]?.id ?? '', 9)).toEqual({ entries: [], gap: true })
     })
 
-    it('takes any text as the starting point', async () => {
+    it('accepts any text as the starting id', async () => {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 2))
       for (const after of ['', 'x', '-', '0000000000001-0000000000000001', ...HOSTILE]) {
@@ -183,7 +183,7 @@ export function streams(name: string, create: Create): void {
   describe(`${name} backend: streams across a restart`, () => {
     const open = worlds(create)
 
-    it('keeps its entries exactly when it is durable, and ids grow on', async () => {
+    it('keeps its entries if and only if it is durable, and continues the ids', async () => {
       const { backend, clock } = await open()
       await backend.streams.push(TYPE, 'm1', 7, entries(0, 3))
       const before = await backend.streams.pop(TYPE, 1)

@@ -1,4 +1,4 @@
-/** The contract of tasks on their way in and out: rows 1 to 5 of the table of transitions. */
+/** Contract of submitting and reserving tasks: rows 1 to 5 of the transition table. */
 import { describe, expect, it } from '@jest/globals'
 import {
   DAY,
@@ -28,7 +28,7 @@ export function tasksIn(name: string, create: Create): void {
   describe(`${name} backend: tasks.submit`, () => {
     const open = worlds(create)
 
-    it('puts tasks at the back of their tier, untouched', async () => {
+    it('appends tasks to their tier, unchanged', async () => {
       const { backend } = await open()
       await submit(backend, 'a', 'b')
       await submit(backend, 'c')
@@ -37,7 +37,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(items).toEqual(['a', 'b', 'c'].map((id) => ({ id, attempt: 0, body: task(id).body })))
     })
 
-    it('answers an id of the client that is pending, in flight, scheduled or dead as a duplicate (D27)', async () => {
+    it("reports a client's id that is pending, in flight, scheduled or dead as a duplicate (D27)", async () => {
       const { backend } = await open()
       await killed(backend, task('dead', { ownId: true }))
       await nack(backend, await inFlight(backend, task('scheduled', { ownId: true })), { retryInMs: HOUR })
@@ -54,14 +54,14 @@ export function tasksIn(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['pending'])
     })
 
-    it('takes an id again once its task is gone', async () => {
+    it('accepts an id again once its task is gone', async () => {
       const { backend } = await open()
       await backend.tasks.ack(TYPE, await inFlight(backend, task('a', { ownId: true })))
       await submit(backend, task('a', { ownId: true }))
       expect(await pending(backend)).toEqual(['a'])
     })
 
-    it('keeps the ids of different types apart', async () => {
+    it('keeps equal ids of different types apart', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }))
       expect(await backend.tasks.submit('other', DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
@@ -70,7 +70,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['a'])
     })
 
-    it('keeps a key whose submit was a duplicate of its own task id, for its whole window (D27, D80)', async () => {
+    it('keeps the key of a submit with a duplicate task id for its whole window (D27, D80)', async () => {
       const { backend, clock } = await open()
       await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])
       expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
@@ -88,7 +88,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ queued: true }])
     })
 
-    it('answers a known key with the first id, whatever the second task holds', async () => {
+    it('returns the first id for a known key, whatever the second task contains', async () => {
       const { backend } = await open()
       await submit(backend, task('first', { key: 'k' }))
       const results = await backend.tasks.submit(TYPE, DAY, [
@@ -100,7 +100,7 @@ export function tasksIn(name: string, create: Create): void {
       ])
     })
 
-    it('knows a key after its task is gone, until its window ends', async () => {
+    it('keeps a key after its task is gone, until its window ends', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('first', { key: 'k' }))
       await backend.tasks.ack(TYPE, await reserve(backend))
@@ -111,7 +111,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await backend.tasks.submit(TYPE, DAY, [task('fourth', { key: 'k' })])).toEqual([{ duplicateOf: 'third' }])
     })
 
-    it('does not prolong the window by a repeat', async () => {
+    it('does not extend the window when the submit is repeated', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('first', { key: 'k' }))
       clock.advance(DAY - MINUTE)
@@ -120,7 +120,7 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('second', { key: 'k' }))
     })
 
-    it('keeps a key that was renewed when the sweep forgets the old one', async () => {
+    it('keeps a reused key when the sweep removes the expired one', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('first', { key: 'k' }), task('other', { key: 'l' }))
       clock.advance(DAY)
@@ -130,7 +130,7 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('fourth', { key: 'l' }))
     })
 
-    it('looks at the key before the id, and records the key of a duplicate (D80)', async () => {
+    it('checks the key before the id, and stores the key of a duplicate (D80)', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }), task('b', { ownId: true }))
       const results = await backend.tasks.submit(TYPE, DAY, [
@@ -141,7 +141,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(results).toEqual([{ duplicateOf: 'a' }, { duplicateOf: 'b' }, { duplicateOf: 'b' }])
     })
 
-    it('acts in order within a batch: a later item sees an earlier one', async () => {
+    it('processes a batch in order: a later item sees an earlier one', async () => {
       const { backend } = await open()
       const results = await backend.tasks.submit(TYPE, DAY, [
         task('a', { key: 'k' }),
@@ -153,7 +153,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['a', 'c'])
     })
 
-    it('answers a storm of one key with one task (G7)', async () => {
+    it('queues one task for 50 concurrent submits with one key (G7)', async () => {
       const { backend } = await open()
       const results = await Promise.all(
         Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])),
@@ -167,7 +167,7 @@ export function tasksIn(name: string, create: Create): void {
       ).toHaveLength(49)
     })
 
-    it('refuses at its bound, dead tasks included, and still answers duplicates (D54)', async () => {
+    it('rejects new tasks at its limit, dead tasks included, and still reports duplicates (D54)', async () => {
       const { backend } = await open()
       await killed(backend, 'dead')
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
@@ -187,7 +187,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ queued: true }])
     })
 
-    it('takes any text for ids and keys', async () => {
+    it('accepts any text as id and key', async () => {
       const { backend } = await open()
       await submit(backend, ...HOSTILE.map((id) => task(id, { ownId: true, key: id })))
       expect(
@@ -206,7 +206,7 @@ export function tasksIn(name: string, create: Create): void {
   describe(`${name} backend: tasks.reserve`, () => {
     const open = worlds(create)
 
-    it('drains high before normal before low, first in first out within each', async () => {
+    it('leases high before normal before low, first in, first out within each tier', async () => {
       const { backend } = await open()
       await submit(
         backend,
@@ -223,7 +223,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(ids(await reserve(backend))).toEqual(['h3', 'n2', 'l1', 'l2'])
     })
 
-    it('answers what the worker needs to run the task', async () => {
+    it('returns everything the worker needs to run the task', async () => {
       const { backend, clock } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       expect(lease).toEqual({
@@ -237,7 +237,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(Number.isSafeInteger(lease.token)).toBe(true)
     })
 
-    it('takes the attempts of the task, else of the worker that reserves it (D26)', async () => {
+    it("uses the task's max attempts, or those of the worker that reserves it (D26)", async () => {
       const { backend } = await open()
       await submit(backend, task('own', { maxAttempts: 7 }), 'other')
       expect((await reserve(backend, 2, VISIBILITY, 5)).map(({ maxAttempts }) => maxAttempts)).toEqual([7, 5])
@@ -271,13 +271,13 @@ export function tasksIn(name: string, create: Create): void {
       expect(leases[1]?.map(({ maxAttempts }) => maxAttempts)).toEqual([4, 4])
     })
 
-    it('answers an empty queue with empty lists', async () => {
+    it('returns empty lists for an empty queue', async () => {
       const { backend } = await open()
       const request = { worker: 'w1', limit: 10, defaultMaxAttempts: 3 }
       expect(await ask(backend, [request, request])).toEqual({ results: [[], []], dropped: 0, nextDueAtMs: null })
     })
 
-    it('never leases one task to two callers at once', async () => {
+    it('never leases one task to two callers', async () => {
       const { backend } = await open()
       await submit(backend, ...Array.from({ length: 100 }, (_, i) => `t${i}`))
       const got = (await Promise.all(Array.from({ length: 20 }, () => reserve(backend, 10)))).flat()
@@ -285,7 +285,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(got).toHaveLength(100)
     })
 
-    it('answers at most 500 leases', async () => {
+    it('returns at most 500 leases', async () => {
       const { backend } = await open()
       const many = Array.from({ length: 300 }, (_, i) => task(`t${i}`))
       await submit(backend, ...many)
@@ -294,7 +294,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await reserve(backend, 10_000)).toHaveLength(100)
     })
 
-    it('answers about 12 MiB at most, one task at least', async () => {
+    it('returns at most about 12 MiB, but at least one task', async () => {
       const { backend } = await open()
       const body = (mib: number): string => `{"payload":{"x":"${'x'.repeat(mib * 1_048_576)}"}}`
       for (let i = 0; i < 4; i += 1) await submit(backend, task(`t${i}`, { body: body(5) }))
@@ -304,7 +304,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(ids(await reserve(backend))).toEqual(['huge'])
     })
 
-    it('drops what outlived its ttl, counts it and refills', async () => {
+    it('drops and counts tasks whose TTL expired, and leases others instead', async () => {
       const { backend, clock } = await open()
       await submit(
         backend,
@@ -347,7 +347,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(ids(await reserve(backend))).toEqual(['live'])
     })
 
-    it('counts the ttl from the submit, also after a retry, a release and a lost lease', async () => {
+    it('counts the TTL from the submit, also after a retry, a release and a lost lease', async () => {
       const { backend, clock } = await open()
       const [retried, released, lost] = await inFlight(
         backend,
@@ -390,7 +390,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(ids(await reserve(backend))).toEqual(['high', 'waiting too', 'early', 'late'])
     })
 
-    it('says when the next retry is due', async () => {
+    it('returns when the next retry is due', async () => {
       const { backend, clock } = await open()
       const [a, b] = (await inFlight(backend, 'a', 'b')).map((lease) => [lease])
       await nack(backend, a ?? [], { retryInMs: MINUTE })
@@ -404,7 +404,7 @@ export function tasksIn(name: string, create: Create): void {
       expect(await next()).toBe(null)
     })
 
-    it('does not promote a moment too early', async () => {
+    it('does not promote a retry before it is due', async () => {
       const { backend, clock } = await open()
       await nack(backend, await inFlight(backend, 'a'), { retryInMs: MINUTE })
       clock.advance(MINUTE - 1)

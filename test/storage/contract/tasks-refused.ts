@@ -1,4 +1,4 @@
-/** The contract of a reserve whose worker may have no task: said in the step that would have leased it (G14). */
+/** Contract of rejected reserves: a reserve decides atomically whether the worker may lease tasks (G14). */
 import { describe, expect, it } from '@jest/globals'
 import {
   TYPE,
@@ -36,7 +36,7 @@ const put = (backend: Backend, id: string, expectGen: number) =>
   })
 
 export function tasksRefused(name: string, create: Create): void {
-  describe(`${name} backend: tasks.reserve, who may`, () => {
+  describe(`${name} backend: tasks.reserve, rejections`, () => {
     const open = worlds(create)
     /** Workers w1 and w2, and the tasks a, b and c. */
     const staffed = async () => {
@@ -50,7 +50,7 @@ export function tasksRefused(name: string, create: Create): void {
       return world
     }
 
-    it('answers unknown to a worker that is not registered, whatever generation it names (D7)', async () => {
+    it('returns unknown for a worker that is not registered, whatever generation it sends (D7)', async () => {
       const { backend } = await staffed()
       expect(await reserve(backend, request('w3'), request('w3', { gen: 7 }))).toEqual({
         results: ['unknown', 'unknown'],
@@ -65,7 +65,7 @@ export function tasksRefused(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['a', 'b', 'c'])
     })
 
-    it('answers draining from the moment its drain is answered until another process registers (G14)', async () => {
+    it('returns draining from the acknowledged drain until another process registers (G14)', async () => {
       const { backend } = await staffed()
       const before = leasesOf(sole((await reserve(backend, request('w1', { limit: 1 }))).results))
       await backend.workers.drain([ref('w1')])
@@ -77,19 +77,19 @@ export function tasksRefused(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/3', { instance: 'i1' })])
       expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
       expect(await pending(backend)).toEqual(['b', 'c'])
-      expect(await backend.tasks.ack(TYPE, before)).toEqual(['ok']) // What it holds stays its own.
+      expect(await backend.tasks.ack(TYPE, before)).toEqual(['ok']) // Existing leases stay valid.
       await backend.workers.register([registration('w1', 'm1/4', { instance: 'i9' })])
       expect((await reserve(backend, request('w1'))).results.map(leasesOf).map(ids)).toEqual([['b', 'c']])
     })
 
-    it('answers draining to a worker whose drain was asked for while it was away (D6)', async () => {
+    it('returns draining for a worker whose drain was requested while it was disconnected (D6)', async () => {
       const { backend } = await staffed()
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       await backend.workers.drain([ref('w1')])
       expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
     })
 
-    it('answers stale where the config has another generation, and leases by the one that is stored (D26)', async () => {
+    it('returns stale when the config has another generation, and leases with the stored one (D26)', async () => {
       const { backend } = await staffed()
       await put(backend, 'w1', 0)
       expect(await reserve(backend, request('w1'), request('w1', { gen: 2 }))).toMatchObject({
@@ -110,7 +110,7 @@ export function tasksRefused(name: string, create: Create): void {
       expect(await reserve(backend, request('w2'))).toMatchObject({ results: ['stale'] })
     })
 
-    it('gives the tasks of those that are refused to the others of the call', async () => {
+    it('leases the tasks of rejected requests to the other requests of the call', async () => {
       const { backend } = await staffed()
       await backend.workers.drain([ref('w2')])
       const { results } = await reserve(
@@ -136,7 +136,7 @@ export function tasksRefused(name: string, create: Create): void {
       ).toEqual(['ok', 'ok', 'ok'])
     })
 
-    it('promotes due retries, and says when the next is due, also where nobody may have them', async () => {
+    it('promotes due retries and returns when the next is due, even if every request is rejected', async () => {
       const { backend, clock } = await staffed()
       const leases = leasesOf(sole((await reserve(backend, request('w1', { limit: 3 }))).results))
       await nack(backend, leases.slice(0, 2), { retryInMs: 1_000 })

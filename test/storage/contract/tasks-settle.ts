@@ -1,4 +1,4 @@
-/** The contract of settling a lease: rows 6 to 12 of the table of transitions. */
+/** Contract of settling a lease: rows 6 to 12 of the transition table. */
 import { describe, expect, it } from '@jest/globals'
 import {
   HOUR,
@@ -22,7 +22,7 @@ import {
 import type { Create } from './world.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 
-/** Every way to use a lease, with its answer when the lease is not the newest. */
+/** Every operation on a lease. */
 const uses: readonly (readonly [string, (backend: Backend, lease: LeaseRef) => Promise<readonly unknown[]>])[] = [
   ['ack', (backend, lease) => backend.tasks.ack(TYPE, [lease])],
   ['nack', (backend, lease) => nack(backend, [lease])],
@@ -31,10 +31,10 @@ const uses: readonly (readonly [string, (backend: Backend, lease: LeaseRef) => P
 ]
 
 export function tasksSettle(name: string, create: Create): void {
-  describe(`${name} backend: tasks, leases that ended`, () => {
+  describe(`${name} backend: tasks, ended leases`, () => {
     const open = worlds(create)
 
-    it('acks a task by its own token alone, not by that of another that was acked (D80)', async () => {
+    it('acks a task only by its own token, not by the token of another acked task (D80)', async () => {
       const { backend } = await open()
       const [a, b] = (await inFlight(backend, 'a', 'b')).map(refOf)
       if (a === undefined || b === undefined) throw new Error('two leases were expected')
@@ -53,7 +53,7 @@ export function tasksSettle(name: string, create: Create): void {
     })
 
     for (const [use, call] of uses) {
-      it(`refuses the ${use} of a lease that was since issued again, and changes nothing (D24)`, async () => {
+      it(`rejects the ${use} of a lease that was issued again, and changes nothing (D24)`, async () => {
         const { backend, clock } = await open()
         const stale = refOf(sole(await inFlight(backend, 'a')))
         clock.advance(VISIBILITY)
@@ -64,7 +64,7 @@ export function tasksSettle(name: string, create: Create): void {
         expect(await backend.tasks.ack(TYPE, [fresh])).toEqual(['ok'])
       })
 
-      it(`refuses the ${use} of a lease that the sweep took`, async () => {
+      it(`rejects the ${use} of a lease that the sweep has taken`, async () => {
         const { backend, clock } = await open()
         const stale = refOf(sole(await inFlight(backend, 'a')))
         clock.advance(VISIBILITY)
@@ -73,14 +73,14 @@ export function tasksSettle(name: string, create: Create): void {
         expect(await pending(backend)).toEqual(['a'])
       })
 
-      it(`takes the ${use} of a lease past its deadline that no sweep has taken yet`, async () => {
+      it(`accepts the ${use} of a lease past its deadline until a sweep takes it`, async () => {
         const { backend, clock } = await open()
         const late = refOf(sole(await inFlight(backend, 'a')))
         clock.advance(VISIBILITY + MINUTE)
         expect(await call(backend, late)).not.toEqual(['lease_lost'])
       })
 
-      it(`refuses the ${use} of an unknown task, of another's token, and of a token never issued`, async () => {
+      it(`rejects the ${use} of an unknown task, of another task's token, and of a token never issued`, async () => {
         const { backend } = await open()
         const [a, b] = await inFlight(backend, 'a', 'b')
         const [tokenA, tokenB] = [a?.token ?? 0, b?.token ?? 0]
@@ -96,7 +96,7 @@ export function tasksSettle(name: string, create: Create): void {
         expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', 'in_flight'])
       })
 
-      it(`tells the ${use} of a token that no life of the store has issued from one that was lost, also after a restart (G26)`, async () => {
+      it(`distinguishes the ${use} of a token never issued from a lost lease, also after a restart (G26)`, async () => {
         const { backend, clock } = await open()
         const [a] = await inFlight(backend, 'a')
         const token = a?.token ?? 0
@@ -109,7 +109,7 @@ export function tasksSettle(name: string, create: Create): void {
         expect(await call(backend, { id: 'b', token })).toEqual(['lease_lost'])
       })
 
-      it(`refuses the ${use} of a lease that was nacked or released`, async () => {
+      it(`rejects the ${use} of a lease that was nacked or released`, async () => {
         const { backend } = await open()
         const [a, b, c] = await inFlight(backend, 'a', 'b', 'c')
         const [nacked, released, killedOff] = [a, b, c].flatMap((lease) => (lease === undefined ? [] : [refOf(lease)]))
@@ -123,7 +123,7 @@ export function tasksSettle(name: string, create: Create): void {
       })
     }
 
-    it('answers each item of a batch by itself, in order', async () => {
+    it('returns one result per item of a batch, in order', async () => {
       const { backend } = await open()
       const [a, b] = await inFlight(backend, 'a', 'b')
       if (a === undefined || b === undefined) throw new Error('two leases were expected')
@@ -142,7 +142,7 @@ export function tasksSettle(name: string, create: Create): void {
   describe(`${name} backend: tasks.ack`, () => {
     const open = worlds(create)
 
-    it('removes the task for good', async () => {
+    it('removes the task permanently', async () => {
       const { backend, clock } = await open()
       expect(await backend.tasks.ack(TYPE, await inFlight(backend, 'a'))).toEqual(['ok'])
       clock.advance(HOUR)
@@ -151,7 +151,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await reserve(backend)).toEqual([])
     })
 
-    it('says ok again when an ack that succeeded is repeated, in one batch or later (D24)', async () => {
+    it('returns ok again for a repeated ack, in one batch or later (D24)', async () => {
       const { backend, clock } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       expect(await backend.tasks.ack(TYPE, [lease, lease])).toEqual(['ok', 'ok'])
@@ -162,7 +162,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect((await backend.tasks.counts([TYPE]))[0]?.totals.acked).toBe(1)
     })
 
-    it('still says so after a restart, where the store is durable (D24)', async () => {
+    it('still returns ok for a repeated ack after a restart, if the store is durable (D24)', async () => {
       const { backend } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       await backend.tasks.ack(TYPE, [lease])
@@ -170,7 +170,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await backend.tasks.ack(TYPE, [lease])).toEqual([backend.capabilities.durable ? 'ok' : 'lease_lost'])
     })
 
-    it('does not take any other use of a settled lease for the repeat of an ack', async () => {
+    it('does not treat any other operation on a settled lease as a repeated ack', async () => {
       const { backend } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       await backend.tasks.ack(TYPE, [lease])
@@ -189,13 +189,13 @@ export function tasksSettle(name: string, create: Create): void {
       expect(sole(await reserve(backend))).toMatchObject({ id: 'a', attempt: 1, maxAttempts: 3 })
     })
 
-    it('retries at once when asked to', async () => {
+    it('retries immediately with a delay of 0', async () => {
       const { backend } = await open()
       await nack(backend, await inFlight(backend, 'a'), { retryInMs: 0 })
       expect(ids(await reserve(backend))).toEqual(['a'])
     })
 
-    it('spreads retries over the growing, capped delay of the policy (D25)', async () => {
+    it('computes retry delays with growth, cap and jitter (D25)', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('a', { maxAttempts: 1000 }))
       for (const [attempt, u, delay] of [
@@ -217,7 +217,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(sole(await reserve(backend)).attempt).toBe(5)
     })
 
-    it('stays within the cap however often a task has failed', async () => {
+    it('stays within the cap however often a task failed', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('a', { maxAttempts: 1000 }))
       for (let i = 0; i < 300; i += 1) {
@@ -230,7 +230,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(sole(await reserve(backend)).attempt).toBe(301)
     })
 
-    it('ends after exactly the attempts the task has (D26)', async () => {
+    it('moves a task to the dead-letter queue after exactly its max attempts (D26)', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('a', { maxAttempts: 2 }))
       expect(await nack(backend, await reserve(backend), { error: 'first', retryInMs: 0 })).toEqual(['scheduled'])
@@ -244,7 +244,7 @@ export function tasksSettle(name: string, create: Create): void {
       })
     })
 
-    it('takes the attempts of the worker that holds the task now', async () => {
+    it('uses the max attempts of the worker that currently holds the lease', async () => {
       const { backend } = await open()
       await submit(backend, 'a')
       expect(await nack(backend, await reserve(backend, 1, VISIBILITY, 5), { retryInMs: 0 })).toEqual(['scheduled'])
@@ -252,7 +252,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({ attempt: 2, maxAttempts: 2 })
     })
 
-    it('sends a permanent failure to the dead-letter queue at once (D55)', async () => {
+    it('moves a permanently failed task to the dead-letter queue immediately (D55)', async () => {
       const { backend } = await open()
       expect(await nack(backend, await inFlight(backend, 'a'), { permanent: true, error: 'no such file' })).toEqual([
         'dead',
@@ -264,19 +264,19 @@ export function tasksSettle(name: string, create: Create): void {
       })
     })
 
-    it('cuts an error text at 4,096 characters', async () => {
+    it('truncates an error text to 4,096 characters', async () => {
       const { backend } = await open()
       await nack(backend, await inFlight(backend, 'a'), { permanent: true, error: 'x'.repeat(5_000) })
       expect(sole((await backend.tasks.dead(TYPE, 10)).items).lastError).toBe('x'.repeat(4_096))
     })
 
-    it('takes each lease of a batch once', async () => {
+    it('applies each lease of a batch once', async () => {
       const { backend } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       expect(await nack(backend, [lease, lease], { retryInMs: HOUR })).toEqual(['scheduled', 'lease_lost'])
     })
 
-    it('queues a retry in the own tier of the task', async () => {
+    it("queues a retry in the task's own tier", async () => {
       const { backend } = await open()
       await nack(backend, await inFlight(backend, task('low', { tier: 2 })), { retryInMs: 0 })
       await submit(backend, 'normal')
@@ -302,7 +302,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 1 })
     })
 
-    it('never moves it nearer', async () => {
+    it('never moves the deadline nearer', async () => {
       const { backend, clock } = await open()
       const [lease] = await inFlight(backend, 'a')
       if (lease === undefined) throw new Error('a lease was expected')
@@ -333,7 +333,7 @@ export function tasksSettle(name: string, create: Create): void {
   describe(`${name} backend: tasks.release`, () => {
     const open = worlds(create)
 
-    it('puts tasks back to the front of their tier, in the order given, attempts unchanged', async () => {
+    it('puts tasks back to the front of their tier, in the given order, without counting an attempt', async () => {
       const { backend } = await open()
       const leases = await inFlight(backend, 'a', 'b', task('h', { tier: 0 }), 'c')
       await submit(backend, 'd', task('i', { tier: 0 }))
@@ -350,14 +350,14 @@ export function tasksSettle(name: string, create: Create): void {
       expect(sole(await reserve(backend)).attempt).toBe(1)
     })
 
-    it('takes each lease once', async () => {
+    it('applies each lease once', async () => {
       const { backend } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       expect(await backend.tasks.release(TYPE, [lease, lease])).toEqual(['ok', 'lease_lost'])
       expect(await backend.tasks.queue(TYPE, 10)).toMatchObject({ length: 1 })
     })
 
-    it('does not count towards the leases a task may lose', async () => {
+    it('does not count towards the limit of lost leases', async () => {
       const { backend, clock } = await open()
       await submit(backend, 'a')
       for (let i = 0; i < 3; i += 1) await backend.tasks.release(TYPE, await reserve(backend))

@@ -1,4 +1,4 @@
-/** The contract of the sweep, the dead-letter queue and what can be seen of the tasks: rows 13 to 17. */
+/** Contract of the sweep, the dead-letter queue and task inspection: rows 13 to 17 of the transition table. */
 import { describe, expect, it } from '@jest/globals'
 import {
   DAY,
@@ -50,7 +50,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(sole(await reserve(backend))).toMatchObject({ id: 'a', attempt: 0 })
     })
 
-    it('puts them at the front of their tiers in the order of their deadlines', async () => {
+    it('puts tasks at the front of their tiers in the order of their deadlines', async () => {
       const { backend, clock } = await open()
       await submit(backend, 'a', 'b', 'c', task('h', { tier: 0 }))
       await reserve(backend, 1, 3 * SECOND)
@@ -63,7 +63,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['h', 'i', 'b', 'a', 'c', 'd'])
     })
 
-    it('sends a task that keeps losing its lease to the dead-letter queue, after exactly so many (D26)', async () => {
+    it('moves a task to the dead-letter queue after exactly the configured number of lost leases (D26)', async () => {
       const { backend, clock } = await open()
       await submit(backend, 'a')
       for (let lost = 1; lost <= 3; lost += 1) {
@@ -88,7 +88,7 @@ export function tasksSweep(name: string, create: Create): void {
       })
     })
 
-    it('queues it again for ever where no number is set', async () => {
+    it('queues a task again without limit when the number of lost leases is 0', async () => {
       const { backend, clock } = await open()
       await submit(backend, 'a')
       for (let i = 0; i < 20; i += 1) {
@@ -98,7 +98,7 @@ export function tasksSweep(name: string, create: Create): void {
       }
     })
 
-    it('counts lost leases and failed attempts apart', async () => {
+    it('counts lost leases and failed attempts separately', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('a', { maxAttempts: 2 }))
       await reserve(backend)
@@ -122,7 +122,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 0 })
     })
 
-    it('takes at most the limit of each, earliest first, and says that there is more', async () => {
+    it('processes at most the limit of each kind, earliest first, and reports that there is more', async () => {
       const { backend, clock } = await open()
       await submit(backend, ...['k1', 'k2', 'k3'].map((key) => task(key, { key, maxAttempts: 9 })))
       await nack(backend, await reserve(backend), { retryInMs: SECOND })
@@ -146,7 +146,7 @@ export function tasksSweep(name: string, create: Create): void {
       })
     })
 
-    it('moves each task once when two sweeps run together', async () => {
+    it('moves each task once when two sweeps run concurrently', async () => {
       const { backend, clock } = await open()
       await inFlight(backend, ...Array.from({ length: 50 }, (_, i) => `t${i}`))
       clock.advance(VISIBILITY)
@@ -161,7 +161,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(again).toHaveLength(50)
     })
 
-    it('neither ends nor prolongs a lease when the wall clock is set', async () => {
+    it('neither ends nor extends a lease when the wall clock is changed', async () => {
       const { backend, clock } = await open()
       await inFlight(backend, 'a')
       clock.stepWall(HOUR)
@@ -175,7 +175,7 @@ export function tasksSweep(name: string, create: Create): void {
   describe(`${name} backend: tasks.dead and replay`, () => {
     const open = worlds(create)
 
-    it('shows the oldest death first, at most n, beside the whole length', async () => {
+    it('lists the oldest death first, at most n, with the total length', async () => {
       const { backend, clock } = await open()
       await killed(backend, 'b')
       clock.advance(SECOND)
@@ -193,7 +193,7 @@ export function tasksSweep(name: string, create: Create): void {
       })
     })
 
-    it('replays in that order to the back of the normal tier, attempts 0', async () => {
+    it('replays in that order to the back of the normal tier, with attempts 0', async () => {
       const { backend } = await open()
       await killed(backend, task('h', { tier: 0 }), 'n', task('l', { tier: 2 }))
       await submit(backend, 'waiting', task('high', { tier: 0 }))
@@ -205,7 +205,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect((await reserve(backend)).map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0])
     })
 
-    it('replays nothing that died after the given death number (D84)', async () => {
+    it('replays no task that died after the given death number (D84)', async () => {
       const { backend } = await open()
       const before = await backend.tasks.lastDeath(TYPE)
       await killed(backend, 'a', 'b')
@@ -223,7 +223,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.replay(TYPE, 10, await backend.tasks.lastDeath(TYPE))).toBe(1)
     })
 
-    it('starts the ttl of a replayed task anew', async () => {
+    it('restarts the TTL of a replayed task', async () => {
       const { backend, clock } = await open()
       await killed(backend, task('a', { ttlMs: MINUTE }))
       clock.advance(HOUR)
@@ -234,7 +234,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await reserve(backend)).toEqual([])
     })
 
-    it('forgets the leases a replayed task had lost', async () => {
+    it('resets the lost leases of a replayed task', async () => {
       const { backend, clock } = await open()
       await inFlight(backend, 'a')
       clock.advance(VISIBILITY)
@@ -245,7 +245,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.sweep(TYPE, 2, 500)).toMatchObject({ requeued: 1, dead: 0 })
     })
 
-    it('uses the own tier of a replayed task at its next retry', async () => {
+    it("uses the replayed task's own tier for its next retry", async () => {
       const { backend } = await open()
       await killed(backend, task('low', { tier: 2 }))
       await backend.tasks.replay(TYPE, 1)
@@ -254,7 +254,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(ids(await reserve(backend))).toEqual(['normal', 'low'])
     })
 
-    it('puts a task that dies again at the end', async () => {
+    it('appends a task that dies again', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b')
       await backend.tasks.replay(TYPE, 1)
@@ -266,7 +266,7 @@ export function tasksSweep(name: string, create: Create): void {
   describe(`${name} backend: tasks.clearDead and select`, () => {
     const open = worlds(create)
 
-    it('clears all dead tasks, and their ids may come again', async () => {
+    it('removes all dead tasks and frees their ids', async () => {
       const { backend } = await open()
       await killed(backend, task('a', { ownId: true }), 'b')
       await submit(backend, 'c')
@@ -283,7 +283,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ dead: 2, totals: { submitted: 5, died: 4 } })
     })
 
-    it('does not count cleared tasks towards the bound', async () => {
+    it('does not count removed tasks towards the limit', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b')
       expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual(['queue_full'])
@@ -291,7 +291,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual([{ queued: true }])
     })
 
-    it('replays the named tasks and no other, in the order named (D50)', async () => {
+    it('replays only the given tasks, in the given order (D50)', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b', 'c')
       await submit(backend, 'd')
@@ -306,7 +306,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await dead(backend)).toEqual(['b'])
     })
 
-    it('removes the named tasks and no other (D50)', async () => {
+    it('removes only the given tasks (D50)', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b', 'c')
       expect(await backend.tasks.select(TYPE, 'remove', ['b', 'b'])).toEqual(['removed', 'not_dead'])
@@ -314,7 +314,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.locate(TYPE, ['b'])).toEqual([null])
     })
 
-    it('loses and doubles nothing when replay, select and clearDead race', async () => {
+    it('neither loses nor duplicates a task when replay, select and clearDead race', async () => {
       const { backend } = await open()
       const all = Array.from({ length: 60 }, (_, i) => `t${i}`)
       await killed(backend, ...all)
@@ -332,7 +332,7 @@ export function tasksSweep(name: string, create: Create): void {
   describe(`${name} backend: tasks.locate, queue and counts`, () => {
     const open = worlds(create)
 
-    it('tells where each task is', async () => {
+    it('returns the state of each task', async () => {
       const { backend } = await open()
       await killed(backend, 'dead')
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
@@ -347,7 +347,7 @@ export function tasksSweep(name: string, create: Create): void {
       ])
     })
 
-    it('shows at most n pending tasks, and ends at 32 MiB', async () => {
+    it('returns at most n pending tasks, and at most 32 MiB', async () => {
       const { backend } = await open()
       const body = `{"payload":{"x":"${'x'.repeat(9 * 1_048_576)}"}}`
       for (let i = 0; i < 5; i += 1) await submit(backend, task(`t${i}`, { body }))
@@ -371,7 +371,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.counts([])).toEqual([])
     })
 
-    it('counts every place, and everything that ever happened', async () => {
+    it('counts tasks per state and all transitions so far', async () => {
       const { backend, clock } = await open()
       await killed(backend, 'dead', 'dead too')
       const [one, two, three] = await inFlight(backend, 'acked', 'scheduled', 'lost')
@@ -401,7 +401,7 @@ export function tasksSweep(name: string, create: Create): void {
       ])
     })
 
-    it('keeps tasks, leases and totals across a restart exactly when it is durable', async () => {
+    it('keeps tasks, leases and totals across a restart if and only if it is durable', async () => {
       const { backend, clock } = await open()
       await killed(backend, 'dead')
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: MINUTE })
@@ -425,7 +425,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(sole(await reserve(backend))).toMatchObject({ id: 'in flight', maxAttempts: 4 })
     })
 
-    it('never issues a token twice, also across restarts (D24)', async () => {
+    it('never issues a token twice, even across restarts (D24)', async () => {
       const { backend } = await open()
       let last = 0
       for (let life = 0; life < 4; life += 1) {

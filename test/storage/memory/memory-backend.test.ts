@@ -1,4 +1,4 @@
-/** What the memory backend alone can do wrong: its bounds, its account of text, its controls. */
+/** Tests what is specific to the memory backend: its limits, its text budget and its fault switches. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { seededRandom } from '../../../src/runtime/index.ts'
@@ -45,10 +45,10 @@ async function opened(
 const MANY = 10 * 1024
 const text = (chars: number): string => `{"x":"${'x'.repeat(chars)}"}`
 
-describe('memory backend: room', () => {
+describe('memory backend: memory budget', () => {
   const limits = { textChars: 64 * 1024 }
 
-  /** Fills the store with tasks, one in flight. */
+  /** Fills the store with tasks, one of them in flight. */
   async function full() {
     const world = await opened({ limits })
     const { backend } = world
@@ -61,7 +61,7 @@ describe('memory backend: room', () => {
     return { ...world, lease }
   }
 
-  it('refuses what grows, and records none of it', async () => {
+  it('rejects writes that grow the store, and stores no part of them', async () => {
     const { backend } = await full()
     const big = text(2 * MANY)
     await expect(backend.tasks.submit(TYPE, DAY, [task('c', { key: 'k' }), task('d', { body: big })])).rejects.toEqual(
@@ -92,7 +92,7 @@ describe('memory backend: room', () => {
     expect(await backend.streams.push(TYPE, 'm1', 2, ['{}'])).toEqual({ length: 2, trimmed: 0 })
   })
 
-  it('goes on with everything that shrinks or settles', async () => {
+  it('still accepts writes that shrink the store or settle tasks', async () => {
     const { backend, lease } = await full()
     expect(
       await backend.workers.beat([
@@ -113,7 +113,7 @@ describe('memory backend: room', () => {
     await submit(backend, 'c')
   })
 
-  it('gets back all the room that anything took', async () => {
+  it('frees the budget of every removed entry', async () => {
     const { backend, clock } = await opened({ limits })
     const body = text(3 * 1024)
     for (let round = 0; round < 100; round += 1) {
@@ -165,8 +165,8 @@ describe('memory backend: room', () => {
   })
 })
 
-describe('memory backend: bounds', () => {
-  it('refuses more workers of a type than it may hold, known ones excepted', async () => {
+describe('memory backend: limits', () => {
+  it('rejects new workers above the limit of a type, but accepts known ones', async () => {
     const { backend } = await opened({ limits: { workersPerType: 2 } })
     expect(
       await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`))),
@@ -178,7 +178,7 @@ describe('memory backend: bounds', () => {
     expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ previous: null }])
   })
 
-  it('lets go the lowest generations of forgotten workers first', async () => {
+  it('drops the lowest generations of forgotten workers first', async () => {
     const { backend } = await opened({ limits: { forgottenPerType: 2 } })
     const workers = ['a', 'b', 'c']
     await backend.workers.register(workers.map((id) => registration(id, 'm1/1')))
@@ -195,7 +195,7 @@ describe('memory backend: bounds', () => {
     ])
   })
 
-  it('promotes and sweeps a crowd of due tasks in parts', async () => {
+  it('promotes and sweeps thousands of due tasks in parts', async () => {
     const { backend, clock } = await opened()
     for (let i = 0; i < 5; i += 1) {
       await submit(backend, ...Array.from({ length: 500 }, (_, k) => `${i}-${k}`))
@@ -215,7 +215,7 @@ describe('memory backend: bounds', () => {
     expect(backend.health()).toMatchObject({ ok: false, detail: 'not open' })
   })
 
-  it('shares no list with its callers', async () => {
+  it('copies the lists it receives', async () => {
     const { backend } = await opened()
     await backend.workers.register([registration('w', 'm1/1')])
     const changed = ['slots']
@@ -225,8 +225,8 @@ describe('memory backend: bounds', () => {
   })
 })
 
-describe('memory backend: controls', () => {
-  it('settles with a stale token once the comparison is off (G5)', async () => {
+describe('memory backend: fault switches', () => {
+  it('accepts a stale token when the token comparison is off (G5)', async () => {
     const { backend, clock } = await opened({ controls: { tokenCompare: false } })
     const stale = sole(await inFlight(backend, 'a'))
     clock.advance(HOUR)
@@ -235,13 +235,13 @@ describe('memory backend: controls', () => {
     expect(await backend.tasks.ack(TYPE, [stale])).toEqual(['ok'])
   })
 
-  it('queues a known id again once the presence check is off (D27)', async () => {
+  it('queues a known id again when the presence check is off (D27)', async () => {
     const { backend } = await opened({ controls: { presenceCheck: false } })
     await submit(backend, task('a', { ownId: true }))
     expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])).toEqual([{ queued: true }])
   })
 
-  it('loses its place in line once tasks no longer go to the front', async () => {
+  it('appends a released task when the front of the tier is off', async () => {
     const { backend } = await opened({ controls: { frontOfTier: false } })
     const [first] = await inFlight(backend, 'a')
     await submit(backend, 'b')

@@ -1,4 +1,4 @@
-/** The structures under the memory backend, against the plainest thing that does the same. */
+/** Compares the data structures of the memory backend with the simplest equivalent. */
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { AckedTokens, TokenSequence, TokenSequences, SEGMENT } from '../../../src/storage/memory/token-sequence.ts'
@@ -7,7 +7,7 @@ import { Ring } from '../../../src/storage/memory/ring.ts'
 import type { Timer } from '../../../src/storage/memory/timer-queue.ts'
 
 describe('Ring', () => {
-  it('behaves like an array at both ends and in between', () => {
+  it('behaves like an array for push, unshift, shift and at', () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.constant('push' as const) },
       { weight: 3, arbitrary: fc.constant('unshift' as const) },
@@ -30,7 +30,7 @@ describe('Ring', () => {
     )
   })
 
-  it('grows and shrinks over many turns', () => {
+  it('grows and shrinks over several rounds', () => {
     const ring = new Ring<number>()
     for (let turn = 0; turn < 3; turn += 1) {
       for (let i = 0; i < 10_000; i += 1) ring.push(i)
@@ -40,8 +40,8 @@ describe('Ring', () => {
   })
 })
 
-describe('Agenda', () => {
-  it('gives what is due in order of time, first come first, without what was cancelled', () => {
+describe('TimerQueue', () => {
+  it('returns due entries by time, then by insertion, without cancelled ones', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ add: fc.integer({ min: 0, max: 30 }) }) },
       { weight: 4, arbitrary: fc.record({ cancel: fc.nat() }) },
@@ -87,7 +87,7 @@ describe('Agenda', () => {
   })
 })
 
-describe('Fences', () => {
+describe('TokenSequence', () => {
   it('start at a multiple of 2^20 at or above now times 1,024', () => {
     const now = 1_700_000_000_001
     const token = new TokenSequences().make(now).next()
@@ -96,7 +96,7 @@ describe('Fences', () => {
     expect(token).toBeLessThanOrEqual(now * 1024 + SEGMENT + 1)
   })
 
-  it('never fall below what an earlier life issued, though the clock stands', () => {
+  it('never issue a token at or below one issued before a restart, even if the clock did not advance', () => {
     const fences = new TokenSequences()
     const fence = fences.make(1_000)
     const last = Array.from({ length: 3 }, () => fence.next()).at(-1) ?? 0
@@ -104,7 +104,7 @@ describe('Fences', () => {
     expect(fences.make(1_000).next()).toBeGreaterThan(last)
   })
 
-  it('remember acknowledged tokens for the last three segments begun (D24)', () => {
+  it('remember acknowledged tokens for the three newest segments (D24)', () => {
     const fence = new TokenSequence(7 * SEGMENT)
     const acked = new AckedTokens(fence)
     const first = fence.next()

@@ -1,4 +1,7 @@
-/** Backends with one safeguard less each: memory with a switch off, or behind a wrapper that spoils calls or answers. */
+/**
+ * Backends with one safeguard removed each: the memory backend with a fault switch, or behind a wrapper that changes
+ * calls or results.
+ */
 import { seededRandom } from '../../../src/runtime/index.ts'
 import type { Backend, Lease, LeaseRef, ReserveResult, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
@@ -13,7 +16,7 @@ export const memory =
   async (clock) =>
     new MemoryBackend({ clock, random, controls })
 
-/** `spoil` answers the methods that differ, by group. */
+/** Returns the overridden methods by group. */
 type Spoiled = { readonly [G in keyof Backend]?: Partial<Backend[G]> }
 
 function wrapped(spoil: (inner: Backend) => Spoiled): Create {
@@ -31,7 +34,7 @@ function wrapped(spoil: (inner: Backend) => Spoiled): Create {
 }
 
 const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ tasks }) => ({ tasks: spoil(tasks) }))
-/** What was answered, with each lease as `change` makes it. */
+/** Returns the result with `change` applied to each lease. */
 const changed = (answer: ReserveResult, change: (lease: Lease) => Lease): ReserveResult => ({
   ...answer,
   results: answer.results.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))),
@@ -46,7 +49,7 @@ const onLeases = (change: (lease: Lease) => Lease): Create =>
     },
   }))
 
-/** Counts tokens from 1 in every life of the store. */
+/** Restarts token numbers at 1 whenever the store opens. */
 const forgetfulTokens: Create = async (clock) => {
   const inner = await memory()(clock)
   const first = new Map<string, number>()
@@ -74,10 +77,10 @@ const forgetfulTokens: Create = async (clock) => {
 /** By the safeguard that is missing. */
 export const BROKEN: Readonly<Record<string, Create>> = {
   'the comparison of tokens': memory({ tokenCompare: false }),
-  'the look for an id that is there already': memory({ presenceCheck: false }),
-  'the front of the tier for what comes back': memory({ frontOfTier: false }),
-  'the look at drains in a reserve': memory({ drainCheck: false }),
-  'the generation that a reserve names': wrapped(({ tasks, configs }) => ({
+  'the check for an existing id': memory({ presenceCheck: false }),
+  'the front of the tier for released tasks': memory({ frontOfTier: false }),
+  'the drain check of a reserve': memory({ drainCheck: false }),
+  'the generation check of a reserve': wrapped(({ tasks, configs }) => ({
     tasks: {
       async reserve(type, ms, requests) {
         const rows = await configs.get(requests.map(({ worker }) => ({ type, id: worker })))
@@ -89,11 +92,11 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     },
   })),
-  'the order of what is released': onTasks((inner) => ({
+  'the order of released tasks': onTasks((inner) => ({
     release: async (type, leases) => (await inner.release(type, leases.toReversed())).toReversed(),
   })),
   'the exact count of attempts': onLeases((lease) => ({ ...lease, attempt: lease.attempt * 2 })),
-  'the attempts of the task itself': onTasks((inner) => ({
+  'the max attempts of the task itself': onTasks((inner) => ({
     submit: (type, ttl, tasks, max) =>
       inner.submit(
         type,
@@ -105,8 +108,8 @@ export const BROKEN: Readonly<Record<string, Create>> = {
   'the end of the idempotency window': onTasks((inner) => ({
     submit: (type, _ttl, tasks, max) => inner.submit(type, YEAR_MS, tasks, max),
   })),
-  'the bound of the queue': onTasks((inner) => ({ submit: (type, ttl, tasks) => inner.submit(type, ttl, tasks) })),
-  'the ttl of a task': onTasks((inner) => ({
+  'the limit of the queue': onTasks((inner) => ({ submit: (type, ttl, tasks) => inner.submit(type, ttl, tasks) })),
+  'the TTL of a task': onTasks((inner) => ({
     submit: (type, ttl, tasks, max) =>
       inner.submit(
         type,
@@ -115,7 +118,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         max,
       ),
   })),
-  'the refill after a drop': onTasks((inner) => ({
+  'the refill after a dropped task': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)
       const leases = leasesIn(answer)
@@ -124,7 +127,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       return { ...answer, results: answer.results.map((mine) => (typeof mine === 'string' ? mine : [])) }
     },
   })),
-  'the memory of acks': onTasks((inner) => {
+  'the record of acked tokens': onTasks((inner) => {
     const seen = new Set<number>()
     return {
       async ack(type, leases) {
@@ -138,7 +141,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     }
   }),
-  'the growth of tokens over restarts': forgetfulTokens,
+  'the growth of tokens across restarts': forgetfulTokens,
   'the limit of lost leases': onTasks((inner) => ({ sweep: (type, _maxLost, limit) => inner.sweep(type, 0, limit) })),
   'the order of deaths': onTasks((inner) => ({
     async dead(type, n) {
@@ -162,7 +165,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     },
   })),
-  'the generation kept of a forgotten worker': wrapped(({ workers }) => ({
+  'the generation of a forgotten worker': wrapped(({ workers }) => ({
     workers: {
       register: async (items) =>
         (await workers.register(items)).map((answer) =>
@@ -170,12 +173,12 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         ),
     },
   })),
-  'the sequence of producers': wrapped(({ streams }) => {
+  'the sequence numbers of producers': wrapped(({ streams }) => {
     let seq = 0
     return { streams: { push: (type, producer, _seq, entries) => streams.push(type, producer, (seq += 1), entries) } }
   }),
-  'the removal of what is popped': wrapped(({ streams }) => ({ streams: { pop: (type, n) => streams.peek(type, n) } })),
-  'the match of a claim': wrapped(({ pools }) => ({
+  'the removal of popped entries': wrapped(({ streams }) => ({ streams: { pop: (type, n) => streams.peek(type, n) } })),
+  'the tag match of a claim': wrapped(({ pools }) => ({
     pools: {
       claim: (pool, requests) =>
         pools.claim(
@@ -184,7 +187,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         ),
     },
   })),
-  'the claim that a replaced item keeps': wrapped(({ pools }) => ({
+  'the claim of a replaced item': wrapped(({ pools }) => ({
     pools: {
       async put(pool, items) {
         await pools.remove(
@@ -213,10 +216,10 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         ),
     },
   })),
-  'the durability it declares': wrapped(() => ({ capabilities: { durable: true } })),
+  'the durability that it declares': wrapped(() => ({ capabilities: { durable: true } })),
 }
 
-/** A whole backend that notes which answers it gave, as "<method> <word>". */
+/** A correct backend that records its results as "<method> <word>". */
 export function counted(seen: Set<string>): Create {
   return wrapped((inner) => {
     const groups = ['tasks', 'workers', 'configs', 'streams', 'pools', 'locks', 'counters'] as const

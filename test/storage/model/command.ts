@@ -1,10 +1,10 @@
-/** A command of the suite: what it does to both sides, and then everything that can be read of them. */
+/** A model command: applies an operation to backend and model, then compares everything that can be read. */
 import fc from 'fast-check'
 import { compareReads } from './reads.ts'
 import type { Real, World } from './world.ts'
 
 export type AnyCommand = fc.Arbitrary<fc.AsyncCommand<World, Real>>
-/** After 'quiet' nothing is read, so that the next command is the first to see the change. */
+/** Return 'quiet' to skip the comparison, so that the next command is the first to observe the change. */
 type Run<A> = (args: A, world: World, real: Real) => Promise<void | 'quiet'>
 
 class Command<A> implements fc.AsyncCommand<World, Real> {

@@ -1,13 +1,13 @@
-/** Shows that the model suite can fail: each safeguard that is missing is noticed. The seed is fixed, so that it stays so. */
+/** Shows that the model suite detects every missing safeguard. The seed is fixed, so the result is reproducible. */
 import { describe, expect, it } from '@jest/globals'
 import { BROKEN, counted, memory } from './broken.ts'
 import { search } from './run.ts'
 
 const SEED = 1
-/** A few hundred are enough for most. */
+/** Most safeguards need only a few hundred. */
 const COMMANDS = 6_000
 
-/** What a caller can be told, but for what takes thousands of items. */
+/** Every result that a call can return, except those that need thousands of items. */
 const ANSWERS = [
   'submit queued',
   'submit duplicateOf',
@@ -69,7 +69,7 @@ const ANSWERS = [
 ]
 
 describe('model suite: controls', () => {
-  it('finds nothing in a backend that is whole, and has seen every answer a caller can be given', async () => {
+  it('finds no fault in a correct backend, and covers every result', async () => {
     const seen = new Set<string>()
     expect(await search({ create: counted(seen), seed: SEED, commands: COMMANDS, shrinks: false })).toMatchObject({
       failure: null,
@@ -78,14 +78,14 @@ describe('model suite: controls', () => {
   })
 
   for (const [safeguard, create] of Object.entries(BROKEN)) {
-    it(`notices a backend without ${safeguard}`, async () => {
+    it(`detects a backend without ${safeguard}`, async () => {
       const { failure } = await search({ create, seed: SEED, commands: COMMANDS, shrinks: false })
       expect(failure ?? '').toMatch(/^SEED=\d+ RUN_PATH=\d+ REPLAY_PATH=\S+ repeats this:/)
     })
   }
 
-  it('repeats a failure, made small, from what it printed', async () => {
-    const create = BROKEN['the bound of the queue'] ?? memory()
+  it('reproduces a shrunk failure from the printed seed and path', async () => {
+    const create = BROKEN['the limit of the queue'] ?? memory()
     const { failure } = await search({ create, seed: SEED, commands: COMMANDS, shrinks: true })
     const { seed, path, replayPath } =
       /SEED=(?<seed>\d+) RUN_PATH=(?<path>\S+) REPLAY_PATH=(?<replayPath>\S+) /.exec(failure ?? '')?.groups ?? {}

@@ -1,4 +1,4 @@
-/** Commands on workers, their configs, and the masters that live. */
+/** Commands on workers, their configs and the live masters. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
@@ -11,14 +11,14 @@ import type { World } from './world.ts'
 const ref: fc.Arbitrary<Ref> = fc.record({ type: fc.constantFrom(...TYPES), id: fc.constantFrom(...WORKERS) })
 const refs = fc.array(ref, { minLength: 1, maxLength: 3 })
 const master = fc.constantFrom(...MASTERS)
-/** The connection the record holds now, or one it does not. */
+/** 'live': the recorded connection. 'stale': another one. */
 const which = fc.constantFrom('live', 'live', 'live', 'stale')
 
 function connOf(world: World, of: Ref, wanted: string): string {
   return (wanted === 'live' ? world.store.fleet.find(of)?.conn : null) ?? 'm1/0'
 }
 
-/** A new connection; rarely the same again, as when a register is repeated. */
+/** Registers with a new connection, or rarely with the same one, like a repeated register. */
 const register = command(
   'register',
   fc.record({
@@ -99,7 +99,7 @@ const manage = command(
   },
 )
 
-/** Of the stored generation, or of another. */
+/** Puts a config with the stored generation as the expected one, or with another. */
 const put = command(
   'put',
   fc.record({
@@ -164,7 +164,7 @@ const read = command(
   },
 )
 
-/** A worker that takes tasks: the one that most commands on tasks name. */
+/** Registers the worker that most task commands use. */
 const enlist = command(
   'enlist',
   fc.record({ type: fc.constantFrom(...TYPES) }),
@@ -176,7 +176,7 @@ const enlist = command(
   },
 )
 
-/** What tasks have to do with workers. */
+/** The worker commands that affect tasks. */
 export const crewCommands: AnyCommand[] = [enlist, enlist, enlist, enlist, drain]
 export const fleetCommands: AnyCommand[] = [
   register,

@@ -1,13 +1,13 @@
 /**
- * Everything a backend can be asked without changing it, beside what the model says; and the invariants that need no
- * model: each id in exactly one place, ids of a stream that only grow.
+ * Compares everything that can be read from the backend with the model. Also checks two invariants without the model:
+ * each task id is in exactly one place, and the ids of a stream only grow.
  */
 import { expect } from '@jest/globals'
 import type { Ref, StreamEntry } from '../../../src/storage/index.ts'
 import { IDS, KEYS, TYPES, WORKERS, same } from './world.ts'
 import type { Real, World } from './world.ts'
 
-/** The newest of the ids that were drawn; older ones are gone as a rule. */
+/** Only the newest generated ids are compared; older tasks are usually gone. */
 const DRAWN_SHOWN = 50
 
 export async function compareReads(world: World, real: Real): Promise<void> {
@@ -66,7 +66,7 @@ function newId(type: string, world: World, shown: StreamEntry | undefined): stri
   return id
 }
 
-/** Pools, values and counters; locks can only be tried. */
+/** Pools, values and counters. Locks have no read operation. */
 async function things(name: string, world: World, { backend }: Real): Promise<void> {
   const {
     time: { now },

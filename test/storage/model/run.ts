@@ -1,10 +1,10 @@
 /**
  * Runs random commands on a backend and on the model side by side, in rounds until enough commands have run. Each round
- * has a seed of its own; a failure prints what repeats it:
+ * has its own seed. A failure prints the variables that reproduce it:
  *
  *   SEED=… [RUN_PATH=… REPLAY_PATH=…] npm test -- test/storage/<backend>/model
  *
- * SOAK=1 runs ten times as many.
+ * SOAK=1 runs ten times as many commands.
  */
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
@@ -22,19 +22,19 @@ const MAX_COMMANDS = 200
 const RUNS_PER_ROUND = 10
 const isSoak = process.env['SOAK'] === '1'
 const COMMANDS = isSoak ? 100_000 : 10_000
-/** For the test as a whole; a failure is made smaller for at most half of it. */
+/** Limit for the whole test. Shrinking a failure may use at most half of it. */
 const TIMEOUT_MS = isSoak ? 3_600_000 : 600_000
 
 export interface Options {
   readonly create: Create
   readonly idle?: (backend: Backend) => Promise<void>
 }
-/** `path`, `replayPath`: of a failure that is repeated. */
+/** `path` and `replayPath` identify a failure to reproduce. */
 export interface Search extends Options {
   readonly seed: number
-  /** How many are to run. */
+  /** Number of commands to run. */
   readonly commands: number
-  /** Controls only ask whether there is a failure. */
+  /** False for the controls, which only need to know whether there is a failure. */
   readonly shrinks: boolean
   readonly path?: string
   readonly replayPath?: string
@@ -44,7 +44,7 @@ interface Result {
   readonly failure: string | null
 }
 
-/** Rounds of seeds that follow each other, until a failure or enough commands. */
+/** Runs rounds with consecutive seeds until a failure or until enough commands ran. */
 export async function search(wanted: Search): Promise<Result> {
   let ran = 0
   for (let { seed } = wanted; ran < wanted.commands; seed += 1) {
@@ -55,7 +55,7 @@ export async function search(wanted: Search): Promise<Result> {
   return { commands: ran, failure: null }
 }
 
-/** Half of the rounds do nothing but tasks, so that these come far; then all together, then all others. */
+/** Half of the rounds use task commands only, to reach deep states. The others use all commands, or all but tasks. */
 function commandsOf(seed: number, isDurable: boolean): AnyCommand[] {
   const others = [...fleetCommands, ...thingCommands]
   switch (seed % 4) {
@@ -121,7 +121,7 @@ function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<World, Real>>
 export function testModel(name: string, options: Options): void {
   describe(`${name} backend: model`, () => {
     it(
-      'results every command as the model does, and reads the same after each (G1, G2, D24)',
+      'returns the same results as the model, and reads the same after each command (G1, G2, D24)',
       async () => {
         const { SEED = '', RUN_PATH: path = '', REPLAY_PATH: replayPath = '' } = process.env
         const seed = SEED === '' ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)

@@ -1,6 +1,7 @@
 /**
- * What the rest of a store is, in its plainest form: workers with their configs, streams, pools, locks and values. Like
- * the model of tasks it knows no backend, and is told the tokens and stream ids that were drawn.
+ * A minimal model of everything in a store except tasks: workers with their configs, streams, pools, locks and values.
+ * Like the task model it is independent of any backend, and takes over the tokens and stream ids that the backend
+ * generated.
  */
 import type {
   WorkerReport,
@@ -34,7 +35,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 const HOUR = 3_600_000
 const keyOf = ({ type, id }: Ref): string => JSON.stringify([type, id])
-/** The process behind a connection, as exactly as it is known (D6). */
+/** Identifies the process behind a connection: by its instance id, or else by the connection (D6). */
 const processOf = ({ instance, conn }: { instance: string; conn: string }): string =>
   JSON.stringify(instance === '' ? { conn } : { instance })
 
@@ -130,7 +131,7 @@ export class FleetModel {
       return { conn }
     })
   }
-  /** Why a worker gets no task; null: it may have some. */
+  /** Why a worker may not reserve, or null if it may. */
   refusal(ref: Ref, gen: number): ReserveRefusal | null {
     const worker = this.find(ref)
     if (worker === undefined) return 'unknown'
@@ -192,7 +193,7 @@ export class FleetModel {
       stats: frames.at(-1) ?? null,
     }
   }
-  /** By the bytes of the id. */
+  /** In the byte order of the id. */
   page(type: string): WorkerRow[] {
     const ids = [...this.#workers.values()].filter((worker) => worker.type === type).map(({ id }) => id)
     return ids
@@ -202,7 +203,7 @@ export class FleetModel {
 }
 
 export class StreamModel {
-  /** `id` null until the backend was seen to show it. */
+  /** `id` is null until the backend has shown it. */
   entries: { entry: string; at: number; id: string | null }[] = []
   readonly producers = new Map<string, number>()
   readonly #time: Time
@@ -252,7 +253,7 @@ export class PoolModel {
       return item === undefined && token !== null ? 'lease_lost' : item !== undefined
     })
   }
-  /** `tokens`: those that were drawn, in the order of the claims. */
+  /** @param tokens The tokens that the backend issued, in the order of the claims. */
   claim(
     requests: readonly ClaimRequest[],
     tokens: readonly number[],
@@ -313,7 +314,7 @@ export class LocksModel {
     const lock = this.#locks.get(name)
     return lock !== undefined && lock.until > this.#time.now ? lock : undefined
   }
-  /** `tokens`: those that were drawn, in the order of the locks that were got. */
+  /** @param tokens The tokens that the backend issued, in the order of the acquired locks. */
   acquire(
     items: readonly { name: string; holdMs: number }[],
     tokens: readonly number[],
@@ -344,7 +345,7 @@ export class LocksModel {
   }
 }
 
-/** Everything one store holds, by type, pool or namespace. */
+/** The whole content of a store, by type, pool or namespace. */
 export class StoreModel {
   readonly fleet: FleetModel
   readonly values = new Map<string, { readonly value: string; readonly ends: number }>()

@@ -24,7 +24,9 @@ const newTask = fc.record({
   age: fc.nat(5_000),
 })
 
-/** A task as the master would make it: of an id the client chose, or of one that was drawn, rarely for the second time. */
+/**
+ * A task as the master creates it: with an id of the client, a generated id, or rarely a generated id a second time.
+ */
 function taskOf(
   world: World,
   { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
@@ -42,7 +44,10 @@ function taskOf(
   }
 }
 
-/** Ties between deadlines and between due times are a backend's to break, so there are none: the first free moment from `at` on. */
+/**
+ * Returns the first unused time from `at` on. Backends may order equal deadlines and due times as they like, so there
+ * are none.
+ */
 function unused(taken: Set<number>, at: number): number {
   let free = at
   while (taken.has(free)) free += 1
@@ -73,7 +78,7 @@ const submit = command(
   },
 )
 
-/** `off`: how far the generation it names is from that of the worker's config. */
+/** `off` is the difference between the request's generation and that of the worker's config. */
 const request = fc.record({
   worker: fc.constantFrom('w1', 'w1', '__proto__'),
   limit: fc.integer({ min: 1, max: 4 }),
@@ -98,7 +103,7 @@ const reserve = command(
   },
 )
 
-/** The model knows no counter: of a token that was handed out no backend may say that it was not issued. */
+/** Replaces 'not_issued' by 'lease_lost', because the model has no token counter. Fails if the token was issued. */
 function asLost<A>(
   world: World,
   of: string,
@@ -173,7 +178,10 @@ const extend = command(
 )
 
 const limits = fc.record({ type, maxLost: fc.constantFrom(0, 1, 2, 2, 3), limit: fc.constantFrom(1, 2, 500) })
-/** Which of several windows that ended together a limited sweep forgets is the backend's to choose; then there is no limit. */
+/**
+ * If several expired windows end at the same time, the backend may choose which ones a limited sweep removes. The limit
+ * is then lifted.
+ */
 function limitOf(world: World, { type: of, limit }: { readonly type: string; readonly limit: number }): number {
   const ends = world.store
     .tasks(of)
@@ -192,7 +200,7 @@ const sweep = command('sweep', limits, async (args, world, { backend }) => {
   same(answer, { ...expected, more: expected.more ?? answer.more })
 })
 
-const twoSweeps = command('two sweeps at once', limits, async (args, world, { backend }) => {
+const twoSweeps = command('two concurrent sweeps', limits, async (args, world, { backend }) => {
   const { type: of, maxLost } = args
   const limit = limitOf(world, args)
   const results = await Promise.all([backend.tasks.sweep(of, maxLost, limit), backend.tasks.sweep(of, maxLost, limit)])
@@ -200,7 +208,7 @@ const twoSweeps = command('two sweeps at once', limits, async (args, world, { ba
   same(sumOf(results), sumOf(expected))
 })
 
-/** What they moved together; which of them did it is theirs to settle. */
+/** Sums what both sweeps moved, because either of them may have moved each item. */
 function sumOf(sweeps: readonly Omit<SweepResult, 'more'>[]): Omit<SweepResult, 'more'> {
   const sum = (count: keyof Omit<SweepResult, 'more'>): number => sweeps.reduce((all, swept) => all + swept[count], 0)
   return {
@@ -247,7 +255,7 @@ const inspect = command(
   },
 )
 
-/** What the life of a task is made of comes most often. */
+/** Commands that move a task through its lifecycle are the most frequent. */
 export const taskCommands: AnyCommand[] = [
   submit,
   submit,

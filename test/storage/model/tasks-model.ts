@@ -1,6 +1,6 @@
 /**
- * What the task queue of one type is, in its plainest form: one list, scanned anew for every question, written from the
- * table of transitions and from no backend. Tokens are the backend's to choose, so the model is told those it drew.
+ * A minimal model of the task queue of one type: one list, scanned anew for every operation. It follows the transition
+ * table and no backend. The backend chooses the tokens, so the model takes over those that were issued.
  */
 import type {
   Counts,
@@ -20,13 +20,13 @@ import type {
   Tier,
 } from '../../../src/storage/index.ts'
 
-/** Backend time, one for all parts of a model. */
+/** The time of the backend, shared by all parts of a model. */
 export interface Time {
   now: number
 }
 type Settled = 'ok' | 'lease_lost'
 
-/** `line`: the tier it waits in. `at`: its deadline, due time or death. */
+/** `line`: the tier in which it waits. `at`: its deadline, due time or time of death. */
 type Task = Omit<NewTask, 'key' | 'ownId'> & {
   place: TaskPlace | 'gone'
   line: Tier
@@ -39,7 +39,7 @@ type Task = Omit<NewTask, 'key' | 'ownId'> & {
   error: string
 }
 
-/** Full jitter over what grows and is capped (D25). */
+/** Full jitter over exponential growth with a cap (D25). */
 export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number =>
   Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
 
@@ -48,7 +48,7 @@ export class TasksModel {
   readonly acked = new Map<number, string>()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   readonly #time: Time
-  /** In the order in which they came to their places. */
+  /** In the order in which they reached their current place. */
   #tasks: Task[] = []
 
   constructor(time: Time) {
@@ -88,7 +88,10 @@ export class TasksModel {
       return { queued: true }
     })
   }
-  /** `refusals`: who may have none, and why. `tokens`: those that were drawn, in the order of the leases. */
+  /**
+   * @param refusals Per request, why the worker may not reserve, or null.
+   * @param tokens The tokens that the backend issued, in the order of the leases.
+   */
   reserve(
     visibilityMs: number,
     requests: readonly ReserveRequest[],
@@ -165,7 +168,7 @@ export class TasksModel {
       return { expiresAtMs: task.at }
     })
   }
-  /** `more` undefined: a limit was met exactly, so a backend may say either. */
+  /** `more` is undefined when a limit was reached exactly: a backend may then return either value. */
   sweep(maxLost: number, limit: number): Omit<SweepResult, 'more'> & { readonly more: boolean | undefined } {
     const { now } = this.#time
     const passed = this.in('in_flight')
@@ -189,7 +192,7 @@ export class TasksModel {
       more: isLeft || (isFull ? undefined : false),
     }
   }
-  /** Those whose window is over, the oldest first. */
+  /** Keys whose window has ended, oldest first. */
   endedKeys(): { key: string; ends: number }[] {
     return [...this.keys]
       .map(([key, { ends }]) => ({ key, ends }))
@@ -252,7 +255,7 @@ export class TasksModel {
   #held({ id, token }: LeaseRef): Task | undefined {
     return this.#tasks.find((task) => task.place === 'in_flight' && task.id === id && task.token === token)
   }
-  /** To the end of a place, or to the front of it; answers 1. */
+  /** Moves a task to the end of a place, or to its front. @returns 1, so that callers can count. */
   #move(task: Task, place: Task['place'], changes: Partial<Task> = {}, isFirst = false): 1 {
     Object.assign(task, { line: task.tier, ...changes, place })
     const others = this.#tasks.filter((each) => each !== task)

@@ -1,4 +1,4 @@
-/** Commands on streams, pools, locks, values and counters; and what happens to the store as a whole. */
+/** Commands on streams, pools, locks, values and counters, on time, and on the store as a whole. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { LeaseRef } from '../../../src/storage/index.ts'
@@ -14,7 +14,7 @@ const holdMs = fc.constantFrom(1_000, 5_000, 60_000)
 
 // ── Streams ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The next push of a producer, or one that is repeated. */
+/** Sends the next push of a producer, or repeats one. */
 const push = command(
   'push',
   fc.record({
@@ -44,7 +44,7 @@ const pop = command(
   },
 )
 
-/** From one of the ids that were shown on, wherever its entry is now. */
+/** Reads from an id that was shown earlier, whether or not its entry still exists. */
 const tail = command(
   'tail and peek',
   fc.record({ name, i: fc.nat(200), n: fc.integer({ min: 1, max: 5 }) }),
@@ -239,7 +239,7 @@ const advance = command(
   },
 )
 
-/** Somebody sets the machine's clock: nothing ends early or late. */
+/** Changes the wall clock only. Leases and TTLs must not be affected. */
 const stepWall = command('step the wall clock', fc.constantFrom(HOUR, -HOUR), async (ms, _world, { clock }) =>
   clock.stepWall(ms),
 )
@@ -279,7 +279,10 @@ export const thingCommands: AnyCommand[] = [
   add,
 ]
 
-/** `share`: how often time moves on. A store that keeps nothing is closed seldom, or its queues would never fill. */
+/**
+ * @param share How often time advances. A store that is not durable is rarely reopened, otherwise its queues would stay
+ * short.
+ */
 export const timeCommands = (share: number, isDurable: boolean): AnyCommand[] => [
   ...Array.from({ length: share }, () => advance),
   stepWall,

@@ -1,6 +1,6 @@
 /**
- * What a run of commands works on: the model, the backend beside it, and the ledger of everything the backend drew, so
- * that commands can name leases that are live, over or never were.
+ * State of a model run: the model, the backend, and a record of everything the backend generated, so that commands can
+ * use live, ended and unissued leases.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from '@jest/globals'
@@ -13,18 +13,18 @@ import type { Time } from './tasks-model.ts'
 export interface Real {
   readonly backend: Backend
   readonly clock: ManualClock
-  /** Lets the backend do its idle work. */
+  /** Runs the backend's idle work. */
   readonly idle: () => Promise<void>
 }
 
-/** Few names, so that they meet often; half of them are such as a layer may stumble over. */
+/** Few names, so that commands often use the same one. Half of them are hostile. */
 export const TYPES = ['render', `{q}*?['"\\`] as const
 export const IDS = ['a', 'b', 'c', '__proto__', 'constructor', '{d}', '*', '🦊'] as const
 export const KEYS = ['k', '__proto__', `'"`] as const
 export const WORKERS = ['w1', '\uffff', '🦊', '__proto__'] as const
 export const MASTERS = ['m1', 'm2'] as const
 
-/** Which lease a command names: one that lives, one that was, the token of another, or one that never was. */
+/** Which lease a command uses: a live one, a past one, one with the token of another, or one never issued. */
 export interface Pick {
   readonly how: 'live' | 'past' | 'foreign' | 'unissued'
   readonly i: number
@@ -40,11 +40,11 @@ export class World {
   readonly time: Time
   store: StoreModel
   epoch: string
-  /** Bodies of tasks that were acknowledged. */
+  /** Bodies of acknowledged tasks. */
   readonly settled = new Set<string>()
-  /** Ids that were drawn for tasks, the newest last. */
+  /** Generated task ids, the newest last. */
   readonly drawnIds: string[] = []
-  /** The ids each stream showed, in this order. */
+  /** The ids that each stream showed, in order. */
   readonly #seenIds = new Map<string, string[]>()
   readonly #highest = new Map<string, number>()
   readonly #handed = new Map<string, LeaseRef[]>()
@@ -61,7 +61,7 @@ export class World {
     return (this.#serial += 1)
   }
 
-  /** Notes leases as they were answered: their tokens must have grown. */
+  /** Records leases and checks that their tokens grow. */
   handOut(fence: string, leases: readonly LeaseRef[]): number[] {
     for (const { id, token } of leases) {
       expect(token).toBeGreaterThan(this.#highest.get(fence) ?? 0)
@@ -96,8 +96,8 @@ export class World {
   }
 
   /**
-   * The backend was closed and opened again. One that is durable keeps all but the masters that live; acks are known for
-   * three segments of tokens, and each start begins one.
+   * Call after the backend was reopened. A durable backend keeps everything except the live masters. Acks are
+   * remembered for three segments of tokens, and each start begins a new segment.
    */
   reopened(isDurable: boolean): void {
     if (!isDurable) {
@@ -117,7 +117,7 @@ export class World {
   }
 }
 
-/** Deep equality; jest is asked only to tell a difference. */
+/** Deep equality. Jest is only used to print a difference, because it is slower. */
 export function same(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected)
 }

@@ -1,7 +1,7 @@
 /**
  * @module test/storage/redis/atomicity
- * What every script owes: a script that fails midway keeps its earlier writes, so it reads all it needs before its first
- * write, and a failure of any command up to then leaves the store as it was.
+ * Tests a rule of every Lua script. Redis does not roll back a failed script, so a script reads everything before its
+ * first write. A failure of any command before that write leaves the store unchanged.
  */
 import { expect, it } from '@jest/globals'
 import { isDeepStrictEqual } from 'node:util'
@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis'
 import { sole } from '../contract/world.ts'
 import type { TracedCaller } from './traced.ts'
 
-/** Everything the server holds, by key. */
+/** The whole content of the server, by key. */
 export async function contents(client: Redis): Promise<Readonly<Record<string, string>>> {
   const keys = (await client.keys('*')).toSorted()
   return Object.fromEntries(
@@ -20,17 +20,17 @@ export async function contents(client: Redis): Promise<Readonly<Record<string, s
 export interface AtomicScripts {
   readonly client: () => Redis
   readonly caller: () => TracedCaller
-  /** Empties the store and what the group under test remembers of it. */
+  /** Empties the store and resets the state of the tested group. */
   readonly reset: () => Promise<void>
-  /** Fills the store, then answers one call of every method. */
+  /** Fills the store and returns one call of every method. */
   readonly calls: () => Promise<readonly (() => Promise<unknown>)[]>
-  /** The commands that change nothing. */
+  /** Commands that do not write. */
   readonly reads: ReadonlySet<string>
 }
 
-/** Runs both checks over a group's scripts. */
+/** Defines both tests for the scripts of a group. */
 export function testAtomicity({ client, caller, reset, calls, reads }: AtomicScripts): void {
-  it('read all they need before their first write', async () => {
+  it('read everything before their first write', async () => {
     for (const call of await calls()) {
       await call()
       const { script, commands } = sole(caller().runs.slice(-1))
@@ -40,7 +40,7 @@ export function testAtomicity({ client, caller, reset, calls, reads }: AtomicScr
     }
   })
 
-  it('change nothing when any command up to their first write fails', async () => {
+  it('change nothing when a command before their first write fails', async () => {
     const { length } = await calls()
     for (let i = 0; i < length; i += 1) {
       await reset()

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Batchers } from '../../../src/storage/redis/batcher.ts'
 import { fails } from '../contract/world.ts'
 
-/** An item that fills a group. */
+/** An item that fills a group on its own. */
 const LARGE = -1
 
 interface Group {
@@ -11,13 +11,13 @@ interface Group {
   fail(): void
 }
 
-/** A store that answers when the test says so: twice each item. */
+/** A store that responds with twice each item when the test calls `end`. */
 function slowStore(isAway = false) {
   const groups: Group[] = []
   const lanes = new Batchers(() => isAway)
   const run = (items: readonly number[]): Promise<readonly number[]> =>
     new Promise((resolve, reject) => {
-      groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('away')) })
+      groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('unavailable')) })
     })
   return {
     groups,
@@ -26,7 +26,7 @@ function slowStore(isAway = false) {
   }
 }
 const turn = (): Promise<void> => new Promise(setImmediate)
-/** A group for each of four turns. */
+/** Starts four groups, one per event loop turn. */
 async function fourUnderWay(add: (items: readonly number[]) => Promise<unknown>): Promise<readonly Promise<unknown>[]> {
   const calls: Promise<unknown>[] = []
   for (let n = 1; n <= 4; n += 1) {
@@ -37,8 +37,8 @@ async function fourUnderWay(add: (items: readonly number[]) => Promise<unknown>)
 }
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i)
 
-describe('a lane', () => {
-  it('sends the calls of one turn together and answers each with its own', async () => {
+describe('Batchers', () => {
+  it('sends the calls of one turn together and returns each its own results', async () => {
     const { groups, add } = slowStore()
     const results = Promise.all([add([1]), add([2, 3]), add([4], 'nack')])
     await turn()
@@ -47,7 +47,7 @@ describe('a lane', () => {
     expect(await results).toEqual([[2], [4, 6], [8]])
   })
 
-  it('collects while four groups are under way, 128 items or 1 MiB in one', async () => {
+  it('collects calls while four groups are in flight, and sends at most 128 items or 1 MiB per group', async () => {
     const { groups, add } = slowStore()
     const first = await fourUnderWay(add)
     const rest = [...upTo(600).map((n) => add([n])), add([LARGE]), add([2])]
@@ -61,13 +61,13 @@ describe('a lane', () => {
     expect(groups.map(({ items }) => items.length)).toEqual([1, 1, 1, 1, 128, 128, 128, 128, 88, 1, 1])
   })
 
-  it('fails the calls of a group together, and goes on', async () => {
+  it('rejects all calls of a failed group, and then continues', async () => {
     const { groups, add } = slowStore()
     const [one, other] = [add([1]), add([2])]
     await turn()
     groups[0]?.fail()
-    await expect(one).rejects.toThrow('away')
-    await expect(other).rejects.toThrow('away')
+    await expect(one).rejects.toThrow('unavailable')
+    await expect(other).rejects.toThrow('unavailable')
     const next = add([3])
     await turn()
     groups[1]?.end()
@@ -77,16 +77,19 @@ describe('a lane', () => {
   it.each([
     [false, 10_000],
     [true, 2_000],
-  ])('refuses at once what is too much to wait; away %p: %d items', async (isAway, most) => {
-    const { groups, add } = slowStore(isAway)
-    const busy = await fourUnderWay(add)
-    const waiting = add(upTo(most))
-    await expect(add([1])).rejects.toEqual(fails('STORAGE_OVERLOADED'))
-    for (let sent = 0; sent < groups.length; sent += 1) {
-      groups[sent]?.end()
-      await turn()
-    }
-    expect(await waiting).toHaveLength(most)
-    await Promise.all(busy)
-  })
+  ])(
+    'rejects calls immediately above the limit of waiting items; store unavailable %p: %d items',
+    async (isAway, most) => {
+      const { groups, add } = slowStore(isAway)
+      const busy = await fourUnderWay(add)
+      const waiting = add(upTo(most))
+      await expect(add([1])).rejects.toEqual(fails('STORAGE_OVERLOADED'))
+      for (let sent = 0; sent < groups.length; sent += 1) {
+        groups[sent]?.end()
+        await turn()
+      }
+      expect(await waiting).toHaveLength(most)
+      await Promise.all(busy)
+    },
+  )
 })

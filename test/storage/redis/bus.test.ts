@@ -1,4 +1,4 @@
-/** Messages between two masters on one store. */
+/** Tests messages between two masters on one store. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -27,7 +27,7 @@ async function twoMasters(): Promise<{ server: RedisServer; first: RedisBackend;
   return { server, first: await masterOn(server, 1), second: await masterOn(server, 2) }
 }
 
-/** Everything a master hears; `next` waits until there are so many. */
+/** Records the signals of a master. `next` waits until it has received `count` signals. */
 function signalsOf(backend: Backend): {
   readonly heard: MasterSignal[]
   next(count: number): Promise<readonly MasterSignal[]>
@@ -49,7 +49,7 @@ function signalsOf(backend: Backend): {
 
 withRedisServer('redis bus', () => {
   describe('redis bus', () => {
-    it('brings a signal to the master it is for, and to no other (D33)', async () => {
+    it('delivers a signal only to the addressed master (D33)', async () => {
       const { first, second } = await twoMasters()
       const [ones, twos] = [signalsOf(first), signalsOf(second)]
       const signals: MasterSignal[] = [
@@ -63,14 +63,14 @@ withRedisServer('redis bus', () => {
       expect(ones.heard).toEqual([])
     })
 
-    it('wakes every master when a task arrives in an empty tier', async () => {
+    it('wakes every master when a task is added to an empty tier', async () => {
       const { first, second } = await twoMasters()
       const twos = signalsOf(second)
       await submit(first, 'a')
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
     })
 
-    it('subscribes again when its connection was cut, and wakes what is waited for, in case a wake was lost', async () => {
+    it('resubscribes after a lost connection and wakes all waiting types, because a wake may have been lost', async () => {
       const { server, first, second } = await twoMasters()
       await second.tasks.reserve('mailer', VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 3 }])
       const twos = signalsOf(second)
@@ -84,7 +84,7 @@ withRedisServer('redis bus', () => {
       expect(new Set(heard)).toEqual(new Set(['1']))
     })
 
-    it('takes any topic, and each subscriber ends by itself', async () => {
+    it('accepts any topic, and ends each subscription independently', async () => {
       const { first, second } = await twoMasters()
       const heard: string[] = []
       const ends = await Promise.all(
@@ -108,7 +108,7 @@ withRedisServer('redis bus', () => {
       expect(heard).toHaveLength(HOSTILE.length)
     })
 
-    it('does not stumble over what others publish on its channels', async () => {
+    it('ignores malformed messages on its channels', async () => {
       const { server, first, second } = await twoMasters()
       const twos = signalsOf(second)
       for (const text of [
@@ -126,7 +126,7 @@ withRedisServer('redis bus', () => {
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: 'x' }])
     })
 
-    it('hears again within 10 s of a network whose connections died without a word (G18)', async () => {
+    it('receives messages again within 10 s after a silent network failure (G18)', async () => {
       const server = await startRedis()
       const network = await Forwarder.to(server.port)
       open.push(server, network)
@@ -137,7 +137,7 @@ withRedisServer('redis bus', () => {
       const heard: string[] = []
       await second.bus.subscribe('news', (data) => void heard.push(data))
       network.freeze()
-      await pause(5_000) // What is made meanwhile is as dead as what was.
+      await pause(5_000) // Connections made during the failure are dead as well.
       network.mend()
       const mendedMs = systemTime.monotonicMs()
       while (heard.length === 0 && systemTime.monotonicMs() - mendedMs < 15_000) {
@@ -148,7 +148,7 @@ withRedisServer('redis bus', () => {
       expect(systemTime.monotonicMs() - mendedMs).toBeLessThan(10_000)
     }, 30_000)
 
-    it('says so when it cannot listen', async () => {
+    it('rejects a subscription while the store is unavailable', async () => {
       const { server, second } = await twoMasters()
       await server.kill()
       await expect(second.bus.subscribe('news', () => undefined)).rejects.toEqual(fails('STORAGE_UNAVAILABLE'))

@@ -1,6 +1,7 @@
 /**
- * A Redis Cluster that changes under load: slots that move, a primary that hands over or dies, a node that restarts.
- * Whatever was answered with success is there in the end, and nothing was done twice; what waits is served again.
+ * Tests a Redis Cluster that changes under load: a slot moves, a primary fails over or is killed, a node restarts.
+ * Every confirmed call must be present at the end, no operation may be applied twice, and waiting calls are served
+ * again.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -17,7 +18,7 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.close()
 })
 
-/** Our type, and some more that other nodes serve. */
+/** The type of the test kit, and others whose slots are on other nodes. */
 const TYPES = [TYPE, ...Array.from({ length: 8 }, (_, i) => `type${i}`)]
 
 async function world(): Promise<{
@@ -40,7 +41,7 @@ async function world(): Promise<{
   return { cluster, backend, ownerOf }
 }
 
-/** Submits, reserves and acknowledges on every type until it is told to end, and keeps what was answered. */
+/** Submits, reserves and acks tasks of every type until `end`, and records the results. */
 class Load {
   readonly submitted = new Set<string>()
   readonly acked: string[] = []
@@ -62,7 +63,7 @@ class Load {
     await this.#running
   }
 
-  /** Resolves when every type has done a whole round from now on. */
+  /** Resolves when every type has completed a further round. */
   async round(): Promise<void> {
     const before = new Map(TYPES.map((type) => [type, this.tokens.get(type)?.length ?? 0]))
     for (
@@ -127,7 +128,9 @@ function loadOn(backend: RedisBackend): Load {
   return load
 }
 
-/** Every task that was answered for is acknowledged or still there; none was acknowledged twice; no token came twice. */
+/**
+ * Checks that every confirmed task is acked or still stored, that no task was acked twice and no token issued twice.
+ */
 async function settle(backend: RedisBackend, load: Load): Promise<void> {
   const rest = new Set<string>()
   for (const type of TYPES) {
@@ -152,7 +155,7 @@ async function settle(backend: RedisBackend, load: Load): Promise<void> {
 
 withRedisServer('redis cluster that changes', () => {
   describe('redis cluster that changes', () => {
-    it('serves on while the slot of a type moves to another node and back (MOVED, ASK)', async () => {
+    it('continues to serve calls while a slot moves to another node and back (MOVED, ASK)', async () => {
       const { cluster, backend, ownerOf } = await world()
       const load = loadOn(backend)
       await load.round()
@@ -167,14 +170,15 @@ withRedisServer('redis cluster that changes', () => {
       expect(load.errors.filter(({ outcome }) => outcome === 'unknown')).toEqual([])
     }, 120_000)
 
-    it('follows a primary that hands over to its replica, and loses nothing', async () => {
+    it('follows a planned failover of a primary and loses no task', async () => {
       const { cluster, backend, ownerOf } = await world()
       const replica = await cluster.addReplica(ownerOf(TYPE))
       const load = loadOn(backend)
       await load.round()
       const client = replica.connect()
       for (let tries = 0; !(await client.info('replication')).includes('role:master'); tries += 1) {
-        if (tries % 60 === 0) await client.call('CLUSTER', 'FAILOVER') // One that does not come about within 5 s is given up by the server.
+        // The server gives up a failover that takes longer than 5 s.
+        if (tries % 60 === 0) await client.call('CLUSTER', 'FAILOVER')
         await systemTime.sleep(100)
       }
       await load.round()
@@ -182,7 +186,7 @@ withRedisServer('redis cluster that changes', () => {
       await settle(backend, load)
     }, 120_000)
 
-    it('follows a primary that was killed to its replica: no token comes twice, no script is half done (G5, G26)', async () => {
+    it('follows the failover of a killed primary: no token is issued twice, no script is applied in part (G5, G26)', async () => {
       const { cluster, backend, ownerOf } = await world()
       const primary = ownerOf(TYPE)
       const replica = await cluster.addReplica(primary)
@@ -201,7 +205,7 @@ withRedisServer('redis cluster that changes', () => {
       }
     }, 120_000)
 
-    it('waits for a node that restarts, while the others serve', async () => {
+    it('waits for a node that restarts, while the other nodes serve calls', async () => {
       const { backend, ownerOf } = await world()
       const load = loadOn(backend)
       await load.round()

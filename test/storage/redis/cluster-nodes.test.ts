@@ -1,4 +1,4 @@
-/** A Redis Cluster of which a node is unreachable, and one that gains a node. */
+/** Tests a Redis Cluster with an unreachable node, and one that gains a node. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { systemTime } from '../../../src/runtime/index.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
@@ -23,7 +23,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 
 withRedisServer('redis cluster, its nodes', () => {
   describe('redis cluster, its nodes', () => {
-    it('keeps a master ready while one of three nodes is down, and refuses the calls for that node alone (G18)', async () => {
+    it('stays ready while one of three nodes is down, and rejects only the calls for that node (G18)', async () => {
       const cluster = await clusterWith('cluster-require-full-coverage no')
       const backend = await masterAt(cluster, 'm1', open)
       const meta = ownerOf(cluster, slotOf('{m}'))
@@ -50,7 +50,7 @@ withRedisServer('redis cluster, its nodes', () => {
       await until(() => !backend.health().ok)
     }, 60_000)
 
-    it('keeps the epoch and the event log of a cluster that gains a node, and not when a node was restarted (D46)', async () => {
+    it('keeps epoch and event log when a node is added, and changes the epoch when a node was restarted (D46)', async () => {
       const cluster = await clusterWith()
       const backend = await masterAt(cluster, 'm1', open)
       const { epoch } = await backend.meta.info()
@@ -59,7 +59,7 @@ withRedisServer('redis cluster, its nodes', () => {
       const added = await cluster.addPrimary()
       const slot = slotOf(key('a', 'type0', ''))
       await migrateSlot(slot, ownerOf(cluster, slot), added, [...cluster.nodes, added])
-      await backend.tasks.counts(['type0']) // The way to the new node.
+      await backend.tasks.counts(['type0']) // The client learns the address of the new node.
       await backend.events.append([{ name: 'queue.totals', scope: '*', data: '{}' }])
       expect((await backend.meta.info()).epoch).toBe(epoch)
       expect(await backend.events.read(before, 10)).toHaveLength(1)

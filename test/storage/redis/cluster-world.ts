@@ -1,4 +1,4 @@
-/** What the tests of a Redis Cluster share: masters on it, the owner of a slot, and a slot that moves. */
+/** Shared by the Redis Cluster tests: masters, the owner of a slot, and moving a slot. */
 import type { Redis } from 'ioredis'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
@@ -6,7 +6,7 @@ import type { RedisCluster, RedisServer } from './server.ts'
 
 let seed = 0
 
-/** A backend on the cluster whose heartbeat was written; `open` closes it. */
+/** Opens a backend on the cluster and writes its heartbeat. `open` collects what to close. */
 export async function masterAt(
   { nodes }: RedisCluster,
   id: string,
@@ -22,7 +22,7 @@ export async function masterAt(
   return backend
 }
 
-/** The node that serves a slot, as long as none has moved. */
+/** Returns the node that serves a slot, as long as no slot was moved. */
 export function ownerOf({ nodes }: RedisCluster, slot: number): RedisServer {
   const node = nodes[Math.floor(slot / Math.ceil(16_384 / nodes.length))]
   if (node === undefined) throw new Error(`no node serves slot ${slot}`)
@@ -41,7 +41,7 @@ export async function migrateSlot(
   const [sourceId, targetId] = [await idOf(source), await idOf(target)]
   await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId)
   await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId)
-  await systemTime.sleep(100) // The load meets a slot that is on its way.
+  await systemTime.sleep(100) // Lets the load use the slot during its migration.
   const some = async (): Promise<string[]> => (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[]
   for (let keys = await some(); keys.length > 0; keys = await some()) {
     await source.call('MIGRATE', to.host, to.port, '', 0, 2_000, 'KEYS', ...keys)

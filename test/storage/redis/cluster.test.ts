@@ -1,7 +1,7 @@
 /**
- * The whole contract on three real primaries. They refuse a script whose declared keys do not share a slot; beyond that
- * every command that any node runs is watched here, those inside scripts included: they may touch the keys alone that
- * their script declared, and all of these have one hash tag.
+ * Runs the whole contract on three primaries. The servers reject a script whose keys do not share a slot. This test
+ * also watches every command on every node, including those inside scripts: a script may use only its declared keys,
+ * and all of them must share one hash tag.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -10,13 +10,13 @@ import { testBackend } from '../contract.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from './server.ts'
 import { backendAt, DURABLE } from './world.ts'
 
-/** Commands of a script without a key. */
+/** Commands without a key that scripts may use. */
 const KEYLESS = new Set(['INFO', 'TIME', 'PUBLISH', 'SPUBLISH', 'PUBSUB'])
 /** `+<time> [<database> <client, or lua>] "<command>" "<argument>" …` */
 const LINE = /^\+[\d.]+ \[\d+ (?<source>[^\]]*)\] "(?<line>.*)/s
-/** A server takes seconds to write megabytes down for a monitor. */
+/** With MONITOR, a server needs seconds to print megabytes, so these tests are not watched. */
 const SLOW_TO_WATCH = /\bMiB\b/
-/** Room for the longest names there are, escaped, in every key of a script. */
+/** Long enough for every key of a script with the longest names, escaped. */
 const HEAD_BYTES = 131_072
 
 let cluster: RedisCluster
@@ -24,10 +24,10 @@ const faults: string[] = []
 const stops: (() => void)[] = []
 const served = new Set<RedisServer>()
 
-/** The hash tag as the monitor writes it down; equal tags are equal slots. */
+/** The hash tag as MONITOR prints it. Equal tags mean equal slots. */
 const tagOf = (key: string): string => /\{[^}]+\}/.exec(key)?.[0] ?? `no tag in ${key}`
 
-/** Answers how to stop. */
+/** Starts watching a node. @returns a function that stops it. */
 function watch(node: RedisServer): Promise<() => void> {
   let declared = new Set<string>()
   return monitor(node, (source, [command = '', first = '', count = '0', ...rest]) => {
@@ -43,7 +43,7 @@ function watch(node: RedisServer): Promise<() => void> {
   })
 }
 
-/** MONITOR, reading the head of each line alone: arguments may be megabytes. */
+/** Runs MONITOR and parses only the start of each line, because arguments may be megabytes long. */
 async function monitor(node: RedisServer, on: (source: string, words: readonly string[]) => void): Promise<() => void> {
   const socket = connect(node.port, node.host, () => void socket.write('MONITOR\r\n'))
   await once(socket, 'data') // +OK
@@ -82,7 +82,7 @@ withRedisServer('redis cluster backend', () => {
   )
 
   describe('redis cluster backend', () => {
-    it('used every node for what ran so far', () => {
+    it('used every node in the tests so far', () => {
       expect(served.size).toBe(3)
     })
   })

@@ -1,4 +1,4 @@
-/** The connection against real servers that are killed, frozen, demoted, filled and emptied under it. */
+/** Tests the connection with real servers that are killed, frozen, demoted, filled and flushed. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
@@ -59,7 +59,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 
 withRedisServer('redis connection', () => {
   describe('redis connection: calls', () => {
-    it('takes the time of the store, or of the clock that a test brings', async () => {
+    it('uses the time of the store, or that of an injected clock', async () => {
       const { server, connection } = await world()
       expect(Math.abs(Number(await connection.run(TIME, [COUNTER], [])) - systemTime.wallMs())).toBeLessThan(60_000)
       const clock = new VirtualTime()
@@ -68,13 +68,13 @@ withRedisServer('redis connection', () => {
       expect(await dated.run(TIME, [COUNTER], [])).toBe(`${clock.wallMs()}`)
     })
 
-    it('goes on when the scripts are gone from the server (NOSCRIPT)', async () => {
+    it('reloads scripts that were flushed from the server (NOSCRIPT)', async () => {
       const { server, connection } = await world()
       await server.connect().script('FLUSH')
       expect(await Promise.all([add(connection), add(connection), add(connection)])).toEqual([1, 2, 3])
     })
 
-    it('keeps stores of different prefixes and databases apart, messages included', async () => {
+    it('separates stores with different prefixes and databases, including their messages', async () => {
       const { server, connection } = await world()
       await add(connection, 5)
       const others = [connect(`${server.url}/1`), connect(`${server.url}?prefix=team-a`)]
@@ -88,7 +88,7 @@ withRedisServer('redis connection', () => {
       expect((await server.connect().keys('*')).every((name) => /^(?:muster|team-a):\{/.test(name))).toBe(true)
     })
 
-    it('tells a full store and a faulty script apart from an absent one', async () => {
+    it('distinguishes a full store and a failed script from an unavailable store', async () => {
       const { server, connection } = await world()
       await add(connection)
       await server.connect().config('SET', 'maxmemory', '1')
@@ -101,8 +101,8 @@ withRedisServer('redis connection', () => {
     })
   })
 
-  describe('redis connection: the store goes away', () => {
-    it('keeps calls for a moment, and serves them in order when the store is back', async () => {
+  describe('redis connection: the store becomes unavailable', () => {
+    it('keeps calls for a moment and sends them in order when the store is back', async () => {
       const { server, connection } = await world({ appendfsync: 'always' })
       await server.kill()
       await until(() => !connection.health().ok)
@@ -112,7 +112,7 @@ withRedisServer('redis connection', () => {
       expect(connection.health().ok).toBe(true)
     })
 
-    it('refuses them unsent after a second and a half, and new ones at once (G18)', async () => {
+    it('rejects them unsent after 1.5 s, and new calls immediately (G18)', async () => {
       const time = new VirtualTime()
       const { server, connection } = await world({}, { time })
       await server.kill()
@@ -123,7 +123,7 @@ withRedisServer('redis connection', () => {
       await expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
     })
 
-    it('calls the outcome unknown when the connection breaks under way, and never sends such a call twice', async () => {
+    it('reports an unknown outcome when the connection breaks during a call, and never sends that call twice', async () => {
       const { server, connection } = await world({ appendfsync: 'always' })
       server.pause()
       const call = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))
@@ -133,7 +133,7 @@ withRedisServer('redis connection', () => {
       expect(await add(connection)).toBe(1)
     })
 
-    it('sends a call that repeats harmlessly once more', async () => {
+    it('sends an idempotent call again', async () => {
       const { server, connection } = await world({ appendfsync: 'always' })
       server.pause()
       const call = add(connection, 1, true)
@@ -142,7 +142,7 @@ withRedisServer('redis connection', () => {
       expect(await call).toBe(1)
     })
 
-    it('does not call unsent what was sent before, when there is no time left to send it again', async () => {
+    it('never reports a call that was sent once as not sent, even if there is no time to send it again', async () => {
       const time = new VirtualTime()
       const { server, connection } = await world({ appendfsync: 'always' }, { time })
       server.pause()
@@ -153,7 +153,7 @@ withRedisServer('redis connection', () => {
       await call
     })
 
-    it('notices a server that is there and silent, and comes back without a restart (G18)', async () => {
+    it('detects a server that does not respond, and recovers without a restart (G18)', async () => {
       const { server, connection } = await world()
       server.pause()
       const since = systemTime.monotonicMs()
@@ -165,7 +165,7 @@ withRedisServer('redis connection', () => {
       expect(await add(connection)).toBe(1)
     }, 20_000)
 
-    it('lets a large answer arrive, however long that takes, as long as some of it does', async () => {
+    it('waits for a large response as long as data arrives', async () => {
       const server = keep(await startRedis())
       const network = keep(await Forwarder.to(server.port))
       network.slow()
@@ -173,18 +173,18 @@ withRedisServer('redis connection', () => {
       await opening(connection)
       const since = systemTime.monotonicMs()
       expect(String(await connection.run(LARGE, [COUNTER], [10 * 1_048_576]))).toHaveLength(10 * 1_048_576)
-      expect(systemTime.monotonicMs() - since).toBeGreaterThan(2_000) // Longer than any silence may last.
+      expect(systemTime.monotonicMs() - since).toBeGreaterThan(2_000) // Longer than the read timeout.
     }, 30_000)
 
-    it('does not take for silence of the server that it stood still itself', async () => {
+    it('does not treat its own blocked event loop as a server timeout', async () => {
       const { connection } = await world()
       const answer = add(connection, 5)
-      await systemTime.sleep(0) // It is sent.
+      await systemTime.sleep(0) // The call is sent.
       for (const endMs = systemTime.monotonicMs() + 2_000; systemTime.monotonicMs() < endMs;);
       expect(await answer).toBe(5)
     })
 
-    it('waits out a demotion (READONLY)', async () => {
+    it('waits until a demoted server is primary again (READONLY)', async () => {
       const { server, connection } = await world()
       const admin = server.connect()
       await admin.replicaof('127.0.0.1', 1)
@@ -194,7 +194,7 @@ withRedisServer('redis connection', () => {
       expect(await call).toBe(1)
     })
 
-    it('gives a store that was emptied under it another epoch (D15)', async () => {
+    it('creates a new epoch for a store that was flushed (D15)', async () => {
       const { server, connection } = await world()
       await server.connect().flushall()
       await connection.readmit()
@@ -213,7 +213,7 @@ withRedisServer('redis connection', () => {
       expect(await add(connection)).toBe(1)
     }, 60_000)
 
-    it('follows a slot that moved, and a node that was restarted', async () => {
+    it('follows a moved slot and a restarted node', async () => {
       const { log } = recordingLog()
       const cluster = keep(await startCluster({ appendfsync: 'always' }))
       const connection = connect(
@@ -233,7 +233,8 @@ withRedisServer('redis connection', () => {
       const before = connection.runId()
       await cluster.nodes[0]?.restart()
       await until(() => connection.health().ok && connection.runId() !== before)
-      await until(async () => String(await clients[0]?.call('CLUSTER', 'INFO')).includes('cluster_state:ok')) // A node that came back serves after 2 s.
+      // A restarted node serves calls after 2 s.
+      await until(async () => String(await clients[0]?.call('CLUSTER', 'INFO')).includes('cluster_state:ok'))
       expect(new Set(await all())).toEqual(new Set([2]))
     }, 60_000)
   })

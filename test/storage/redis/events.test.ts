@@ -1,4 +1,4 @@
-/** The event log that two masters share, with messages lost and the store restarted under it. */
+/** Tests the event log that two masters share, with lost messages and restarts of the store. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
@@ -53,7 +53,7 @@ const datas = (...ns: readonly (number | string)[]): string[] => ns.map((n) => e
 
 withRedisServer('redis event log', () => {
   describe('redis event log', () => {
-    it('tells every master everything, once, in one order (G10)', async () => {
+    it('delivers every event to every master once, in one order (G10)', async () => {
       const { first, second } = await masters()
       await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
@@ -68,7 +68,7 @@ withRedisServer('redis event log', () => {
       expect(await second.backend.events.read(middle, 1_000)).toEqual(first.heard.slice(50))
     })
 
-    it('tells its own listeners within the append while nothing of others is on its way', async () => {
+    it('notifies its own listeners before the append resolves if no event of another master is pending', async () => {
       const { first } = await masters()
       for (let n = 0; n < 3; n += 1) {
         await first.backend.events.append([event(n)])
@@ -76,7 +76,7 @@ withRedisServer('redis event log', () => {
       }
     })
 
-    it('reads on what a cut connection made it miss (G10)', async () => {
+    it('reads the events that it missed during a connection loss (G10)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
       await second.until(() => second.heard.length === 1)
@@ -86,11 +86,11 @@ withRedisServer('redis event log', () => {
       expect(told(second.heard)).toEqual(datas(...Array.from({ length: 20 }, (_, n) => n)))
     })
 
-    it('fills a gap that a single lost message left', async () => {
+    it('fills the gap after a single lost message', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
       await second.until(() => second.heard.length === 1)
-      // As an append of another master whose message was lost.
+      // Simulates an append of another master whose message was lost.
       await server
         .connect()
         .multi()
@@ -103,7 +103,7 @@ withRedisServer('redis event log', () => {
       expect([told(first.heard), told(second.heard)]).toEqual([datas(0, 1, 2), datas(0, 1, 2)])
     })
 
-    it('answers reset, and tells it, when the store was restarted and what came after begins anew (D31)', async () => {
+    it('returns and publishes reset when a restarted store has a new log (D31)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0), event(1)])
       await second.until(() => second.heard.length === 2)
@@ -118,7 +118,7 @@ withRedisServer('redis event log', () => {
       expect(new Set(first.heard.map(({ id }) => id)).size).toBe(first.heard.length)
     })
 
-    it('tells reset where a restart of the store began the log anew, since the old one may have held more (G10)', async () => {
+    it('publishes reset when a restart of the store began a new log, because the old one may have had more events (G10)', async () => {
       const server = await startRedis()
       open.push(server)
       const caller = new TracedCaller(server.connect(), systemTime)
@@ -127,7 +127,7 @@ withRedisServer('redis event log', () => {
       await there?.append([event(0)])
       await here?.open()
       here?.onAppend((events) => heard.push(...events))
-      await there?.append([event('missed')]) // No channel is listened to here: its message is lost.
+      await there?.append([event('missed')]) // This log has no subscription here, so the message is lost.
       caller.life = 'run-2'
       await here?.append([event(2)])
       await here?.catchUp()
@@ -138,11 +138,11 @@ withRedisServer('redis event log', () => {
       ])
     })
 
-    it('tells reset to a listener whose place in the log is gone, and goes on from there (D31)', async () => {
+    it('publishes reset to a listener whose position was trimmed, and continues from there (D31)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
       await second.until(() => second.heard.length === 1)
-      // As appends of another master whose messages were lost.
+      // Simulates appends of another master whose messages were lost.
       const entry = JSON.stringify(['worker.state', 'render', event('missed').data])
       await server
         .connect()
@@ -160,7 +160,7 @@ withRedisServer('redis event log', () => {
       expect(await second.backend.events.read(second.heard[1]?.id ?? '', 10)).toEqual(second.heard.slice(2))
     })
 
-    it('counts the bytes that a master of an older release appended (D84)', async () => {
+    it('counts the bytes of events that a master of an older release appended (D84)', async () => {
       const { server, first } = await masters()
       await first.backend.events.append([event(0)])
       const entry = JSON.stringify(['worker.state', 'render', JSON.stringify('x'.repeat(1_048_576))])
@@ -168,10 +168,10 @@ withRedisServer('redis event log', () => {
       for (let n = 0; n < 20; n += 1)
         await log.multi().rpush('muster:{ev}:log', entry).hincrby('muster:{ev}:h', 'last', 1).exec()
       await first.backend.events.append([event(1)])
-      expect(await log.llen('muster:{ev}:log')).toBe(16) // 15 of them and the new one.
+      expect(await log.llen('muster:{ev}:log')).toBe(16) // 15 of the large events and the new one.
     })
 
-    it('keeps any text, ids included, as it is', async () => {
+    it('keeps hostile text in events and their ids unchanged', async () => {
       const { first, second } = await masters()
       const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }
       await first.backend.events.append([odd, event(1)])

@@ -1,23 +1,23 @@
 /**
- * The network between clients and servers of a test, as a load balancer, or as a cable that fails: carries bytes on, each
- * connection to the next server in turn.
+ * Forwards connections between clients and servers of a test, each to the next server in turn, and simulates network
+ * faults:
  *
- *   point()   connections made from now on go to other servers
- *   refuse()  connections whose client has said something like it end, and those that will
- *   freeze()  every connection, also one that is made now, stays open and carries nothing, for ever: a cut cable
- *   cut()     every connection ends, and a new one ends at once: a firewall that refuses
- *   loseAnswer() the first answer to a message that holds these words is lost, and every connection ends as by cut()
- *   slow()    what the server answers on connections made from now on arrives at about 3 MiB a second
- *   mend()    what is made from now on is carried again
+ *   point()   new connections go to other servers
+ *   refuse()  closes connections whose client has sent a matching text, now and later
+ *   freeze()  every connection, including new ones, stays open and transfers nothing, like a cut cable
+ *   cut()     closes every connection, and every new one immediately, like a rejecting firewall
+ *   loseAnswer() drops the first response to a matching message and then closes every connection like cut()
+ *   slow()    on new connections, responses arrive at about 3 MiB per second
+ *   mend()    new connections are forwarded again
  */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
 const HOST = '127.0.0.1'
-/** Of what a client says first: enough to know a connection by. */
+/** Length of the recorded start of a client's data, enough to identify the connection. */
 const MAX_SAID = 4_096
 
-/** One connection, and the one that carries it on, if any. */
+/** The client socket and the server socket, if there is one. */
 interface Pair {
   said: string
   readonly sockets: readonly Socket[]
@@ -51,7 +51,7 @@ export class Forwarder {
     this.#ports = ports
   }
 
-  /** null: lets all through again. */
+  /** `null` lets all connections pass again. */
   refuse(words: RegExp | null): void {
     this.#refused = words
     for (const pair of this.#pairs) if (words?.test(pair.said) === true) end(pair)
@@ -67,7 +67,7 @@ export class Forwarder {
     for (const pair of this.#pairs) end(pair)
   }
 
-  /** Resolves when the answer is lost: the server has carried out what was asked. */
+  /** Resolves when the response was dropped. By then the server has executed the call. */
   loseAnswer(words: RegExp): Promise<void> {
     return new Promise((resolve) => void (this.#losing = { words, resolve }))
   }
@@ -122,7 +122,7 @@ export class Forwarder {
         .setNoDelay()
         .on('error', () => undefined)
         .on('close', () => {
-          // Its close event follows an error.
+          // An error is always followed by a close event.
           this.#pairs.delete(pair)
           end(pair)
         })
@@ -135,7 +135,7 @@ function end({ sockets }: Pair): void {
   for (const socket of sockets) socket.destroy()
 }
 
-/** A chunk is 64 KiB at most. */
+/** A chunk is at most 64 KiB. */
 function delay(socket: Socket): void {
   socket.pause()
   setTimeout(() => socket.resume(), 20)

@@ -1,4 +1,4 @@
-/** What the backend makes of many small calls: a few scripts, and for each caller what it would have got alone. */
+/** Tests that many small calls are grouped into a few scripts, and each caller gets the result it would get alone. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { DAY, ids, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -12,7 +12,7 @@ afterEach(async () => {
 
 withRedisServer('redis, reserves of one turn', () => {
   describe('redis, reserves of one turn', () => {
-    it('travel together, as many as ask for 128 tasks, and each gets its own in order', async () => {
+    it('are sent in groups of at most 128 tasks, and each gets its own results in order', async () => {
       const server = await startRedis()
       open.push(server)
       const backend = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(1) })

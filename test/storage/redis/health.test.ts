@@ -1,4 +1,6 @@
-/** What the settings of a server promise, in words, and what a restart of the store means for its epoch. */
+/**
+ * Tests the durability profile that follows from the settings of a server, its warnings, and the epoch after a restart.
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import {
@@ -42,7 +44,7 @@ describe('the durability profile', () => {
     expect(survivesRestart([SOUND, { ...SOUND, ...facts }])).toBe(profile === 'durable' || facts.policy !== undefined)
   })
 
-  it('has nothing to say about a sound store, and one sentence for each fault of another', () => {
+  it('has no warning for a correct server, and one sentence for each fault', () => {
     expect(warningsOf([SOUND, SOUND])).toEqual([])
     const faults: Partial<Facts>[] = [
       { maxmemory: 0 },
@@ -71,21 +73,21 @@ describe('the durability profile', () => {
     ).toEqual([])
   })
 
-  it('refuses a server that is too old, or hides what it is', () => {
+  it('rejects a server that is too old or does not report its version', () => {
     expect(refusalOf(SOUND, false)).toBeNull()
     expect(refusalOf({ ...SOUND, version: '8.2.1', clusterEnabled: true }, true)).toBeNull()
     for (const version of ['6.2.14', '', 'x'])
       expect(refusalOf({ ...SOUND, version }, false)).toMatch(/Redis 7\.0 or a compatible server/)
   })
 
-  it('tries the right to every command that a script uses', () => {
+  it('checks the permission for every command that a script uses', () => {
     expect(commandsInUse()).toEqual(expect.arrayContaining(['HMGET', 'HSET', 'PUBLISH', 'ZADD']))
     expect(commandsWithoutSample()).toEqual([])
   })
 })
 
 describe('the health of the store', () => {
-  it('is told once when it changes, and an unsafe store is warned about every hour', () => {
+  it('is logged when it changes, and an unsafe store is logged every hour', () => {
     const { log, lines } = recordingLog()
     const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.profiled('unsafe', ['the append-only file is off'], '7.0')
@@ -103,7 +105,7 @@ describe('the health of the store', () => {
     expect(lines.map(({ level }) => level)).toEqual(['info', 'warn', 'info', 'warn', 'warn', 'error'])
   })
 
-  it('tells each further reason of an absence once, since the first seldom says what to do', () => {
+  it('logs each further reason of an outage once, because the first is rarely the cause', () => {
     const { log, lines } = recordingLog()
     const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.note('not yet connected')
@@ -160,7 +162,7 @@ async function epochAfterRestart({
 
 withRedisServer('redis health', () => {
   describe('a restart of the store', () => {
-    it('keeps the epoch, and all that was written, under appendfsync always (D46)', async () => {
+    it('keeps the epoch and all data with appendfsync always (D46)', async () => {
       const world = await opened({ appendfsync: 'always', maxmemory: '100mb' })
       expect(world.backend.health()).toMatchObject({
         ok: true,
@@ -175,7 +177,7 @@ withRedisServer('redis health', () => {
     it.each<[string, RedisOptions]>([
       ['last-seconds', { appendfsync: 'everysec' }],
       ['unsafe', {}],
-    ])('is a new epoch in a %s store (D46)', async (profile, options) => {
+    ])('starts a new epoch in a %s store (D46)', async (profile, options) => {
       const world = await opened(options)
       expect(world.backend.health().profile).toBe(profile)
       const [before, after] = await epochAfterRestart(world)
@@ -183,7 +185,7 @@ withRedisServer('redis health', () => {
       expect((await world.backend.meta.info()).epoch).toBe(after)
     })
 
-    it('is found out by a master that was away meanwhile, once for all masters (D33, D46)', async () => {
+    it('is detected by a master that was disconnected meanwhile, and changes the epoch once for all masters (D33, D46)', async () => {
       const { server, backend } = await opened({ appendfsync: 'everysec' })
       const { epoch } = await backend.meta.info()
       const second = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(2) })
@@ -208,7 +210,7 @@ withRedisServer('redis health', () => {
   })
 
   describe('the masters of a store', () => {
-    it('see each other, until one closes or is not heard of for 15 s (D33)', async () => {
+    it('see each other until one closes or sends no heartbeat for 15 s (D33)', async () => {
       const server = await startRedis()
       open.push(server)
       const clock = new VirtualTime()

@@ -1,7 +1,8 @@
 /**
- * A submit whose answer was lost is sent again; between the two sends another master may deliver and ack the task. The
- * repetition is recognised by its slot and number, so an acked task does not come back (G2), and the caller gets the
- * answer of the first send (D79). The leases of a reserve whose answer was lost are given back, uncharged (D81).
+ * Tests responses that are lost. A submit without a response is sent again, and meanwhile another master may lease and
+ * ack the task. The repetition is recognized by its slot and number, so an acked task is not queued again (G2), and the
+ * caller gets the response to the first send (D79). The leases of a reserve without a response are returned to the
+ * queue without counting an attempt (D81).
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -24,11 +25,11 @@ afterEach(async () => {
 })
 
 interface World {
-  /** Reaches the store through `network`. */
+  /** Connects to the store through `network`. */
   readonly first: RedisBackend
-  /** Reaches it directly. */
+  /** Connects to the store directly. */
   readonly second: Tasks
-  /** The way of the first master to the server that holds the tasks. */
+  /** Between the first master and the server with the tasks. */
   readonly network: Forwarder
 }
 
@@ -54,7 +55,10 @@ async function onOneServer(): Promise<World> {
   return { first, second: second.tasks, network }
 }
 
-/** Waits until the node names every port: nodes gossip, and a client that reads old and new ports drops connections. */
+/**
+ * Waits until the node reports every port. Nodes exchange them by gossip, and a client that sees old and new ports
+ * drops connections.
+ */
 async function untilNamed(node: RedisServer, ways: readonly Forwarder[]): Promise<void> {
   const client = node.connect()
   const isNamed = async (): Promise<boolean> => {
@@ -64,7 +68,7 @@ async function untilNamed(node: RedisServer, ways: readonly Forwarder[]): Promis
   for (const limit = AbortSignal.timeout(20_000); !(await isNamed()); await systemTime.sleep(20)) limit.throwIfAborted()
 }
 
-/** Every node announces the port of a forwarder, so that the first master reaches each of them through one. */
+/** Every node announces the port of a forwarder, so the first master reaches each node through one. */
 async function onCluster(): Promise<World> {
   const cluster = await startCluster()
   open.push(cluster)
@@ -86,12 +90,12 @@ const reserved = async (tasks: Tasks): Promise<readonly Lease[]> =>
     sole((await tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 10, gen: 0, defaultMaxAttempts: 3 }])).results),
   )
 
-withRedisServer('redis, a submit whose answer is lost', () => {
+withRedisServer('redis, a submit with a lost response', () => {
   describe.each([
     ['one server', onOneServer],
     ['a cluster', onCluster],
-  ] as const)('redis, a submit whose answer is lost (%s)', (_name, world) => {
-    it('does not queue a task anew that another master delivered and acked meanwhile (G2)', async () => {
+  ] as const)('redis, a submit with a lost response (%s)', (_name, world) => {
+    it('does not queue a task again that another master leased and acked meanwhile (G2)', async () => {
       const { first, second, network } = await world()
       const lost = network.loseAnswer(/only-here/)
       const submitted = first.tasks.submit(TYPE, DAY, [task('only-here')])
@@ -105,7 +109,7 @@ withRedisServer('redis, a submit whose answer is lost', () => {
       expect((await second.counts([TYPE]))[0]?.totals).toMatchObject({ submitted: 1, acked: 1 })
     }, 15_000)
 
-    it('gets the answers of its first send, with keys and ids of its own too (G7)', async () => {
+    it('returns the results of its first send, also for keys and client ids (G7)', async () => {
       const { first, second, network } = await world()
       await second.submit(TYPE, DAY, [task('known', { key: 'old' })])
       const lost = network.loseAnswer(/only-here/)
@@ -129,8 +133,8 @@ withRedisServer('redis, a submit whose answer is lost', () => {
   describe.each([
     ['one server', onOneServer],
     ['a cluster', onCluster],
-  ] as const)('redis, a reserve whose answer is lost (%s)', (_name, world) => {
-    it('leases the tasks anew, in order and with nothing charged (G3, G5, G8)', async () => {
+  ] as const)('redis, a reserve with a lost response (%s)', (_name, world) => {
+    it('leases the tasks again in order without counting an attempt (G3, G5, G8)', async () => {
       const { first, second, network } = await world()
       await second.submit(TYPE, DAY, [task('a'), task('b'), task('high', { tier: 0 })])
       for (let round = 0; round < 3; round += 1) {
@@ -151,7 +155,7 @@ withRedisServer('redis, a submit whose answer is lost', () => {
     }, 60_000)
   })
 
-  it('redis, a reserve whose answer is lost: is given back by the next one where it could not be repeated (D81)', async () => {
+  it('redis, a reserve with a lost response: the next reserve returns its leases if it could not be repeated (D81)', async () => {
     const { first, second, network } = await onOneServer()
     await second.submit(TYPE, DAY, [task('a')])
     const lost = network.loseAnswer(/\r\nw\r\n/)
@@ -169,7 +173,7 @@ withRedisServer('redis, a submit whose answer is lost', () => {
   }, 60_000)
 
   describe('redis, numbered calls', () => {
-    it('of reserve: a lost answer is charged to no task, a delivered lease that ran out is (D26, D81)', async () => {
+    it('of reserve: a lost response counts as no lost lease, an expired delivered lease does (D26, D81)', async () => {
       const server = await startRedis()
       open.push(server)
       const clock = new ManualClock()
@@ -203,7 +207,7 @@ withRedisServer('redis, a submit whose answer is lost', () => {
       expect(await tasks.sweep(TYPE, 1, 10)).toMatchObject({ dead: 2 })
     })
 
-    it('of submit are not carried out after a later one of their slot', async () => {
+    it('of submit are not executed after a later call of their slot', async () => {
       const server = await startRedis()
       open.push(server)
       const client = server.connect()
@@ -215,7 +219,7 @@ withRedisServer('redis, a submit whose answer is lost', () => {
       expect(await tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['pending', 'pending', null])
     })
 
-    it('of submit are remembered for 1,000 slots, then the one goes that was silent longest', async () => {
+    it('of submit are remembered for 1,000 slots; then the slot that was idle longest is dropped', async () => {
       const server = await startRedis()
       open.push(server)
       const client = server.connect()

@@ -1,4 +1,4 @@
-/** What two masters on one store owe each other: a change that one of them answered binds every call of the other. */
+/** Tests two masters on one store: a change confirmed by one applies to every later call of the other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
@@ -30,7 +30,7 @@ async function twoMasters(): Promise<readonly [RedisBackend, RedisBackend]> {
 
 withRedisServer('redis, two masters', () => {
   describe('redis, two masters', () => {
-    it('never lease a task to a worker after the other one has answered its drain (G14, D33)', async () => {
+    it('never lease a task to a worker after the other master confirmed its drain (G14, D33)', async () => {
       const [first, second] = await twoMasters()
       await second.workers.register(WORKERS.map((id) => registration(id, `m2/${id}`, { instance: id })))
       for (let batch = 0; batch < 4; batch += 1)
@@ -62,7 +62,7 @@ withRedisServer('redis, two masters', () => {
       expect(seen.some(({ answer }) => typeof answer !== 'string' && answer.length === 1)).toBe(true)
     })
 
-    it('lease by the config that the other one has stored, from its answer on (D26, D33)', async () => {
+    it('lease with the config that the other master stored, as soon as it was confirmed (D26, D33)', async () => {
       const [first, second] = await twoMasters()
       await second.workers.register([registration('w', 'm2/1')])
       await first.tasks.submit(

@@ -1,4 +1,7 @@
-/** What the contract cannot see of the bound of namespaces on Redis: two masters, a crash midway, an older store (D100). */
+/**
+ * Tests the Redis part of the namespace limit: two masters, a crash between two steps, and data of an earlier release
+ * (D100).
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -23,13 +26,13 @@ const open: Backend[] = []
 const set = (kv: Kv, namespace: string) => kv.set(namespace, [{ key: 'a', value: '1', ttlMs: null }])
 const scriptsOf = (): readonly string[] => caller.runs.splice(0).map(({ script }) => script)
 
-/** Notes so many namespaces that were registered at this time, without writing to them. */
+/** Registers `count` namespaces at the current time without writing to them. */
 async function register(count: number): Promise<void> {
   const entries = Array.from({ length: count }, (_, i) => [String(clock.wallMs()), `n${i}`]).flat()
   await client.zadd(REGISTRY, ...entries)
 }
 
-/** A caller that does something else after the first reply to this script on this key, before the reply is returned. */
+/** A caller that runs `meanwhile` after the first reply to this script on this key, before the reply is returned. */
 function interrupted(name: string, on: string, meanwhile: () => Promise<unknown>): Caller {
   let isDone = false
   return {
@@ -58,7 +61,7 @@ async function master(): Promise<RedisBackend> {
   return backend
 }
 
-/** A registration in the background has no reply: looks until the store shows it. */
+/** A registration in the background has no reply, so this polls the store. */
 async function isRegistered(namespace: string): Promise<boolean> {
   for (let look = 0; look < 1_000; look += 1) if ((await client.zscore(REGISTRY, namespace)) !== null) return true
   return false
@@ -79,7 +82,7 @@ withRedisServer('redis namespaces', () => {
     for (const backend of open.splice(0)) await backend.close()
   })
 
-  it('are registered by their first write, which alone takes further calls', async () => {
+  it('are registered by their first write; later writes need one call', async () => {
     const [kv, locks, counters] = [createKv(caller, clock), createLocks(caller, clock), createCounters(caller, clock)]
     const lock = { name: 'a', owner: 'w1', holdMs: MINUTE }
     const writes = {
@@ -97,7 +100,7 @@ withRedisServer('redis namespaces', () => {
     expect(scriptsOf()).toEqual(['kv.set', 'kv.delete', 'kv.set'])
   })
 
-  it('are never more than the bound when two masters make them simultaneously (D100)', async () => {
+  it('never exceed the limit when two masters create them simultaneously (D100)', async () => {
     const [a, b] = [await master(), await master()]
     await register(MAX_NAMESPACES - 3)
     const results = await Promise.allSettled(
@@ -109,7 +112,7 @@ withRedisServer('redis namespaces', () => {
     expect(await client.keys('muster:{k:new *}:v')).toHaveLength(3)
   })
 
-  it('give their place back after a crash between registration and write', async () => {
+  it('are removed after a crash between registration and write', async () => {
     await register(MAX_NAMESPACES)
     const kv = createKv(caller, clock)
     await expect(set(kv, 'new')).rejects.toEqual(fails('STORAGE_FULL'))
@@ -118,7 +121,7 @@ withRedisServer('redis namespaces', () => {
     expect(await client.zrange(REGISTRY, '0', '-1')).toEqual(['new'])
   })
 
-  it('keep their place when another master registers them while they are looked at (D100)', async () => {
+  it('stay registered when another master registers them during the check (D100)', async () => {
     const other = createKv(caller, clock)
     await register(MAX_NAMESPACES)
     clock.advance(MINUTE)
@@ -130,7 +133,7 @@ withRedisServer('redis namespaces', () => {
     expect(await client.zrange(REGISTRY, '0', '-1')).toEqual(['n7', 'new'])
   })
 
-  it('keep their place while a master that emptied them may write without asking', async () => {
+  it('stay registered while a master that emptied them may write without a check', async () => {
     const [kv, other] = [createKv(caller, clock), createKv(caller, clock)]
     await register(MAX_NAMESPACES - 1)
     await set(kv, 'n')
@@ -142,7 +145,7 @@ withRedisServer('redis namespaces', () => {
     expect(scriptsOf()).toEqual(['kv.set'])
   })
 
-  it('of locks keep their fence while a clock that goes back could issue a token twice', async () => {
+  it('of locks keep their token sequence while a clock that steps back could issue a token twice', async () => {
     const locks = createLocks(caller, clock)
     const acquire = async (namespace: string, isOfType = false): Promise<number> => {
       const lock = sole(await locks.acquire(namespace, [{ name: 'a', owner: 'w1', holdMs: SECOND }], isOfType))
@@ -159,7 +162,7 @@ withRedisServer('redis namespaces', () => {
     expect(await acquire('n7')).toBeGreaterThan(before)
   })
 
-  it('that an earlier release filled are written to above the bound, and registered (D100)', async () => {
+  it('of an earlier release stay writable above the limit and are registered (D100)', async () => {
     const locks = createLocks(caller, clock)
     await client.hset('muster:{k:old}:v', 'b', '2')
     await client.hset('muster:{c:old}:h', 'b', '2')
@@ -177,7 +180,7 @@ withRedisServer('redis namespaces', () => {
     ])
   })
 
-  it('that were filled without a place, by a write that was late, get one with the next write', async () => {
+  it('that a late write filled without a registration are registered by the next write', async () => {
     const kv = createKv(
       interrupted('namespaces.register', REGISTRY, () => client.del(REGISTRY)),
       clock,

@@ -1,6 +1,6 @@
 /**
- * What the contract cannot see of the scripts of pools, values, locks and counters: how many commands they send, in
- * which order, and what is left when one of these fails.
+ * Tests the scripts of pools, values, locks and counters: how many commands they send, in which order, and what remains
+ * when one of these fails.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
@@ -32,7 +32,7 @@ const items = (n: number) => names(n).map((id) => item(id))
 const request = (n: number, match = {}) => ({ owner: 'w1', n, holdMs: MINUTE, match })
 const commandsOfLast = (): readonly string[] => caller.runs.at(-1)?.commands ?? []
 
-/** One call of every method, on a store where none of them finds nothing. */
+/** One call of every method, on a store in which each call finds something. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   const { pools, kv, locks, counters } = groups()
   await pools.put('p', items(6))
@@ -98,7 +98,7 @@ withRedisServer('redis scripts', () => {
       reads: READS,
     })
 
-    it('send as many commands for a thousand items as for one', async () => {
+    it('send as many commands for a thousand items as for two', async () => {
       const { pools, kv, locks, counters } = groups()
       const sent = async (n: number): Promise<readonly (readonly [string | undefined, number])[]> => {
         const all: (readonly [string | undefined, number])[] = []
@@ -150,7 +150,7 @@ withRedisServer('redis scripts', () => {
         return all
       }
       const few = await sent(2)
-      // With TIME, which the clock of this test stands in for, one more of each.
+      // On a server each needs one more command: TIME. The test passes its own clock instead.
       expect(Object.fromEntries(few)).toEqual({
         'pools.put': 10,
         'pools.claim': 10,
@@ -166,7 +166,7 @@ withRedisServer('redis scripts', () => {
       expect(await sent(1_000)).toEqual(few)
     })
 
-    it('let go of many expired things in bounded steps, and answer as if they were gone at once', async () => {
+    it('remove expired entries in bounded steps, and treat all of them as removed immediately', async () => {
       const { pools, kv, locks } = groups()
       const expires = clock.wallMs() + SECOND
       await pools.put(
@@ -204,7 +204,7 @@ withRedisServer('redis scripts', () => {
       ])
     })
 
-    it('frees thousands of ended claims in bounded steps', async () => {
+    it('frees thousands of expired claims in bounded steps', async () => {
       const { pools } = groups()
       await pools.put('p', items(2_500))
       for (const n of [1_000, 1_000, 500]) await pools.claim('p', [request(n)])
@@ -212,7 +212,7 @@ withRedisServer('redis scripts', () => {
       expect(sole(await pools.claim('p', [request(1_000)])).map(({ id }) => id)).toEqual(names(1_000))
     })
 
-    it('raise their tokens when the store was restarted, and never lower them', async () => {
+    it('raise their tokens after a restart of the store and never lower them', async () => {
       const { pools, locks } = groups()
       await pools.put('p', items(10))
       const claim = async (): Promise<number> => sole(sole(await pools.claim('p', [request(1)]))).token
@@ -239,7 +239,7 @@ withRedisServer('redis scripts', () => {
       expect(await claim()).toBe(Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT + 1)
     })
 
-    it('match what JSON means, whatever the tags hold', async () => {
+    it('match tags by their JSON value', async () => {
       const { pools } = groups()
       const tags = [
         '{"a\\nb":"\\n\\"x\\":1\\n","x":2}',

@@ -12,7 +12,7 @@ afterEach(async () => {
 
 withRedisServer('servers for tests', () => {
   describe('servers for tests', () => {
-    it('keep what was fsynced over a kill, on the same port', async () => {
+    it('keep fsynced data after a kill, on the same port', async () => {
       const server = opened(await startRedis({ appendfsync: 'always', password: 'it\'s "x"' }))
       const client = server.connect()
       await client.set('a', '1')
@@ -21,13 +21,13 @@ withRedisServer('servers for tests', () => {
       expect(await server.connect().get('a')).toBe('1')
     })
 
-    it('make a cluster of three that serves every slot', async () => {
+    it('start a cluster of three nodes that serves every slot', async () => {
       const { nodes } = opened(await startCluster())
       expect(nodes).toHaveLength(3)
       expect(await nodes[0]?.connect().call('CLUSTER', 'INFO')).toContain('cluster_slots_ok:16384')
     }, 60_000)
 
-    it('fail over to the replica when asked', async () => {
+    it('fail over to the replica on request', async () => {
       const { nodes, failover } = opened(await startSentinel())
       await failover()
       expect(await nodes[1]?.connect().call('ROLE')).toContain('master')

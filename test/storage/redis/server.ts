@@ -1,6 +1,6 @@
 /**
- * Private redis-servers for tests: each on a free loopback port, with a folder of its own that `close` removes. Readiness
- * is read from the server's log, never slept for. Nothing here touches a server that it did not start.
+ * Starts private redis-servers for tests, each on a free loopback port and with its own folder, which `close` removes.
+ * Readiness is read from the server's log. This module never uses a server that it did not start.
  *
  *   const server = await startRedis({ appendfsync: 'always' })
  *   await server.kill(); await server.restart()   // same port, same data
@@ -21,22 +21,22 @@ const HOST = '127.0.0.1'
 const READY = /Ready to accept connections|monitor master/
 const TAKEN = /Address already in use/
 const PORTS_TRIED = 5
-/** A cluster or a failover settles within a second or two; a busy machine gets this long. */
+/** A cluster or failover needs a second or two. This limit is for a busy machine. */
 const SETTLES_WITHIN_MS = 30_000
 
-/** redis-server on PATH; undefined: there is none, and what needs it is a named skip (a failure with CI=true). */
+/** Path of redis-server on PATH. If undefined, the tests that need it are skipped by name (with CI=true they fail). */
 export const REDIS_SERVER = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'redis-server'))
   .find(isExecutable)
 
-/** Runs `define`, which describes tests, or leaves a named skip in their place. */
+/** Runs `define`, which describes tests. Without redis-server it defines a named skip instead. */
 export function withRedisServer(name: string, define: () => void): void {
   if (REDIS_SERVER !== undefined) define()
   else describe(name, () => it.skip('redis-server is not installed', () => undefined))
 }
 
-/** `client`: clients must show a certificate of the authority; the test's own show this one. */
+/** `client`: the server requires client certificates of this authority. The test's own clients use this one. */
 interface Tls {
   readonly certFile: string
   readonly keyFile: string
@@ -44,21 +44,21 @@ interface Tls {
   readonly client?: { readonly cert: string; readonly key: string }
 }
 export interface RedisOptions {
-  /** Path of the server program; redis-server on PATH by default. */
+  /** Path of the server program. Default: redis-server on PATH. */
   readonly program?: string
-  /** Append-only file with this fsync; without one nothing survives a restart. */
+  /** Append-only file with this fsync policy. Without one, no data survives a restart. */
   readonly appendfsync?: 'no' | 'everysec' | 'always'
   readonly password?: string
-  /** As redis.conf writes it: `100mb`. */
+  /** In the format of redis.conf, for example `100mb`. */
   readonly maxmemory?: string
   readonly maxmemoryPolicy?: string
-  /** TLS only, on the same port. */
+  /** Accepts only TLS, on the same port. */
   readonly tls?: Tls
   /** Further lines of redis.conf. */
   readonly config?: readonly string[]
 }
 
-/** One redis-server. The address stays the same over restarts. */
+/** One redis-server. Its address stays the same after a restart. */
 export class RedisServer {
   readonly host = HOST
   readonly port: number
@@ -88,7 +88,7 @@ export class RedisServer {
     return this.#child?.pid
   }
 
-  /** Starts the process and waits until it serves. */
+  /** Starts the process and waits until it accepts commands. */
   async start(): Promise<void> {
     const program = this.options.program ?? REDIS_SERVER
     if (program === undefined) throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
@@ -108,23 +108,23 @@ export class RedisServer {
     throw new Error(`redis-server ended at its start:\n${log.join('\n')}`)
   }
 
-  /** Ends it in order: an append-only file is complete. */
+  /** Shuts down cleanly, with a complete append-only file. */
   stop(): Promise<void> {
     return this.#end('SIGTERM')
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the process, like a crash. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
   }
 
-  /** On the same port and data; a running one is stopped first. */
+  /** Restarts on the same port and data. Stops a running process first. */
   async restart(): Promise<void> {
     await this.stop()
     await this.start()
   }
 
-  /** Freezes the process: connections stay open, nothing is answered. */
+  /** Freezes the process: connections stay open, but the server does not respond. */
   pause(): void {
     this.#child?.kill('SIGSTOP')
   }
@@ -133,7 +133,7 @@ export class RedisServer {
     this.#child?.kill('SIGCONT')
   }
 
-  /** A client of the test's own, closed with the server. */
+  /** Returns a client of the test, which is closed with the server. */
   connect(): Redis {
     const { password, tls } = this.options
     const client = new Redis({
@@ -142,7 +142,7 @@ export class RedisServer {
       ...(password !== undefined && { password }),
       ...(tls !== undefined && { tls: { rejectUnauthorized: false, ...tls.client } }),
     })
-    client.on('error', () => undefined) // It goes on trying; a command that fails says so itself.
+    client.on('error', () => undefined) // The client reconnects; a failed command reports its own error.
     this.#clients.push(client)
     return client
   }
@@ -160,12 +160,12 @@ export class RedisServer {
     if (child === null || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
     child.kill(signal)
-    child.kill('SIGCONT') // One that is paused would never end in order.
+    child.kill('SIGCONT') // A paused process would not end.
     await gone
   }
 }
 
-/** Starts a standalone server with nothing in it. */
+/** Starts an empty standalone server. */
 export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   return started(options)
 }
@@ -173,14 +173,14 @@ export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
 export interface RedisCluster {
   /** The primaries. */
   readonly nodes: readonly RedisServer[]
-  /** Adds a replica of one of them; answers when it is in sync and every node knows of it. */
+  /** Adds a replica of a primary. Resolves when it is in sync and known to every node. */
   readonly addReplica: (primary: RedisServer) => Promise<RedisServer>
-  /** Adds a primary without slots; resolves when every node knows it. */
+  /** Adds a primary without slots. Resolves when it is known to every node. */
   readonly addPrimary: () => Promise<RedisServer>
   close(): Promise<void>
 }
 
-/** Three primaries that share the 16,384 slots, all of them agreed and serving. */
+/** Starts three primaries that share the 16,384 slots. Resolves when all of them agree and accept commands. */
 export async function startCluster(options: RedisOptions = {}): Promise<RedisCluster> {
   const nodes: RedisServer[] = []
   const close = async (): Promise<void> => {
@@ -211,16 +211,16 @@ export async function startCluster(options: RedisOptions = {}): Promise<RedisClu
 
 export interface RedisSentinel {
   readonly sentinel: RedisServer
-  /** What the sentinel calls the primary. */
+  /** The name of the primary in the sentinel. */
   readonly name: string
-  /** The first is the primary at first. */
+  /** The first one starts as the primary. */
   readonly nodes: readonly RedisServer[]
-  /** Makes the replica the primary; answers when the sentinel names it. */
+  /** Promotes the replica. Resolves when the sentinel reports it. */
   readonly failover: () => Promise<void>
   close(): Promise<void>
 }
 
-/** A primary, its replica in sync, and one sentinel that watches them. */
+/** Starts a primary, its replica in sync, and one sentinel that monitors them. */
 export async function startSentinel(options: RedisOptions = {}): Promise<RedisSentinel> {
   const name = 'fleet'
   const all: RedisServer[] = []
@@ -272,7 +272,7 @@ export async function startSentinel(options: RedisOptions = {}): Promise<RedisSe
   }
 }
 
-/** A port that was free may be taken a moment later: then another. */
+/** Another process may take a port that was free. In that case another port is used. */
 async function started(options: RedisOptions, sentinel = false): Promise<RedisServer> {
   for (let tried = 1; ; tried += 1) {
     const server = new RedisServer(await freePort(), options, sentinel)
@@ -393,6 +393,6 @@ function isExecutable(file: string): boolean {
     accessSync(file, constants.X_OK)
     return true
   } catch {
-    return false // Not there, or not to be run: the next folder of PATH is asked.
+    return false // Missing or not executable: try the next folder of PATH.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Messages of topics on a Redis Cluster: they stay on the node of their topic, are published only for subscribers, and
- * masters of the release before this one still receive them and are received.
+ * Tests topic messages on a Redis Cluster: they stay on the node of their topic and are published only if there is a
+ * subscriber. Masters of the previous release still receive them, and their messages are received.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
@@ -20,13 +20,13 @@ const open: { close(): unknown }[] = []
 
 const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.groups?.['n'] ?? 0)
 
-/** Messages that the nodes copied to each other. */
+/** Number of messages that the nodes copied to each other. */
 async function copies(): Promise<number> {
   const infos = await Promise.all(clients.map(async (client) => String(await client.call('CLUSTER', 'INFO'))))
   return infos.reduce((sum, info) => sum + numberIn(info, /messages_publish_sent:(?<n>\d+)/), 0)
 }
 
-/** Messages published on all nodes, by scripts too. */
+/** Number of messages published on all nodes, including those of scripts. */
 async function published(): Promise<number> {
   const infos = await Promise.all(clients.map((client) => client.info('commandstats')))
   const ofNode = (info: string): number =>
@@ -41,7 +41,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 async function masters(): Promise<readonly [RedisBackend, RedisBackend]> {
   await Promise.all(clients.map((client) => client.flushall()))
   const [first, second] = [await masterAt(cluster, 'm1', open), await masterAt(cluster, 'm2', open)]
-  await first.meta.beat('m1') // From here on each knows of the other.
+  await first.meta.beat('m1') // From here on both masters know each other.
   return [first, second]
 }
 
@@ -51,13 +51,13 @@ async function subscribed(backend: RedisBackend, types: readonly string[] = TYPE
   return received
 }
 
-/** Publishes a mark on each topic and waits until it arrived: what was published before it has arrived too, or never will. */
+/** Publishes a mark on each topic and waits for it. Every earlier message has then arrived or is lost. */
 async function drained(from: RedisBackend, received: ReadonlyMap<string, readonly string[]>): Promise<void> {
   await from.bus.publish([...received.keys()].map((type) => ({ topic: `${type}.emit`, data: 'mark' })))
   await until(() => [...received.values()].every((each) => each.at(-1) === 'mark'))
 }
 
-withRedisServer('redis cluster, messages of topics', () => {
+withRedisServer('redis cluster, topic messages', () => {
   beforeAll(async () => {
     cluster = await startCluster({ appendfsync: 'everysec' })
     clients = cluster.nodes.map((node) => node.connect())
@@ -67,8 +67,8 @@ withRedisServer('redis cluster, messages of topics', () => {
     for (const each of open.splice(0).toReversed()) await each.close()
   })
 
-  describe('redis cluster, messages of topics', () => {
-    it('publishes no output that has no subscriber, and copies none to another node (D92)', async () => {
+  describe('redis cluster, topic messages', () => {
+    it('does not publish output without a subscriber, and copies no output to another node (D92)', async () => {
       const [first, second] = await masters()
       const before = [await published(), await copies()]
       for (const type of TYPES) await first.streams.push(type, 'm1', 1, entries(0, 100))
@@ -80,7 +80,7 @@ withRedisServer('redis cluster, messages of topics', () => {
       expect(await copies()).toBe(before[1])
     })
 
-    it('ends with its subscriber: the next output is not published', async () => {
+    it('stops publishing output when the last subscription ends', async () => {
       const [first, second] = await masters()
       const received: string[] = []
       const listeners = [(data: string) => void received.push(data), () => undefined]
@@ -96,7 +96,7 @@ withRedisServer('redis cluster, messages of topics', () => {
       expect([received, await published()]).toEqual([['1'], before])
     })
 
-    it('brings what plugins publish to any topic, in order and without copies', async () => {
+    it('delivers plugin messages of any topic in order and without copies', async () => {
       const [first, second] = await masters()
       const before = await copies()
       const received: string[] = []
@@ -106,13 +106,14 @@ withRedisServer('redis cluster, messages of topics', () => {
       expect([received, await copies()]).toEqual([entries(0, 50), before])
     })
 
-    it('publishes as the release before this one did while a master of it lives, each message once (D92)', async () => {
+    it('publishes to the channels of the previous release while one of its masters lives, each message once (D92)', async () => {
       const clock = new VirtualTime()
       await Promise.all(clients.map((client) => client.flushall()))
       const first = await masterAt(cluster, 'm1', open, { clock })
       const second = await masterAt(cluster, 'm2', open, { clock })
       const live = ownerOf(cluster, slotOf('{m}')).connect()
-      await live.zadd('muster:{m}:live', clock.wallMs(), 'old') // All that the older release writes with a heartbeat.
+      // The only key that the older release writes with a heartbeat.
+      await live.zadd('muster:{m}:live', clock.wallMs(), 'old')
       await Promise.all([first.meta.beat('m1'), second.meta.beat('m2')])
       const received = await subscribed(second)
       const old = clients[0]?.duplicate()
@@ -137,13 +138,14 @@ withRedisServer('redis cluster, messages of topics', () => {
       expect([oldReceived.at(-1), await copies()]).toEqual(['from the older release', before])
     })
 
-    it('follows the slot of a topic to another node, and a node that was restarted', async () => {
+    it('follows the slot of a topic to another node, and resubscribes after a restart of the node', async () => {
       const [first, second] = await masters()
       const received = await subscribed(second, ['type0'])
       const arrives = async (): Promise<void> => {
         const before = received.get('type0')?.length
         await until(async () => {
-          await first.bus.publish([{ topic: 'type0.emit', data: 'x' }]).catch(() => undefined) // Its node is not back yet.
+          // The node may not be back yet.
+          await first.bus.publish([{ topic: 'type0.emit', data: 'x' }]).catch(() => undefined)
           return received.get('type0')?.length !== before
         })
       }

@@ -1,7 +1,4 @@
-/**
- * What a start says to the people who set it up: each thing that keeps a store from being used, or that its operator
- * should know, in the words they read.
- */
+/** Tests the messages of a start: each reason why a store cannot be used, and each warning about its setup. */
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -17,7 +14,7 @@ import { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } fr
 import { startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
 
 const INFO = 'muster:{m}:info'
-/** Release 2: its step notes that it ran. */
+/** Release 2: its migration step records that it ran. */
 const NOTE = script('test.migration', [], `redis.call('HSET', KEYS[1], 'migrated by', 'release 2')`)
 const RELEASE_2: readonly Migration[] = [...MIGRATIONS, async (run) => void (await run(NOTE, [metaKey('info')], []))]
 
@@ -41,7 +38,7 @@ interface Start {
   readonly backend: RedisBackend
 }
 
-/** Opens a backend and answers what was said, and how long that took on the clock of the connections. */
+/** Opens a backend and returns its messages. */
 async function start(url: string, more: Partial<RedisBackendOptions> = {}): Promise<Start> {
   const { log, lines } = recordingLog()
   const backend = keep(
@@ -61,7 +58,10 @@ async function start(url: string, more: Partial<RedisBackendOptions> = {}): Prom
   }
 }
 
-/** One that is refused only when the time for a start is up, which passes `speed` times as fast as ours. */
+/**
+ * Returns the message of a start that fails when its time limit is reached. The limit runs `speed` times as fast as
+ * real time.
+ */
 async function startInVain(url: string, speed = 10): Promise<string | null> {
   const time = new VirtualTime()
   const starting = start(url, { time })
@@ -77,7 +77,7 @@ async function startInVain(url: string, speed = 10): Promise<string | null> {
 const versionOf = async (server: RedisServer): Promise<string | undefined> =>
   /redis_version:(?<version>\S+)/.exec(await server.connect().info('server'))?.groups?.['version']
 
-/** A server of another make: it answers INFO as told, and nothing else of use. */
+/** A server of another vendor: it returns `info` for INFO and an error for every other command. */
 async function fakeServer(info: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
@@ -98,7 +98,7 @@ async function fakeServer(info: string): Promise<string> {
 
 withRedisServer('redis start', () => {
   describe('redis start: settings that lose data', () => {
-    it('says nothing about a store that is set up as it should be', async () => {
+    it('has no warning for a correctly configured store', async () => {
       const server = await serverWith(SOUND)
       expect(await start(server.url)).toMatchObject({
         refusal: null,
@@ -128,13 +128,13 @@ withRedisServer('redis start', () => {
         { appendfsync: 'no' },
         'the store: appendfsync is no: everything since the last flush of the system may be lost on power loss; set appendfsync always',
       ],
-    ])('warns about %s, in the log and in its health', async (_, setting, sentence) => {
+    ])('warns about %s, in the log and in the health detail', async (_, setting, sentence) => {
       const { lines, detail, refusal } = await start((await serverWith({ ...SOUND, ...setting })).url)
       expect([refusal, lines]).toEqual([null, [sentence]])
       expect(detail).toContain(sentence.slice('the store: '.length))
     })
 
-    it('warns about an append-only file that is off', async () => {
+    it('warns about a disabled append-only file', async () => {
       const { appendfsync: _, ...rest } = SOUND
       expect((await start((await serverWith(rest)).url)).lines).toEqual([
         'the store: the append-only file is off: a restart of the store loses everything since its last snapshot; set appendonly yes',
@@ -149,15 +149,15 @@ withRedisServer('redis start', () => {
       ])
     }, 60_000)
 
-    it('warns about a password that crosses a network in clear', async () => {
+    it('warns about a password that is sent over a network without TLS', async () => {
       const { port } = await serverWith({ ...SOUND, password: 'pw' })
       expect((await start(`kvstore://:pw@127.0.0.1:${port}`)).lines).toEqual([])
       expect((await start(`kvstore://:pw@0.0.0.0:${port}`)).lines).toEqual([
         'the store: the password is sent unencrypted; use kvstores:// (TLS)',
-      ]) // Which leads here all the same.
+      ]) // 0.0.0.0 reaches the local server, but is not a loopback address.
     })
 
-    it('says so where CONFIG is refused, and does not guess', async () => {
+    it('warns that durability is unknown if CONFIG is denied', async () => {
       const server = await serverWith(SOUND)
       await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-config')
       expect((await start(`kvstore://fleet:pw@127.0.0.1:${server.port}`)).lines).toEqual([
@@ -166,7 +166,7 @@ withRedisServer('redis start', () => {
     })
   })
 
-  describe('redis start: servers that are refused', () => {
+  describe('redis start: rejected servers', () => {
     it.each([
       ['6.2.14', '6.2.14'],
       ['', 'unknown'],
@@ -177,7 +177,7 @@ withRedisServer('redis start', () => {
       )
     })
 
-    it('a node of a cluster behind a URL of a single server, and the other way round', async () => {
+    it('rejects a cluster node behind the URL of a single server, and the reverse', async () => {
       const node = await serverWith({ config: ['cluster-enabled yes'] })
       expect((await start(node.url)).refusal).toBe(
         'the server is a node of a cluster; use kvstore+cluster://host:port,host:port',
@@ -188,7 +188,7 @@ withRedisServer('redis start', () => {
       )
     })
 
-    it('one that nobody reaches, as soon as the time for a start is up', async () => {
+    it('rejects an unreachable server as soon as the time for a start is over', async () => {
       const server = await serverWith()
       await server.stop()
       expect(await startInVain(server.url)).toBe(
@@ -196,7 +196,7 @@ withRedisServer('redis start', () => {
       )
     }, 20_000)
 
-    it('a store that a newer release has written, and touches nothing (G27)', async () => {
+    it('rejects a store that a newer release has written, without changing it (G27)', async () => {
       const server = await serverWith()
       const first = await start(server.url)
       await first.backend.close()
@@ -210,7 +210,7 @@ withRedisServer('redis start', () => {
       expect(await admin.hgetall('muster:{m}:info')).toEqual(before)
     })
 
-    it('an older release, after a newer one has raised the layout on the same run id (G27)', async () => {
+    it('stops an older release after a newer one migrated the store of the same run id (G27)', async () => {
       const server = await serverWith()
       const first = await start(server.url)
       await first.backend.meta.beat('m1')
@@ -222,7 +222,8 @@ withRedisServer('redis start', () => {
       const refusal = 'the store was written by a newer release (layout 2, this one knows 1); upgrade this program'
       expect(await start(server.url)).toMatchObject({ code: 'STORAGE_SCHEMA', refusal })
       expect(await server.connect().hgetall(INFO)).toEqual(info)
-      await expect(first.backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_SCHEMA', message: refusal }) // What each heartbeat of a master reads.
+      // Masters read this with each heartbeat.
+      await expect(first.backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_SCHEMA', message: refusal })
       expect(first.backend.health()).toMatchObject({ ok: false, detail: `the store is unavailable: ${refusal}` })
       await expect(first.backend.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }])).rejects.toMatchObject({
         code: 'STORAGE_UNAVAILABLE',
@@ -230,7 +231,7 @@ withRedisServer('redis start', () => {
       expect(second.backend.health().ok).toBe(true)
     })
 
-    it('an older release from the first step of a migration on, which the next start of the newer one completes (G27)', async () => {
+    it('rejects an older release after the first migration step, and the newer release completes the migration (G27)', async () => {
       const server = await serverWith()
       await (await start(server.url)).backend.close()
       const broken = [...MIGRATIONS, () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'cut off'))]
@@ -244,7 +245,7 @@ withRedisServer('redis start', () => {
       ])
     })
 
-    it('no store that the release before the migrations has written', async () => {
+    it('accepts a store of the release before migrations existed', async () => {
       const server = await serverWith()
       const admin = server.connect()
       const runId = /run_id:(?<id>\S+)/.exec(await admin.info('server'))?.groups?.['id'] ?? ''
@@ -253,7 +254,7 @@ withRedisServer('redis start', () => {
       expect([refusal, await backend.meta.info()]).toEqual([null, expect.objectContaining({ epoch: 'e', schema: 1 })])
     })
 
-    it('and gives up when it is told to', async () => {
+    it('gives up when the signal is aborted', async () => {
       const server = await serverWith()
       await server.stop()
       const stop = new AbortController()
@@ -267,8 +268,8 @@ withRedisServer('redis start', () => {
     })
   })
 
-  describe('redis start: passwords and rights', () => {
-    it('names a wrong or missing password, and never shows one (D34)', async () => {
+  describe('redis start: passwords and permissions', () => {
+    it('names a wrong or missing password and never shows one (D34)', async () => {
       const { port } = await serverWith({ password: 'right' })
       const where = `127.0.0.1:${port}`
       expect((await start(`kvstore://${where}`)).refusal).toBe(
@@ -329,7 +330,7 @@ withRedisServer('redis start', () => {
         ['+@all', '-info', '~muster:*', '&muster:*'],
         "WHERE: the store's user may not call INFO; grant it that right",
       ],
-    ])('names a user without the right to %s', async (_, rights, sentence) => {
+    ])('names a user without the permission for %s', async (_, rights, sentence) => {
       const server = await serverWith()
       const admin = server.connect()
       await admin.call('ACL', 'SETUSER', 'fleet', 'on', '>pw', 'resetchannels', ...rights)
@@ -351,7 +352,7 @@ withRedisServer('redis start', () => {
       expect((await start(url)).refusal).toBeNull()
     })
 
-    it('asks the sentinels with the password of theirs, also when it was changed, and says when it is the one that is wrong (D22)', async () => {
+    it('authenticates to sentinels with their own password, also after it changed, and reports a wrong one (D22)', async () => {
       const fleet = keep(await startSentinel({ password: 'data' }))
       const sentinel = fleet.sentinel.connect()
       await sentinel.call('ACL', 'SETUSER', 'default', 'resetpass', '>first')
@@ -384,10 +385,10 @@ withRedisServer('redis start', () => {
       await expect(backend.bus.subscribe('news', () => undefined)).resolves.toBeInstanceOf(Function)
     }, 60_000)
 
-    it('names a primary that the sentinels do not know, and sentinels that are not there', async () => {
+    it('names a primary unknown to the sentinels, and unavailable sentinels', async () => {
       const fleet = keep(await startSentinel())
       const where = `127.0.0.1:${fleet.sentinel.port}`
-      expect((await start(`kvstore+sentinel://${where}/nobody`)).refusal).toBe(
+      expect((await start(`kvstore+sentinel://${where}/unknown-primary`)).refusal).toBe(
         `${where}: the sentinels know no primary of that name; check the hosts in SVC_BACKEND_URL`,
       )
       await fleet.sentinel.stop()
@@ -408,7 +409,7 @@ withRedisServer('redis start', () => {
       tls: { ca: ca.cert, cert: own.cert, key: own.key },
     })
 
-    it('serves with the authority and, where it is asked for, a certificate of ours', async () => {
+    it('connects with the authority and, if required, a client certificate', async () => {
       const asksNothing = await tlsServer(made.server, false)
       expect((await start(asksNothing.url, { tls: { ca: made.ca.cert } })).refusal).toBeNull()
       const { refusal, backend } = await start((await tlsServer(made.server)).url, withClient(made.ca, made.client))
@@ -419,13 +420,13 @@ withRedisServer('redis start', () => {
 
     it.each<[string, () => Promise<RedisServer>, () => Partial<RedisBackendOptions>, string]>([
       [
-        'no certificate of ours',
+        'no client certificate',
         () => tlsServer(made.server),
         () => ({ tls: { ca: made.ca.cert } }),
         'the store asks for a client certificate; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE',
       ],
       [
-        'one of ours that the server does not trust',
+        'a client certificate that the server does not trust',
         () => tlsServer(made.server),
         () => withClient(made.ca, made.stranger),
         'the store does not accept the client certificate (unknown ca); check SVC_BACKEND_CERT_FILE',
@@ -437,7 +438,7 @@ withRedisServer('redis start', () => {
         'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
       ],
       [
-        'the authorities of the system alone',
+        'only the authorities of the system',
         () => tlsServer(made.server),
         () => ({}),
         'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
@@ -454,12 +455,12 @@ withRedisServer('redis start', () => {
         () => withClient(made.ca, made.client),
         "the certificate of the store is for another host: IP: 127.0.0.1 is not in the cert's list",
       ],
-    ])('refuses %s, and names the way out', async (_, server, more, sentence) => {
+    ])('rejects %s and names the setting to change', async (_, server, more, sentence) => {
       const { port, url } = await server()
       expect((await start(url, more())).refusal).toBe(`127.0.0.1:${port}: ${sentence}`)
     })
 
-    it('hints at TLS that only one side speaks', async () => {
+    it('suggests TLS when only one side uses it', async () => {
       const secure = await tlsServer(made.server)
       expect(await startInVain(`kvstore://127.0.0.1:${secure.port}`)).toBe(
         'the store is unavailable: the server closed the connection; if it accepts only TLS, use kvstores://',

@@ -1,4 +1,7 @@
-/** What the contract cannot see of the streams in Redis: commands, publishing, producers, the order of pushes, what a failure leaves. */
+/**
+ * Tests the streams in Redis: the commands of the scripts, publishing, producers, the order of pushes, and what a
+ * failure leaves.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
@@ -21,7 +24,7 @@ let caller: TracedCaller
 let clock: ManualClock
 let streams: Streams
 
-/** Three flushes, one of them too old, one taken in part; then one call of every method. */
+/** Makes pushes of which one has expired and one was popped in part. Returns one call of every method. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   await streams.push(TYPE, 'm1', 1, entries(4))
   clock.advance(SECOND)
@@ -39,7 +42,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   ]
 }
 
-/** Everything published while `act` runs. */
+/** Returns all messages published while `act` runs. */
 async function heard(pattern: string | null, act: () => Promise<unknown>): Promise<readonly string[]> {
   const listener = client.duplicate()
   const messages: string[] = []
@@ -47,7 +50,7 @@ async function heard(pattern: string | null, act: () => Promise<unknown>): Promi
   listener.on('pmessage', (_pattern: string, _channel: string, message: string) => messages.push(message))
   await (pattern === null ? listener.subscribe(`muster:event:${TYPE}.emit`) : listener.psubscribe(pattern))
   await act()
-  await listener.ping() // What was published before is delivered before its answer.
+  await listener.ping() // Earlier messages are delivered before the reply.
   listener.disconnect()
   return messages
 }
@@ -90,12 +93,12 @@ withRedisServer('redis streams', () => {
         return Object.fromEntries(caller.runs.map(({ script, commands }) => [script, commands.length]))
       }
       const one = await sent('a', 1)
-      // With TIME, which the clock of this test stands in for, one more of each.
+      // On a server each needs one more command: TIME. The test passes its own clock instead.
       expect(one).toEqual({ 'streams.push': 9, 'streams.peek': 4, 'streams.tail': 8, 'streams.pop': 7 })
       expect(await sent('b', 1_000)).toEqual(one)
     })
 
-    it('leave no entry and no flush behind once all was taken', async () => {
+    it('leave no entry and no push behind once everything was popped', async () => {
       await calls()
       await streams.pop(TYPE, 10)
       expect(Object.keys(await contents(client))).toEqual([`muster:{o:${TYPE}}:h`])
@@ -103,21 +106,21 @@ withRedisServer('redis streams', () => {
   })
 
   describe('redis streams.push', () => {
-    it('publishes every entry in order, once, where somebody listens', async () => {
+    it('publishes every entry once, in order, if there is a subscriber', async () => {
       expect(await heard(null, () => streams.push(TYPE, 'm1', 1, entries(3)))).toEqual(entries(3))
       expect(await heard('muster:event:*', () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual(entries(2))
       expect(await heard(null, () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual([])
       expect(await heard(null, () => streams.push('other', 'm1', 1, entries(2)))).toEqual([])
     })
 
-    it('publishes nothing without a subscriber, except in a cluster with an older master, whose node cannot know', async () => {
+    it('does not publish without a subscriber, except in a cluster with an older master whose node cannot know', async () => {
       await streams.push(TYPE, 'm1', 1, entries(3))
       expect(caller.runs.at(-1)?.commands).not.toContain('PUBLISH')
       await createStreams(caller, () => 'always').push(TYPE, 'm1', 2, entries(3))
       expect(caller.runs.at(-1)?.commands.filter((command) => command === 'PUBLISH')).toHaveLength(3)
     })
 
-    it('remembers a thousand producers, and forgets the one that was silent longest', async () => {
+    it('remembers a thousand producers and drops the one that was idle longest', async () => {
       for (let i = 0; i < 1_000; i += 1) {
         await streams.push(TYPE, `m${i}`, 1, ['1'])
         clock.advance(1)
@@ -138,7 +141,7 @@ withRedisServer('redis streams', () => {
       expect(await client.hlen(`muster:{o:${TYPE}}:h`)).toBe(1_004)
     })
 
-    it('sends one push of a type at a time, so that a repeat is never overtaken', async () => {
+    it('sends one push of a type at a time, so that a later push cannot overtake a repeated one', async () => {
       const started: string[] = []
       let answer: (reply: Reply) => void = () => undefined
       const first = new Promise<Reply>((resolve) => {
@@ -161,7 +164,7 @@ withRedisServer('redis streams', () => {
       expect(started).toEqual(['muster:{o:a}:l 1', 'muster:{o:b}:l 3', 'muster:{o:a}:l 2'])
     })
 
-    it('is refused at the memory limit, where pop still empties the stream', async () => {
+    it('is rejected at the memory limit, where pop still works', async () => {
       await streams.push(TYPE, 'm1', 1, entries(3))
       await client.config('SET', 'maxmemory', '1')
       await expect(streams.push(TYPE, 'm1', 2, entries(3))).rejects.toMatchObject({ code: 'STORAGE_FULL' })
@@ -179,7 +182,7 @@ withRedisServer('redis streams', () => {
   })
 
   describe('redis streams.tail', () => {
-    it('ends at 32 MiB from the newest back, after one entry at least', async () => {
+    it('returns at most 32 MiB of the newest entries, but at least one', async () => {
       for (let i = 1; i <= 4; i += 1) await streams.push(TYPE, 'm1', i, [String(i).repeat(9 * MIB), `end ${i}`])
       const { entries: found } = await streams.tail(TYPE, null, 100)
       expect(found.map((each) => each.entry.slice(0, 5))).toEqual([
@@ -196,7 +199,7 @@ withRedisServer('redis streams', () => {
       expect((await streams.tail(TYPE, found.at(-1)?.id ?? '', 100)).entries).toHaveLength(1)
     }, 30_000)
 
-    it('goes on from any text as from an id, compared as text', () => {
+    it('treats any text like an id, compared as text', () => {
       const digits = (n: number) => fc.stringMatching(new RegExp(`^[0-9]{${n}}$`))
       const id = fc
         .tuple(

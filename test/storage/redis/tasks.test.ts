@@ -1,6 +1,6 @@
 /**
- * What the contract cannot see of the scripts of tasks: how many commands they send, what is left when one of these fails,
- * when they wake the masters, and which tokens they draw over the lives of a store.
+ * Tests the scripts of tasks: how many commands they send, what remains when one of these fails, when they wake the
+ * masters, and which tokens they issue after restarts of the store.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
@@ -56,7 +56,7 @@ const commandsOf = async (call: () => Promise<unknown>): Promise<readonly string
 }
 const wakes = async (call: () => Promise<unknown>): Promise<boolean> => (await commandsOf(call)).includes('PUBLISH')
 
-/** An empty store but for the worker that takes the tasks. */
+/** Empties the store and registers the worker that reserves tasks. */
 async function emptied(): Promise<void> {
   await client.flushall()
   await createWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
@@ -72,7 +72,10 @@ async function inFlight(n: number): Promise<readonly Lease[]> {
   return leases
 }
 
-/** A store with a task in every place, and one call of every method that moves some. `keeps`: the ids that must not vanish. */
+/**
+ * Fills the store with a task in every place. Returns one call of every method that moves tasks. `keeps`: the ids that
+ * must not be lost.
+ */
 async function moves(): Promise<
   readonly { readonly name: string; readonly keeps: readonly string[]; readonly call: () => Promise<unknown> }[]
 > {
@@ -107,7 +110,7 @@ async function moves(): Promise<
   ]
 }
 
-/** The ids of all tasks that come to a worker sooner or later, or lie in the dead-letter queue. */
+/** Returns the ids of all tasks that a worker can reserve later or that are in the dead-letter queue. */
 async function found(): Promise<Set<string>> {
   const seen = new Set<string>()
   for (let i = 0; i < 4; i += 1) {
@@ -143,7 +146,7 @@ withRedisServer('redis scripts of tasks', () => {
           return answer
         }
         await note('submit', () => submit(...all))
-        await tasks.ack(TYPE, await leased(1)) // The first ack of a segment begins its fingerprints.
+        await tasks.ack(TYPE, await leased(1)) // The first ack of a segment creates its fingerprints.
         const leases = leasesOf(sole((await note('reserve', () => reserve(n))).results))
         await note('extend', () =>
           tasks.extend(
@@ -196,11 +199,11 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await counted(1)).toEqual(expected)
       await emptied()
       expect(await counted(100)).toEqual(expected)
-      // With TIME, which the clock of this test stands in for, one more of each.
+      // On a server each needs one more command: TIME. The test passes its own clock instead.
       expect((expected.submit + expected.reserve + expected.ack + 3) / 100).toBeLessThanOrEqual(0.32)
     })
 
-    it('change nothing when any of them up to the first write fails', async () => {
+    it('change nothing when a command up to the first write fails', async () => {
       const { length } = await moves()
       for (let i = 0; i < length; i += 1) {
         await emptied()
@@ -236,7 +239,7 @@ withRedisServer('redis scripts of tasks', () => {
       }
     })
 
-    it('take lists that are longer than what Lua passes at once', async () => {
+    it("accept lists that are longer than Lua's limit of arguments", async () => {
       await inFlight(9_000)
       clock.advance(VISIBILITY)
       expect(await tasks.sweep(TYPE, 1, 10_000)).toEqual({
@@ -252,7 +255,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect(ids((await tasks.queue(TYPE, 10_000)).items)).toEqual(ids(batch(9_000)))
     }, 30_000)
 
-    it('touch keys of one hash tag alone, and none of them ends by itself', async () => {
+    it('use keys of one hash tag only, and no key has a TTL', async () => {
       for (const { call } of await moves()) await call().catch(() => undefined)
       const keys = await client.keys('*')
       expect(keys.filter((key) => !key.startsWith(KEY))).toEqual([])
@@ -261,7 +264,7 @@ withRedisServer('redis scripts of tasks', () => {
   })
 
   describe('redis scripts of tasks, wake-ups', () => {
-    it('are published where a tier was empty, and only there', async () => {
+    it('are published when a tier was empty, and only then', async () => {
       expect(await wakes(() => submit(...batch(3)))).toBe(true)
       expect(await wakes(() => submit(task('another')))).toBe(false)
       expect(await wakes(() => submit(task('high', { tier: 0 })))).toBe(true)
@@ -279,7 +282,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(false)
     })
 
-    it('tell of promoted retries that a reserve leaves to others', async () => {
+    it('are published for promoted retries that a reserve leaves in the queue', async () => {
       await nack(await inFlight(3), false, 0)
       expect(await wakes(() => reserve(1))).toBe(true)
       await tasks.release(TYPE, await leased())
@@ -294,7 +297,7 @@ withRedisServer('redis scripts of tasks', () => {
       return sole(await leased())
     }
 
-    it('rise above all of earlier lives of the store, and never fall (D24)', async () => {
+    it('start above those of earlier runs of the store and never decrease (D24)', async () => {
       const atStart = Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT
       const first = await next()
       expect(first.token).toBe(atStart + 1)
@@ -307,7 +310,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect((await next()).token).toBe(atStart + SEGMENT + 1)
     })
 
-    it('that an older state of the store has not issued prove that it went back, also once its counter has risen (G26)', async () => {
+    it('that a restored older store has not issued are reported as not issued, also after its counter has grown (G26)', async () => {
       const [first] = await inFlight(1)
       if (first === undefined) throw new Error('one was leased')
       const image = await Promise.all(
@@ -337,7 +340,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await tasks.ack(TYPE, [...fresh, first])).toEqual(['ok', 'ok', 'ok'])
     })
 
-    it('of acknowledged tasks stay known for the last segments begun (D24)', async () => {
+    it('of acked tasks are remembered for the last segments (D24)', async () => {
       const first = await next()
       const all = [first]
       await tasks.ack(TYPE, all)
@@ -353,19 +356,20 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await tasks.ack(TYPE, [first])).toEqual(['lease_lost'])
     })
 
-    it('that an older version acknowledged are known for any task, also in a segment that it began (D80)', async () => {
+    it('acked by an older release match any task, also in a segment that it began (D80)', async () => {
       const first = await next()
       await submit(task('b'))
       const second = sole(await leased())
       await tasks.ack(TYPE, [first])
-      await client.unlink(`${KEY}h0`, `${KEY}h1`, `${KEY}h2`, `${KEY}h3`) // What an older version writes: the bitmap alone.
+      // The state that an older release writes: only the bitmap.
+      await client.unlink(`${KEY}h0`, `${KEY}h1`, `${KEY}h2`, `${KEY}h3`)
       expect(await tasks.ack(TYPE, [first])).toEqual(['ok'])
       await client.hset(`${KEY}m`, { t0: '1', t1: '1', t2: '1', t3: '1' })
       expect(await tasks.ack(TYPE, [first, second, { ...second, id: 'x' }])).toEqual(['ok', 'ok', 'lease_lost'])
       expect(await tasks.ack(TYPE, [first, second, { ...second, id: 'x' }])).toEqual(['ok', 'ok', 'lease_lost'])
     })
 
-    it('of one reserve lie in one segment, which begins anew where they would not (D24)', async () => {
+    it('of one reserve are in one segment; a new segment starts if they do not fit (D24)', async () => {
       const { token } = await next()
       const edge = Math.ceil(token / SEGMENT) * SEGMENT
       await client.hset(`${KEY}m`, 'f', String(edge - 10))
@@ -379,7 +383,7 @@ withRedisServer('redis scripts of tasks', () => {
     })
   })
 
-  describe('redis scripts of tasks, entries that no submit made', () => {
+  describe('redis scripts of tasks, malformed entries', () => {
     it('are dropped and counted', async () => {
       await client.rpush(`${KEY}p1`, 'nonsense', 'more: nonsense', '1|2||1|||0|0|0:without a body')
       await submit(task('a'))
@@ -390,7 +394,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await client.zscore(`${KEY}v`, 'no lease')).toBe(null)
     })
 
-    it('have an expiry where it is time for one', async () => {
+    it('are dropped when their TTL has expired', async () => {
       await submit(task('a', { ttlMs: MINUTE }), task('b', { body: `{"payload":"${'x'.repeat(5_000)}"}` }))
       clock.advance(MINUTE)
       expect(await reserve()).toMatchObject({ results: [[{ id: 'b' }]], dropped: 1 })

@@ -1,6 +1,6 @@
 /**
- * A Caller straight over one client, for tests of single scripts: it notes the commands a script sends, and can make one
- * of them fail. Time is the clock's.
+ * A Caller on one client for tests of single scripts. It records the commands of a script and can make one of them
+ * fail. The time is that of the given clock.
  */
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
@@ -8,7 +8,7 @@ import { faultOf } from '../../../src/storage/redis/errors.ts'
 import type { Script } from '../../../src/storage/redis/script.ts'
 import type { Clock } from '../../../src/runtime/index.ts'
 
-/** Puts `redis.call` behind one that notes the command, and fails at the `fails`-th of this run. */
+/** Wraps `redis.call` so that it records each command and fails at command number `fails` of this run. */
 function traced({ source }: Script, fails: number): string {
   const [header = '', ...body] = source.split('\n')
   return `${header}
@@ -24,18 +24,18 @@ end
 return {commands, body()}`
 }
 
-/** One run of a script, and the commands it sent. */
+/** One run of a script and its commands. */
 interface Run {
   readonly script: string
   readonly commands: readonly string[]
 }
 
 export class TracedCaller implements Caller {
-  /** All runs so far, those that failed apart. */
+  /** All successful runs so far. */
   readonly runs: Run[] = []
-  /** Which command of a run fails, from 1; 0: none. */
+  /** The command of a run that fails, counted from 1. 0: no failure. */
   failsAt = 0
-  /** Another one: the store was restarted. */
+  /** Set another value to simulate a restart of the store. */
   life = 'run-1'
   readonly #client: Redis
   readonly #clock: Clock

@@ -48,7 +48,7 @@ describe('parseStoreUrl', () => {
       },
     ],
     ['kvstores+cluster://a', { ...SINGLE, form: 'cluster', tls: true, hosts: [{ host: 'a', port: 6379 }] }],
-  ])('understands %s (D2)', (url, expected) => {
+  ])('parses %s (D2)', (url, expected) => {
     expect(parseStoreUrl(url)).toEqual(expected)
   })
 
@@ -65,7 +65,7 @@ describe('parseStoreUrl', () => {
     ['kvstore://u:%zz@h', /not an escape/],
     ['http://h', /not the URL of a Redis/],
     ['x', /not the URL of a Redis/],
-  ])('refuses %s and says the way out (D2, D34)', (url, problem) => {
+  ])('rejects %s and explains the fix (D2, D34)', (url, problem) => {
     expect(() => parseStoreUrl(url)).toThrow(problem)
   })
 
@@ -86,14 +86,14 @@ describe('parseStoreUrl', () => {
     expect(told()).not.toContain('hunter2')
   })
 
-  it('describes itself without user and password', () => {
+  it('is described without user and password', () => {
     for (const url of ['kvstore://u:p@h:1/3', 'kvstores+cluster://u:p@[::1]:1,b:2', 'kvstore+sentinel://u:p@h:1/main'])
       expect(describeUrl(parseStoreUrl(url))).toBe(url.replace('u:p@', ''))
   })
 })
 
 describe('slotOf', () => {
-  it('is the slot that the specification of Redis Cluster gives', () => {
+  it('returns the slot that the Redis Cluster specification defines', () => {
     expect([
       slotOf('123456789'),
       slotOf('foo'),

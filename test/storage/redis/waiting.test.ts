@@ -20,8 +20,8 @@ function room(): { time: VirtualTime; wait: (lane: string, bytes?: number) => Pr
   }
 }
 
-describe('the waiting room', () => {
-  it('lets everybody go in the order of arrival when the store is back', async () => {
+describe('WaitQueue', () => {
+  it('resolves all waiting calls in the order of arrival when the store is back', async () => {
     const { wait, wake } = room()
     const order: number[] = []
     const all = [0, 1, 2].map((n) => wait('a').then(() => order.push(n)))
@@ -30,7 +30,7 @@ describe('the waiting room', () => {
     expect(order).toEqual([0, 1, 2])
   })
 
-  it('refuses what waited a second and a half, and from then on everything at once, unsent (G18)', async () => {
+  it('rejects calls that waited 1.5 s, and from then on every call immediately, as not sent (G18)', async () => {
     const { time, wait } = room()
     const early = wait('a')
     await time.advance(1_000)
@@ -47,7 +47,7 @@ describe('the waiting room', () => {
     )
   })
 
-  it('holds 2,000 calls or 8 MiB a lane, and 64 MiB in all', async () => {
+  it('accepts 2,000 calls or 8 MiB per lane, and 64 MiB in total', async () => {
     const { wait, wake } = room()
     const calls = Array.from({ length: 2_000 }, () => wait('many'))
     expect(await wait('many')).toBe('STORAGE_UNAVAILABLE')

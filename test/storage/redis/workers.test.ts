@@ -1,4 +1,7 @@
-/** What the contract cannot see of the registry in Redis: the commands its scripts send, what a failure leaves, batches, bounds, the memory limit. */
+/**
+ * Tests the registry in Redis: the commands of its scripts, what a failure leaves, batches, limits, and the memory
+ * limit.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
@@ -40,7 +43,7 @@ const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
   ...more,
 })
 
-/** Three workers, of which w2 drains and w3 was forgotten; then one call of every method that changes or reads something. */
+/** Registers workers, of which w2 is draining and w3 was forgotten. Returns one call of every method. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   const { workers, configs, stats } = groups()
   await workers.register(names(4).map((id) => registration(id, `m1/${id}`, { instance: 'i1' })))
@@ -76,7 +79,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   ]
 }
 
-/** Notes which calls may be repeated; hands everything on. */
+/** Records which calls may be repeated and passes every call on. */
 class Noting implements Caller {
   readonly repeatable: [script: string, repeatable: boolean][] = []
   readonly runId = (): string => ''
@@ -132,7 +135,7 @@ withRedisServer('redis registry', () => {
         return Object.fromEntries(caller.runs.map(({ script, commands }) => [script, commands.length]))
       }
       const one = await sent(1)
-      // With TIME, which the clock of this test stands in for, one more of each.
+      // On a server each needs one more command: TIME. The test passes its own clock instead.
       expect(one).toEqual({
         'workers.register': 15,
         'workers.beat': 6,
@@ -144,10 +147,10 @@ withRedisServer('redis registry', () => {
         'workers.disconnect': 4,
         'workers.forget': 14,
       })
-      expect(await sent(500)).toEqual({ ...one, 'workers.page': 19 }) // A few rows first, then all others.
+      expect(await sent(500)).toEqual({ ...one, 'workers.page': 19 }) // Reads a few rows first, then all others.
     })
 
-    it('read a page of large rows in pieces that grow and shrink with them, and answer no more than 32 MiB', async () => {
+    it('read a page of large rows in pieces of adaptive size, and return at most 32 MiB', async () => {
       const { workers } = groups()
       const all = names(80)
         .map((id) => id.padStart(4, '0'))
@@ -168,7 +171,7 @@ withRedisServer('redis registry', () => {
       expect(pages.map((page) => page.length)).toEqual([63, 17])
     }, 30_000)
 
-    it('leave nothing of a forgotten worker but its generation', async () => {
+    it('leave only the generation of a forgotten worker', async () => {
       const { workers } = groups()
       await calls()
       await workers.forget(names(3).map(ref))
@@ -177,7 +180,7 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis registry, batches', () => {
-    it('answers in the order of the items when types and sizes make several scripts of one call', async () => {
+    it('returns results in the order of the items when a call is split into several scripts', async () => {
       const { workers } = groups()
       const types = ['a', 'b']
       const items = names(1_200).map((id, i) => ({
@@ -199,7 +202,7 @@ withRedisServer('redis registry', () => {
       expect(beats.map(({ status: was }) => was)).toEqual(items.map((_, i) => (i % 3 === 0 ? 'ok' : 'replaced')))
     })
 
-    it('rejects when one of its scripts fails, and not before all of them have ended', async () => {
+    it('rejects when one of its scripts fails, but not before all of them have ended', async () => {
       const { workers } = groups()
       await client.hset('muster:{a:bad}:g', 'w', 0)
       await client.set('muster:{a:bad}:conn', 'not a hash')
@@ -209,7 +212,7 @@ withRedisServer('redis registry', () => {
       expect(caller.runs.map(({ script }) => script)).toContain('workers.beat')
     })
 
-    it('may repeat what repeats harmlessly, and nothing else', async () => {
+    it('marks idempotent calls, and only those, as repeatable', async () => {
       const noting = new Noting()
       const { workers, configs, stats } = groups(undefined, noting)
       await workers.register([registration('w0', 'm1/1')])
@@ -245,8 +248,8 @@ withRedisServer('redis registry', () => {
     })
   })
 
-  describe('redis registry, texts and bounds', () => {
-    it('keeps any text apart from the fields around it', async () => {
+  describe('redis registry, texts and limits', () => {
+    it('stores any text without changing the fields next to it', async () => {
       const { workers, configs } = groups()
       const odd = '%3a:%25:\n{"}:\u0000é'
       await workers.register([registration('w0', 'm1/1', { instance: odd, hardware: `:${odd}`, defaults: `::${odd}` })])
@@ -270,7 +273,7 @@ withRedisServer('redis registry', () => {
       }
     })
 
-    it('refuses records beyond its bound, and still knows those it has', async () => {
+    it('rejects new records above its limit, and still accepts known workers', async () => {
       const { workers } = groups({ records: 2, forgotten: 10 })
       const results = await workers.register([
         registration('a', 'm1/1'),
@@ -289,7 +292,7 @@ withRedisServer('redis registry', () => {
       expect(ids(await workers.page(TYPE, null, 10))).toEqual(['a', 'c'])
     })
 
-    it('forgets the lowest generations first beyond its bound (D46)', async () => {
+    it('drops the lowest generations first above its limit (D46)', async () => {
       const { workers, configs } = groups({ records: 10, forgotten: 2 })
       await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/1')))
       await configs.raise([
@@ -305,7 +308,7 @@ withRedisServer('redis registry', () => {
       ])
     })
 
-    it('carries generations up to 2^53 without losing one', async () => {
+    it('stores generations up to 2^53 exactly', async () => {
       const { workers, configs } = groups()
       await workers.register([registration('w0', 'm1/1')])
       const high = Number.MAX_SAFE_INTEGER - 2
@@ -317,7 +320,7 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis registry at the memory limit', () => {
-    it('still tells states and drains and keeps the newest frame alone; only joining is refused', async () => {
+    it('still stores states and drains and keeps only the newest frame; only registration and config changes are rejected', async () => {
       const { workers, configs, stats } = groups()
       await workers.register([registration('w0', 'm1/1'), registration('w1', 'm1/2')])
       await workers.beat([{ ...conn('w0', 'm1/1'), stats: ['{"ts":1}', '{"ts":2}'] }])
@@ -343,8 +346,8 @@ withRedisServer('redis registry', () => {
   })
 })
 
-describe('turns', () => {
-  it('run the calls of one name one after the other, also past a failure, and other names beside them', async () => {
+describe('KeyedMutex', () => {
+  it('runs the calls of one key one after the other, also after a failure, and those of other keys concurrently', async () => {
     const turns = new KeyedMutex()
     const log: string[] = []
     let lose: (error: Error) => void = () => undefined

@@ -1,6 +1,6 @@
 /**
- * What the tests of the Redis backend share: one store per file, and backends in it that know nothing of each other,
- * since each has a prefix of its own. The store's time is the test's; its connections live on the machine's.
+ * Shared by the tests of the Redis backend: one store per file, and backends in it that are isolated by their own
+ * prefix. The store uses the clock of the test; its connections use the real time.
  */
 import { afterAll, beforeAll, describe, it } from '@jest/globals'
 import { Redis } from 'ioredis'
@@ -9,14 +9,17 @@ import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../
 import type { Backend } from '../../../src/storage/index.ts'
 import { REDIS_SERVER, startRedis, type RedisOptions, type RedisServer } from './server.ts'
 
-/** A standalone server to test against in place of a private one, `kvstore://…`, set up as {@link DURABLE} says. Nothing but our own prefixes is touched. */
+/**
+ * URL of a standalone server to use instead of a private one, configured like {@link DURABLE}. Only keys with the
+ * test's own prefixes are changed.
+ */
 const FOREIGN_URL = process.env['SVC_TEST_REDIS_URL']
 const PREFIX = `muster-test-${process.pid}-`
-/** What makes a Redis keep all it answered (D46). */
+/** Settings with which a Redis keeps everything it confirmed (D46). */
 export const DURABLE: RedisOptions = { appendfsync: 'always', maxmemoryPolicy: 'noeviction' }
 let serial = 0
 
-/** A backend on the store at `url`, whose data nobody shares. */
+/** Returns a backend on the store at `url` with a prefix that no other backend uses. */
 export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendOptions> = {}): RedisBackend {
   serial += 1
   return new RedisBackend({
@@ -28,7 +31,7 @@ export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendO
   })
 }
 
-/** Runs `define` with a store for the tests in it, or leaves a named skip. */
+/** Runs `define` with a store for its tests. Without redis-server it defines a named skip. */
 export function withRedisStore(name: string, define: (create: (clock: Clock) => Promise<Backend>) => void): void {
   if (FOREIGN_URL === undefined && REDIS_SERVER === undefined) {
     describe(name, () => it.skip('redis-server is not installed', () => undefined))
@@ -45,7 +48,7 @@ export function withRedisStore(name: string, define: (create: (clock: Clock) => 
   define((clock) => Promise.resolve(backendAt(FOREIGN_URL ?? server?.url ?? '', clock)))
 }
 
-/** Removes what the tests of this process left on a server that is not ours. */
+/** Removes the test data of this process from a shared server. */
 async function tidy(url: string): Promise<void> {
   const {
     hosts: [address],

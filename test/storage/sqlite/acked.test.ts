@@ -1,4 +1,4 @@
-/** Acks of a store that an older version wrote: known by their tokens, without their tasks (D80). */
+/** Tests the acks of a store that an older release wrote. They are remembered by token, without their task (D80). */
 import Database from 'better-sqlite3'
 import { describe, expect, it } from '@jest/globals'
 import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
@@ -21,8 +21,8 @@ async function leased(backend: Backend, id: string): Promise<LeaseRef> {
   )
 }
 
-describe('a store of an older version', () => {
-  it('keeps its acks, and remembers the tasks of those that follow', async () => {
+describe('a store of an older release', () => {
+  it('keeps its acks, and remembers task and token of later acks', async () => {
     const { file } = folder()
     const backend = backendOn(file, new ManualClock())
     await backend.open(AbortSignal.timeout(5_000))

@@ -1,4 +1,4 @@
-/** Group commit, its bounds, and what becomes of a group when something fails. */
+/** Tests group commit, its limits, and the outcome of a group when a call or the engine fails. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { Committer } from '../../../src/storage/sqlite/committer.ts'
@@ -22,7 +22,7 @@ async function openedWith(more: Partial<SqliteOptions> & { readonly time?: Virtu
   return backend
 }
 
-/** A committer whose engine answers when the test says so. */
+/** A committer whose engine completes a group when the test calls `answer`. */
 function held(): { committer: Committer; groups: { group: CallGroup; answer: () => void }[] } {
   const groups: { group: CallGroup; answer: () => void }[] = []
   const run = (group: CallGroup): Promise<readonly Answer[]> =>
@@ -42,7 +42,7 @@ const call = (
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('group commit', () => {
-  it('sends the calls of one turn together, and what comes meanwhile with the next group', async () => {
+  it('sends the calls of one turn together, and later calls with the next group', async () => {
     const { committer, groups } = held()
     const first = [call(committer, 'a'), call(committer, 'b')]
     await turn()
@@ -57,11 +57,11 @@ describe('group commit', () => {
     expect(await Promise.all(second)).toEqual(['c', 'd', 'e'])
   })
 
-  it('sends what an answer leads to together with what waited', async () => {
+  it('sends a call that follows a response together with the waiting calls', async () => {
     const { committer, groups } = held()
     const chain = (async () => {
       await call(committer, 'look', 1, 'read')
-      for (let i = 0; i < 10; i += 1) await Promise.resolve() // The caller's own layers.
+      for (let i = 0; i < 10; i += 1) await Promise.resolve() // Simulates the layers of the caller.
       return call(committer, 'reserve')
     })()
     await turn()
@@ -73,7 +73,7 @@ describe('group commit', () => {
     expect(await Promise.all([chain, waited])).toEqual(['reserve', 'ack'])
   })
 
-  it('holds 2,000 items or 8 MiB a group, one call at least', async () => {
+  it('limits a group to 2,000 items or 8 MiB, but always takes one call', async () => {
     const { committer, groups } = held()
     const all = [
       call(committer, 'a', 900),
@@ -95,7 +95,7 @@ describe('group commit', () => {
     ])
   })
 
-  it('is relaxed only where every change in it is', async () => {
+  it('is relaxed only if every change in it is', async () => {
     const { committer, groups } = held()
     for (const kinds of [['read'], ['read', 'relaxed'], ['read', 'relaxed', 'write']] as const) {
       const calls = kinds.map((kind) => call(committer, kind, 1, kind))
@@ -106,7 +106,7 @@ describe('group commit', () => {
     expect(groups.map(({ group }) => group.kind)).toEqual(['read', 'relaxed', 'write'])
   })
 
-  it('refuses more than 10,000 waiting items, and takes calls again when they are gone', async () => {
+  it('rejects more than 10,000 waiting items, and accepts calls again when they are done', async () => {
     const { committer, groups } = held()
     const all = [call(committer, 'running', 500)]
     await turn()
@@ -123,7 +123,7 @@ describe('group commit', () => {
     expect(await again).toBe('again')
   })
 
-  it('refuses more than 64 MiB of waiting text', async () => {
+  it('rejects more than 64 MiB of waiting text', async () => {
     const { committer } = held()
     void call(committer, 'running')
     await turn()
@@ -131,7 +131,7 @@ describe('group commit', () => {
     await expect(call(committer, 'too much', 1, 'write', 'x')).rejects.toEqual(fails('STORAGE_OVERLOADED'))
   })
 
-  it('settles every call within 5 s: unknown where it was sent, not sent where it waited', async () => {
+  it('settles every call within 5 s: sent calls as unknown, waiting calls as not sent', async () => {
     const { committer } = held()
     const sent = call(committer, 'sent')
     await turn()
@@ -145,13 +145,13 @@ describe('group commit', () => {
   })
 })
 
-describe('a group of which one call fails', () => {
-  it('fails that call alone and keeps the others, in memory and in the file', async () => {
+describe('a group with one failing call', () => {
+  it('fails only that call and keeps the others, in memory and in the file', async () => {
     const { file } = folder()
     const engine = new Engine({ path: file, newEpoch: 'e' })
     engine.open()
     const submitCall = (id: string) => ({ group: 'tasks', method: 'submit', args: [TYPE, DAY, [task(id)]] }) as const
-    // Not to be stored: fails after its first item was.
+    // Fails after its first item was stored.
     const broken = {
       group: 'tasks',
       method: 'submit',
@@ -185,7 +185,7 @@ describe('a group of which one call fails', () => {
 })
 
 describe('a disk that is nearly full', () => {
-  it('refuses what grows, and lets settling, popping and clearing go on', async () => {
+  it('rejects writes that grow the store, and accepts acks, pops and reads', async () => {
     const time = new VirtualTime()
     let free = 1e12
     const backend = await openedWith({ time, freeBytes: async () => free })
@@ -205,7 +205,7 @@ describe('a disk that is nearly full', () => {
 })
 
 describe('the idle work of a SQLite store', () => {
-  it('frees cleared tasks and keys whose time has passed, and shortens the log', async () => {
+  it('deletes cleared tasks and expired keys, and shortens the log', async () => {
     const time = new VirtualTime()
     const { file } = folder()
     const backend = new SqliteBackend({
@@ -249,7 +249,7 @@ describe('the idle work of a SQLite store', () => {
 })
 
 describe('a storage thread that dies', () => {
-  it('leaves its calls unknown, and is started anew by the next one', async () => {
+  it('reports its calls as unknown, and is restarted by the next call', async () => {
     const { ThreadHost } = await import('../../../src/storage/sqlite/host.ts')
     const host = new ThreadHost(THREAD_URL)
     const backend = await openedWith({ host })

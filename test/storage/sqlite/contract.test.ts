@@ -5,7 +5,7 @@ import { testBackend } from '../contract.ts'
 import { backendOn, folders, THREAD_URL } from './world.ts'
 
 const folder = folders()
-/** One thread for all tests: starting one takes longer than most of them. */
+/** One thread for all tests, because starting one takes longer than most of the tests. */
 const thread = new ThreadHost(THREAD_URL)
 const shared: EngineHost = {
   open: thread.open,

@@ -1,4 +1,4 @@
-/** A process with the store under load is killed at random moments; what it had answered must be found again. */
+/** Kills a process with the store under load at random moments. Everything that it had confirmed must be stored. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ afterEach(() => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Everything that was answered, over all lives of the store. */
+/** Everything that was confirmed in all runs of the store. */
 class History {
   readonly submitted = new Set<string>()
   readonly acked = new Map<string, number>()
@@ -77,7 +77,7 @@ class History {
     if (!holds) this.violations.push(violation)
   }
 
-  /** Compares the store, opened again, with what was answered. */
+  /** Compares the reopened store with the confirmed results. */
   async judge(backend: SqliteBackend): Promise<void> {
     for (const ids of slices([...this.submitted], 500)) {
       const places = await backend.tasks.locate(TYPE, ids)
@@ -111,7 +111,10 @@ class History {
     )
   }
 
-  /** The kill may have cut off the answer of an ack. Then the lease is known, and the repeated ack succeeds. */
+  /**
+   * The kill may have cut off the response to an ack. In that case the store knows the lease, and repeating the ack
+   * succeeds.
+   */
   async #wasAcked(backend: SqliteBackend, id: string): Promise<boolean> {
     const token = this.leased.get(id)
     if (token === undefined || (await backend.tasks.ack(TYPE, [{ id, token }]))[0] !== 'ok') return false
@@ -124,7 +127,7 @@ function slices<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
 
-/** Runs the writer until so many answers have come, and kills it there. */
+/** Runs the writer, kills it after `results` lines of output, and records the lines. */
 async function killedAfter(
   results: number,
   file: string,
@@ -140,7 +143,7 @@ async function killedAfter(
   const ended = once(child, 'close')
   let heard = 0
   for await (const text of createInterface({ input: child.stdout })) {
-    // To the end: what was written before the kill counts.
+    // Reads to the end, because lines written before the kill count.
     history.note(JSON.parse(text) as Line)
     heard += 1
     if (heard === results) child.kill('SIGKILL')
@@ -167,7 +170,7 @@ async function round(
 describe('a SQLite store whose process is killed', () => {
   const folder = folders()
 
-  it('holds everything it had answered, delivers no acked task and issues nothing twice (G1)', async () => {
+  it('has everything it confirmed, delivers no acked task and issues no token twice (G1)', async () => {
     const { file } = folder()
     const [history, random] = [new History(), seededRandom(20_261_121)]
     for (let i = 0; i < ROUNDS; i += 1) await round(file, `r${i}`, random, history)
@@ -175,7 +178,7 @@ describe('a SQLite store whose process is killed', () => {
     expect(history.acked.size).toBeGreaterThan(50)
   }, 180_000)
 
-  it('would be caught if it answered before its commit', async () => {
+  it('fails this test if it confirms before its commit', async () => {
     const { file } = folder()
     const [history, random] = [new History(), seededRandom(7)]
     for (let i = 0; i < 10 && history.violations.length === 0; i += 1)
@@ -183,7 +186,7 @@ describe('a SQLite store whose process is killed', () => {
     expect(history.violations).not.toEqual([])
   }, 180_000)
 
-  it('refuses a second process while the first one lives, and lets it in after a kill', async () => {
+  it('rejects a second process while the first one runs, and accepts it after a kill', async () => {
     const { file } = folder()
     const backend = backendOn(file, systemTime)
     await backend.open(AbortSignal.timeout(30_000))

@@ -1,4 +1,7 @@
-/** The SQLite backend beside the memory backend, the reference: the same random calls, the same answers. */
+/**
+ * Compares the SQLite backend with the memory backend as the reference: the same random calls must return the same
+ * results.
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, type Random } from '../../../src/runtime/index.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
@@ -10,7 +13,7 @@ const CALLS = 4_000
 const TYPES = ['a', 'b']
 const RETRY = { baseMs: 500, factor: 2, capMs: 20_000 }
 
-/** What the run has seen, to be used again: leases and claims, stale ones among them. */
+/** Ids and tokens from earlier results, to be used again, including ended leases. */
 class Seen {
   readonly leases: LeaseRef[] = []
   readonly claims: LeaseRef[] = []
@@ -20,7 +23,7 @@ class Seen {
 
 type Step = (backend: Backend) => Promise<unknown>
 
-/** Draws one call. Its arguments are fixed here, so that both backends get the same. */
+/** Generates one call. Its arguments are fixed here, so both backends get the same. */
 function draw(random: Random, seen: Seen, n: number): Step {
   const int = (below: number): number => Math.floor(random.unit() * below)
   const of = <T>(items: readonly T[]): T => items[int(items.length)] as T
@@ -87,8 +90,10 @@ function draw(random: Random, seen: Seen, n: number): Step {
         RETRY,
         nacks.length === 0 ? [{ id: 'x', token: 1, error: '', retryInMs: 0, permanent: false, jitter: 0 }] : nacks,
       ),
-    (b) => b.tasks.extend(type, [{ ...(leases[0] ?? { id: 'x', token: 1 }), visibilityMs: 30_000 + n }]), // Not on the same millisecond as another: the order of such deadlines is nobody's promise.
-    (b) => b.tasks.sweep(type, gen, amount).then(({ requeued, promoted, dead }) => ({ requeued, promoted, dead })), // A key that was renewed may be forgotten twice.
+    // A unique deadline, because the order of equal deadlines is undefined.
+    (b) => b.tasks.extend(type, [{ ...(leases[0] ?? { id: 'x', token: 1 }), visibilityMs: 30_000 + n }]),
+    // Without forgottenKeys: a reused key may be counted twice.
+    (b) => b.tasks.sweep(type, gen, amount).then(({ requeued, promoted, dead }) => ({ requeued, promoted, dead })),
     (b) => b.tasks.replay(type, count),
     (b) => b.tasks.select(type, n % 2 === 0 ? 'replay' : 'remove', ids),
     (b) => (n % 7 === 0 ? b.tasks.clearDead(type) : b.tasks.locate(type, ids)),
@@ -131,7 +136,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
   ])
 }
 
-/** Keeps what an answer holds for later calls. */
+/** Records the ids and tokens of a result for later calls. */
 function remember(seen: Seen, answer: unknown): void {
   if (Array.isArray(answer)) for (const each of answer) remember(seen, each)
   if (typeof answer !== 'object' || answer === null) return
@@ -143,7 +148,7 @@ function remember(seen: Seen, answer: unknown): void {
   if (body === undefined) for (const each of [results, entries]) if (each !== undefined) remember(seen, each)
 }
 
-/** Everything that can be read. */
+/** Returns everything that can be read. */
 async function view(backend: Backend): Promise<unknown> {
   const refs = TYPES.flatMap((type) => [0, 1, 2, 3].map((n) => ({ type, id: `w${n}` })))
   return Promise.all([
@@ -166,7 +171,7 @@ async function view(backend: Backend): Promise<unknown> {
   ])
 }
 
-/** Issues the first token of each name at the same moment, so that tokens are equal from there on. */
+/** Issues the first token of each name at the same time in both backends, so that all later tokens are equal. */
 async function prime(backend: Backend): Promise<void> {
   for (const type of TYPES) {
     await backend.tasks.submit(type, SECOND, [
@@ -179,7 +184,7 @@ async function prime(backend: Backend): Promise<void> {
   await backend.locks.acquire('n', [{ name: 'first', owner: 'o', holdMs: SECOND }])
 }
 
-describe('the SQLite backend beside the memory backend', () => {
+describe('the SQLite backend compared with the memory backend', () => {
   const folder = folders()
   const opened: Backend[] = []
   afterEach(async () => {
@@ -187,7 +192,7 @@ describe('the SQLite backend beside the memory backend', () => {
   })
 
   for (const seed of [1, 2, 3]) {
-    it(`answers ${CALLS} random calls alike (seed ${seed})`, async () => {
+    it(`returns the same results for ${CALLS} random calls (seed ${seed})`, async () => {
       const [clock, random, seen] = [new ManualClock(), seededRandom(seed), new Seen()]
       const [memory, sqlite] = [new MemoryBackend({ clock, random: seededRandom(1) }), backendOn(folder().file, clock)]
       for (const backend of [memory, sqlite]) {

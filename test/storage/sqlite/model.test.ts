@@ -13,6 +13,6 @@ testModel('sqlite', {
     timers.set(backend, time)
     return backend
   },
-  // Two ticks without a change, and the store tidies up.
+  // The idle work starts after two ticks without a change.
   idle: async (backend) => timers.get(backend)?.advance(2_000),
 })

@@ -1,4 +1,4 @@
-/** What only a file can get wrong: its place, its modes, its identity, its structure. */
+/** Tests the file of a SQLite store: its path, modes, identity and structure, damage, and the time that it stores. */
 import {
   chmodSync,
   closeSync,
@@ -47,7 +47,7 @@ async function openedAt(file: string, more: Partial<SqliteOptions> = {}): Promis
   return backend
 }
 
-/** A copy of the files as a crash at this moment would leave them. */
+/** Copies the files as a crash at this moment would leave them. */
 function crashCopy(file: string, name: string): string {
   const copy = join(dirname(file), name)
   for (const suffix of ['', '-wal', '-synced'])
@@ -74,16 +74,17 @@ function warnings(): { readonly heard: string[]; readonly log: Log } {
 }
 
 describe('the file of a SQLite store', () => {
-  it('is made for its owner alone, in a folder for its owner alone', async () => {
+  it('is created for its owner only, in a folder for its owner only', async () => {
     const { file } = folder()
     await submit(await openedAt(file), 'a')
     expect(modeOf(dirname(file))).toBe('700')
     for (const name of readdirSync(dirname(file)))
       expect([name, modeOf(join(dirname(file), name))]).toEqual([name, '600'])
-    expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-synced', 'master.db-wal']) // No shared-memory file.
+    // There is no shared-memory file.
+    expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-synced', 'master.db-wal'])
   })
 
-  it('is narrowed, with a warning, where others could read it', async () => {
+  it('is restricted to its owner, with a warning, if others could read it', async () => {
     const { file } = folder()
     const first = await openedAt(file)
     await first.close()
@@ -95,7 +96,7 @@ describe('the file of a SQLite store', () => {
     expect(heard).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
   })
 
-  it('is one file after a stop in order', async () => {
+  it('is a single file after a clean stop', async () => {
     const { file } = folder()
     const backend = await openedAt(file)
     await submit(backend, 'a')
@@ -103,7 +104,7 @@ describe('the file of a SQLite store', () => {
     expect(readdirSync(dirname(file))).toEqual(['master.db'])
   })
 
-  it('is refused where it is a folder or a link', async () => {
+  it('is rejected if it is a folder or a link', async () => {
     const { path } = folder()
     mkdirSync(join(path, 'folder'))
     writeFileSync(join(path, 'real'), '')
@@ -118,7 +119,7 @@ describe('the file of a SQLite store', () => {
     }
   })
 
-  it('serves one backend at a time, in this process too (D33)', async () => {
+  it('accepts one backend at a time, even in the same process (D33)', async () => {
     const { file } = folder()
     const first = await openedAt(file)
     for (const more of [{}, { threadUrl: THREAD_URL }]) {
@@ -135,8 +136,8 @@ describe('the file of a SQLite store', () => {
   })
 })
 
-describe('a SQLite store that is no store of ours', () => {
-  it('is refused and left as it was, whatever made it', async () => {
+describe('a file that is not a Muster store', () => {
+  it('is rejected and not changed', async () => {
     const { path } = folder()
     const text = join(path, 'text')
     writeFileSync(text, 'not a database, but long enough to be looked at as one\n'.repeat(100), { mode: 0o600 })
@@ -154,7 +155,7 @@ describe('a SQLite store that is no store of ours', () => {
     }
   })
 
-  it('is refused where a newer version wrote it', async () => {
+  it('is rejected if a newer release wrote it', async () => {
     const { file } = folder()
     await (await openedAt(file)).close()
     const db = new Sqlite(file)
@@ -167,7 +168,7 @@ describe('a SQLite store that is no store of ours', () => {
   })
 })
 
-/** A store with its tables filled and everything in the file, not in the log. */
+/** Fills the tables of a store. All data is in the file and none in the log. */
 async function filled(file: string): Promise<void> {
   const backend = await openedAt(file)
   for (let batch = 0; batch < 4; batch += 1) {
@@ -198,8 +199,8 @@ function flipByte(file: string, offset: number): void {
   writeFileSync(file, bytes)
 }
 
-describe('a SQLite store that is damaged', () => {
-  it('does not start after an unclean stop, and names file and finding', async () => {
+describe('a damaged SQLite store', () => {
+  it('does not start after an unclean stop, and reports the file and the damage', async () => {
     const { file } = folder()
     await filled(file)
     markUnclean(file)
@@ -216,7 +217,7 @@ describe('a SQLite store that is damaged', () => {
     expect(refused).toBe(5)
   })
 
-  it('is noticed at the first touch after a clean stop, and then refuses everything', async () => {
+  it('is detected at the first use after a clean stop, and then every call is rejected', async () => {
     const { file } = folder()
     await filled(file)
     const db = new Sqlite(file)
@@ -229,12 +230,12 @@ describe('a SQLite store that is damaged', () => {
     expect(backend.health()).toMatchObject({ ok: false, detail: expect.stringContaining('is damaged') })
   })
 
-  it('opens without the torn tail of its log, and keeps all before it', async () => {
+  it('opens without the torn end of its log, and keeps everything before it', async () => {
     const { file } = folder()
     const backend = await openedAt(file)
     await submit(backend, 'a')
     const before = statSync(`${file}-wal`).size
-    const mark = readFileSync(`${file}-synced`) // It is written after the fsync that a power cut prevents.
+    const mark = readFileSync(`${file}-synced`) // The mark is written after the fsync that a power cut prevents.
     await submit(backend, 'b')
     const after = statSync(`${file}-wal`).size
     for (const cut of [1, 17, PAGE, after - before - 1]) {
@@ -246,7 +247,7 @@ describe('a SQLite store that is damaged', () => {
     }
   })
 
-  it('does not start when its log is damaged before an acknowledged change, and names the way out (G1)', async () => {
+  it('does not start when its log is damaged before a confirmed change, and says what to do (G1)', async () => {
     const { file } = folder()
     const backend = await openedAt(file)
     await submit(backend, 'a')
@@ -293,7 +294,7 @@ describe('a SQLite store that is damaged', () => {
     expect(await (await openedAt(copy)).tasks.locate(TYPE, ['a', 'd'])).toEqual(['pending', 'pending'])
   })
 
-  it('migrates nothing and loses nothing when it is opened again and again', async () => {
+  it('is not migrated and loses nothing when it is opened repeatedly', async () => {
     const { file } = folder()
     await filled(file)
     for (let life = 0; life < 3; life += 1) {
@@ -305,7 +306,7 @@ describe('a SQLite store that is damaged', () => {
 })
 
 describe('the time of a SQLite store', () => {
-  it('does not go back behind a time it has answered, though the wall clock did', async () => {
+  it('never returns a time before one that it returned earlier, even if the wall clock did', async () => {
     const { file } = folder()
     const clock = new ManualClock()
     const backend = backendOn(file, clock)

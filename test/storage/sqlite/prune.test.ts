@@ -1,4 +1,4 @@
-/** Clearing large texts: the idle work frees them in steps that are bounded in bytes. */
+/** Tests that the idle work deletes large texts in steps of bounded size. */
 import { expect, it } from '@jest/globals'
 import { Engine } from '../../../src/storage/sqlite/engine.ts'
 import { HOUR, ManualClock, SECOND, TYPE, killed, reserve, start, submit, task } from '../contract/world.ts'
@@ -8,7 +8,7 @@ const folder = folders()
 const BODY = `{"payload":"${'x'.repeat(262_000)}","priority":0,"submitted_at":1}`
 const MANY = Array.from({ length: 80 }, (_, at) => `t${at}`)
 
-it('frees 20 MiB of cleared tasks and 20 MiB of expired values in steps of about 8 MiB (D84)', async () => {
+it('deletes 20 MiB of cleared tasks and 20 MiB of expired values in steps of about 8 MiB (D84)', async () => {
   const { file } = folder()
   const clock = new ManualClock()
   const backend = backendOn(file, clock)
@@ -28,7 +28,7 @@ it('frees 20 MiB of cleared tasks and 20 MiB of expired values in steps of about
   let steps = 1
   while (engine.maintain(clock.wallMs() + HOUR, false)) steps += 1
   engine.close(clock.wallMs() + HOUR)
-  expect(steps).toBeGreaterThanOrEqual(3) // One step frees tasks and values side by side.
+  expect(steps).toBeGreaterThanOrEqual(3) // One step deletes tasks and values.
 
   await start(backend)
   expect(await reserve(backend)).toMatchObject([{ id: 'live' }])

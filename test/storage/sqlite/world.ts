@@ -1,4 +1,4 @@
-/** What the tests of the SQLite backend share: a folder per test, and backends that are closed after it. */
+/** Shared by the tests of the SQLite backend: a folder per test, and backends on a file. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export interface Folder {
   readonly file: string
 }
 
-/** For one describe: answers a new folder per call, removed after the test. */
+/** Call once per describe. Returns a function that creates a folder, which is removed after the test. */
 export function folders(): () => Folder {
   const made: string[] = []
   afterEach(() => {
@@ -28,7 +28,7 @@ export function folders(): () => Folder {
   }
 }
 
-/** A backend on a file, whose timers stand still unless the test moves `time`. */
+/** Returns a backend on a file. Its timers run only when the test advances `time`. */
 export function backendOn(
   file: string,
   clock: Clock,
@@ -38,4 +38,4 @@ export function backendOn(
   return new SqliteBackend({ path: file, clock, timers: time, random: seededRandom(seed++), ...options })
 }
 
-let seed = 1 // Each store has an epoch of its own.
+let seed = 1 // Each store has its own epoch.

@@ -1,6 +1,6 @@
 /**
- * The process that crash.test.ts kills: a store under load, and one line of JSON on stdout for each answer it got.
- * Usage: node writer.ts FILE RUN [late]   RUN names what this life writes; `late` answers before the commit.
+ * The process that crash.test.ts kills. It puts a store under load and prints one line of JSON for each result.
+ * Usage: node writer.ts FILE RUN [late]   RUN names what this run writes; `late` confirms before the commit.
  */
 import { writeSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { SqliteBackend } from '../../../src/storage/sqlite/index.ts'
 
-/** What one answer said. */
+/** One result. */
 export type Line =
   | { readonly op: 'open' }
   | { readonly op: 'refused'; readonly code: string; readonly message: string }
@@ -19,7 +19,7 @@ export type Line =
 
 const TYPE = 'render'
 const WORKER = { type: TYPE, id: 'w1' }
-/** Its config is not changed, so its generation is 0. */
+/** Its config never changes, so its generation is 0. */
 const TAKER = { type: TYPE, id: 'w2' }
 const [file = '', run = '', late] = process.argv.slice(2)
 
@@ -53,7 +53,7 @@ async function settles(backend: SqliteBackend): Promise<void> {
     const {
       results: [leases],
     } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
-    if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker answered ${leases}`)
+    if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker was rejected: ${leases}`)
     say({ op: 'reserve', ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) })
     const done = leases.slice(0, 6)
     if (done.length === 0) continue

@@ -1,6 +1,6 @@
 /**
- * A power cut after an fsync that failed, on SQLite. The kernel drops the pages of a failed fsync from its list of
- * pages to write and still serves them to readers, so a later fsync that succeeds does not write them (G1).
+ * Simulates a power cut after a failed fsync on SQLite. After a failed fsync, the kernel marks the pages as clean and
+ * still returns them to readers. A later successful fsync therefore does not write them (G1).
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, mkdtempSync } from 'node:fs'
@@ -14,7 +14,7 @@ const WRITER = join(import.meta.dirname, 'writer.ts')
 const [WRITE, TRUNCATE, SYNC, FAILED_SYNC, UNLINK] = [1, 2, 3, 4, 5]
 const HEAD_BYTES = 32
 
-/** One file on the disk: what is there for good, and what was written since the last fsync. */
+/** One file on the disk: its durable content, and the writes since the last fsync. */
 class DiskFile {
   #room = Buffer.alloc(0)
   #size = 0
@@ -46,7 +46,7 @@ class DiskFile {
   }
 }
 
-/** The two files as they are after a power cut at the end of the record: nothing that was not synced. */
+/** Returns the two files after a power cut at the end of the recording: only synced data. */
 function replayed(log: Buffer): readonly [db: Buffer, wal: Buffer] {
   const files = [new DiskFile(), new DiskFile()]
   for (let at = 0; at < log.length;) {
@@ -63,7 +63,7 @@ const folder = mkdtempSync(join(tmpdir(), 'muster-power-'))
 const SHIM = join(folder, 'record.so')
 const BUILT = spawnSync('gcc', ['-shared', '-fPIC', '-O1', '-o', SHIM, join(import.meta.dirname, 'record.c'), '-ldl'])
 
-/** Runs a scenario, cuts the power at its end, and opens what is left. */
+/** Runs a scenario, cuts the power at its end, and opens the remaining files. */
 async function recovered(scenario: string): Promise<Readonly<Record<'acked' | 'found', readonly string[]>>> {
   const [before, after] = [join(folder, scenario), join(folder, `${scenario}-after`)]
   mkdirSync(after)
@@ -75,7 +75,7 @@ async function recovered(scenario: string): Promise<Readonly<Record<'acked' | 'f
   const file = join(after, 'master.db')
   writeFileSync(file, db)
   if (wal.length > 0) writeFileSync(`${file}-wal`, wal)
-  const mark = join(before, 'master.db-synced') // As if the disk had it immediately: the worst case.
+  const mark = join(before, 'master.db-synced') // Worst case: the disk stored the mark immediately.
   expect(existsSync(mark)).toBe(true)
   copyFileSync(mark, `${file}-synced`)
   const backend = backendOn(file, systemTime)
@@ -94,13 +94,13 @@ describe('a SQLite store after a power cut', () => {
   }
 
   it.each([
-    ['the first one', 'first', ['a']],
-    ['one behind changes that are not synced by themselves', 'behind-unsynced', ['b']],
-    ['before changes that were never synced', 'unsynced-end', ['a']],
+    ['after the first commit', 'first', ['a']],
+    ['when unsynced changes precede the commit', 'behind-unsynced', ['b']],
+    ['when unsynced changes follow the commit', 'unsynced-end', ['a']],
     ['when the fsync of a commit had failed', 'failed-commit', ['a', 'c', 'd']],
     ['when the fsync of a checkpoint had failed', 'failed-checkpoint', ['f']],
     ['when the master was restarted after a failed fsync', 'restart-after-failure', ['a', 'g']],
-  ])('has every acknowledged task, %s (G1)', async (_, scenario, atLeast) => {
+  ])('has every acknowledged task %s (G1)', async (_, scenario, atLeast) => {
     const { acked, found } = await recovered(scenario)
     expect(found).toEqual(acked)
     expect(acked).toEqual(expect.arrayContaining(atLeast))

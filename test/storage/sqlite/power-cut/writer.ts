@@ -1,6 +1,6 @@
 /**
- * The process whose disk operations are recorded: a store in this thread, one scenario, one line of JSON for the ids of
- * the tasks whose submit succeeded. It ends without a stop, as a crash would end it.
+ * The process whose disk operations are recorded. It runs one scenario with a store in this thread and prints the ids
+ * of successfully submitted tasks as one line of JSON. It ends without a clean stop, like a crash.
  * Usage: SHIM_LOG=FILE node writer.ts FILE SCENARIO
  */
 import { writeSync } from 'node:fs'
@@ -31,11 +31,11 @@ async function submit(backend: SqliteBackend, id: string): Promise<void> {
   )
 }
 
-/** Changes that are not synced by themselves, `pages` of 4 KiB or more. */
+/** Writes changes that are not synced on their own, `pages` pages of 4 KiB or more. */
 async function beat(backend: SqliteBackend, pages: number): Promise<void> {
   const stats = Array.from({ length: 5 }, (_, n) => JSON.stringify({ ts: n, text: 'x'.repeat(60_000) }))
   for (let written = 0; written < pages; written += 80) {
-    await backend.workers.beat([{ ...WORKER, stats }]).catch(() => []) // A group of which the store dropped the handle.
+    await backend.workers.beat([{ ...WORKER, stats }]).catch(() => []) // The store dropped the handle of this group.
   }
 }
 
