@@ -557,7 +557,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D57b',
     'The page locks the fields of a managed worker, with an override.',
-    by('dashboard/browser/config.test.ts', 'of a worker that is managed elsewhere needs a deliberate override'),
+    by('dashboard/browser/config.test.ts', 'for a managed worker needs an explicit override'),
   ],
   [
     'D58',

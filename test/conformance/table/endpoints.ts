@@ -71,23 +71,23 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'route/page',
     'GET / is the dashboard, which prompts for the token and stores it.',
-    by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out'),
+    by('dashboard/browser/dashboard.test.ts', 'keeps the user signed in until they sign out'),
     by('master/http/dashboard.test.ts', 'needs no token and has all security headers'),
   ],
   [
     'page/edit-forms',
     'The page has edit forms that follow the config schema.',
-    by('dashboard/browser/config.test.ts', 'saves what changed, and follows it until the worker applies it'),
+    by('dashboard/browser/config.test.ts', 'saves the changes and shows their progress until the worker applies them'),
   ],
   [
     'page/queue-card',
     'The page has a queue card.',
-    by('dashboard/browser/tasks.test.ts', 'submits a task whose output appears in the stream, from which it is popped'),
+    by('dashboard/browser/tasks.test.ts', 'submits a task, shows its output in the stream and pops it'),
   ],
   [
     'page/inspectors',
     'The page inspects dead letters, streams and pools.',
-    by('dashboard/browser/tasks.test.ts', 'replays dead letters, and clears them only after asking'),
+    by('dashboard/browser/tasks.test.ts', 'replays dead letters, and clears them only after a confirmation'),
   ],
   ['metric/svc_master_up', '1 while the master responds.'],
   ['metric/svc_workers_total', 'Workers by type and state.'],

@@ -1,25 +1,25 @@
 /**
  * @module test/dashboard/browser/budget
- * Measures the budgets of the page: durations by the page's own clock, long tasks by a trace of its main thread, memory
- * after a collection. Other work on the machine makes every span several times longer. It also makes the processor time
- * of a task longer, because both share caches and cores: 64 ms were seen beside a full test run, 35 ms alone. So both
- * limits have a slack, which is 1 with BUDGET_SLACK=1.
+ * Measures the budgets of the page: durations by the page's clock, long tasks by a trace of its main thread, memory
+ * after a garbage collection. Other work on the machine makes every duration several times longer. It also increases
+ * the CPU time of a task, because both share caches and cores: 64 ms beside a full test run, 35 ms alone. So both
+ * limits have a slack factor, which is 1 with BUDGET_SLACK=1.
  *
- *   BUDGET_SECONDS   how long a page is watched
+ *   BUDGET_SECONDS   how long a page is measured
  */
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { SLACK } from '../../slack.ts'
 
-/** For the processor time of one task. */
+/** Slack factor for the CPU time of one task. */
 const OWN_SLACK = SLACK === 1 ? 1 : 2
-/** For the longest of many spans: it is the one that coincided with other work on the machine. */
+/** Slack factor for the longest of many durations, which usually coincides with other work on the machine. */
 export const WORST_SLACK = SLACK === 1 ? 1 : SLACK * 3
 export const SECONDS = Number(process.env['BUDGET_SECONDS'] ?? 10)
 
 const table: (readonly [what: string, is: string, limit: string])[] = []
 
-/** Keeps the figure for the table at the end, and holds it to its limit. */
+/** Records the value for the table at the end and asserts its limit. */
 export function within(what: string, is: number, limit: number, unit: string): void {
   table.push([what, `${Math.round(is * 10) / 10} ${unit}`, `${limit} ${unit}`])
   expect([what, is <= limit, `${is} ${unit}`]).toEqual([what, true, `${is} ${unit}`])
@@ -45,7 +45,7 @@ export async function heapMegabytes(page: Page): Promise<number> {
   return usedSize / 1_048_576
 }
 
-/** What the page holds after a collection: megabytes, listeners, nodes of documents. */
+/** Memory of the page after a garbage collection: heap megabytes, listeners and DOM nodes. */
 export async function heldBy(
   page: Page,
 ): Promise<{ readonly heap: number; readonly listeners: number; readonly nodes: number }> {
@@ -58,11 +58,11 @@ export async function heldBy(
   return { heap, listeners: of('JSEventListeners'), nodes: of('Nodes') }
 }
 
-/** One task of the page's main thread, milliseconds. */
+/** One task of the page's main thread, in milliseconds. */
 export interface Task {
-  /** From its begin to its end, with what else the machine did meanwhile. */
+  /** Wall-clock duration. */
   readonly spanMs: number
-  /** What the thread itself worked. */
+  /** CPU time of the thread. */
   readonly ownMs: number
 }
 
@@ -81,7 +81,7 @@ const isMain = ({ ph, name, args }: TraceEvent): boolean =>
   ph === 'M' && name === 'thread_name' && args.name === 'CrRendererMain'
 const threadOf = ({ pid, tid }: TraceEvent): string => `${pid}/${tid}`
 
-/** Every task of the page's main thread while `act` runs. */
+/** Traces every task of the page's main thread while `act` runs. */
 export async function tasksDuring(page: Page, act: () => Promise<void>): Promise<readonly Task[]> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []
@@ -100,7 +100,7 @@ export async function tasksDuring(page: Page, act: () => Promise<void>): Promise
   return tasksOf(events)
 }
 
-/** Of the renderer that worked most, since another page may be open. */
+/** Uses the renderer with the most work, because another page may be open. */
 function tasksOf(events: readonly TraceEvent[]): readonly Task[] {
   const mains = new Set(events.filter(isMain).map(threadOf))
   const byThread = [...mains].map((main) => events.filter((event) => isTask(event) && threadOf(event) === main))
@@ -108,9 +108,9 @@ function tasksOf(events: readonly TraceEvent[]): readonly Task[] {
   return most.map(({ dur = 0, tdur = 0 }) => ({ spanMs: dur / 1_000, ownMs: tdur / 1_000 }))
 }
 
-/** No task used more than 50 ms of processor time or lasted longer than that, each with the slack of the machine. */
+/** Asserts that no task used more than 50 ms of CPU time or lasted longer than that, each with its slack factor. */
 export function withoutLongTasks(when: string, tasks: readonly Task[]): void {
-  expect([when, tasks.some(({ ownMs }) => ownMs > 1)]).toEqual([when, true]) // Else the trace has missed the page.
+  expect([when, tasks.some(({ ownMs }) => ownMs > 1)]).toEqual([when, true]) // Otherwise the trace has missed the page.
   within(`longest task ${when}, its own work`, Math.max(...tasks.map(({ ownMs }) => ownMs)), 50 * OWN_SLACK, 'ms')
   within(`longest task ${when}, as a span`, Math.max(...tasks.map(({ spanMs }) => spanMs)), 50 * WORST_SLACK, 'ms')
 }

@@ -1,5 +1,5 @@
-// What the page may cost (budget.ts tells how it is measured), with ten thousand workers that all send their statistics and
-// of which two hundred change every second. SOAK=1 watches it for ten minutes.
+// Budgets of the page (measured by budget.ts) with 10,000 workers. All of them send statistics, and 200 change their
+// state every second. SOAK=1 measures for ten minutes.
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ afterAll(async () => {
 const anyWorkers = (count: number): readonly number[] =>
   Array.from({ length: count }, () => 1 + Math.floor(Math.random() * COUNT))
 
-/** The whole fleet reports every 15 s, and two hundred a second change their state, while `act` runs. */
+/** While `act` runs, every worker reports every 15 s, and 200 workers per second change their state. */
 async function whileBusy(act: () => Promise<void>): Promise<void> {
   const changing = setInterval(
     () => void many.change('mailer', anyWorkers(20), Math.random() < 0.5 ? 'RUNNING' : 'IDLE'),
@@ -64,7 +64,7 @@ async function whileBusy(act: () => Promise<void>): Promise<void> {
   }
 }
 
-/** When the expression holds, frame by frame: milliseconds since `from`, by itself since the page was opened. */
+/** Milliseconds from `from` (default: navigation start) until the expression is true, checked in every frame. */
 function whenMs(page: Page, expression: string, from = '0'): Promise<number> {
   return inPage(
     page,
@@ -86,7 +86,7 @@ describe('the files of the page', () => {
     readFileSync(join(ASSETS, readdirSync(ASSETS).includes(`${name}.gz`) ? `${name}.gz` : name)).length / 1_000
   const sum = (names: readonly string[]): number => names.reduce((total, name) => total + gzipped(name), 0)
 
-  it('fit their budgets', async () => {
+  it('are within their size budgets', async () => {
     const page = readFileSync(join(ASSETS, '../index.html'), 'utf8')
     const names = readdirSync(ASSETS)
     const first = [...page.matchAll(/assets\/(?<name>[\w.-]+\.js)"/g)].map(({ groups }) => groups?.['name'] ?? '')
@@ -104,7 +104,7 @@ describe('the files of the page', () => {
     within('all styles, gzip', sum(names.filter((name) => name.endsWith('.css'))), 12, 'kB')
   })
 
-  it('hold no address of a third party that a browser would ask', async () => {
+  it('contain no third-party URL that a browser would load', async () => {
     for (const name of readdirSync(ASSETS).filter((each) => /\.(?:js|css)$/.test(each))) {
       const text = readFileSync(join(ASSETS, name), 'utf8')
       expect([
@@ -120,10 +120,10 @@ describe('the files of the page', () => {
   })
 })
 
-describe('a thousand workers', () => {
+describe('1,000 workers', () => {
   const NUMBERS = 'document.querySelector(\'[aria-label="Fleet totals"]\')?.textContent.includes("1,000")'
 
-  it('are counted on the overview soon after it is opened with nothing cached, on a slow network as well', async () => {
+  it('are counted on the overview soon after it is opened without cache, also on a slow network', async () => {
     const { page } = await signedIn(`${few.url}/`)
     const cdp = await page.context().newCDPSession(page)
     const opened = async (): Promise<number> => {
@@ -148,8 +148,8 @@ describe('a thousand workers', () => {
   })
 })
 
-describe('ten thousand workers', () => {
-  it('are there soon after sign-in, and all soon after', async () => {
+describe('10,000 workers', () => {
+  it('are visible soon after sign-in and complete soon after that', async () => {
     await whileBusy(async () => {
       const first: number[] = []
       const all: number[] = []
@@ -169,9 +169,9 @@ describe('ten thousand workers', () => {
     })
   })
 
-  it('are filtered within a key press', async () => {
+  it('are filtered within 50 ms of a key press', async () => {
     const page = await openWhole()
-    // From the event to the frame in which its rows are painted: React answers a key press before the next frame.
+    // From the event to the frame in which its rows are painted: React handles a key press before the next frame.
     await inPage(
       page,
       `{
@@ -198,14 +198,14 @@ describe('ten thousand workers', () => {
     within('key press to filtered rows, p95', quantile(times, 0.95), 50 * WORST_SLACK, 'ms')
   })
 
-  it('stand without a long task while they are looked at', async () => {
+  it('cause no long task while the list is open', async () => {
     const page = await openWhole()
     await whileBusy(async () =>
       withoutLongTasks('at rest', await tasksDuring(page, () => page.waitForTimeout(SECONDS * 1_000))),
     )
   })
 
-  it('scroll and sort without a long task while two hundred change every second, in memory that stays flat', async () => {
+  it('scroll and sort without a long task or memory growth while 200 change every second', async () => {
     const page = await openWhole()
     await whileBusy(async () => {
       const first = await tasksDuring(page, () => scrollFor(page, SECONDS / 2))
@@ -218,7 +218,7 @@ describe('ten thousand workers', () => {
     })
   })
 
-  it('are followed for long in memory that stays flat', async () => {
+  it('cause no memory growth over a long time', async () => {
     const page = await openWhole()
     await whileBusy(async () => {
       const samples = [await heldBy(page)]
@@ -252,7 +252,7 @@ describe('ten thousand workers', () => {
   })
 })
 
-/** Down and up again, and every second in the order of another column. */
+/** Scrolls down and up, and sorts by another column every second. */
 async function scrollFor(page: Page, seconds: number): Promise<void> {
   await page.mouse.move(640, 500)
   const end = Date.now() + seconds * 1_000
@@ -264,7 +264,7 @@ async function scrollFor(page: Page, seconds: number): Promise<void> {
 }
 
 describe('a worker of 1,024 slots', () => {
-  it('shows an hour of them by pages of lanes, and holds up nothing', async () => {
+  it('shows an hour of lanes in pages without a long task', async () => {
     await world.join('studio', 'large')
     await world.fill('studio', 'large', 1_024)
     const { page } = await signedIn(`${world.url}/`, '#/workers/studio/large?tab=history')

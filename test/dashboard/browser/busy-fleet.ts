@@ -1,7 +1,7 @@
 /**
  * @module test/dashboard/browser/busy-fleet
- * The fleet of many-workers with something in every place: tasks that wait, that retry and that are dead by three errors,
- * entries in a stream, a pool with claims. All of it is written through the storage contract, as a master writes it.
+ * The fleet of many-workers with data for every page: waiting, retrying and dead tasks, entries in a stream and a pool
+ * with claims. Everything is written through the storage contract, as a master does.
  */
 import type { NewTask, Tier } from '../../../src/storage/index.ts'
 import { ManyWorkers } from './many-workers.ts'
@@ -13,7 +13,7 @@ const RETRY = { baseMs: 600_000, factor: 2, capMs: 600_000 } as const
 export class BusyFleet extends ManyWorkers {
   #seq = 0
 
-  /** Tasks `prefix-1` and on wait in the tier. */
+  /** Queues the tasks `prefix-1`, `prefix-2`, … in the tier. */
   async queueTasks(
     type: string,
     prefix: string,
@@ -38,7 +38,7 @@ export class BusyFleet extends ManyWorkers {
     }
   }
 
-  /** So many tasks die of the error; `{n}` in it is their number, `{word}` a word of their own. Nothing else may wait in the queue. */
+  /** Makes tasks die. In the error, `{n}` becomes their number, `{word}` a unique word. The queue must be empty. */
   async killTasks(type: string, prefix: string, count: number, error: string, payload?: object): Promise<void> {
     await this.queueTasks(type, prefix, count, 0, payload)
     await this.#settle(type, count, (n) => ({
@@ -48,7 +48,7 @@ export class BusyFleet extends ManyWorkers {
     }))
   }
 
-  /** So many tasks failed once and wait for their retry. */
+  /** Makes tasks fail once and wait for their retry. */
   async delayTasks(type: string, prefix: string, count: number): Promise<void> {
     await this.queueTasks(type, prefix, count, 0)
     await this.#settle(type, count, () => ({ error: 'later', retryInMs: DAY_MS / 2, permanent: false }))
@@ -83,7 +83,7 @@ export class BusyFleet extends ManyWorkers {
     }
   }
 
-  /** A worker that exists to reserve, and is forgotten by the end of the test with everything else. */
+  /** Registers a worker that only reserves tasks. */
   async #reserver(type: string): Promise<string> {
     const id = 'hand-of-the-test'
     await this.backend.workers.register([

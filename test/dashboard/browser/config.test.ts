@@ -1,4 +1,4 @@
-// The config of a worker as Form, JSON and Changes in a real browser, against a real master and workers that are sockets.
+// The config page (Form, JSON, Changes) in a real browser, against a real master and socket workers.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
@@ -27,7 +27,7 @@ const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^S
 const saidInChanges = (page: Page): Promise<string> => page.locator('dl.changes').innerText()
 
 describe('the form of a config', () => {
-  it('saves what changed, and follows it until the worker applies it', async () => {
+  it('saves the changes and shows their progress until the worker applies them', async () => {
     await world.patch('studio', 'm-7', {
       targets: ['a'],
       password: 'hunter2hunter2',
@@ -78,11 +78,11 @@ describe('the form of a config', () => {
     ).not.toMatch(/opensesame|hunter2|topsecret/)
   })
 
-  it('says beside the field what is wrong, and leads there from Changes', async () => {
+  it('shows an error at its field and links to it from Changes', async () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('many')
     await page.getByText('expected a whole number, got "many"').waitFor()
-    await page.getByLabel('from', { exact: true }).fill('nobody')
+    await page.getByLabel('from', { exact: true }).fill('invalid')
     await page.getByText('expected text that matches').waitFor()
     await goTo(page, `${CONFIG}&view=changes`)
     await page.getByRole('region', { name: 'Errors' }).waitFor()
@@ -93,7 +93,7 @@ describe('the form of a config', () => {
     expect((await world.record('studio', 'm-7')).config_gen).toBe(0)
   })
 
-  it('shows beside the field what only the master refuses, before it is saved', async () => {
+  it("shows the master's validation errors at their fields before saving", async () => {
     const { page } = await open(`${CONFIG}&view=json`)
     await page
       .getByLabel('The whole config')
@@ -106,7 +106,7 @@ describe('the form of a config', () => {
     await page.getByRole('button', { name: 'Save 1 change', exact: true }).waitFor()
   })
 
-  it('keeps a JSON text that cannot be read, and tells where', async () => {
+  it('keeps a JSON text with a syntax error and shows its position', async () => {
     const { page } = await open(`${CONFIG}&view=json`)
     await page.getByLabel('The whole config').fill('{\n  "slots": 2,\n}')
     await page.getByText('Invalid JSON at line 3, column 1.').waitFor()
@@ -120,7 +120,7 @@ describe('the form of a config', () => {
     await page.getByText('No changes.').waitFor()
   })
 
-  it('says that a save is not applied, and why, while the worker holds back', async () => {
+  it('shows that a saved config is not applied yet, and the cause', async () => {
     world.held.add('m-7')
     const { page } = await open(CONFIG)
     await page.getByLabel('slots', { exact: true }).fill('3')
@@ -132,7 +132,7 @@ describe('the form of a config', () => {
     await look(page, 'config-not-applied')
   })
 
-  it('stays quick with 200 fields', async () => {
+  it('stays responsive with 200 fields', async () => {
     await world.join('wide', 'w-1')
     const { page } = await open('#/workers/wide/w-1?tab=config')
     const field = page.getByLabel('field_1', { exact: true })
@@ -147,7 +147,7 @@ describe('the form of a config', () => {
 })
 
 describe('a draft of a config', () => {
-  it('is merged with what somebody else saved, field by field, by a person', async () => {
+  it('is merged field by field with the generation that another user saved', async () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await page.getByLabel('ratio').fill('0.5')
@@ -168,7 +168,7 @@ describe('a draft of a config', () => {
     })
   })
 
-  it('that lost a race is refused, kept, and told who won', async () => {
+  it('is rejected and kept if another user saved first, and shows who', async () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await review(page)
@@ -182,7 +182,7 @@ describe('a draft of a config', () => {
     expect((await world.record('studio', 'm-7')).config).toMatchObject({ port: 2525 })
   })
 
-  it('outlives a token that is refused while it is typed', async () => {
+  it('survives a token that is rejected while the user types', async () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await review(page)
@@ -199,7 +199,7 @@ describe('a draft of a config', () => {
     expect((await world.record('studio', 'm-7')).config).toMatchObject({ port: 25 })
   })
 
-  it('outlives another place, and goes back to an older generation with the secrets of today', async () => {
+  it('survives a visit to another page, and restores an older generation with the current secrets', async () => {
     await world.patch('studio', 'm-7', { port: 25, password: 'hunter2hunter2' })
     await world.patch('studio', 'm-7', { port: 26, host: 'new.example.net' })
     const { page } = await open('#/workers/studio/m-7?tab=history')
@@ -215,7 +215,7 @@ describe('a draft of a config', () => {
     expect(JSON.stringify(row)).toContain('hunter2hunter2')
   })
 
-  it('of a worker that is managed elsewhere needs a deliberate override (D57)', async () => {
+  it('for a managed worker needs an explicit override (D57)', async () => {
     await world.patch('studio', 'm-7', { password: 'hunter2hunter2' })
     await world.call('PUT', 'automations/studio/workers/m-7/claim', { managed_by: 'kubernetes:mail/m-7#uid' })
     const { page } = await open(CONFIG)
@@ -242,7 +242,7 @@ describe('a draft of a config', () => {
     expect((await world.record('studio', 'm-7')).config).toMatchObject({ slots: 3, port: 25 })
   })
 
-  it('needs no pointer: by keyboard alone from the list to a saved change', async () => {
+  it('can be edited and saved with the keyboard only', async () => {
     const { page } = await open('#/workers/studio/m-7')
     await page.getByRole('heading', { name: /m-7/ }).waitFor()
     await page.keyboard.press('e')

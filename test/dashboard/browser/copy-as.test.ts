@@ -1,4 +1,4 @@
-// Every line of "Copy as" is taken from the clipboard and run by a shell: what the page shows or does, the line does too.
+// Copies every "Copy as" command from the clipboard and runs it in a shell. It does the same as the page.
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -39,7 +39,7 @@ async function copied(page: Page, within: Locator, label: 'curl' | 'muster'): Pr
   return page.evaluate<string>('navigator.clipboard.readText()')
 }
 
-/** What a shell makes of the line, with the token in its environment alone. */
+/** Runs the line in a shell that has the token only in its environment. */
 async function run(line: string): Promise<string> {
   expect(line).not.toContain(ADMIN_TOKEN)
   const PATH = [join(world.fleet.directory, 'bin'), process.env['PATH']].join(delimiter)
@@ -61,7 +61,7 @@ const waiting = async (): Promise<readonly string[]> =>
   (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/queue?n=100`)).items.map(({ id }) => id)
 
 describe('a line of "Copy as"', () => {
-  it('reads what the place shows: a worker, a queue, a stream, a pool', async () => {
+  it('reads the data that the page shows: a worker, a queue, a stream, a pool', async () => {
     const socket = await world.speakAs('http-request', 'w 1', [])
     await until('the worker is there', async () => (await world.fleet.call('GET', encodeURI(WORKER))).status === 200)
     await submit('t-1', 't-2')
@@ -82,15 +82,16 @@ describe('a line of "Copy as"', () => {
     await run(await copied(page, peek, 'muster'))
     const pop = page.locator('section.pop')
     expect(await answered(await copied(page, pop, 'curl'))).toEqual([])
-    await run(`${await copied(page, pop, 'muster')} --yes`) // Without it a person is asked, here there is none.
+    await run(`${await copied(page, pop, 'muster')} --yes`) // Without it, the command asks for confirmation.
     await page.goto(`${world.fleet.url}/#/output/http-request`)
     const tail = page.locator('section.tail')
     expect(await answered(await copied(page, tail, 'curl'))).toEqual(await got(`${TYPE}/output/tail?n=100`))
-    expect(await copied(page, tail, 'muster')).toBe(`muster output tail http-request --master-url ${world.fleet.url}`) // It goes on for ever.
+    // Not run, because it never ends.
+    expect(await copied(page, tail, 'muster')).toBe(`muster output tail http-request --master-url ${world.fleet.url}`)
     socket.close()
   })
 
-  it('does what the button beside it does: submit, config, drain, forget', async () => {
+  it('does the same as the button next to it: submit, config, drain, forget', async () => {
     const socket = await world.speakAs('http-request', 'w 1', [])
     await until('the worker is there', async () => (await world.fleet.call('GET', encodeURI(WORKER))).status === 200)
     const page = await open('#/tasks/http-request?tab=submit')
@@ -99,7 +100,7 @@ describe('a line of "Copy as"', () => {
     const card = page.locator('section').filter({ hasText: 'Submit a task' })
     const first = (await answered(await copied(page, card, 'curl'))) as { task_id: string }
     await run(await copied(page, card, 'muster'))
-    expect(await waiting()).toEqual([first.task_id]) // The key is the same: queued once.
+    expect(await waiting()).toEqual([first.task_id]) // Same idempotency key: queued once.
     expect(JSON.stringify(await got(`${TYPE}/queue?n=1`))).toContain("it's?a=1&b=$HOME")
 
     for (const [label, slots] of [
@@ -109,7 +110,8 @@ describe('a line of "Copy as"', () => {
       await page.goto(`${world.fleet.url}/#/workers/http-request/w%201?tab=config`)
       await page.getByLabel('slots', { exact: true }).fill(String(slots))
       await page.getByRole('button', { name: /^Review/ }).click()
-      await page.getByRole('button', { name: /^Save/ }).waitFor() // Before it is there, the last menu is that of the worker.
+      // Until Save is visible, the last menu is the one of the worker.
+      await page.getByRole('button', { name: /^Save/ }).waitFor()
       await run(await copied(page, page.locator('main').locator('.copy-as').last(), label))
       expect(await got(WORKER)).toMatchObject({ config: { slots } })
       await page.reload()
@@ -134,7 +136,7 @@ describe('a line of "Copy as"', () => {
     }
   })
 
-  it('replays and removes the dead tasks that were chosen, and no other', async () => {
+  it('replays and removes only the selected dead tasks', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
     await submit('t-1', 't-2', 't-3')
     const deadIds = async (): Promise<readonly string[]> =>

@@ -1,4 +1,4 @@
-// The page in a real browser, against a real master of its own process and real workers: from a bare address to a mended fleet.
+// The dashboard in a real browser, against a master and workers in their own processes.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
@@ -17,7 +17,7 @@ afterEach(() => world.stop())
 const HOSTILE = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>\u202Eevil'
 
 describe('signing in', () => {
-  it('asks for no token again until the person signs out', async () => {
+  it('keeps the user signed in until they sign out', async () => {
     const page = await world.signedIn()
     expect(await storedValues(page)).toEqual([ADMIN_TOKEN])
     await page.reload()
@@ -29,7 +29,7 @@ describe('signing in', () => {
 })
 
 describe('hostile text', () => {
-  it('is shown as text and runs nothing, wherever a worker or client can put it', async () => {
+  it('of workers and clients is shown as text and never executed', async () => {
     const socket = await world.speakAs('http-request', '<b onmouseover=alert(1)>w', [
       { type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: HOSTILE + 'x'.repeat(4_000) },
     ])
@@ -50,8 +50,8 @@ describe('hostile text', () => {
   })
 })
 
-describe('a master that starts again', () => {
-  it('is found by the page without help, with its workers', async () => {
+describe('a master that restarts', () => {
+  it('is reconnected automatically, with its workers', async () => {
     await world.startWorker('http-request', 'w-1')
     const page = await world.signedIn('#/workers')
     await page.getByRole('link', { name: 'w-1' }).waitFor()
@@ -65,7 +65,7 @@ describe('a master that starts again', () => {
 })
 
 describe('the page', () => {
-  it('fits a screen of 360 pixels in every place', async () => {
+  it('fits a screen of 360 pixels on every page', async () => {
     await world.startWorker('http-request', 'w-1')
     const page = await world.signedIn('', ADMIN_TOKEN, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
     for (const hash of [
@@ -99,7 +99,7 @@ describe('the page', () => {
     expect(await page.evaluate('document.styleSheets.length')).toBeGreaterThan(0)
     await page.getByRole('link', { name: 'Workers', exact: true }).first().click()
     await page.getByRole('link', { name: 'w-1', exact: true }).click()
-    await page.getByRole('figure').first().waitFor() // Read by the worker script.
+    await page.getByRole('figure').first().waitFor() // Parsed by the web worker script.
     await page.getByRole('link', { name: 'Config', exact: true }).click()
     await page.getByLabel('slots', { exact: true }).fill('2')
     await page.getByRole('button', { name: /^Review/ }).click()
@@ -107,7 +107,7 @@ describe('the page', () => {
     await page.getByText(/is saved\. The worker applied it/).waitFor()
   })
 
-  it('is served with a policy that lets nothing run but its own files', async () => {
+  it('is served with a content security policy that allows only its own files', async () => {
     const { headers } = await fetch(`${world.fleet.url}/`)
     const policy = headers.get('content-security-policy') ?? ''
     for (const rule of [

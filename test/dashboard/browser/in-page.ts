@@ -1,11 +1,11 @@
-/** @module test/dashboard/browser/in-page  What several tests do in a page. */
+/** @module test/dashboard/browser/in-page  Shared helpers that run in a page. */
 import type { Locator, Page } from 'playwright-core'
 
-/** Runs in the page; as text, since the types of a browser are not those of the tests. */
+/** Evaluates the code in the page. It is a string because the tests have no DOM types. */
 export const inPage = <T>(page: Page, script: string): Promise<T> => page.evaluate<T>(script)
 export const goTo = (page: Page, hash: string): Promise<void> =>
   inPage(page, `void (location.hash = ${JSON.stringify(hash)})`)
-/** Keeps the durations of entries, for `inPage(page, 'kept')`. */
+/** Collects the durations of performance entries for `inPage(page, 'kept')`. */
 export const observe = (page: Page, options: object): Promise<void> =>
   inPage(
     page,
@@ -13,7 +13,7 @@ export const observe = (page: Page, options: object): Promise<void> =>
   )
 const isFocused = async (page: Page, found: Locator): Promise<boolean> =>
   (await found.and(page.locator(':focus')).count()) > 0
-/** The most elements that a page lets the keyboard focus before the one that a test looks for. */
+/** Maximum number of Tab presses before `tabTo` gives up. */
 const MAX_TABS = 60
 /** Waits for the element, then presses Tab until it has the focus. @throws when Tab does not reach it. */
 export async function tabTo(page: Page, found: Locator): Promise<void> {

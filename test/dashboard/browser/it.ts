@@ -1,4 +1,4 @@
-/** @module test/dashboard/browser/it  Tests that need a browser: without one each is a skip that is counted and named. */
+/** @module test/dashboard/browser/it  Declares tests that need a browser. Without one, each is a named skip. */
 import { it as run, jest } from '@jest/globals'
 import { CHROMIUM } from './watched.ts'
 

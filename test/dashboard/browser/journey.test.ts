@@ -1,5 +1,5 @@
-// What the page is for (scenario 16): at three in the morning, from the bare address and a token, somebody finds the worker
-// that fails, sees why, fixes its config, replays the tasks that died of it, and watches them succeed. Real processes.
+// The main use case (scenario 16) with real processes: an admin signs in, finds the failing worker and its cause, fixes
+// the config, replays the dead tasks and watches them succeed.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
@@ -8,7 +8,7 @@ import { CHROMIUM, look, signIn } from './watched.ts'
 import { World } from './world.ts'
 
 const TASKS = 3
-/** The page's own share of it, beside other tests; the reading is up to the person. */
+/** Limit for the time that the page needs, without the user's reading time. */
 const LIMIT_MS = 30_000
 
 let world: World
@@ -85,7 +85,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
     },
   ],
   [
-    'sees all well',
+    'sees a healthy fleet',
     async (page) => {
       await page.getByRole('link', { name: 'Overview' }).click()
       await page.getByText('All 3 workers are connected and up to date.').waitFor()
@@ -94,7 +94,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
 ]
 
 describe('a fleet with one worker that fails', () => {
-  it('is found, understood, mended and seen to work, from the bare address on', async () => {
+  it('is found, diagnosed and fixed, starting at sign-in', async () => {
     const page = await world.open()
     const laps: number[] = []
     for (const [name, step] of STEPS) {

@@ -1,4 +1,4 @@
-// What happens to the page when what it looks at fails: said in words, the last good data kept and dated, recovery by itself.
+// Failures seen by the page: it shows a message, keeps the last data with its age and recovers automatically.
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
@@ -17,8 +17,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => many.stop())
 
-describe('a master that does not answer', () => {
-  it('leaves the last good data, dated, says since when, and is followed again within 5 s of its return', async () => {
+describe('a master that does not respond', () => {
+  it('leaves the last data with its age, and is reconnected within 5 s of its return', async () => {
     const page = await open()
     await badge(page, /live/)
     await page.getByRole('link', { name: 'm-3', exact: true }).waitFor()
@@ -26,12 +26,12 @@ describe('a master that does not answer', () => {
     await badge(page, /offline since/)
     await page.getByText('The master has not responded since').waitFor()
     expect(await page.getByRole('link', { name: 'm-3', exact: true }).isVisible()).toBe(true)
-    await look(page, 'master-away')
+    await look(page, 'master-offline')
     await page.context().setOffline(false)
     await page.getByText('The master has not responded since').waitFor({ state: 'detached', timeout: 12_000 })
   })
 
-  it('is told from one whose store is away, which says so and how long to wait', async () => {
+  it('is shown differently from one whose store is unavailable', async () => {
     const page = await open('')
     await page.getByText(/^(Attention|All)/).waitFor()
     await page.route('**/api/v1/overview', (route) =>
@@ -48,19 +48,19 @@ describe('a master that does not answer', () => {
     await page.getByText('The master is temporarily unavailable:').waitFor()
     await page.getByText('request r-17').waitFor()
     await page.getByText('Showing data from').waitFor()
-    await look(page, 'store-away')
+    await look(page, 'store-unavailable')
     await page.unroute('**/api/v1/overview')
     const recovered = page.getByText('The master is temporarily unavailable:').waitFor({ state: 'detached' })
     await page
       .getByRole('button', { name: 'Retry now' })
       .click({ timeout: 5_000 })
-      .catch(() => undefined) // On a busy machine the next poll may be first.
+      .catch(() => undefined) // On a busy machine, the next poll may happen first.
     await recovered
   })
 })
 
-describe('an event stream that is cut', () => {
-  it('is replaced by polls, in words, and comes back by itself with nothing missed', async () => {
+describe('an interrupted event stream', () => {
+  it('is replaced by polling with a notice, and reconnects without missing a change', async () => {
     const page = await open('')
     await badge(page, /live/)
     await page.route('**/api/v1/events', (route) => route.abort())
@@ -79,7 +79,7 @@ describe('an event stream that is cut', () => {
 })
 
 describe('a tab that was hidden for ten minutes', () => {
-  it('asks for nothing meanwhile, and is right again within 5 s of being shown', async () => {
+  it('sends no request while hidden, and is up to date within 5 s of being shown', async () => {
     const { page, asked } = await signedIn(`${many.url}/`, '#/workers')
     await badge(page, /live/)
     await page.clock.install({ time: Date.now() })
@@ -89,27 +89,27 @@ describe('a tab that was hidden for ten minutes', () => {
       )
     await show('hidden')
     await page.clock.fastForward('00:30')
-    await page.waitForTimeout(500) // What was on its way.
+    await page.waitForTimeout(500) // Lets requests in flight finish.
     const before = asked.length
-    await many.change('mailer', [6], 'ERROR', 'while nobody looked')
+    await many.change('mailer', [6], 'ERROR', 'while the tab was hidden')
     await page.clock.fastForward('10:00')
     await page.waitForTimeout(500)
     expect(asked.slice(before)).toEqual([])
     await show('visible')
-    await page.getByText('while nobody looked').waitFor({ timeout: 5_000 })
+    await page.getByText('while the tab was hidden').waitFor({ timeout: 5_000 })
     await badge(page, /live/)
     await many.change('mailer', [6], 'RUNNING')
   })
 })
 
-describe('a page that is paused', () => {
-  it('stands still until it is told to go on', async () => {
+describe('a paused page', () => {
+  it('does not change until it is resumed', async () => {
     const page = await open()
     await page.getByRole('link', { name: 'm-5', exact: true }).waitFor()
     await page.keyboard.press('p')
     await badge(page, /paused since/)
     await many.change('mailer', [5], 'ERROR', 'unseen while paused')
-    await page.waitForTimeout(1_500) // Longer than a batch of events takes.
+    await page.waitForTimeout(1_500) // Longer than the batching interval of events.
     expect(await page.getByText('unseen while paused').count()).toBe(0)
     await page.keyboard.press('p')
     await page.getByText('unseen while paused').waitFor()
@@ -118,7 +118,7 @@ describe('a page that is paused', () => {
 })
 
 describe('a clock that is wrong by an hour', () => {
-  it("is said, and ages follow the master's clock", async () => {
+  it("causes a notice, and ages use the master's clock", async () => {
     const { page } = await openPage(`${many.url}/`)
     await page.clock.install({ time: Date.now() + 3_600_000 })
     await page.reload()
@@ -130,18 +130,18 @@ describe('a clock that is wrong by an hour', () => {
   })
 })
 
-describe('an address that leads nowhere', () => {
-  it('says so, and a worker that is not there is told from one that cannot be read', async () => {
+describe('an unknown URL', () => {
+  it('shows "not found", for a page as well as for a worker', async () => {
     const page = await open('#/nowhere')
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await look(page, 'no-such-place')
-    await page.goto(`${many.url}/#/workers/mailer/nobody`)
+    await page.goto(`${many.url}/#/workers/mailer/unknown-worker`)
     await page.getByText('Worker not found').waitFor()
   })
 })
 
-describe('the page on odd screens', () => {
-  it('reflows at 400 % zoom, and works in forced colours with reduced motion', async () => {
+describe('the page on unusual screens', () => {
+  it('reflows at 400 % zoom, and works with forced colours and reduced motion', async () => {
     const page = await open('')
     await page.getByText(/^(Attention|All)/).waitFor()
     await page.setViewportSize({ width: 320, height: 256 })

@@ -1,7 +1,7 @@
 /**
  * @module test/dashboard/browser/many-workers
- * A master in this process whose store holds thousands of workers, written through the storage contract, with every state
- * that a list can show; and changes of them, told through the event log as another master would tell them.
+ * A master in this process whose store has thousands of workers in every state. They are written through the storage
+ * contract, and their changes are published to the event log, as another master would do.
  */
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../../src/automation/index.ts'
 import type { RunningMaster } from '../../../src/master/index.ts'
@@ -44,7 +44,7 @@ const catalog = () =>
     defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
   ])
 
-/** Owns the connections that no socket stands behind. After every other id, so that it leads nothing. */
+/** Master that owns the connections without a socket. Its ID sorts last, so it never becomes the leader. */
 const OTHER_MASTER = 'zzzz'
 const BATCH = 500
 const ERRORS = ['ECONNREFUSED smtp.old.example.net:465', 'ETIMEDOUT after 5,000 ms', '535 5.7.8 authentication failed']
@@ -59,7 +59,7 @@ export class ManyWorkers {
     return this.#master?.url ?? ''
   }
 
-  /** @param isAlone no other master, so that this one leads from the first moment on; for a fleet without workers. */
+  /** @param isAlone Whether there is no other master, so this one leads immediately. For a fleet without workers. */
   async start({ isAlone = false } = {}): Promise<void> {
     this.#master = await startPageMaster(this.backend, catalog(), new Map([[MAILER_TOKEN, ['mailer']]]))
     if (isAlone) return
@@ -72,7 +72,7 @@ export class ManyWorkers {
     await this.#master?.stop()
   }
 
-  /** Workers of a type, `m-1` and on: most RUNNING, of each hundred one in ERROR, one offline, one draining, one behind, five managed. */
+  /** Adds workers `m-1`, `m-2`, … Of 100, one each is in ERROR, offline, draining and behind, and five are managed. */
   async add(type: string, count: number): Promise<void> {
     for (let first = 1; first <= count; first += BATCH) {
       const numbers = Array.from({ length: Math.min(BATCH, count - first + 1) }, (_, index) => first + index)
@@ -126,7 +126,7 @@ export class ManyWorkers {
     )
   }
 
-  /** So many workers change their state, and everybody who listens is told. */
+  /** Changes the state of workers and publishes the events. */
   async change(
     type: string,
     ids: readonly number[],
@@ -148,7 +148,7 @@ export class ManyWorkers {
     )
   }
 
-  /** So many workers send a frame of statistics, which no event tells. */
+  /** Stores a stats frame for workers. Statistics have no events. */
   async report(type: string, ids: readonly number[]): Promise<void> {
     const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
     const beats = rows.flatMap((row, at): WorkerReport[] => {

@@ -1,5 +1,5 @@
-// What happens to an open page when real parts fail: the store, the master, the token. Each is said in words, the last good
-// data are kept and dated, and the page goes on by itself.
+// Failures of the store, the master and the token while a page is open. The page shows a message, keeps the last data
+// with its age and recovers automatically.
 import { afterEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
@@ -8,7 +8,7 @@ import { it } from './it.ts'
 import { look, signIn } from './watched.ts'
 import { World } from './world.ts'
 
-/** What the page promises, twice as long beside other tests. */
+/** Twice the limit that the page promises, because other tests run in parallel. */
 const BACK_WITHIN_MS = 10_000
 
 let world: World
@@ -25,7 +25,7 @@ async function started(store?: string): Promise<void> {
 }
 
 const badge = (page: Page, text: string | RegExp) => page.locator('button.live').getByText(text).waitFor()
-/** How long it takes from now on. */
+/** Measures how long the steps take from now on and asserts the limit. */
 async function lasts(what: string, ...awaited: readonly (() => Promise<unknown>)[]): Promise<void> {
   const from = performance.now()
   for (const each of awaited) await each()
@@ -34,9 +34,9 @@ async function lasts(what: string, ...awaited: readonly (() => Promise<unknown>)
   expect(took).toBeLessThan(BACK_WITHIN_MS)
 }
 
-withRedisServer('a store that goes away', () => {
-  describe('a store that goes away', () => {
-    it('is said over the last good data, which are dated, and the page goes on within seconds of its return', async () => {
+withRedisServer('a store that becomes unavailable', () => {
+  describe('a store that becomes unavailable', () => {
+    it('causes a notice above the last data, and the page recovers within seconds of its return', async () => {
       redis = await startRedis({ appendfsync: 'always' })
       await started(redis.url)
       await world.fleet.ok('POST', '/automations/http-request/tasks', {
@@ -54,7 +54,7 @@ withRedisServer('a store that goes away', () => {
         .first()
         .waitFor()
       expect(await row.isVisible()).toBe(true)
-      await look(page, 'redis-away')
+      await look(page, 'redis-unavailable')
       await redis.start()
       await until('the master serves', async () => (await fetch(`${world.fleet.url}/readyz`)).status === 200)
       await lasts(
@@ -71,8 +71,8 @@ withRedisServer('a store that goes away', () => {
   })
 })
 
-describe('a master that is started again', () => {
-  it('with another admin token asks for it, and the place, its filter and its draft are still there', async () => {
+describe('a restarted master', () => {
+  it('with a new admin token causes a sign-in, which keeps the page, its filter and its draft', async () => {
     await started()
     await world.startWorker('http-request', 'w-1')
     const page = await world.signedIn('#/workers/http-request/w-1?tab=config')

@@ -1,4 +1,4 @@
-// The overview follows the fleet: what it says is of now, though the master counts at most every 5 s (D48).
+// The overview shows current numbers, although the master counts at most every 5 s (D48).
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { BusyFleet } from './busy-fleet.ts'
@@ -15,8 +15,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => fleet.stop())
 
-describe('an overview that was counted just before', () => {
-  it('knows within 5 s that the dead tasks were replayed', async () => {
+describe('an overview that was counted just before a change', () => {
+  it('shows within 5 s that the dead tasks were replayed', async () => {
     const { page } = await signedIn(`${fleet.url}/`)
     const dead = page.getByText('3 dead tasks').first()
     await dead.waitFor()

@@ -1,4 +1,4 @@
-/** A master in this process that serves the built dashboard, over a store that a test fills by hand. */
+/** A master in this process that serves the built dashboard. The test fills its store. */
 import { join } from 'node:path'
 import type { Catalog } from '../../../src/automation/index.ts'
 import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
@@ -7,7 +7,7 @@ import type { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 
-/** @param scopes types by the token that may see them alone. */
+/** @param scopes Allowed types by token. */
 export function startPageMaster(
   backend: MemoryBackend,
   catalog: Catalog,

@@ -1,4 +1,4 @@
-// Tasks, dead letters, output, pools and automations in a real browser, against a real master with something in every place.
+// The pages tasks, dead letters, output, pools and automations in a real browser, against a real master with data.
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { BrowserContextOptions, Page } from 'playwright-core'
@@ -30,7 +30,7 @@ const dead = async (): Promise<readonly string[]> =>
 const queued = async (): Promise<readonly string[]> =>
   (await fleet.backend.tasks.queue('mailer', 1_000)).items.map(({ id }) => id)
 
-/** What the page offered as a file. */
+/** Clicks the button and returns the downloaded file. */
 async function saved(page: Page, button: string | RegExp): Promise<string> {
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -40,7 +40,7 @@ async function saved(page: Page, button: string | RegExp): Promise<string> {
 }
 
 describe('dead letters', () => {
-  it('are replayed by group while others die, and those stay', async () => {
+  it('are replayed by group without those that die meanwhile', async () => {
     await fleet.killTasks('mailer', 'dead', 88, 'connect ECONNREFUSED 10.0.0.{n}:465')
     await fleet.killTasks('mailer', 'gone', 2, 'no such file "{n}.eml"')
     const page = await open('#/tasks/mailer?tab=dead')
@@ -59,7 +59,7 @@ describe('dead letters', () => {
     expect(await queued()).toHaveLength(88)
   })
 
-  it('are selected one by one, and removed after the number was typed where there are many', async () => {
+  it('are selected and removed, many of them only after their number was typed', async () => {
     await fleet.killTasks('mailer', 'dead', 30, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByLabel('Select dead-2', { exact: true }).check()
@@ -79,7 +79,7 @@ describe('dead letters', () => {
     expect(await dead()).toEqual([])
   })
 
-  it('are cleared only after the name was typed, with a file offered first', async () => {
+  it('are cleared only after the name was typed, with a download offered first', async () => {
     await fleet.killTasks('mailer', 'dead', 3, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByRole('button', { name: 'Clear all…' }).click()
@@ -94,7 +94,7 @@ describe('dead letters', () => {
     await page.getByText('3 dead letters cleared.').waitFor()
   })
 
-  it('says what is not known when an act gets no answer, and reads again', async () => {
+  it('show an unknown result and are read again if an action gets no response', async () => {
     await fleet.killTasks('mailer', 'dead', 3, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.route('**/dead/select', (route) => route.abort())
@@ -104,7 +104,7 @@ describe('dead letters', () => {
     expect(await dead()).toHaveLength(3)
   })
 
-  it('are selected and replayed by keyboard alone', async () => {
+  it('are selected and replayed with the keyboard only', async () => {
     await fleet.killTasks('mailer', 'dead', 3, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByText('All 3, in').waitFor()
@@ -126,7 +126,7 @@ describe('dead letters', () => {
     expect(await dead()).toEqual(['dead-2'])
   })
 
-  it('grow to thousands without growing the document', async () => {
+  it('by the thousand do not grow the document', async () => {
     await fleet.killTasks('mailer', 'dead', 2_000, 'boom {n}')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByText('All 2,000, in').waitFor()
@@ -141,7 +141,7 @@ describe('dead letters', () => {
 describe('a dialog', () => {
   const gone = (page: Page, text: string) => page.getByText(text).waitFor()
 
-  it('says what became of the tasks though the list behind it is empty by then', async () => {
+  it('shows the result for tasks although the list is empty', async () => {
     await fleet.killTasks('mailer', 'dead', 3, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByRole('button', { name: 'Remove 3…' }).click()
@@ -153,7 +153,7 @@ describe('a dialog', () => {
     await page.getByText('3 tasks removed.').waitFor()
   })
 
-  it('says what became of the workers though none of them is left', async () => {
+  it('shows the result for workers although none is left', async () => {
     await fleet.add('thumbnail', 2)
     const page = await open('#/workers')
     await page.getByRole('button', { name: 'Select all 2' }).click()
@@ -165,7 +165,7 @@ describe('a dialog', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  it('keeps what is read in it when others take it away', async () => {
+  it('keeps its content when another client removes the item', async () => {
     await fleet.killTasks('mailer', 'dead', 1, 'boom')
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/tasks/mailer?tab=dead')
@@ -183,7 +183,7 @@ describe('a dialog', () => {
 })
 
 describe('a queue', () => {
-  it('shows tiers and the oldest, says why it stands, and finds a task', async () => {
+  it('shows its tiers, explains why it is stuck, and finds a task', async () => {
     await fleet.queueTasks('mailer', 'urgent', 2, 0)
     await fleet.queueTasks('mailer', 'bulk', 5, 2)
     const page = await open('#/tasks/mailer')
@@ -203,7 +203,7 @@ describe('a queue', () => {
     expect(page.url()).toContain('task=never-was')
   })
 
-  it('shows more of it on demand, and meanwhile what it showed', async () => {
+  it('shows more tasks on demand and keeps the shown ones while loading', async () => {
     await fleet.queueTasks('mailer', 'bulk', 30, 2)
     const page = await open('#/tasks/mailer')
     let release = (): void => undefined
@@ -220,7 +220,7 @@ describe('a queue', () => {
     await page.getByText('30 of 30').waitFor()
   })
 
-  it('takes a task by form, once, though the answer of the first press is lost', async () => {
+  it('accepts a task by form only once, although the first response is lost', async () => {
     const page = await open('#/tasks/mailer?tab=submit')
     await page.getByLabel('Recipient').fill('a@example.net')
     await page.getByLabel('Priority').selectOption({ label: 'High (1)' })
@@ -241,20 +241,20 @@ describe('a queue', () => {
     expect(await page.getByLabel('Idempotency key').inputValue()).not.toBe(key)
   })
 
-  it('puts what the master refuses beside its field, and keeps what was typed', async () => {
+  it("shows the master's validation errors at their fields and keeps the input", async () => {
     const page = await open('#/tasks/mailer?tab=submit')
-    await page.getByLabel('Recipient').fill('nobody')
+    await page.getByLabel('Recipient').fill('invalid')
     await page.getByLabel('Max attempts').fill('0')
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText('2 fields to fix').waitFor()
     await page.getByRole('link', { name: 'Output' }).click()
     await page.getByRole('heading', { name: 'Output' }).waitFor()
     await page.goBack()
-    expect(await page.getByLabel('Recipient').inputValue()).toBe('nobody')
+    expect(await page.getByLabel('Recipient').inputValue()).toBe('invalid')
     expect(await queued()).toEqual([])
   })
 
-  it('takes a task by keyboard alone, whose output is popped so too', async () => {
+  it('is filled, and its output popped, with the keyboard only', async () => {
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/tasks/mailer?tab=submit')
     await tabTo(page, page.getByLabel('Recipient'))
@@ -279,7 +279,7 @@ describe('a queue', () => {
 })
 
 describe('a stream', () => {
-  it('is followed, filtered, paused, and marks what it missed', async () => {
+  it('is followed, filtered and paused, and marks missing entries', async () => {
     await fleet.emit('mailer', [{ to: 'first' }])
     const page = await open('#/output/mailer')
     await page.getByText('"first"').waitFor()
@@ -300,7 +300,7 @@ describe('a stream', () => {
     await page.getByText('entries are missing here').waitFor()
   })
 
-  it('is popped on purpose, and the copy outlives a change of place until it is saved', async () => {
+  it('is popped after a confirmation, and the copy survives navigation until it is saved', async () => {
     await fleet.emit('mailer', [{ to: 'a' }, { to: 'b' }, { to: 'c' }])
     const page = await open('#/output/mailer?mode=peek')
     await page.getByRole('table', { name: 'Oldest entries' }).waitFor()
@@ -325,7 +325,7 @@ describe('a stream', () => {
 })
 
 describe('a pool', () => {
-  it("shows who is free, claimed, and what ran out, as the master's clock goes", async () => {
+  it("shows free and claimed items by the master's clock", async () => {
     await fleet.fillPool('senders', 4, 2)
     const page = await open('#/pools/senders')
     await page.getByText('2 free, 2 claimed').waitFor()
@@ -337,7 +337,7 @@ describe('a pool', () => {
     await page.getByRole('dialog').getByText('"sender-1"').waitFor()
   })
 
-  it('is not for a scoped token, which is told so, and not asked for (D32)', async () => {
+  it('is not requested with a scoped token; the page says so (D32)', async () => {
     const { page, asked } = await signedIn(`${fleet.url}/`, '#/pools/senders', MAILER_TOKEN)
     await page.getByText('Pools need an admin token').waitFor()
     for (const place of [
@@ -357,7 +357,7 @@ describe('a pool', () => {
 })
 
 describe('hostile text', () => {
-  it('in tasks, errors, entries, pools is shown as text, and the layout holds', async () => {
+  it('in tasks, errors, entries and pools is shown as text without breaking the layout', async () => {
     await fleet.killTasks('mailer', 'dead', 1, HOSTILE, { to: HOSTILE, big: 'x'.repeat(1_000_000) })
     await fleet.queueTasks('mailer', HOSTILE.slice(0, 100), 1, 1, { to: HOSTILE })
     await fleet.emit('mailer', [{ [HOSTILE]: HOSTILE, big: 'y'.repeat(1_000_000) }])
@@ -390,8 +390,8 @@ describe('hostile text', () => {
   })
 })
 
-describe('a master that is away', () => {
-  it('leaves the last good data of every place, dated, and they go on by themselves', async () => {
+describe('a master whose store is unavailable', () => {
+  it('leaves the last data with its age on every page, and the pages recover automatically', async () => {
     await fleet.fillPool('senders', 4, 2)
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/pools/senders')
@@ -418,8 +418,8 @@ describe('a master that is away', () => {
   })
 })
 
-describe('every place', () => {
-  it('has nothing against WCAG 2.2 AA in any look, and fits a screen of 360 pixels', async () => {
+describe('every page', () => {
+  it('meets WCAG 2.2 AA in every theme and fits a screen of 360 pixels', async () => {
     await fleet.add('mailer', 40)
     await fleet.killTasks('mailer', 'dead', 88, 'connect ECONNREFUSED 10.0.0.{n}:465')
     await fleet.killTasks('mailer', 'gone', 12, 'no such file "mail-{n}.eml"')
@@ -458,7 +458,7 @@ describe('every place', () => {
     }
   })
 
-  it('has nothing against WCAG 2.2 AA in its dialogs either', async () => {
+  it('meets WCAG 2.2 AA in its dialogs', async () => {
     await fleet.killTasks('mailer', 'dead', 12, 'boom')
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/tasks/mailer?tab=dead')

@@ -1,4 +1,4 @@
-// The page of one worker that is a process of its own: its config is saved, applied, kept while it is away, and its end.
+// The worker page with a real worker process: config saved, applied and kept while it is offline; drain and forget.
 import { get } from 'node:http'
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
@@ -28,26 +28,26 @@ afterEach(() => world.stop())
 const review = (page: Page): Promise<void> => page.getByRole('button', { name: /^Review/ }).click()
 const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^Save \d/ }).click()
 
-/** Every answer of the API to the page from now on, and every event. */
-function answersTo(page: Page): { readonly answers: string[]; readonly end: () => void } {
-  const answers: string[] = []
+/** Records every API response to the page from now on, and every event. */
+function responsesTo(page: Page): { readonly responses: string[]; readonly end: () => void } {
+  const responses: string[] = []
   page.on('response', (response) => {
     if (new URL(response.url()).pathname.startsWith('/api/') && !response.url().endsWith('/events'))
       void response.text().then(
-        (text) => answers.push(text),
+        (text) => responses.push(text),
         () => undefined,
       )
   })
   const events = get(
     `${world.fleet.url}/api/v1/events`,
     { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } },
-    (stream) => stream.on('data', (chunk: Buffer) => answers.push(chunk.toString())),
+    (stream) => stream.on('data', (chunk: Buffer) => responses.push(chunk.toString())),
   )
-  return { answers, end: () => events.destroy() }
+  return { responses, end: () => events.destroy() }
 }
 
-describe('a worker of its own process', () => {
-  it('applies what is saved, also what was saved while it was away, drains, and is forgotten', async () => {
+describe('a worker in its own process', () => {
+  it('applies saved configs, also after it was offline, drains, and is forgotten', async () => {
     const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
     await page.getByLabel('slots', { exact: true }).fill('2')
     await review(page)
@@ -71,7 +71,7 @@ describe('a worker of its own process', () => {
       .getByText(/Offline for/)
       .first()
       .waitFor()
-    await look(page, 'config-worker-away')
+    await look(page, 'config-worker-offline')
     worker = world.fleet.startWorker('http-request', 'w-1')
     await page.getByText(/Generation 3 is saved\. The worker applied it/).waitFor()
 
@@ -86,12 +86,12 @@ describe('a worker of its own process', () => {
     expect((await world.fleet.call('GET', '/automations/http-request/workers/w-1')).status).toBe(404)
   })
 
-  it('is given a secret that is then nowhere to be seen', async () => {
+  it('receives a secret that is never shown, stored or logged', async () => {
     const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
-    const heard: string[] = []
-    page.on('console', (message) => heard.push(message.text()))
+    const logged: string[] = []
+    page.on('console', (message) => logged.push(message.text()))
     await page.getByLabel('slots', { exact: true }).waitFor()
-    const { answers, end } = answersTo(page)
+    const { responses, end } = responsesTo(page)
     await page.getByRole('radiogroup', { name: 'authorization' }).getByLabel('Set', { exact: true }).check()
     await page.getByPlaceholder('new value').fill(CANARY)
     await review(page)
@@ -122,9 +122,9 @@ describe('a worker of its own process', () => {
     ])
       seen.push(JSON.stringify(await world.fleet.ok('GET', path)))
     end()
-    expect(answers.join('')).toContain('worker.config_changed')
+    expect(responses.join('')).toContain('worker.config_changed')
     expect(
-      [...seen, ...answers, ...heard, worker.output(), world.fleet.masterOutput()].filter((text) =>
+      [...seen, ...responses, ...logged, worker.output(), world.fleet.masterOutput()].filter((text) =>
         text.includes('canary-of-the-browser-test'),
       ),
     ).toEqual([])

@@ -1,4 +1,4 @@
-// Signing in and out, and what a token may do, in a real browser against a master in this process.
+// Sign-in, sign-out and token scopes in a real browser, against a master in this process.
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => many.stop())
 
 describe('signing in', () => {
-  it("tells a wrong token from a worker's, and keeps neither", async () => {
+  it('shows different errors for a wrong token and a worker token, and stores neither', async () => {
     const { page } = await openPage(at())
     await look(page, 'sign-in')
     await signIn(page, 'wrong')
@@ -31,7 +31,7 @@ describe('signing in', () => {
     expect(await storedValues(page)).toEqual([])
   })
 
-  it('says when the master does not answer', async () => {
+  it('shows an error if the master does not respond', async () => {
     const { page } = await openPage(at())
     await page.route('**/api/v1/me', (route) => route.abort())
     await signIn(page, ADMIN_TOKEN)
@@ -39,7 +39,7 @@ describe('signing in', () => {
     expect(await storedValues(page)).toEqual([])
   })
 
-  it('keeps the token in this browser when asked to, so that another tab has it', async () => {
+  it('stores the token for all tabs of the browser if requested', async () => {
     const { page } = await openPage(at())
     await page.getByLabel('Stay signed in on this browser').check()
     await signIn(page, ADMIN_TOKEN)
@@ -52,7 +52,7 @@ describe('signing in', () => {
     expect(await storedValues(page)).toEqual([])
   })
 
-  it('keeps the token in one tab alone otherwise', async () => {
+  it('stores the token for one tab otherwise', async () => {
     const { page } = await openPage(at())
     await signIn(page, ADMIN_TOKEN)
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
@@ -66,7 +66,7 @@ describe('signing in', () => {
     expect(await storedValues(page)).toEqual([])
   })
 
-  it('works by keyboard, and never puts the token into the address or the page', async () => {
+  it('works with the keyboard, and never shows the token in the URL or the page', async () => {
     const { page } = await openPage(at(), '#/workers?q=m-1')
     await page.getByLabel('Token', { exact: true }).focus()
     await page.keyboard.type(ADMIN_TOKEN)
@@ -78,7 +78,7 @@ describe('signing in', () => {
 })
 
 describe('a scoped token', () => {
-  it('shows its types, and asks for nothing else (D19)', async () => {
+  it('shows its types and requests nothing else (D19)', async () => {
     const { page, asked } = await signedIn(at(), '', MAILER_TOKEN)
     await page.getByText('scoped: mailer').waitFor()
     await page.getByText('workers are connected').or(page.getByText('All')).first().waitFor()
@@ -99,8 +99,8 @@ describe('a scoped token', () => {
   })
 })
 
-describe('a token that is taken away while the page is open', () => {
-  it('is asked for again above the place, and the page goes on where it was', async () => {
+describe('a token that is revoked while the page is open', () => {
+  it('causes a sign-in above the page, which continues where it was', async () => {
     const { page } = await signedIn(at(), '#/workers')
     await page.getByRole('link', { name: 'm-1' }).waitFor()
     await page.getByLabel('Filter workers').fill('m-2')

@@ -1,4 +1,4 @@
-// The queue card in a real browser, against a real master and a worker that works on its tasks.
+// The tasks page in a real browser, against a real master and worker.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
@@ -18,8 +18,8 @@ async function typePayload(page: Page, text: string): Promise<void> {
   await page.getByLabel('Payload', { exact: true }).fill(text)
 }
 
-describe('the queue card', () => {
-  it('submits a task whose output appears in the stream, from which it is popped', async () => {
+describe('the tasks page', () => {
+  it('submits a task, shows its output in the stream and pops it', async () => {
     await world.startWorker('http-request', 'w-1')
     const page = await world.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, JSON.stringify({ url: `${world.fleet.url}/healthz` }))
@@ -36,7 +36,7 @@ describe('the queue card', () => {
     await page.getByText('The stream is empty').waitFor()
   })
 
-  it('says what is wrong with a task before and after it is sent', async () => {
+  it('shows the errors of a task before and after it is sent', async () => {
     const page = await world.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{')
     await page.getByRole('button', { name: 'Submit' }).click()
@@ -47,7 +47,7 @@ describe('the queue card', () => {
     await page.getByText('1 field to fix').waitFor()
   })
 
-  it('queues once when the button is pressed again after a lost answer', async () => {
+  it('queues a task once if it is submitted again after a lost response', async () => {
     const page = await world.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{"url": "http://example.net/"}')
     await page.route(
@@ -66,7 +66,7 @@ describe('the queue card', () => {
     await page.getByText('1 of 1').waitFor()
   })
 
-  it('replays dead letters, and clears them only after asking', async () => {
+  it('replays dead letters, and clears them only after a confirmation', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
     for (const n of [1, 2, 3])
       await world.fleet.ok('POST', '/automations/http-request/tasks', {
@@ -89,7 +89,7 @@ describe('the queue card', () => {
     await page.getByText('No dead letters').waitFor()
   })
 
-  it('fixes a worker whose tasks die, replays them, and sees them succeed', async () => {
+  it('replays the dead tasks of a fixed worker and shows their output', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
     for (const n of [1, 2, 3])
       await world.fleet.ok('POST', '/automations/http-request/tasks', {

@@ -1,11 +1,10 @@
 /**
  * @module test/dashboard/browser/watched
- * A real browser that is watched: whatever a page complains of (an exception, an error in the console, a breach of its
- * content security policy, a request to a third party, a call that openapi.json does not tell of) is kept and must be
- * nothing at the end of the test.
+ * Opens pages in a real browser and collects their problems: exceptions, console errors, violations of the content
+ * security policy, third-party requests and calls that openapi.json does not describe. A test fails if there are any.
  *
- * `look` is the close look at a page in one state: axe finds nothing, nothing is wider than the screen, the bar takes one
- * line, and a screenshot is kept, each in light, in dark and at 360 px.
+ * `look` checks a page in light, dark and at 360 px: axe reports no violation, nothing is wider than the screen, and
+ * the top bar has one line. It also saves a screenshot of each.
  */
 import { afterAll, afterEach, expect } from '@jest/globals'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -15,7 +14,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import type { OpenApi } from '../../openapi/contract.ts'
 
-/** The browser that PATH has; undefined: none, and every test is a named skip. */
+/** Path of the browser in PATH. If undefined, every test is a named skip. */
 export const CHROMIUM = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'chromium'))
@@ -30,7 +29,7 @@ const browserArguments = [
   '--disable-component-update',
   '--disable-sync',
 ]
-/** An answer of 4xx is expected where a test provokes it; the browser calls each an error. */
+/** The browser logs each 4xx response as an error. Tests provoke some of them. */
 const IS_NETWORK = /^Failed to load resource|Failed to fetch dynamically imported module/
 const PATIENCE_MS = 20_000
 const SCREENSHOTS = join(process.cwd(), 'coverage/dashboard')
@@ -40,7 +39,7 @@ const LOOKS = [
   { name: '360', colorScheme: 'light', viewport: { width: 360, height: 740 } },
 ] as const
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-/** Pixels. */
+/** Maximum height of the top bar in pixels. */
 const ONE_LINE = 60
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -55,29 +54,29 @@ interface AxeResult {
 let browser: Promise<Browser> | undefined
 const complaints: string[] = []
 const open: Page[] = []
-/** The tests read it, the page does not. */
+/** Read by the tests only. */
 const DOCUMENT = '/api/v1/openapi.json'
-/** What it tells of, the same for every master. */
+/** The documented operations. They are the same for every master. */
 let operations: Promise<readonly RegExp[]> | undefined
 const called = new Set<string>()
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((page) => page.context().close()))
-  const heard = complaints.splice(0)
+  const problems = complaints.splice(0)
   const known = (await operations) ?? []
   const unknown = [...called].filter((call) => !known.some((operation) => operation.test(call)))
   called.clear()
-  expect({ heard, unknown }).toEqual({ heard: [], unknown: [] })
+  expect({ problems, unknown }).toEqual({ problems: [], unknown: [] })
 })
 afterAll(async () => (await browser)?.close())
 
 export interface Opened {
   readonly page: Page
-  /** Paths of the API that the page asked for. */
+  /** API paths that the page requested. */
   readonly asked: string[]
 }
 
-/** Has the browser find `host` at `address`, and trust one public key there, by its hash. Before the first page is opened. */
+/** Resolves `host` to `address` and trusts the public key with this hash. Call it before the first page is opened. */
 export function findHost(host: string, address: string, keyHash: string): void {
   browserArguments.push(
     `--host-resolver-rules=MAP ${host} ${address}`,
@@ -85,7 +84,7 @@ export function findHost(host: string, address: string, keyHash: string): void {
   )
 }
 
-/** Opens the page at `address`, which ends in a slash: a master itself, or a proxy before it. */
+/** Opens the page at `address`, the URL of a master or proxy with a trailing slash. */
 export async function openPage(address: string, hash = '', options: BrowserContextOptions = {}): Promise<Opened> {
   browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: browserArguments })
   const page = await (await (await browser).newContext({ viewport: LOOKS[0].viewport, ...options })).newPage()
@@ -95,7 +94,7 @@ export async function openPage(address: string, hash = '', options: BrowserConte
   return { page, asked }
 }
 
-/** As the page itself would read it: its own connection, proxy and trust. */
+/** Reads the document from inside the page, so it uses the same connection, proxy and certificates. */
 async function operationsOf(page: Page): Promise<readonly RegExp[]> {
   const { paths } = await page.evaluate<OpenApi>(`fetch(".${DOCUMENT}").then((answer) => answer.json())`)
   const patternOf = (path: string): string => path.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')
@@ -104,7 +103,7 @@ async function operationsOf(page: Page): Promise<readonly RegExp[]> {
   )
 }
 
-/** Keeps what the page complains of. Answers the list of what it asks of the API. */
+/** Collects the problems of the page. @returns the list of requested API paths, which grows */
 function watch(page: Page, { origin, pathname: prefix }: URL): string[] {
   const asked: string[] = []
   open.push(page)
@@ -116,7 +115,7 @@ function watch(page: Page, { origin, pathname: prefix }: URL): string[] {
   })
   page.on('request', (request) => {
     const url = new URL(request.url())
-    if (url.origin !== origin && url.protocol !== 'blob:') complaints.push(`asked a third party: ${request.url()}`)
+    if (url.origin !== origin && url.protocol !== 'blob:') complaints.push(`third-party request: ${request.url()}`)
     const path = url.pathname.slice(prefix.length - 1)
     if (!path.startsWith('/api/') || path === DOCUMENT) return
     asked.push(path)
@@ -143,11 +142,11 @@ export async function signedIn(
   return opened
 }
 
-/** What the page keeps in this browser. */
+/** The values of the page's local and session storage. */
 export const storedValues = (page: Page): Promise<unknown> =>
   page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage)]')
 
-/** The close look; see the head of this file. The page is left as it was. */
+/** Checks the page in every look (see the file head) and restores its viewport afterwards. */
 export async function look(page: Page, name: string): Promise<void> {
   mkdirSync(SCREENSHOTS, { recursive: true })
   const before = page.viewportSize()

@@ -1,4 +1,4 @@
-// The page of one worker in a real browser, against a real master and workers that are sockets.
+// The worker page in a real browser, against a real master and socket workers.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { SLACK } from '../../slack.ts'
@@ -32,8 +32,8 @@ const VIEWS = [
 const PHONE = { viewport: { width: 360, height: 740 } }
 const fits = (page: Page): Promise<boolean> => inPage(page, 'document.documentElement.scrollWidth <= innerWidth')
 
-describe('the page of a worker', () => {
-  it('looks right in every view, and never shows a stored secret', async () => {
+describe('the worker page', () => {
+  it('passes the checks in every view and never shows a stored secret', async () => {
     await world.patch('studio', 'm-7', {
       enabled: true,
       slots: 8,
@@ -56,7 +56,7 @@ describe('the page of a worker', () => {
     )
   })
 
-  it('shows an hour of 64 slots within 300 ms of the answer, and holds up nothing', async () => {
+  it('shows an hour of 64 slots within 300 ms of the response without a long task', async () => {
     await world.fill('studio', 'm-7', 64)
     const { page } = await open('#/workers/studio/m-7?tab=history')
     await page.getByText('No config changes yet').waitFor()
@@ -79,7 +79,7 @@ describe('the page of a worker', () => {
     ).toBe(65)
   })
 
-  it('tells gaps, rates and quantiles in figures', async () => {
+  it('shows gaps, rates and quantiles as figures', async () => {
     await world.fill('studio', 'm-7', 1)
     const { page } = await open('#/workers/studio/m-7')
     const sent = page.getByRole('figure').filter({ hasText: /^sent/ })
@@ -91,7 +91,7 @@ describe('the page of a worker', () => {
     await look(page, 'worker-figures')
   })
 
-  it('drains and forgets after saying what happens, and then says that it is gone', async () => {
+  it('explains drain and forget before the action, and shows when a worker is not found', async () => {
     const { page } = await open('#/workers/studio/m-7')
     await page.getByRole('button', { name: 'Drain…' }).click()
     await page.getByText('A drain cannot be cancelled.').waitFor()
@@ -101,12 +101,12 @@ describe('the page of a worker', () => {
     await page.getByRole('button', { name: 'Forget…' }).click()
     await page.getByText('It registers again').waitFor()
     await page.keyboard.press('Escape')
-    await goTo(page, '#/workers/studio/nobody')
+    await goTo(page, '#/workers/studio/unknown-worker')
     await page.getByText('Worker not found').waitFor()
     await look(page, 'worker-gone')
   })
 
-  it('runs nothing that a worker says, and its layout holds', async () => {
+  it('shows text of a worker without executing it or breaking the layout', async () => {
     await world.join('studio', 'm-8', 'ERROR', HOSTILE + 'x'.repeat(3_000))
     await world.patch('studio', 'm-8', { host: HOSTILE.slice(0, 100), targets: ['<b>'] })
     const { page } = await open('#/workers/studio/m-8', PHONE)
@@ -118,7 +118,7 @@ describe('the page of a worker', () => {
     }
   })
 
-  it('runs nothing that a schema says, and its layout holds', async () => {
+  it('shows text of a schema without executing it or breaking the layout', async () => {
     await world.join('evil', 'e-1')
     const { page } = await open('#/automations/evil', PHONE)
     for (const hash of [
@@ -141,7 +141,7 @@ describe('the page of a worker', () => {
     await look(page, 'hostile-schema')
   })
 
-  it('for a scoped token asks for nothing outside its types', async () => {
+  it('requests nothing outside the types of a scoped token', async () => {
     const { page, asked } = await open('#/workers/studio/m-7?tab=config', {}, STUDIO_TOKEN)
     await page.getByLabel('port', { exact: true }).waitFor()
     expect(asked.filter((each) => /\/automations\/(?!studio)/.test(each))).toEqual([])

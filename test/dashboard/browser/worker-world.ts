@@ -1,7 +1,7 @@
 /**
  * @module test/dashboard/browser/worker-world
- * A master in this process with one automation whose config has every kind of field, an hour of statistics in its store, and
- * workers that are sockets: they apply each config they are told of, unless a test holds them back.
+ * A master in this process with an automation whose config has every kind of field, an hour of statistics, and workers
+ * that are only sockets. They apply every config that they receive, unless a test disables this.
  */
 import { once } from 'node:events'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
@@ -16,7 +16,7 @@ const FRAMES = 240
 const FRAME_SECONDS = 15
 
 const secret = Type.String({ writeOnly: true })
-/** Every keyword that the form shows, and one node that it leaves as JSON. */
+/** A schema with every keyword that the form supports, and one part that it shows as JSON. */
 const config = Type.Object(
   {
     host: Type.String({
@@ -51,7 +51,7 @@ const config = Type.Object(
   { additionalProperties: false },
 )
 
-/** What a plugin may say, and what must stay text. */
+/** Text of a plugin that must not be executed. */
 export const HOSTILE = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202Eevil\u0007'
 const evil = Type.Object({
   plain: Type.String({
@@ -93,7 +93,7 @@ const catalog = () =>
 export class WorkerWorld {
   readonly backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
   readonly #sockets: WebSocket[] = []
-  /** Ids of workers that do not apply what they are told. */
+  /** IDs of workers that do not apply the configs they receive. */
   readonly held = new Set<string>()
   #master: RunningMaster | undefined
 
@@ -105,7 +105,7 @@ export class WorkerWorld {
     this.#master = await startPageMaster(this.backend, catalog(), new Map([[STUDIO_TOKEN, ['studio']]]))
   }
 
-  /** A worker that is only a socket. It says which generation it runs as soon as it hears of one. */
+  /** Connects a worker that is only a socket. It reports each generation as soon as it receives it. */
   async join(
     type: string,
     id: string,
@@ -139,7 +139,7 @@ export class WorkerWorld {
     return socket
   }
 
-  /** An hour of frames, a gap in it, of so many slots. The last are to come, so that what a test does stands among them. */
+  /** Stores an hour of frames with a gap. The last ones are in the future, so the actions of a test are among them. */
   async fill(type: string, id: string, slots: number): Promise<void> {
     const [row] = await this.backend.workers.get([{ type, id }])
     if (row?.conn == null) throw new TypeError(`${id} is not connected`)

@@ -1,4 +1,4 @@
-// The list of workers and the overview, in a real browser, against a master with hundreds of workers.
+// The worker list and the overview in a real browser, against a master with hundreds of workers.
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => many.stop())
 
 describe('the overview', () => {
-  it('says how the fleet is, and leads to what needs a person', async () => {
+  it('summarizes the fleet and links to what needs attention', async () => {
     const page = await open('')
     await page.getByText(/^Attention: /).waitFor()
     await page.getByRole('list', { name: 'Fleet totals' }).getByText('320', { exact: true }).waitFor()
@@ -33,8 +33,8 @@ describe('the overview', () => {
   })
 })
 
-describe('the list of workers', () => {
-  it('is filtered and sorted, and the address says how', async () => {
+describe('the worker list', () => {
+  it('is filtered and sorted, and the URL contains filter and order', async () => {
     const page = await open('#/workers')
     await count(page, '320')
     await page.getByLabel('Filter workers').fill('type:mailer state:error,offline')
@@ -49,12 +49,12 @@ describe('the list of workers', () => {
     await look(page, 'workers')
   })
 
-  it('says what a filter does not understand, and tells an empty result from an empty fleet', async () => {
+  it('reports an unknown filter, and distinguishes an empty result from an empty fleet', async () => {
     const page = await open('#/workers')
     await page.getByLabel('Filter workers').fill('stat:error')
     await page.getByText('Unknown filter "stat:".').waitFor()
     await count(page, '320')
-    await page.getByLabel('Filter workers').fill('nobody-is-called-so')
+    await page.getByLabel('Filter workers').fill('no-such-name')
     await page.getByText('Nothing matches the filter').waitFor()
     await look(page, 'workers-filtered-out')
     await page.getByRole('button', { name: 'Show all' }).click()
@@ -64,7 +64,7 @@ describe('the list of workers', () => {
     await look(page, 'workers-filter-words')
   })
 
-  it('keeps few rows in the document, and every row within reach', async () => {
+  it('has few rows in the document, and every row can be reached', async () => {
     const page = await open('#/workers')
     await count(page, '320')
     const table = page.getByRole('table', { name: 'Workers' })
@@ -75,7 +75,7 @@ describe('the list of workers', () => {
     expect(await page.locator('tbody tr[data-key]').last().getAttribute('aria-rowindex')).toBe('321')
   })
 
-  it('moves nothing under the pointer, and offers to', async () => {
+  it('moves no rows under the pointer and offers to re-sort', async () => {
     const page = await open('#/workers?sort=state&q=type:probe')
     await count(page, '20 of 320')
     await page.mouse.move(600, 400)
@@ -85,13 +85,14 @@ describe('the list of workers', () => {
     await page.getByRole('row').filter({ hasText: 'ECONNRESET' }).waitFor()
     await page.getByRole('button', { name: /moved: re-sort/ }).waitFor()
     expect(await ids(page)).toEqual(before)
-    await page.getByRole('button', { name: /moved: re-sort/ }).dispatchEvent('click') // A pointer that goes there leaves the table, which then follows by itself.
+    // No pointer move to the button: it would leave the table and re-sort the rows.
+    await page.getByRole('button', { name: /moved: re-sort/ }).dispatchEvent('click')
     await page.waitForFunction('document.querySelector("tbody tr[data-key] th.row-head").innerText.startsWith("p-")')
     expect((await ids(page)).slice(0, 2).toSorted()).toEqual(['p-15', 'p-7'])
     await many.change('probe', [15], 'RUNNING')
   })
 
-  it('follows by events: a state, a worker that comes, one that is forgotten', async () => {
+  it('shows state changes from events', async () => {
     const page = await open('#/workers?q=type:probe')
     await count(page, '20 of 320')
     await many.change('probe', [1], 'ERROR', 'EHOSTUNREACH')
@@ -101,8 +102,8 @@ describe('the list of workers', () => {
   })
 })
 
-describe('acts on many workers', () => {
-  it('name their number and scope, skip the managed, and tell what became of each, with one 412 and one 422', async () => {
+describe('bulk actions', () => {
+  it('show number and scope, skip managed workers, and list each result, with one 412 and one 422', async () => {
     const page = await open('#/workers?q=type:mailer')
     await count(page, '300 of 320')
     for (const id of ['m-1', 'm-2', 'm-4', 'm-5'])
@@ -136,7 +137,7 @@ describe('acts on many workers', () => {
     await page.getByRole('button', { name: 'Clear selection' }).click()
   })
 
-  it('above ten want the number typed, and forget exactly those that were shown', async () => {
+  it('on more than ten workers need the number typed', async () => {
     const page = await open('#/workers?q=type:probe')
     await count(page, '20 of 320')
     await page.getByRole('button', { name: 'Select these 20' }).click()
@@ -145,7 +146,7 @@ describe('acts on many workers', () => {
     expect(await page.getByRole('button', { name: 'Drain 20' }).isDisabled()).toBe(true)
     await page.getByLabel('the number of workers').fill('20')
     await page.getByRole('button', { name: 'Drain 20' }).click()
-    await page.getByText('19 done, 1 skipped').waitFor() // p-9 drained already.
+    await page.getByText('19 done, 1 skipped').waitFor() // p-9 was already draining.
     await page.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('button', { name: 'Forget…' }).click()
     await page.getByText(/connected and will not stop/).waitFor()
@@ -153,7 +154,7 @@ describe('acts on many workers', () => {
     await page.getByText('20 workers selected').waitFor()
   })
 
-  it('take a range with the shift key', async () => {
+  it('can select a range with the shift key', async () => {
     const page = await open('#/workers?q=type:mailer')
     await count(page, '300 of 320')
     await page.getByRole('checkbox', { name: 'Select mailer/m-2', exact: true }).click()
@@ -162,8 +163,8 @@ describe('acts on many workers', () => {
   })
 })
 
-describe('the keyboard alone', () => {
-  it('goes to places, filters, walks rows, selects, opens, comes back', async () => {
+describe('keyboard shortcuts', () => {
+  it('open pages, focus the filter, move between rows, select and open them', async () => {
     const page = await open('')
     await page.getByText(/^Attention: /).waitFor()
     await page.keyboard.press('g')
@@ -195,7 +196,7 @@ describe('the keyboard alone', () => {
     await page.getByRole('button', { name: /live/ }).waitFor()
   })
 
-  it('is not listened to in fields, or when it is turned off', async () => {
+  it('are ignored in text fields and when they are turned off', async () => {
     const page = await open('#/settings')
     await page.getByLabel('Your name in the config history').fill('')
     await page.keyboard.type('gw ana')
@@ -210,8 +211,8 @@ describe('the keyboard alone', () => {
   })
 })
 
-describe("a person's choice", () => {
-  it('of colours is there before the first paint, and of the zone in every time', async () => {
+describe('the settings', () => {
+  it('apply the theme before the first paint, and the time zone to every time', async () => {
     const page = await open('#/settings')
     await page.getByLabel('Dark').check()
     await page.getByLabel('UTC').check()
@@ -228,15 +229,15 @@ describe("a person's choice", () => {
 })
 
 describe('a scoped token', () => {
-  it('sees the workers of its types alone', async () => {
+  it('sees only the workers of its types', async () => {
     const page = await open('#/workers', MAILER_TOKEN)
     await count(page, '300')
     expect(await page.getByRole('link', { name: 'p-1' }).count()).toBe(0)
   })
 })
 
-describe('a part of the page that cannot be loaded', () => {
-  it('is said, with the way out, and takes nothing else away', async () => {
+describe('a page script that cannot be loaded', () => {
+  it('causes an error with a reload button, and the other pages work', async () => {
     const page = await open('')
     await page.getByText(/^Attention: /).waitFor()
     await page.route('**/assets/pools-place-*.js', (route) =>

@@ -1,6 +1,6 @@
 /**
  * @module test/dashboard/browser/world
- * A real master of its own process with real workers, and the watched browser at it, for one test.
+ * A master and workers in their own processes, and the checked browser, for one test.
  */
 import { once } from 'node:events'
 import { createServer, request as ask, type Server } from 'node:http'
@@ -11,11 +11,11 @@ import { openPage, signedIn } from './watched.ts'
 
 export class World {
   readonly fleet: Fleet
-  /** Paths of the API that the page asked for. */
+  /** API paths that the page requested. */
   asked: string[] = []
   #proxy: Server | undefined
 
-  /** @param store another than a SQLite file. */
+  /** @param store Store URL; default: a SQLite file. */
   constructor(store?: string) {
     this.fleet = new Fleet(store)
   }
@@ -24,7 +24,7 @@ export class World {
     await this.fleet.startMaster()
   }
 
-  /** Starts a worker of the type and enables it; it may reach this machine. */
+  /** Starts a worker of the type and enables it. It may connect to 127.0.0.1. */
   async startWorker(type: 'http-request' | 'http-probe', id: string, config: object = {}): Promise<void> {
     this.fleet.startWorker(type, id)
     const port = Number(new URL(this.fleet.url).port)
@@ -36,7 +36,7 @@ export class World {
     })
   }
 
-  /** Opens the page at `address`: the master itself, or a proxy before it. */
+  /** Opens the page at `address`: the master or a proxy. */
   async open(hash = '', options: BrowserContextOptions = {}, address = `${this.fleet.url}/`): Promise<Page> {
     const { page, asked } = await openPage(address, hash, options)
     this.asked = asked
@@ -49,7 +49,7 @@ export class World {
     return page
   }
 
-  /** A proxy that serves the master below `/fleet/`; answers its address. */
+  /** Starts a proxy that serves the master below `/fleet/`. @returns its URL */
   async proxied(): Promise<string> {
     const { port } = new URL(this.fleet.url)
     this.#proxy = createServer((request, response) => {
@@ -67,7 +67,7 @@ export class World {
     return `http://127.0.0.1:${(this.#proxy.address() as AddressInfo).port}/fleet/`
   }
 
-  /** A worker that is only a socket: it says what the test wants it to say. */
+  /** Connects a worker that is only a socket and sends the given frames. */
   async speakAs(type: string, id: string, frames: readonly object[]): Promise<WebSocket> {
     const socket = new WebSocket(
       `${this.fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
