@@ -27,8 +27,8 @@ function read(): Palette {
     hair: of('--hair'),
     line: of('--line'),
     page: of('--page'),
-    series: [of('--link'), of('--away'), of('--warn'), of('--good')],
-    mark: of('--away'),
+    series: [of('--link'), of('--offline'), of('--warn'), of('--good')],
+    mark: of('--offline'),
   }
 }
 

@@ -100,7 +100,7 @@ function Nothing({
         </p>
       </EmptyState>
     )
-  if (problem !== undefined) return <EmptyState kind="away" />
+  if (problem !== undefined) return <EmptyState kind="unavailable" />
   if (atMs === undefined) return <output className="reading">Loading…</output>
   return (
     <EmptyState kind="nothing" title="The stream is empty">

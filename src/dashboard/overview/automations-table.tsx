@@ -43,7 +43,7 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Overv
       </RowHead>
       <Cell of="Workers">
         <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
-        {offline > 0 && <span className="away"> + {countText(offline)} offline</span>}
+        {offline > 0 && <span className="offline"> + {countText(offline)} offline</span>}
         {workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}
       </Cell>
       <Cell of="Slots">{countText(slots)}</Cell>

@@ -8,7 +8,7 @@ export interface FleetNumber {
   readonly name: string
   readonly text: string
   readonly href: string
-  readonly tone: 'calm' | 'warn' | 'bad' | 'away'
+  readonly tone: 'calm' | 'warn' | 'bad' | 'offline'
 }
 
 type TypeOverview = OverviewBody['automations'][string]
@@ -43,7 +43,7 @@ export function fleetNumbers({ automations }: OverviewBody, nowSeconds: number):
       name: 'Offline',
       text: text(offline),
       href: formatRoute({ place: 'workers', q: 'state:offline' }),
-      tone: offline > 0 ? 'away' : 'calm',
+      tone: offline > 0 ? 'offline' : 'calm',
     },
     {
       name: 'Behind',

@@ -110,7 +110,7 @@ function NeedsAttention({ items }: { readonly items: readonly Attention[] | unde
   )
 }
 
-const MARKS = { bad: '✗', warn: '▲', away: '◌' } as const
+const MARKS = { bad: '✗', warn: '▲', offline: '◌' } as const
 
 function AttentionRow({ item: { tone, subject, text, since, way } }: { readonly item: Attention }) {
   return (

@@ -47,7 +47,7 @@ export function CopyAs({
           ))}
         </ul>
       </details>
-      <output className="copy-told">{message}</output>
+      <output className="copy-message">{message}</output>
     </span>
   )
 }

@@ -11,7 +11,7 @@ const MAX_CAUSES = 5
 
 export function explainFleet(facts: FleetFacts, attention: readonly Attention[]): readonly Cause[] {
   return attention.slice(0, MAX_CAUSES).map((item): Cause => ({
-    tone: item.tone === 'away' ? 'warn' : item.tone,
+    tone: item.tone === 'offline' ? 'warn' : item.tone,
     text: `${item.subject}: ${reasonOf(facts, item)}`,
     way: item.way,
   }))

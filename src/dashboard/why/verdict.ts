@@ -13,7 +13,7 @@ type Kind = 'unserved' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stre
 export interface Attention {
   readonly kind: Kind
   readonly type: string
-  readonly tone: 'bad' | 'warn' | 'away'
+  readonly tone: 'bad' | 'warn' | 'offline'
   /** `mailer`, or `mailer/m-7`. */
   readonly subject: string
   readonly text: string
@@ -86,7 +86,7 @@ const WORKER_PROBLEMS: readonly WorkerProblem[] = [
   },
   {
     kind: 'offline',
-    tone: 'away',
+    tone: 'offline',
     word: 'offline',
     query: 'state:offline',
     counted: ({ total, connected }) => total - connected,

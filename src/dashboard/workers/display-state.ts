@@ -6,7 +6,7 @@
 import type { WorkerBody, WorkerState } from '../../protocol/index.ts'
 
 export type StateWord = WorkerState | 'offline' | 'late'
-type Tone = 'good' | 'warn' | 'bad' | 'away' | 'calm'
+type Tone = 'good' | 'warn' | 'bad' | 'offline' | 'calm'
 
 export interface DisplayState {
   readonly word: StateWord
@@ -23,7 +23,7 @@ const LOOKS: Readonly<Record<StateWord, { readonly mark: string; readonly tone: 
   RUNNING: { mark: '●', tone: 'good' },
   ERROR: { mark: '✗', tone: 'bad' },
   DRAINING: { mark: '◐', tone: 'warn' },
-  offline: { mark: '◌', tone: 'away' },
+  offline: { mark: '◌', tone: 'offline' },
   late: { mark: '◔', tone: 'warn' },
 }
 

@@ -114,7 +114,7 @@ function Above() {
     return (
       <>
         <ErrorPanel problem={problem} onRetry={refresh} />
-        <EmptyState kind="away">
+        <EmptyState kind="unavailable">
           <p>The workers could not be loaded. Retrying automatically.</p>
         </EmptyState>
       </>

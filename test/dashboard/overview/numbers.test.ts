@@ -47,7 +47,7 @@ describe('the numbers of the fleet', () => {
     )
     expect(numbers.map(({ name, text, tone, href }) => [name, text, tone, href])).toEqual([
       ['Workers', '11', 'calm', '#/workers'],
-      ['Offline', '2', 'away', '#/workers?q=state%3Aoffline'],
+      ['Offline', '2', 'offline', '#/workers?q=state%3Aoffline'],
       ['Behind', '2', 'warn', '#/workers?q=behind%3Ayes'],
       ['Waiting', '12,005', 'calm', '#/tasks/b'],
       ['Oldest', '6 min', 'warn', '#/tasks/b'],
