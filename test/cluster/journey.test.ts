@@ -172,7 +172,8 @@ withCluster('an installation over its lifetime', () => {
               'GET',
               `/automations/echo/tasks/${left.at(-1)}`,
             )
-            if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller has no `detail` and says nothing about the task.
+            // A 404 of the ingress controller has no `detail` and says nothing about the task.
+            if (status !== 404 || body.detail === undefined) return false
             left.pop()
           }
           return true
@@ -287,7 +288,7 @@ withCluster('an installation over its lifetime', () => {
     })
 
     step(
-      'is reachable through Traefik, nginx and haproxy: idle connections, the largest frame and body, forged headers, a new certificate',
+      'works behind Traefik, nginx and haproxy: idle connections, large bodies, forged headers, a new certificate',
       async () => {
         for (const name of ['nginx', 'haproxy'] as const)
           proxies.push(await Proxy.start(name, authority, await place.address('muster-master')))
@@ -451,7 +452,7 @@ withCluster('an installation over its lifetime', () => {
     })
 
     step(
-      'keeps the CRD, the FleetWorkers and the data when it is uninstalled, and continues with them when it is installed again',
+      'keeps the CRD, the FleetWorkers and the data over an uninstall and another installation',
       async () => {
         const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
         const load = new Load(fleet, 'uninstall', 200)

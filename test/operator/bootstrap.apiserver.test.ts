@@ -1,6 +1,7 @@
 /**
- * The Secrets that the operator makes, on a real API server and with the rights of manifests/operator/bootstrap: whoever
- * comes first makes one, nobody ever writes to one that is there, and no value is seen outside of it.
+ * Tests the Secrets that the operator creates, on a real API server and with the permissions of
+ * manifests/operator/bootstrap. The first replica creates them, an existing one is never changed, and no value is
+ * visible elsewhere.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -35,7 +36,7 @@ interface Replica {
   end(): Promise<void>
 }
 
-withApiServer('the Secrets that the operator makes', () => {
+withApiServer('the Secrets that the operator creates', () => {
   let cluster: Cluster
   let kubeconfig: string
   const running: Replica[] = []
@@ -57,7 +58,7 @@ withApiServer('the Secrets that the operator makes', () => {
     await cluster.close()
   }, 60_000)
 
-  /** The part of one replica. `server`: a proxy before the API server. */
+  /** The bootstrap process of one replica. `server`: a proxy in front of the API server. */
   const replica = (
     options: { tokens?: string; redis?: string } = { tokens: 'muster-tokens' },
     text = kubeconfig,
@@ -78,7 +79,7 @@ withApiServer('the Secrets that the operator makes', () => {
     const each: Replica = {
       log,
       made,
-      complete: () => cluster.until('the Secrets are there', async () => bootstrap.isComplete),
+      complete: () => cluster.until('the Secrets exist', async () => bootstrap.isComplete),
       end: async () => {
         abort.abort()
         await ended
@@ -99,9 +100,9 @@ withApiServer('the Secrets that the operator makes', () => {
   const decoded = ({ data }: Secret): Record<string, string> =>
     Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
 
-  describe('the Secrets that the operator makes', () => {
+  describe('the Secrets that the operator creates', () => {
     it(
-      'hold new tokens and a password, and are the same for whoever comes later',
+      'contain new tokens and a password, and are the same for later replicas',
       async () => {
         const first = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
         await first.complete()
@@ -128,7 +129,7 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it(
-      `are made by one of two replicas, ${RACES} times out of ${RACES}`,
+      `are created by one of two replicas, ${RACES} times out of ${RACES}`,
       async () => {
         for (let race = 0; race < RACES; race += 1) {
           await remove('muster-tokens')
@@ -143,16 +144,16 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it.each([
-      ['with tokens of their own', { 'admin-token': Buffer.from('mine').toString('base64') }, true],
-      ['that hold something else', { other: Buffer.from('x').toString('base64') }, false],
+      ['with its own tokens', { 'admin-token': Buffer.from('mine').toString('base64') }, true],
+      ['with other data', { other: Buffer.from('x').toString('base64') }, false],
     ])(
-      'leave one that somebody has made in between, %s',
+      'do not replace one that is created concurrently, %s',
       async (_what, data, hasToken) => {
         await remove('muster-tokens')
         const proxy = new FaultProxy(cluster.server)
         const url = await proxy.start()
         let isHidden = true
-        // As if the Secret was made between the look and the apply.
+        // As if the Secret was created between the read and the apply.
         proxy.fault = ({ method, path }) =>
           isHidden && method === 'GET' && path.includes('/secrets/') ? { kind: 'status', status: 404 } : undefined
         const theirs = await cluster.ok<Secret>('POST', SECRETS, { metadata: { name: 'muster-tokens' }, data })
@@ -160,10 +161,10 @@ withApiServer('the Secrets that the operator makes', () => {
           { tokens: 'muster-tokens' },
           readFileSync(await cluster.writeKubeconfig(url, ACCOUNT), 'utf8'),
         )
-        await cluster.until('it tried and was refused', async () => late.log.lines.length > 0)
+        await cluster.until('it tried and was rejected', async () => late.log.lines.length > 0)
         isHidden = false
         if (!hasToken)
-          await cluster.until('it says what is missing', async () =>
+          await cluster.until('it reports what is missing', async () =>
             JSON.stringify(late.log.lines).includes('has no admin-token'),
           )
         else await late.complete()
@@ -176,7 +177,7 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it(
-      'are within rights that reach no other Secret',
+      'are covered by permissions that include no other Secret',
       async () => {
         const may = async (account: string, question: readonly string[]): Promise<string> =>
           (
@@ -218,7 +219,7 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it(
-      'are created by a process of their own account; one that is deleted is created again, and no value is seen anywhere',
+      'are created by a process with its own account; a deleted one is created again, and no value is visible anywhere',
       async () => {
         for (const name of ['muster-tokens', 'muster-redis']) await remove(name)
         const port = await freePort()
@@ -233,7 +234,7 @@ withApiServer('the Secrets that the operator makes', () => {
         const values: string[] = []
         for (const round of [1, 2]) {
           await cluster.until(
-            'the tokens are there',
+            'the tokens exist',
             async () => (await cluster.server.request('GET', `${SECRETS}/muster-tokens`)).status === 200,
           )
           const tokens = decoded(await secret('muster-tokens'))
@@ -245,7 +246,7 @@ withApiServer('the Secrets that the operator makes', () => {
           if (round === 1) await remove('muster-tokens')
         }
         expect(new Set(values).size).toBe(4)
-        await cluster.until('the Event is there', async () =>
+        await cluster.until('the Event exists', async () =>
           (await cluster.kubectl('get', 'events', '-n', 'muster', '-o', 'yaml')).includes('SecretGenerated'),
         )
         const told = [

@@ -1,4 +1,4 @@
-/** The parts of making Secrets that no API server need be there for: patience, and what is said. */
+/** Tests the parts of creating Secrets that need no API server: retries and log messages. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { KubeError, type KubeTransport } from '../../src/operator/kube/index.ts'
@@ -34,8 +34,8 @@ const answered = (data: Readonly<Record<string, string>>) =>
     body: { metadata: { name: 'tokens', uid: 'u', resourceVersion: '1' }, data },
   }) as never
 
-describe('the Secrets that the operator makes', () => {
-  it('are waited for while the API server is away, and it is said once', async () => {
+describe('the Secrets that the operator creates', () => {
+  it('are created after an outage of the API server, which is logged once', async () => {
     let isAway = true
     const { bootstrap, log, time } = started(async () => {
       if (isAway) throw new KubeError(0, 'NoAnswer', 'the API server did not answer')
@@ -52,7 +52,7 @@ describe('the Secrets that the operator makes', () => {
     expect(bootstrap.isComplete).toBe(true)
   })
 
-  it('are complete while the tokens hold an admin token; one that lost it is named in the log', async () => {
+  it('are complete while the tokens contain an admin token; a Secret without it is named in the log', async () => {
     let data: Readonly<Record<string, string>> = { 'admin-token': Buffer.from('one').toString('base64') }
     const { bootstrap, log, time } = started(async () => answered(data))
     await turns()

@@ -1,6 +1,6 @@
 /**
- * Bugs that operators of this kind have had, each with the test that would find it here: its file below test/, and its title
- * or the name of its case as it stands there. This holds the list against the files; that the tests pass is theirs to show.
+ * Bugs that operators of this kind have had, each with the test that would find it here: its file below test/, and its
+ * title or the name of its case. This test checks that the listed tests exist.
  */
 import { describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
@@ -19,7 +19,11 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   ['write loop: the defaults of the master', RECONCILE, 'defaults written out'],
   ['write loop: the mask', SECRETS, 'records a secret in the status before it is sent, and never sends it again'],
   ['write loop: null', RECONCILE, 'null where it is a value'],
-  ['triggered by its own status', 'operator/kube/cache.test.ts', 'is none for labels and for a status of ours'],
+  [
+    'triggered by its own status',
+    'operator/kube/cache.test.ts',
+    "is none for labels and for the operator's own status, and `sweep` for a status of another writer",
+  ],
   ['stale read after its own write', RECONCILE, 'does not decide by a view that is older than its own write'],
   ['removed field', RECONCILE, 'resets a field that is no longer named, and leaves a field that it never named'],
   ['removed secret field', SECRETS, 'resets a secret that is no longer named'],
@@ -40,7 +44,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   [
     'two FleetWorkers for one worker',
     'operator/operator.apiserver.test.ts',
-    'lets the older of two FleetWorkers for one worker have it',
+    'assigns one worker to the older of two FleetWorkers, and to the other when the older is deleted',
   ],
   [
     'three of them, and the owner deleted',
@@ -48,7 +52,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'reports 2 of 3 resources for one worker as conflicting until the owner is deleted',
   ],
   ['two clusters', RECONCILE, 'leaves a worker that another operator claims, also one that it took over'],
-  ['two operators of one master', REPLICAS, 'with a namespace each serve one master, and claims keep them apart'],
+  ['two operators of one master', REPLICAS, 'with one namespace each manage one master, and claims separate them'],
   [
     'same name, new uid, mid-PATCH',
     RECONCILE,
@@ -79,42 +83,42 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   [
     'leader stopped for twice the lease',
     REPLICAS,
-    'never write over each other: a leader that was frozen for twice its lease wakes and writes nothing',
+    'never overwrite each other: a leader that was frozen for twice its lease resumes and writes nothing',
   ],
   [
     'clock one hour off',
     'operator/kube/leadership.test.ts',
-    'is not taken by two: a holder has stopped before the next begins, whatever their wall clocks say',
+    'never has two holders: a holder stops before the next one starts, whatever their wall clocks show',
   ],
   [
     'event storm in an outage',
     'operator/kube/events.test.ts',
-    'tries three times while the API server is away, then counts a drop and goes on',
+    'tries three times while the API server is unavailable, then counts a drop and continues',
   ],
   ['status storm in an outage', FAILURES, 'does not report an unavailable master for a minute, then reports it once'],
   [
     'edits during a full pass of 10,000',
     'operator/kube/work-queue.test.ts',
-    'overtakes a full pass of 10,000 with an edit',
+    'processes an edit before a full pass of 10,000',
   ],
-  ['half-open watch', 'operator/kube/watch-loop.test.ts', 'gives a half-open watch up after 90 s and misses nothing'],
+  ['half-open watch', 'operator/kube/watch-loop.test.ts', 'closes a half-open watch after 90 s and misses nothing'],
   [
     'half-open feed',
     'client/feed.test.ts',
     'replaces a stream that says nothing for 45 s, and keeps one whose comments come',
   ],
-  ['storm of 410', 'operator/kube/watch-loop.test.ts', 'survives a storm of 410 with growing pauses'],
+  ['storm of 410', 'operator/kube/watch-loop.test.ts', 'survives a storm of 410 with growing delays'],
   ['API server restarted', LIFE, 'misses no edit around a restart of the API server'],
   [
     'token of the master rotated',
     'operator/fleet/away.test.ts',
     'falls back to the previous one if its file is newer than the master, and each new token is tried',
   ],
-  ['token of the API server rotated', 'operator/kube/transport.test.ts', 'asks for its credentials each time'],
-  ['definition deleted and back', LIFE, 'goes on after its definition was deleted and installed again'],
-  ['definition upgraded', LIFE, 'goes on while its definition is upgraded, and writes nothing because of it'],
+  ['token of the API server rotated', 'operator/kube/transport.test.ts', 'reads its credentials for each call'],
+  ['definition deleted and back', LIFE, 'continues after its definition was deleted and installed again'],
+  ['definition upgraded', LIFE, 'continues while its definition is upgraded, and writes nothing because of it'],
   ['namespace terminating', DELETION, 'completes while its namespace is terminating'],
-  ['namespace terminating while no operator runs', LIFE, 'lets a namespace end that waited for its return'],
+  ['namespace terminating while no operator runs', LIFE, 'completes the deletion of a namespace that waited for it'],
   [
     'finalizer, and the master gone for good',
     DELETION,
@@ -122,7 +126,11 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   ],
   ['poison beside 20 good ones', FAILURES, 'keeps reconciling 20 valid resources next to invalid ones'],
   ['ten thousand levels', FAILURES, 'survives a config with ten thousand levels'],
-  ['256 KiB and a byte more', 'operator/gitops.apiserver.test.ts', 'with configs of 256 KiB are the master'],
+  [
+    '256 KiB and a byte more',
+    'operator/gitops.apiserver.test.ts',
+    'with configs of 256 KiB are checked by the master, and with one byte more are reported as too large',
+  ],
   [
     'drain, and a process that returns',
     POLICY,
@@ -137,7 +145,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   [
     'autoscaler against Git on slots',
     'operator/gitops.apiserver.test.ts',
-    'leave slots to an autoscaler that Git does not name them for',
+    'leave slots to an autoscaler if Git omits them: no conflict, no reverts, and the new number within seconds',
   ],
   [
     'claim left by what went while no operator ran',

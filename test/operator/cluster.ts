@@ -1,7 +1,7 @@
 /**
- * A cluster with a fleet, for one file of tests: a real kube-apiserver that knows FleetWorkers, a real master on the memory
- * store with real worker processes, and `muster operator` as its own ServiceAccount with the rights of manifests/operator
- * and no other. The processes are those of the built command.
+ * Runs a cluster with a fleet for one file of tests: a real kube-apiserver with the FleetWorker definition, a real
+ * master on the memory store with real worker processes, and `muster operator` with its own ServiceAccount and exactly
+ * the permissions of manifests/operator. All processes run the built command.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import {
 const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
 const WITHIN_MS = 30_000
 const TOKEN_SECONDS = 7_200
-/** Every namespace may manage every worker. */
+/** A tenant map that permits every namespace to manage every worker. */
 const EVERYONE = '{"*": {"types": ["*"], "workers": ["*"]}}'
 
 type Json = Readonly<Record<string, unknown>>
@@ -42,16 +42,16 @@ export interface Worker {
   readonly draining: boolean
 }
 
-/** Where an operator runs, and as whom. */
+/** Options of an operator replica. */
 export interface ReplicaOptions {
-  /** A proxy before the API server. */
+  /** A proxy in front of the API server. */
   readonly server?: string
-  /** Of its ServiceAccount muster-operator, and of its Lease. */
+  /** Namespace of its ServiceAccount muster-operator, and of its Lease. */
   readonly namespace?: string
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** One of several operators. It has a token of its own, by which the audit log tells it from the others. */
+/** One of several operators. It has its own token, so that the audit log can attribute its requests. */
 export class Replica {
   readonly proc: Proc
   readonly #cluster: Cluster
@@ -78,7 +78,7 @@ export class Replica {
     return /^leader_election_master_status\{[^}]*\} 1$/m.test(await this.metrics().catch(() => ''))
   }
 
-  /** What it wrote since then, but for the Lease. */
+  /** Its writes since that time, without those of the Lease. */
   writes(sinceMs: number): readonly string[] {
     const isWrite = ({ objectRef, verb }: AuditEvent): boolean =>
       !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases'
@@ -111,7 +111,10 @@ export class Cluster {
     this.fleet = fleet
   }
 
-  /** With a master, and without workers and operator. `rights`: a folder of manifests/operator; without it nothing is installed. */
+  /**
+   * Starts a cluster with a master, without workers and without an operator. `rights`: a folder of manifests/operator;
+   * by default nothing is installed.
+   */
   static async start(rights?: 'namespaced' | 'cluster-wide', options: ApiServerOptions = {}): Promise<Cluster> {
     const cluster = new Cluster(await startApiServer(options), new Fleet('memory://'))
     try {
@@ -132,7 +135,7 @@ export class Cluster {
     await this.kubectl('apply', '-k', join('manifests/operator', rights))
   }
 
-  /** Lets the operator read these Secrets, as manifests/operator/secrets does. */
+  /** Permits the operator to read these Secrets, as in manifests/operator/secrets. */
   async allowSecrets(namespace: string, ...resourceNames: readonly string[]): Promise<void> {
     const [role, binding] = parseAllDocuments(readFileSync('manifests/operator/secrets/rights.yaml', 'utf8')).map(
       (document) => document.toJS() as object,
@@ -142,12 +145,12 @@ export class Cluster {
       await this.kubectl('apply', '-n', namespace, '-f', this.file('secret-rights.json', each ?? {}))
   }
 
-  /** The operator's, as it was started last. */
+  /** The kubeconfig of the operator that was started last. */
   get kubeconfig(): string {
     return this.#kubeconfig
   }
 
-  /** What the operator has logged, or the replica that was started last. */
+  /** Log of the operator, or of the replica that was started last. */
   get log(): string {
     return (this.#operator ?? this.#replica)?.output() ?? ''
   }
@@ -156,7 +159,10 @@ export class Cluster {
     return `http://127.0.0.1:${this.#metricsPort}`
   }
 
-  /** Resolves when it leads, and has looked at everything once. `server`: a proxy before the API server. */
+  /**
+   * Starts the operator; resolves when it is the leader and has reconciled everything once. `server`: a proxy in front
+   * of the API server.
+   */
   async startOperator({ server, ...settings }: Readonly<Record<string, string>> = {}): Promise<Proc> {
     this.#metricsPort = await freePort()
     this.#kubeconfig = await this.writeKubeconfig(server)
@@ -169,7 +175,7 @@ export class Cluster {
       ...settings,
     })
     this.#operator = operator
-    await this.until('the operator leads and has nothing left to do', async () => {
+    await this.until('the operator is the leader and its queue is empty', async () => {
       const metrics = await this.metrics().catch(() => '')
       return (
         /^leader_election_master_status\{[^}]*\} 1$/m.test(metrics) && /^workqueue_depth\{[^}]*\} 0$/m.test(metrics)
@@ -178,7 +184,7 @@ export class Cluster {
     return operator
   }
 
-  /** @returns the path of a kubeconfig of the operator's account, or of another one of its namespace. */
+  /** @returns the path of a kubeconfig of the operator's account, or of another account of its namespace. */
   async writeKubeconfig(server?: string, account?: string): Promise<string> {
     if (account !== undefined)
       return this.file(
@@ -221,7 +227,7 @@ export class Cluster {
     return status.token
   }
 
-  /** One more operator, beside whatever runs already. Resolves when its process listens. */
+  /** Starts another operator in parallel. Resolves when its process listens. */
   async startReplica({ server, namespace = 'muster', settings }: ReplicaOptions = {}): Promise<Replica> {
     this.#replicas += 1
     const [port, token] = [await freePort(), await this.#accountToken(namespace)]
@@ -256,7 +262,7 @@ export class Cluster {
     return (await operator?.exited) ?? null
   }
 
-  /** A worker process of the first-party automation that probes; it has a secret field, `authorization`. */
+  /** Starts a worker process of the bundled http-probe automation, which has a secret field, `authorization`. */
   async startWorker(id: string): Promise<Proc> {
     const worker = this.fleet.startWorker('http-probe', id)
     await this.until(
@@ -268,7 +274,7 @@ export class Cluster {
     return worker
   }
 
-  /** As kubectl would; fails with what it says. */
+  /** Runs kubectl; throws with its output if it fails. */
   async kubectl(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr }: Ran = await this.server.kubectl(...args)
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${code}\n${stdout}${stderr}`)
@@ -307,7 +313,10 @@ export class Cluster {
     return status === 404 ? undefined : body
   }
 
-  /** Waits for a condition, as `Ready=True` or `Stalled=Rejected`: its status or its reason, at the newest generation. */
+  /**
+   * Waits for a condition such as `Ready=True` or `Stalled=Rejected`: its status or its reason, at the newest
+   * generation.
+   */
   async condition(name: string, wanted: string, withinMs = WITHIN_MS, namespace = 'team-a'): Promise<void> {
     const [type = '', value = ''] = wanted.split('=')
     await this.until(
@@ -336,7 +345,7 @@ export class Cluster {
     })
   }
 
-  /** What operators asked of the API server since then, a time in milliseconds. */
+  /** Requests of operators to the API server since that time in milliseconds. */
   audit(sinceMs = 0): readonly AuditEvent[] {
     return this.server
       .audit()

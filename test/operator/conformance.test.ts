@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterEach(() => cleared(server()))
 afterAll(() => fake.close())
 
-describe('the fake API server answers as kube-apiserver does:', () => {
+describe('the fake API server responds as kube-apiserver does:', () => {
   it.each(CONFORMANCE)('$title', async (scenario) => {
     expect(await answerTo(scenario, server())).toEqual([])
   })
 
-  it('a token that it does not know is refused', async () => {
+  it('an unknown token is rejected', async () => {
     expect(
       await answerTo(
         { title: '', steps: [{ method: 'GET', path: '/apis/coordination.k8s.io/v1/leases', status: 401 }] },
@@ -27,8 +27,8 @@ describe('the fake API server answers as kube-apiserver does:', () => {
   })
 })
 
-describe('the table', () => {
-  it('notices what differs', async () => {
+describe('the scenario table', () => {
+  it('reports differences', async () => {
     const wrong = {
       title: '',
       steps: [

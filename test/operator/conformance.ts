@@ -1,15 +1,16 @@
 /**
- * Exchanges that the fake API server and a real kube-apiserver must answer alike: what tests lean on stands here, or it
- * may not be leaned on. `answerTo` runs a table against any of them, given its address and a token, and compares what
- * came with what is expected; times, ids and versions are named by steps and compared only where a step says so.
+ * Exchanges for which the fake API server and a real kube-apiserver must return the same responses. Tests may rely only
+ * on behaviour that is listed here. `answerTo` runs a scenario against a server, given its address and a token, and
+ * compares the responses with the expected ones. Times, ids and versions are named by steps and compared only where a
+ * step says so.
  *
- * In expected bodies: an object is matched by its fields, others may be there; `ANY` matches what is there at all;
- * `ABSENT` what is not. `{{a.metadata.uid}}` in a path or body stands for a part of the answer of the step called a.
+ * In expected bodies, an object is matched by its listed fields, others may exist; `ANY` matches any existing value;
+ * `ABSENT` a missing one. `{{a.metadata.uid}}` in a path or body is replaced by that part of the response of step a.
  */
 import { fetch, type Dispatcher } from 'undici'
 
 interface Exchange {
-  /** A name, for later steps that refer to the answer. */
+  /** A name by which later steps refer to the response. */
   readonly as?: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -18,7 +19,7 @@ interface Exchange {
   readonly body?: unknown
   readonly status: number
   readonly expected?: unknown
-  /** Lines of a watch, in order; the watch is closed when they have come. */
+  /** Lines of a watch, in order; the watch is closed after them. */
   readonly lines?: readonly unknown[]
 }
 export interface Scenario {
@@ -104,7 +105,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'the generation counts changes of the spec alone, and equal content is no change',
+    title: 'the generation counts changes of the spec only, and equal content is no change',
     steps: [
       create('g1'),
       {
@@ -196,7 +197,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: "a status is applied by its manager: what it leaves out goes, what is another's stays",
+    title: 'a status is applied by its manager: omitted fields are removed, fields of other managers stay',
     steps: [
       create('s1'),
       apply(
@@ -248,7 +249,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'an object in a status goes whole once its manager leaves it out, but for what others put there',
+    title: 'an object in a status is removed once its manager omits it, except for fields of other managers',
     steps: [
       create('o1'),
       apply(
@@ -264,7 +265,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a finalizer holds a deleted object until it is removed with a tested patch',
+    title: 'a finalizer keeps a deleted object until it is removed with a tested patch',
     steps: [
       create('f1', { type: 'a' }, { finalizers: ['muster.dev/release', 'example.org/other'] }),
       {
@@ -307,7 +308,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'the scale of an object is its slots, and an error without any',
+    title: 'the scale of an object is its slots, and an error without slots',
     steps: [
       create('n1'),
       { method: 'GET', path: `${PROBES}/n1/scale`, status: 500 },
@@ -335,7 +336,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a list comes in pages of one version',
+    title: 'a list is returned in pages of one version',
     steps: [
       create('l1'),
       create('l2'),
@@ -371,7 +372,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a watch goes on from a version, in order',
+    title: 'a watch resumes from a version, in order',
     steps: [
       { as: 'list', method: 'GET', path: `${PROBES}?limit=1`, status: 200 },
       create('w1'),
@@ -392,7 +393,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a lease is taken by whoever names its version',
+    title: 'a lease is taken by a client that names its version',
     steps: [
       {
         as: 'lease',
@@ -447,7 +448,7 @@ export const CONFORMANCE: readonly Scenario[] = [
     ],
   },
   {
-    title: 'an Event names its reporter, and its series can be counted up',
+    title: 'an Event names its reporter, and its series can be incremented',
     steps: [
       {
         method: 'POST',
@@ -484,14 +485,14 @@ function event(name: string, rest: object): object {
   }
 }
 
-/** The dispatcher knows the authority of a server with TLS. */
+/** The dispatcher trusts the authority of a server with TLS. */
 export interface Server {
   readonly url: string
   readonly token: string
   readonly dispatcher?: Dispatcher
 }
 
-/** Plays a scenario. @returns what differed, in words; empty: nothing. */
+/** Runs a scenario. @returns the differences; empty: none. */
 export async function answerTo({ steps }: Scenario, server: Server): Promise<readonly string[]> {
   const answers = new Map<string, unknown>()
   const faults: string[] = []
@@ -509,7 +510,7 @@ export async function answerTo({ steps }: Scenario, server: Server): Promise<rea
   return faults
 }
 
-/** Removes what a scenario may have left, so that the next starts from nothing. */
+/** Removes what a scenario may have left behind. */
 export async function cleared(server: Server): Promise<void> {
   const { body } = await played({ method: 'GET', path: PROBES, status: 200 }, server)
   for (const {
@@ -573,7 +574,7 @@ async function played(
   return { status: response.status, body: null, lines: come }
 }
 
-/** `{{step.path.to.value}}` replaced by the value. */
+/** Replaces `{{step.path.to.value}}` by the value. */
 function filled(value: unknown, answers: ReadonlyMap<string, unknown>): unknown {
   if (typeof value === 'string')
     return value.replaceAll(/\{\{(?<path>[^}]+)\}\}/g, (_, path: string) => {
@@ -607,7 +608,7 @@ function differences(got: unknown, wanted: unknown, at: string): readonly string
   return got === wanted ? [] : [`${at}: is ${JSON.stringify(got)} instead of ${JSON.stringify(wanted)}`]
 }
 
-/** Lists that are maps by `type` have no order of their own; the events of a watch have, and repeat their types. */
+/** Sorts lists that are maps by `type`. The events of a watch have an order of their own, and repeat their types. */
 function sorted(items: readonly unknown[]): readonly unknown[] {
   const types = items.map((item) =>
     (item as { type?: unknown; object?: unknown } | null)?.object === undefined

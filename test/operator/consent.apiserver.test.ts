@@ -1,6 +1,6 @@
 /**
- * The author of a FleetWorker tries to obtain Secrets of the operator's namespace through configFrom, with a real API server,
- * whose audit log shows what was requested, and a real worker, whose config shows what the author would obtain.
+ * Tests that the author of a FleetWorker cannot obtain Secrets of the operator's namespace through configFrom. A real
+ * API server logs the requests in its audit log, and the config of a real worker shows what the author would obtain.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../e2e/fleet.ts'
@@ -21,7 +21,8 @@ withApiServer('configFrom', () => {
       stringData: { 'admin-token': ADMIN_TOKEN },
     })
     await cluster.ok('POST', SECRETS, { metadata: { name: 'team' }, stringData: { token: TEAM_SECRET } })
-    await cluster.allowSecrets('muster', 'team', 'muster-tokens') // Which the process refuses even where its rights do not.
+    // The process rejects it even if its permissions do not.
+    await cluster.allowSecrets('muster', 'team', 'muster-tokens')
     await cluster.startOperator({ SVC_WATCH_NAMESPACES: 'muster', SVC_RESERVED_SECRETS: 'muster-tokens,muster-redis' })
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
@@ -33,7 +34,7 @@ withApiServer('configFrom', () => {
   }
   const requestsOf = (name: string) =>
     cluster.audit().filter(({ objectRef }) => objectRef?.resource === 'secrets' && objectRef.name === name)
-  /** With secrets, as the worker reads it. */
+  /** The config with secrets, as the worker reads it. */
   const configOf = async (id: string): Promise<string> =>
     (
       await fetch(`${cluster.fleet.url}/api/v1/automations/http-probe/workers/${id}/config`, {
@@ -51,7 +52,7 @@ withApiServer('configFrom', () => {
         await cluster.condition('thief', 'Synced=SourceForbidden', TEST_MS, 'muster')
         await cluster.kubectl('annotate', 'secret', 'muster-tokens', '-n', 'muster', 'muster.dev/config-for=*')
         await cluster.kubectl('annotate', 'fw', 'thief', '-n', 'muster', 'muster.dev/reconcile=again')
-        await new Promise((resolve) => setTimeout(resolve, 7_000)) // Longer than the poll of what is waited for.
+        await new Promise((resolve) => setTimeout(resolve, 7_000)) // Longer than the poll interval for missing sources.
         await cluster.condition('thief', 'Synced=SourceForbidden', TEST_MS, 'muster')
         expect(await messageOf('thief')).toContain('credentials of Muster itself')
         expect(requestsOf('muster-tokens')).toEqual([])

@@ -1,5 +1,5 @@
-// What the dashboard offers for a worker that a FleetWorker manages: a patch for Git, which a real API server takes and the
-// operator applies, and an override, which counts as drift.
+// Tests what the dashboard offers for a worker that a FleetWorker manages: a patch for Git, which a real API server
+// accepts and the operator applies, and an override, which counts as drift.
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ import { Cluster } from './cluster.ts'
 import { programPath } from './programs.ts'
 import { withApiServer } from './with-programs.ts'
 
-withApiServer('the dashboard beside an operator', () => {
+withApiServer('the dashboard with an operator', () => {
   let cluster: Cluster
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide')
@@ -21,7 +21,7 @@ withApiServer('the dashboard beside an operator', () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  /** As a person's shell would, with the rights of an admin of the cluster. */
+  /** Runs the line in a shell, with the permissions of a cluster admin. */
   const run = (line: string): Promise<unknown> =>
     promisify(execFile)('sh', ['-c', line], {
       env: {
@@ -31,8 +31,8 @@ withApiServer('the dashboard beside an operator', () => {
       },
     })
 
-  describe('the dashboard beside an operator', () => {
-    it('gives a patch that the API server takes, and shows the worker when it is applied', async () => {
+  describe('the dashboard with an operator', () => {
+    it('shows a patch that the API server accepts, and updates the worker when it is applied', async () => {
       const { page } = await signedIn(`${cluster.fleet.url}/`, '#/workers/http-probe/p-1?tab=config')
       await page.getByText('It is locked here').waitFor()
       await page.getByRole('button', { name: 'Edit for Git…' }).click()
@@ -52,7 +52,7 @@ withApiServer('the dashboard beside an operator', () => {
       await look(page, 'managed-patched')
     })
 
-    it('overrides only after the person said that they know it is drift, and the operator then says so or reverts it', async () => {
+    it('overrides only after a confirmation, and the operator then reports or reverts the drift', async () => {
       const { page } = await signedIn(`${cluster.fleet.url}/`, '#/workers/http-probe/p-1?tab=config')
       await page.getByRole('button', { name: 'Override here…' }).click()
       await page.getByLabel('interval_seconds').fill('50')

@@ -1,10 +1,10 @@
 /**
- * A small API server over real HTTP, for tests: see fake-store.ts for its rules and conformance.ts for the proof that
- * they are kube-apiserver's. What goes wrong is scripted per request:
+ * A small API server over real HTTP, for tests. Its rules are in fake-store.ts; conformance.ts proves that they match
+ * kube-apiserver. Faults are scripted per request:
  *
- *   fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'lose' })      the next such request takes effect, its answer is lost
+ *   fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'lose' })   the next PATCH takes effect, its response is lost
  *
- * Watches stay open until `endWatches`, `cutWatches` or `close`. Nothing in it waits for a clock.
+ * Watches stay open until `endWatches`, `cutWatches` or `close`. No timer is used.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -22,7 +22,7 @@ export const EVENTS: FakeKind = {
       .find((name) => event[name] === undefined)
       ?.replace(/$/, ': Required value'),
 }
-/** A kind with everything a definition can have, which conformance.ts also installs on a real API server. */
+/** A kind that uses every part of a definition; conformance.ts also installs it on a real API server. */
 export const PROBES: FakeKind = {
   group: 'conformance.muster.dev',
   version: 'v1',
@@ -41,19 +41,19 @@ export const PROBES: FakeKind = {
 }
 
 export type Fault =
-  /** Answered so, without effect. */
+  /** This error response, without effect. */
   | { readonly kind: 'refuse'; readonly status: number; readonly reason?: string; readonly retryAfter?: number }
   /** The connection breaks before, or after, the request took effect. */
   | { readonly kind: 'break' }
   | { readonly kind: 'lose' }
-  /** Goes on when the promise resolves; never. */
+  /** The request continues when the promise resolves, or never. */
   | { readonly kind: 'delay'; readonly until: Promise<unknown> }
   | { readonly kind: 'hang' }
-  /** Takes effect twice; the second answer is sent. */
+  /** The request takes effect twice; the second response is sent. */
   | { readonly kind: 'duplicate' }
-  /** A GET or list sees the world as of this version. */
+  /** A GET or list returns the state at this version. */
   | { readonly kind: 'stale'; readonly version: number }
-  /** This answer, whatever it is. */
+  /** This response. */
   | {
       readonly kind: 'answer'
       readonly status: number
@@ -96,7 +96,7 @@ export class FakeApiServer {
   readonly #server: Server
   readonly #wallMs: () => number
   #dropped = 0
-  /** Requests must carry this token; undefined: any will do. */
+  /** Requests must carry this token; `undefined`: any token is accepted. */
   token: string | undefined
   port = 0
 
@@ -127,7 +127,7 @@ export class FakeApiServer {
     return this.#watches.size
   }
 
-  /** Sockets that clients hold open. */
+  /** Number of open client sockets. */
   get socketCount(): number {
     return this.#sockets.size
   }
@@ -139,7 +139,7 @@ export class FakeApiServer {
     await closed
   }
 
-  /** As if the process was replaced: every connection breaks; the objects live in etcd. */
+  /** Simulates a restart of the process: every connection breaks, the objects stay in etcd. */
   async restart(): Promise<void> {
     await this.close()
     await this.start()
@@ -150,7 +150,7 @@ export class FakeApiServer {
     this.#scripts.push({ match, fault, left: times })
   }
 
-  /** The next `count` events reach no watch. */
+  /** Withholds the next `count` events from all watches. */
   dropEvents(count: number): void {
     this.#dropped = count
   }
@@ -169,13 +169,13 @@ export class FakeApiServer {
     }
   }
 
-  /** The end of every watch as after its `timeoutSeconds`. */
+  /** Ends every watch as after its `timeoutSeconds`. */
   endWatches(): void {
     for (const { response } of this.#watches) response.end()
     this.#watches.clear()
   }
 
-  /** Every watch is sent these bytes; then its connection breaks, if told so. */
+  /** Sends these bytes to every watch; then breaks the connections if `breaks` is set. */
   sendRaw(bytes: Uint8Array | string, breaks = false): void {
     for (const { response } of this.#watches) {
       response.write(bytes)
@@ -184,17 +184,17 @@ export class FakeApiServer {
     if (breaks) this.#watches.clear()
   }
 
-  /** Watches stay open, and nothing is sent any more. */
+  /** Keeps watches open and sends nothing more. */
   silenceWatches(): void {
     this.#watches.clear()
   }
 
-  /** Requests of this method whose path matches. */
+  /** Requests with this method whose path matches. */
   seen(method: string, path = /./): readonly Seen[] {
     return this.requests.filter((each) => each.method === method && path.test(each.path))
   }
 
-  /** Its answer without a connection; reads see the world as of `version`. @throws {Refusal} */
+  /** The response without a connection; reads return the state at `version`. @throws {Refusal} */
   ask(seen: Seen, version = this.store.version): unknown {
     return this.#handle(this.#targetOf(seen.path), seen, version)
   }
@@ -206,7 +206,7 @@ export class FakeApiServer {
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer)
     } catch {
-      return // The client is gone.
+      return // The client has disconnected.
     }
     const text = Buffer.concat(chunks).toString('utf8')
     const seen: Seen = {
@@ -304,7 +304,7 @@ export class FakeApiServer {
       : object
   }
 
-  /** The object while a finalizer holds it, else `Status`, as for custom resources. */
+  /** Returns the object while a finalizer keeps it, else a `Status`, as for custom resources. */
   #deleted(where: Where, preconditions: object | undefined): unknown {
     const object = this.store.delete(where, preconditions)
     if ((object.metadata.finalizers ?? []).length > 0) return object

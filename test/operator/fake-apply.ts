@@ -1,19 +1,20 @@
 /**
- * Server-side apply as the fake API server does it: every leaf has managers; what a manager owned and leaves out is
- * removed when nobody else owns it; a leaf that another owns with another value is a conflict, unless forced.
- * A leaf is a scalar, an empty object, or a list that is not keyed. Lists whose path is in `keyed` are maps by that field.
+ * Implements server-side apply for the fake API server. Every leaf has managers. A leaf that its manager omits is
+ * removed if it has no other manager. A leaf that another manager owns with another value is a conflict, unless forced.
+ * A leaf is a scalar, an empty object, or a list that is not keyed. Lists whose path is in `keyed` are maps by that
+ * field.
  */
 type Fields = Record<string, unknown>
 
-/** Paths of keyed lists, such as `status.conditions`, to the field that is the key. */
+/** Paths of keyed lists, such as `status.conditions`, and the field that is the key. */
 export type KeyedLists = Readonly<Record<string, string>>
-/** Leaves by manager; a leaf is written as a JSON array of its steps. */
+/** Leaves by manager; a leaf is written as a JSON array of its path segments. */
 export type Managers = ReadonlyMap<string, ReadonlySet<string>>
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Every leaf of a value: its steps, and its value. */
+/** Returns every leaf of a value: its path, and its value. */
 function leavesOf(value: unknown, keyed: KeyedLists, steps: readonly string[] = [], plain = ''): Map<string, unknown> {
   const key = keyed[plain]
   if (key !== undefined && Array.isArray(value)) {
@@ -33,7 +34,7 @@ function leavesOf(value: unknown, keyed: KeyedLists, steps: readonly string[] = 
   )
 }
 
-/** Stands for the existence of an item of a keyed list. */
+/** Represents the existence of an item of a keyed list. */
 const ITEM = Symbol('item')
 
 export interface Applied {
@@ -70,7 +71,7 @@ export function applied(live: Fields, managers: Managers, manager: string, wante
   return { object, managers: new Map([...left, [manager, new Set(next.keys())]]), conflicts }
 }
 
-/** Whoever writes without apply owns what it changed. */
+/** Makes a manager that writes without apply the owner of what it changed. */
 export function taken(managers: Managers, manager: string, before: Fields, after: Fields, keyed: KeyedLists): Managers {
   const [was, is] = [leavesOf(before, keyed), leavesOf(after, keyed)]
   const differing = new Set(
@@ -115,7 +116,7 @@ function changed(
   return inner === undefined || isEmptied ? others : { ...fields, [step]: inner }
 }
 
-/** A list whose last item goes with its manager goes as well. */
+/** Removes an item; a list without items is removed as well. */
 function leftOf(items: readonly Fields[], at: number): readonly Fields[] | undefined {
   const left = items.filter((_, index) => index !== at)
   return left.length === 0 ? undefined : left
@@ -137,7 +138,7 @@ interface Operation {
   readonly value?: unknown
 }
 
-/** Undefined: a `test` failed, or a path does not exist. */
+/** Applies a JSON patch. @returns `undefined` if a `test` failed or a path does not exist. */
 export function jsonPatched(value: unknown, operations: readonly Operation[]): unknown {
   const result: unknown = JSON.parse(JSON.stringify(value))
   for (const { op, path, value: each } of operations) {

@@ -1,6 +1,6 @@
 /**
- * What the fake API server knows: objects of registered kinds, every version of them since the last compaction, and who
- * manages which field. The rules are those of kube-apiserver as far as test/operator/conformance.ts asks for them.
+ * Stores the fake API server's objects of registered kinds, every version since the last compaction, and the managers
+ * of each field. It follows the rules of kube-apiserver that test/operator/conformance.ts checks.
  */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -11,14 +11,14 @@ export interface FakeKind {
   readonly version: string
   readonly plural: string
   readonly kind: string
-  /** It has `/status`: then spec and status cannot be written together, and an edit raises the generation. */
+  /** Has `/status`: spec and status cannot be written together, and an edit increments the generation. */
   readonly status?: boolean
-  /** Where `/scale` finds its numbers: names of fields in spec and status. */
+  /** The fields in spec and status that `/scale` reads. */
   readonly scale?: { readonly spec: string; readonly status: string; readonly selector: string }
   readonly keyed?: KeyedLists
-  /** Added to an object whenever it is read. */
+  /** Added to an object at each read. */
   readonly defaults?: (object: FakeObject) => FakeObject
-  /** Why an object is refused; undefined: it is fine. */
+  /** Returns the validation error of an object; `undefined`: it is valid. */
   readonly refusal?: (object: FakeObject) => string | undefined
 }
 
@@ -52,7 +52,7 @@ export interface Where {
   readonly name: string
 }
 
-/** A refusal, as the API's `Status`. */
+/** An error response as the API's `Status`. */
 export class Refusal extends Error {
   readonly code: number
   readonly reason: string
@@ -91,7 +91,7 @@ export class FakeStore {
     return shown(this.#entry(where))
   }
 
-  /** Objects of a kind at a version, in the order of namespace and name. */
+  /** Objects of a kind at a version, ordered by namespace and name. */
   list(kind: FakeKind, namespace: string | undefined, version = this.version): readonly FakeObject[] {
     const found = new Map<string, FakeObject>()
     for (const event of this.history) {
@@ -238,7 +238,7 @@ export class FakeStore {
     return this.scaleOf(where)
   }
 
-  /** Versions up to now cannot be watched or listed any more. */
+  /** Makes all versions so far unavailable for watches and lists. */
   compact(): void {
     this.compactedVersion = this.version
   }
@@ -258,7 +258,7 @@ export class FakeStore {
     }
     const { uid, ...rest } = body.metadata ?? {}
     this.#precondition(where, entry.object, rest)
-    // For a status the uid is not looked at.
+    // The uid is not checked for a status.
     if (subresource === '' && uid !== undefined && uid !== entry.object.metadata.uid)
       throw new Refusal(
         422,
@@ -294,7 +294,9 @@ export class FakeStore {
     return this.#write(where, entry, subresource, result.object as unknown as FakeObject, () => result.managers)
   }
 
-  /** What a subresource may change, generation, finalizers, and no event where nothing changed. */
+  /**
+   * Applies a write: the fields that a subresource may change, generation, finalizers, and no event without a change.
+   */
   #write(
     where: Where,
     entry: Entry,
@@ -390,9 +392,9 @@ const pathOf = ({ kind, namespace, name }: Where): string => `${kind.group}/${ki
 const qualified = ({ group, plural }: FakeKind): string => (group === '' ? plural : `${plural}.${group}`)
 const notFound = ({ kind, name }: Where): Refusal =>
   new Refusal(404, 'NotFound', `${qualified(kind)} "${name}" not found`)
-/** What raises the generation. */
+/** The part of an object that increments the generation. */
 const contentOf = (object: FakeObject): object => without(object, 'metadata', 'status', 'apiVersion', 'kind')
-/** What has managers. */
+/** The part of an object that has managers. */
 const owned = (object: FakeObject): Record<string, unknown> => {
   const { labels, annotations, finalizers } = object.metadata
   return JSON.parse(
@@ -408,7 +410,7 @@ function shown({ kind, object, managers }: Entry): FakeObject {
   return JSON.parse(JSON.stringify(completed(kind, whole))) as FakeObject
 }
 
-/** With defaults: what is written has them as well as what is read, else an equal write would be a change. */
+/** Adds defaults, to written and read objects alike; otherwise an equal write would count as a change. */
 const completed = (kind: FakeKind, object: FakeObject): FakeObject => kind.defaults?.(object) ?? object
 
 function check(kind: FakeKind, object: FakeObject): void {

@@ -1,6 +1,6 @@
 /**
- * A proxy between the operator and a real API server that misbehaves as a test says: it refuses, answers late, cuts
- * watches, or ends them as expired. What it is not told to spoil it passes on, byte by byte.
+ * A proxy between the operator and a real API server that injects faults: it rejects requests, delays responses, cuts
+ * watches, or ends them as expired. All other requests are passed through unchanged.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import type { ApiServer } from './real-apiserver.ts'
 
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly retryAfterSeconds?: number }
-  /** The connection breaks before anything was passed on, or after it took effect. */
+  /** The connection breaks before the request was passed on, or after it took effect. */
   | { readonly kind: 'reset'; readonly when: 'before' | 'after' }
   | { readonly kind: 'late'; readonly ms: number }
 
@@ -37,7 +37,7 @@ const EXPIRED = {
 }
 
 export class FaultProxy {
-  /** What is to go wrong with a request; nothing when it is undefined. */
+  /** The fault of a request; `undefined`: none. */
   fault: (asked: Asked) => Fault | undefined = () => undefined
   readonly #agent: Agent
   readonly #server: Server
@@ -49,7 +49,7 @@ export class FaultProxy {
     this.#target = target
     this.#agent = new Agent({ connect: { ca: readFileSync(target.caFile, 'utf8') }, bodyTimeout: 0, headersTimeout: 0 })
     this.#server = createServer((asked, answer) => {
-      this.#serve(asked, answer).catch(() => answer.destroy()) // One of the two sides is gone.
+      this.#serve(asked, answer).catch(() => answer.destroy()) // One of the two sides has disconnected.
     })
   }
 
@@ -59,12 +59,12 @@ export class FaultProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** How many requests it has spoilt so far. */
+  /** Number of requests with a fault so far. */
   get spoilt(): number {
     return this.#spoilt
   }
 
-  /** Watches that are open now. */
+  /** Number of open watches. */
   get watches(): number {
     return this.#watches.size
   }
@@ -77,7 +77,7 @@ export class FaultProxy {
     }
   }
 
-  /** Ends every watch as an API server does that has compacted its history. */
+  /** Ends every watch like an API server that has compacted its history. */
   expireWatches(): void {
     for (const watch of this.#watches) watch.end(`${JSON.stringify(EXPIRED)}\n`)
   }

@@ -1,7 +1,7 @@
 /**
- * `muster operator` behind a network that fails: watches cut in the middle of a line or expired, resets before and after a
- * call took effect, 429, 5xx, late answers. Whatever happens, an edit is in force within a minute of its end, and then
- * nothing more is written.
+ * Tests `muster operator` behind an unreliable network: watches that are cut in the middle of a line or expire,
+ * connections reset before and after a call took effect, 429, 5xx, delayed responses. An edit is in force within a
+ * minute after the fault ends, and then nothing more is written.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { Cluster } from './cluster.ts'
@@ -12,7 +12,7 @@ const TEST_MS = 180_000
 const isWrite = ({ method }: Asked): boolean => method !== 'GET'
 const ofWorkers = ({ path }: Asked): boolean => path.includes('/fleetworkers')
 
-/** Every `n`th of the requests that `holds` for. */
+/** Applies the fault to every `n`th of the requests that `holds` matches. */
 function every(n: number, holds: (asked: Asked) => boolean, fault: Fault): (asked: Asked) => Fault | undefined {
   let count = 0
   return (asked) => {
@@ -22,7 +22,7 @@ function every(n: number, holds: (asked: Asked) => boolean, fault: Fault): (aske
   }
 }
 
-withApiServer('muster operator behind a network that fails', () => {
+withApiServer('muster operator behind an unreliable network', () => {
   let cluster: Cluster
   let proxy: FaultProxy
   let interval = 10
@@ -50,7 +50,7 @@ withApiServer('muster operator behind a network that fails', () => {
     expect((await cluster.worker('w'))?.config).toMatchObject({ interval_seconds: interval })
   }
 
-  describe('muster operator behind a network that fails', () => {
+  describe('muster operator behind an unreliable network', () => {
     it.each<[string, (asked: Asked) => Fault | undefined]>([
       ['every third write reset before it took effect', every(3, isWrite, { kind: 'reset', when: 'before' })],
       [
@@ -58,12 +58,12 @@ withApiServer('muster operator behind a network that fails', () => {
         every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'reset', when: 'after' }),
       ],
       [
-        'every second write of a status answered 429',
+        'every second write of a status rejected with 429',
         every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'status', status: 429, retryAfterSeconds: 1 }),
       ],
-      ['every second call about FleetWorkers answered 500', every(2, ofWorkers, { kind: 'status', status: 500 })],
-      ['every second call about FleetWorkers answered 503', every(2, ofWorkers, { kind: 'status', status: 503 })],
-      ['every answer a second late', () => ({ kind: 'late', ms: 1_000 })],
+      ['every second call about FleetWorkers failing with 500', every(2, ofWorkers, { kind: 'status', status: 500 })],
+      ['every second call about FleetWorkers failing with 503', every(2, ofWorkers, { kind: 'status', status: 503 })],
+      ['every response a second late', () => ({ kind: 'late', ms: 1_000 })],
     ])(
       'applies edits with %s',
       async (_name, fault) => {
@@ -96,14 +96,14 @@ withApiServer('muster operator behind a network that fails', () => {
     )
 
     it(
-      'catches up with what happened while the API server could not be reached, and gives the lease up meanwhile',
+      'catches up after an outage of the API server, and gives up its lease meanwhile',
       async () => {
         const leads = async (): Promise<boolean> =>
           /^leader_election_master_status\{[^}]*\} 1$/m.test(await cluster.metrics())
         proxy.fault = () => ({ kind: 'reset', when: 'before' })
         proxy.cutWatches()
         await edit()
-        await cluster.until('it leads no more', async () => !(await leads()))
+        await cluster.until('it is no longer the leader', async () => !(await leads()))
         expect((await cluster.worker('w'))?.config).toMatchObject({ interval_seconds: interval - 1 })
         proxy.fault = () => undefined
         await inForce()
@@ -113,7 +113,7 @@ withApiServer('muster operator behind a network that fails', () => {
     )
 
     it(
-      'writes nothing more once the faults are over',
+      'writes nothing more once the faults have ended',
       async () => {
         await inForce()
         const writes = async (): Promise<unknown> => [

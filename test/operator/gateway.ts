@@ -1,6 +1,6 @@
 /**
- * An HTTP gateway between the operator and a real master. It passes requests through and counts them, until a test lets
- * it respond in place of the master.
+ * An HTTP gateway between the operator and a real master. It passes requests through and counts them, until a test
+ * makes it respond in place of the master.
  */
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -13,9 +13,9 @@ export interface Nonsense {
 }
 
 export class Gateway {
-  /** Sent in place of every response of the master while it is set. */
+  /** Replaces every response of the master while it is set. */
   nonsense: Nonsense | undefined
-  /** `PATCH /api/v1/…` of each request that was passed through. */
+  /** The requests that were passed through, such as `PATCH /api/v1/…`. */
   readonly passed: string[] = []
   readonly #target: string
   readonly #server: Server
@@ -30,14 +30,14 @@ export class Gateway {
     })
   }
 
-  /** @returns its address. */
+  /** Starts listening. @returns its address. */
   async start(): Promise<string> {
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Ends every connection, so that event streams begin again. */
+  /** Closes every connection, so that event streams reconnect. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -1,7 +1,7 @@
 /**
- * FleetWorkers that others write as well, on a real API server: Git by server-side apply, an autoscaler by /scale, people
- * by hand, and the operator itself where it must not. And what nobody should write: configs at the bound and beyond it,
- * names of every kind, poison.
+ * Tests FleetWorkers with several writers on a real API server: Git by server-side apply, an autoscaler by /scale,
+ * users by kubectl, and the operator itself where it must not write. Also tests objects at the limits: configs of the
+ * maximum size and beyond, names of every kind, invalid configs.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -17,7 +17,7 @@ const MAX_CONFIG_BYTES = 256 * 1_024
 const GOOD = 20
 const TEST_MS = 180_000
 
-withApiServer('FleetWorkers that others write as well', () => {
+withApiServer('FleetWorkers with several writers', () => {
   let cluster: Cluster
 
   beforeAll(async () => {
@@ -34,7 +34,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     metadata: { name, namespace: 'team-a' },
     spec: { type: 'http-probe', ...spec },
   })
-  /** As a GitOps engine does, without force: a conflict would be an error. */
+  /** Applies without force, as a GitOps engine does: a conflict is an error. */
   const git = (name: string, spec: object, query = ''): Promise<Resource> =>
     cluster.ok<Resource>('PATCH', `${FLEET_WORKERS}/${name}?fieldManager=git${query}`, manifest(name, spec), APPLY)
   const scale = (name: string, replicas: number, manager: string): Promise<unknown> =>
@@ -60,16 +60,16 @@ withApiServer('FleetWorkers that others write as well', () => {
         '--overwrite',
         `muster.dev/reconcile=${n}-${Date.now()}`,
       )
-      await cluster.until('it was looked at', async () => (await reconciles()) > before)
+      await cluster.until('it was reconciled', async () => (await reconciles()) > before)
     }
   }
   const reconciles = async (): Promise<number> =>
     Number(/^controller_runtime_reconcile_time_seconds_count\{[^}]*\} (\d+)$/m.exec(await cluster.metrics())?.[1] ?? 0)
   const slotsOf = async (name: string): Promise<unknown> => (await cluster.worker(name))?.config['slots']
 
-  describe('FleetWorkers that others write as well', () => {
+  describe('FleetWorkers with several writers', () => {
     it(
-      'are what Git applied, field by field, after ten reconciles and after a scale',
+      'keep every field that Git applied, after ten reconciles and after a scale',
       async () => {
         const spec = {
           config: { enabled: true, interval_seconds: 60 },
@@ -96,7 +96,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     )
 
     it(
-      'leave slots to an autoscaler that Git does not name them for: no conflict, no fight, and the new number within seconds',
+      'leave slots to an autoscaler if Git omits them: no conflict, no reverts, and the new number within seconds',
       async () => {
         const worker = await cluster.startWorker('scaled')
         const spec = {
@@ -111,7 +111,7 @@ withApiServer('FleetWorkers that others write as well', () => {
           const scaledMs = performance.now()
           await git('scaled', spec)
           await cluster.until(
-            'the status says so',
+            'the status shows it',
             async () => (await cluster.resource('scaled'))?.status?.slots === slots,
           )
           lagsMs.push(performance.now() - scaledMs)
@@ -129,7 +129,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     )
 
     it(
-      'have their status back after it was edited by hand, and their config untouched',
+      'get their status back after a manual edit, with an unchanged config',
       async () => {
         await registered('hand')
         await cluster.apply('hand', { config: { interval_seconds: 50 } })
@@ -138,10 +138,10 @@ withApiServer('FleetWorkers that others write as well', () => {
           await cluster.worker('hand'),
           (await cluster.resource('hand'))?.status,
         ]
-        // A field that the operator has nothing to say in stays another's.
+        // A status field that the operator does not set belongs to the other writer.
         for (const edit of [
           { state: 'HACKED', selector: 'app=theirs' },
-          { config: { generation: 1_000, epoch: 'of nobody' } },
+          { config: { generation: 1_000, epoch: 'unknown' } },
           { observedGeneration: 0, conditions: [] },
           {
             conditions: [
@@ -151,7 +151,7 @@ withApiServer('FleetWorkers that others write as well', () => {
         ]) {
           await cluster.ok('PATCH', `${FLEET_WORKERS}/hand/status`, { status: edit }, MERGE)
           await cluster.until(
-            'it is back',
+            'it is restored',
             async () => {
               const { lastSeenTime: _, ...now } = (await cluster.resource('hand'))?.status ?? {}
               const { lastSeenTime: __, ...before } = status ?? {}
@@ -167,7 +167,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     )
 
     it(
-      "with configs of 256 KiB are the master's to judge, and with one byte more are told so",
+      'with configs of 256 KiB are checked by the master, and with one byte more are reported as too large',
       async () => {
         await registered('full')
         const bare = JSON.stringify({ user_agent: '' }).length
@@ -181,7 +181,7 @@ withApiServer('FleetWorkers that others write as well', () => {
         await cluster.condition('full', 'Stalled=ConfigInvalid')
         await cluster.ok('PATCH', `${FLEET_WORKERS}/full`, { spec: sized(1_000) }, MERGE)
         await cluster.until(
-          'it is judged again',
+          'it is reconciled again',
           async () =>
             (await cluster.resource('full'))?.status?.conditions?.some(
               ({ reason }) => reason === 'InSync' || reason === 'Rejected',
@@ -194,8 +194,8 @@ withApiServer('FleetWorkers that others write as well', () => {
     it.each([
       ['the longest name', `${'a'.repeat(61)}.${'b'.repeat(61)}.${'c'.repeat(61)}.${'d'.repeat(61)}`, 'w-long'],
       ['a name of digits and dots', '0.1', 'w-0.1'],
-      ['every character that an id may have', 'odd', 'A.b_c:d@e-F'],
-      ['the longest id', 'long-id', 'x'.repeat(253)],
+      ['every character that an ID may contain', 'odd', 'A.b_c:d@e-F'],
+      ['the longest ID', 'long-id', 'x'.repeat(253)],
     ])(
       'with %s are in force and can be deleted',
       async (_what, name, workerId) => {
@@ -220,7 +220,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     )
 
     it(
-      `that no config may be are told so, beside ${GOOD} good ones that notice nothing, also after a restart`,
+      `with invalid configs report it, while ${GOOD} valid ones are not affected, also after a restart`,
       async () => {
         const deep = `${'{"a":'.repeat(70)}1${'}'.repeat(70)}`
         const poison: readonly (readonly [string, string])[] = [
@@ -259,7 +259,7 @@ withApiServer('FleetWorkers that others write as well', () => {
     )
 
     it(
-      'are kept from the operator itself by the guard: its finalizers and statuses pass, a change of a spec does not',
+      'cannot be changed by the operator: the admission policy permits only finalizers and statuses',
       async () => {
         await registered('guarded')
         const folder = join(cluster.server.folder, 'guard')
@@ -282,11 +282,11 @@ withApiServer('FleetWorkers that others write as well', () => {
           return [status, JSON.stringify(answer['message'])]
         }
         await cluster.apply('guarded', { config: { interval_seconds: 35, anything: { of: [1, 2.5] } } })
-        expect((await asOperator({ spec: { drain: false } }))[0]).toBe(200) // Rights alone do not keep it.
+        expect((await asOperator({ spec: { drain: false } }))[0]).toBe(200) // The permissions alone do not prevent it.
         await cluster.kubectl('apply', '-k', folder)
         let seconds = 0
         await cluster.until(
-          'the guard is up',
+          'the policy is active',
           async () => (await asOperator({ spec: { registrationTimeoutSeconds: (seconds += 1) } }))[0] !== 200,
         )
         expect(await asOperator({ spec: { config: { anything: { of: [1, 2.6] } } } })).toEqual([
@@ -304,7 +304,7 @@ withApiServer('FleetWorkers that others write as well', () => {
   })
 })
 
-/** With the keys of every object in order. */
+/** Sorts the keys of every object. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -1,6 +1,7 @@
 /**
- * What happens around the operator in the life of a cluster, on a real API server with its controllers: namespaces that
- * end, a definition that is missing, goes and comes back, a server that restarts, and one that is put back from a backup.
+ * Tests the operator during changes of the cluster, on a real API server with its controllers: namespaces that are
+ * deleted, a definition that is missing, removed and restored, a server that restarts, and one that is restored from a
+ * backup.
  */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -16,7 +17,7 @@ const POLICIES = ['Retain', 'Reset', 'Deregister'] as const
 const TEST_MS = 240_000
 const ENDS_WITHIN_MS = 90_000
 
-withApiServer('the operator in the life of a cluster', () => {
+withApiServer('the operator during changes of the cluster', () => {
   let cluster: Cluster
   let operator: Replica
 
@@ -36,7 +37,7 @@ withApiServer('the operator in the life of a cluster', () => {
     operator = await cluster.startReplica()
     await cluster.until('it leads', () => operator.leads())
   }
-  /** A FleetWorker of each policy in a namespace of its own. */
+  /** Creates a FleetWorker of each policy in its own namespace. */
   const filled = async (namespace: string): Promise<void> => {
     await cluster.ok('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
     for (const policy of POLICIES) {
@@ -50,7 +51,7 @@ withApiServer('the operator in the life of a cluster', () => {
     (await cluster.server.request('GET', `/api/v1/namespaces/${namespace}`)).status === 404
   const expectReleased = async (namespace: string): Promise<void> => {
     await cluster.until(
-      'claims are given back',
+      'claims are released',
       async () => (await cluster.worker(`${namespace}-retain`))?.managed_by === null,
       90_000,
     )
@@ -62,49 +63,49 @@ withApiServer('the operator in the life of a cluster', () => {
     expect(await cluster.worker(`${namespace}-deregister`)).toBeUndefined()
   }
 
-  describe('the operator in the life of a cluster', () => {
+  describe('the operator during changes of the cluster', () => {
     it(
-      'gives workers back when their namespace ends, as each deletionPolicy says',
+      'releases workers when their namespace is deleted, according to deletionPolicy',
       async () => {
         await filled('ends')
         await cluster.kubectl('delete', 'namespace', 'ends', '--wait=false')
-        await cluster.until('the namespace is gone', () => isGone('ends'), ENDS_WITHIN_MS)
+        await cluster.until('the namespace is deleted', () => isGone('ends'), ENDS_WITHIN_MS)
         await expectReleased('ends')
       },
       TEST_MS,
     )
 
     it(
-      'lets a namespace end that waited for its return',
+      'completes the deletion of a namespace that waited for it',
       async () => {
         await filled('waits')
         expect(await operator.end('SIGTERM')).toBe(0)
         await cluster.kubectl('delete', 'namespace', 'waits', '--wait=false')
         await cluster.until(
-          'what need not wait is gone',
+          'what has no finalizer is deleted',
           async () => (await cluster.resource('waits-retain', 'waits')) === undefined,
           60_000,
         )
         expect((await cluster.resource('waits-reset', 'waits'))?.metadata.finalizers).toEqual(['muster.dev/release'])
         await restarted()
-        await cluster.until('the namespace is gone', () => isGone('waits'), ENDS_WITHIN_MS)
+        await cluster.until('the namespace is deleted', () => isGone('waits'), ENDS_WITHIN_MS)
         await expectReleased('waits')
       },
       TEST_MS,
     )
 
     it(
-      'goes on after its definition was deleted and installed again',
+      'continues after its definition was deleted and installed again',
       async () => {
         await join('again', 'again-reset')
         await cluster.apply('again', { config: { interval_seconds: 41 } })
         await cluster.apply('again-reset', { deletionPolicy: 'Reset', config: { interval_seconds: 41 } })
         for (const name of ['again', 'again-reset']) await cluster.condition(name, 'Synced=InSync')
         await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
-        await cluster.until('the claim is given back', async () => (await cluster.worker('again'))?.managed_by === null)
+        await cluster.until('the claim is released', async () => (await cluster.worker('again'))?.managed_by === null)
         expect([await intervalOf('again'), await intervalOf('again-reset')]).toEqual([41, 30])
         await cluster.until(
-          'it misses the kind',
+          'it notices the missing kind',
           async () => /svc_operator_watch_restarts_total\{reason="missing"\} [1-9]/.test(await operator.metrics()),
           60_000,
         )
@@ -119,7 +120,7 @@ withApiServer('the operator in the life of a cluster', () => {
     )
 
     it(
-      'goes on while its definition is upgraded, and writes nothing because of it',
+      'continues while its definition is upgraded, and writes nothing because of it',
       async () => {
         await join('upgraded')
         await cluster.apply('upgraded', { config: { interval_seconds: 42 } })
@@ -145,7 +146,7 @@ withApiServer('the operator in the life of a cluster', () => {
           '-f',
           cluster.file('upgraded-definition.json', definition),
         )
-        await cluster.until('the new field is taken', () =>
+        await cluster.until('the new field is accepted', () =>
           cluster.apply('taken', { later: 'x', suspend: true }).then(
             async () => JSON.stringify(await cluster.resource('taken')).includes('"later":"x"'),
             () => false,
@@ -155,7 +156,7 @@ withApiServer('the operator in the life of a cluster', () => {
         await cluster.apply('upgraded', { later: 'x', config: { interval_seconds: 43 } })
         await cluster.condition('upgraded', 'Synced=InSync')
         expect(await intervalOf('upgraded')).toBe(43)
-        await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', CRD) // And back.
+        await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', CRD) // Restores the definition.
         await cluster.apply('upgraded', { config: { interval_seconds: 44 } })
         await cluster.condition('upgraded', 'Synced=InSync')
         expect(await intervalOf('upgraded')).toBe(44)
@@ -164,13 +165,15 @@ withApiServer('the operator in the life of a cluster', () => {
     )
 
     it(
-      'waits, alive, for a definition that is missing when it starts',
+      'waits for a definition that is missing when it starts, and stays healthy',
       async () => {
         await join('late')
         await operator.end('SIGTERM')
         await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
         operator = await cluster.startReplica()
-        await cluster.until('it misses the kind', async () => /reason="missing"\} [1-9]/.test(await operator.metrics()))
+        await cluster.until('it notices the missing kind', async () =>
+          /reason="missing"\} [1-9]/.test(await operator.metrics()),
+        )
         expect([await operator.probe('/healthz'), await operator.probe('/readyz')]).toEqual([200, 503])
         await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
         await cluster.apply('late', { config: { interval_seconds: 43 } })
@@ -194,7 +197,7 @@ withApiServer('the operator in the life of a cluster', () => {
     )
 
     it(
-      'goes back with an API server that is put back from a backup, where generations repeat',
+      'accepts an API server that was restored from a backup, where generations repeat',
       async () => {
         await join('restored', 'later')
         await cluster.apply('restored', { config: { interval_seconds: 45 } })
@@ -208,15 +211,15 @@ withApiServer('the operator in the life of a cluster', () => {
         await cluster.condition('later', 'Synced=InSync')
         await cluster.server.restore()
         await cluster.until(
-          'what was in force at the backup is so again',
+          'the config of the backup is in force again',
           async () => (await intervalOf('restored')) === 45,
           60_000,
         )
         await cluster.until(
-          'what came later is given back',
+          'later claims are released',
           async () => (await cluster.worker('later'))?.managed_by === null,
           90_000,
-        ) // By the sweep, where the lease was lost meanwhile.
+        ) // By the resync, if the lease was lost meanwhile.
         await cluster.apply('restored', { config: { interval_seconds: 49 } })
         await cluster.condition('restored', 'Synced=InSync', 60_000)
         expect(await intervalOf('restored')).toBe(49)
@@ -225,9 +228,9 @@ withApiServer('the operator in the life of a cluster', () => {
     )
   })
 
-  describe('the operator with rights that end with their namespace', () => {
+  describe('the operator with permissions that end with their namespace', () => {
     it(
-      'logs why deleted FleetWorkers keep their finalizers, and the documented command lets the namespace end',
+      'logs why finalizers remain, and the documented command completes the deletion of the namespace',
       async () => {
         const namespaced = await Cluster.start('namespaced')
         const statusOf = async (path: string, token?: string): Promise<number> =>
@@ -242,11 +245,12 @@ withApiServer('the operator in the life of a cluster', () => {
             await namespaced.apply(name, { deletionPolicy, config: { interval_seconds: 40 } })
             await namespaced.condition(name, 'Synced=InSync')
           }
-          // The namespace controller deletes in any order. Here the rights end before the FleetWorkers.
+          // The namespace controller deletes in any order. In this test the RoleBinding is deleted before the
+          // FleetWorkers.
           await namespaced.kubectl('delete', 'rolebinding', 'muster-operator', '-n', 'team-a')
           const token = await namespaced.operatorToken()
           const path = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers/reset'
-          await namespaced.until('the rights have ended', async () => (await statusOf(path, token)) === 403)
+          await namespaced.until('the permissions are revoked', async () => (await statusOf(path, token)) === 403)
           await namespaced.kubectl('delete', 'namespace', 'team-a', '--wait=false')
           await namespaced.until('the operator logs it', async () =>
             /warn .*lacks rights in the namespace.* namespace=team-a/.test(namespaced.log),
@@ -254,7 +258,7 @@ withApiServer('the operator in the life of a cluster', () => {
           for (const name of ['reset', 'deregister'])
             await namespaced.kubectl(...finalizerCommand(name), '-n', 'team-a')
           const hasEnded = async (): Promise<boolean> => (await statusOf('/api/v1/namespaces/team-a')) === 404
-          await namespaced.until('the namespace is gone', hasEnded, 90_000)
+          await namespaced.until('the namespace is deleted', hasEnded, 90_000)
         } finally {
           await namespaced.close()
         }

@@ -1,7 +1,7 @@
 /**
- * The operator process before an API server that holds 200 FleetWorkers of 1.2 MB, within the memory of its container:
- * 256 MiB, of which the heap gets 70 %. Half of them have a config of legal size, which is kept; the config of the others
- * is refused for its size. The server makes each object when it is asked for.
+ * Runs the operator process against an API server with 200 FleetWorkers of 1.2 MB, within the memory of its container:
+ * 256 MiB, of which the heap gets 70 %. Half of them have a config of valid size, which is kept; the others have a
+ * config that is rejected for its size. The server generates each object on request.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const CONFIG_BYTES = 260_000
 const CONTAINER_MIB = 256
 const HEAP_MIB = Math.floor(CONTAINER_MIB * 0.7)
 const TIMEOUT_MS = 120_000
-/** Does not compress below three quarters. */
+/** Compresses to no less than three quarters of its size. */
 const NOISE = randomBytes(OBJECT_BYTES).toString('base64')
 
 let end: () => Promise<void> = async () => {}
@@ -141,7 +141,7 @@ describe('the operator and objects of 1.2 MB', () => {
         rmSync(directory, { recursive: true, force: true })
       }
       await eventually(
-        'all are listed',
+        'everything is listed',
         child,
         () => output,
         async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 && api.watch !== undefined,
@@ -152,7 +152,7 @@ describe('the operator and objects of 1.2 MB', () => {
           await once(api.watch, 'drain')
       }
       await eventually(
-        'all are followed',
+        'every change is seen',
         child,
         () => output,
         async () => api.watch?.writableLength === 0,

@@ -1,6 +1,6 @@
 /**
- * `muster operator` as a platform team meets it: a real API server, a real master, real workers, and kubectl. Each test has
- * a worker of its own, so that they share one operator.
+ * Tests `muster operator` as a platform team uses it: with a real API server, a real master, real workers, and kubectl.
+ * Each test has its own worker, so that they share one operator.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_TOKEN } from '../e2e/fleet.ts'
@@ -22,7 +22,7 @@ withApiServer('muster operator', () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  /** A worker with its FleetWorker, in force. */
+  /** Creates a worker with a FleetWorker and waits until it is in force. */
   const ready = async (name: string, spec: object = {}): Promise<void> => {
     await cluster.startWorker(name)
     await cluster.apply(name, { config: { enabled: true, ...PROBE }, ...spec })
@@ -30,7 +30,10 @@ withApiServer('muster operator', () => {
   }
   const configOf = async (name: string): Promise<Worker['config'] | undefined> => (await cluster.worker(name))?.config
 
-  /** Every worker has told how many slots it runs, and every status says so: the table takes statistics from its lists, once a minute. */
+  /**
+   * Waits until every worker has reported its slots and every status shows them: the operator's table reads statistics
+   * once a minute.
+   */
   const settled = async (): Promise<void> => {
     const told = async (): Promise<unknown> =>
       (
@@ -40,7 +43,7 @@ withApiServer('muster operator', () => {
         )
       ).map(({ worker_id: id, current_stats: stats }) => [id, stats?.slots])
     await cluster.until(
-      'statuses say what workers told',
+      'statuses show what workers reported',
       async () => {
         await cluster.kubectl(
           'annotate',
@@ -51,7 +54,7 @@ withApiServer('muster operator', () => {
           '--overwrite',
           `muster.dev/reconcile=${Date.now()}`,
         )
-        await new Promise((resolve) => setTimeout(resolve, 2_000)) // Statuses wait half a second for company.
+        await new Promise((resolve) => setTimeout(resolve, 2_000)) // Status writes are batched for half a second.
         const slots = new Map((await told()) as [string, number | undefined][])
         const { items } = await cluster.ok<{ items: (Resource & { spec: { workerId?: string } })[] }>(
           'GET',
@@ -68,7 +71,7 @@ withApiServer('muster operator', () => {
 
   describe('muster operator', () => {
     it(
-      'puts a FleetWorker in force, and says so to kubectl wait, get, explain and scale',
+      'applies a FleetWorker, and shows it in kubectl wait, get, explain and scale',
       async () => {
         await ready('plain')
         expect(await cluster.worker('plain')).toMatchObject({
@@ -86,9 +89,10 @@ withApiServer('muster operator', () => {
         expect(await cluster.kubectl('explain', 'fleetworker.spec')).toMatch(
           /deletionPolicy\t<string>\n[^]*managementPolicy\t<string>/,
         )
-        await cluster.apply('plain', { config: { enabled: true } }) // What is no longer named goes back to its default.
+        // A field that is no longer named gets its default again.
+        await cluster.apply('plain', { config: { enabled: true } })
         await cluster.until(
-          'the rest is at its default',
+          'the other fields have their defaults',
           async () =>
             (await configOf('plain'))?.['interval_seconds'] === 30 &&
             JSON.stringify((await configOf('plain'))?.['targets']) === '[]',
@@ -98,7 +102,7 @@ withApiServer('muster operator', () => {
     )
 
     it(
-      'deletes as deletionPolicy says: Retain leaves the config, Reset puts it back, Deregister forgets the worker',
+      'deletes according to deletionPolicy: Retain keeps the config, Reset resets it, Deregister forgets the worker',
       async () => {
         await ready('kept')
         await ready('reset', { deletionPolicy: 'Reset' })
@@ -107,15 +111,15 @@ withApiServer('muster operator', () => {
         expect((await cluster.resource('reset'))?.metadata.finalizers).toEqual(['muster.dev/release'])
         const before = (await cluster.worker('forgotten'))?.config_gen ?? 0
         await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'kept', 'reset', 'forgotten', '--timeout=60s')
-        await cluster.until('the claim is given back', async () => (await cluster.worker('kept'))?.managed_by === null)
+        await cluster.until('the claim is released', async () => (await cluster.worker('kept'))?.managed_by === null)
         expect(await configOf('kept')).toMatchObject({ enabled: true, interval_seconds: 60 })
         expect(await cluster.worker('reset')).toMatchObject({
           managed_by: null,
           config: { enabled: false, targets: [] },
         })
-        // Its process is alive and registers again: idle, and one generation on (D46).
+        // Its process is running and registers again: idle, with the next generation (D46).
         await cluster.until(
-          'the worker is back',
+          'the worker is registered again',
           async () => ((await cluster.worker('forgotten'))?.config_gen ?? 0) > before + 1,
         )
         expect(await configOf('forgotten')).toMatchObject({ enabled: false, targets: [] })
@@ -123,7 +127,7 @@ withApiServer('muster operator', () => {
       READY_MS * 4,
     )
 
-    it('waits for a Secret, sends what it holds, and shows it nowhere', async () => {
+    it('waits for a Secret, sends its value, and shows it nowhere', async () => {
       await cluster.startWorker('secret')
       await cluster.apply('secret', {
         config: { enabled: true },
@@ -145,7 +149,7 @@ withApiServer('muster operator', () => {
     }, 240_000)
 
     it(
-      'says which field the master refuses, and goes on when it is mended',
+      'reports which field the master rejects, and continues when it is corrected',
       async () => {
         await cluster.startWorker('wrong')
         await cluster.apply('wrong', { config: { enabled: true, interval_seconds: 0 } })
@@ -159,24 +163,24 @@ withApiServer('muster operator', () => {
     )
 
     it(
-      'says that a type is not known, or a worker not there',
+      'reports an unknown type, and a worker that is not registered',
       async () => {
         await cluster.apply('nothing', { type: 'no-such-automation' })
         await cluster.condition('nothing', 'Stalled=UnknownType')
-        await cluster.apply('nobody', { registrationTimeoutSeconds: 1 })
-        await cluster.condition('nobody', 'Stalled=RegistrationTimeout')
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'nothing', 'nobody', '--timeout=30s')
+        await cluster.apply('missing', { registrationTimeoutSeconds: 1 })
+        await cluster.condition('missing', 'Stalled=RegistrationTimeout')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'nothing', 'missing', '--timeout=30s')
       },
       READY_MS * 2,
     )
 
     it(
-      'lets the older of two FleetWorkers for one worker have it, and the other when it is gone',
+      'assigns one worker to the older of two FleetWorkers, and to the other when the older is deleted',
       async () => {
         await cluster.startWorker('shared')
         await cluster.apply('first', { workerId: 'shared', config: { enabled: true, ...PROBE } })
         await cluster.condition('first', 'Ready=True')
-        await new Promise((resolve) => setTimeout(resolve, 1_000)) // Ages are in whole seconds.
+        await new Promise((resolve) => setTimeout(resolve, 1_000)) // Creation times have a resolution of one second.
         await cluster.apply('second', { workerId: 'shared', config: { enabled: true, ...PROBE, interval_seconds: 7 } })
         await cluster.condition('second', 'Stalled=OwnershipConflict')
         expect(await configOf('shared')).toMatchObject({ interval_seconds: 60 })
@@ -188,14 +192,14 @@ withApiServer('muster operator', () => {
     )
 
     it(
-      'undoes what was edited on the dashboard; under Warn it reports it, and who it was',
+      'reverts an edit on the dashboard; with Warn it reports the edit and its author',
       async () => {
         await ready('edited')
         const edit = (interval: number) =>
           cluster.fleet.ok('PATCH', '/automations/http-probe/workers/edited/config', { interval_seconds: interval })
         await edit(11)
         const editedMs = performance.now()
-        await cluster.until('it is undone', async () => (await configOf('edited'))?.['interval_seconds'] === 60)
+        await cluster.until('it is reverted', async () => (await configOf('edited'))?.['interval_seconds'] === 60)
         expect(performance.now() - editedMs).toBeLessThan(2_000 * SLACK)
         await cluster.apply('edited', { config: { enabled: true, ...PROBE }, managementPolicy: 'Warn' })
         await cluster.condition('edited', 'Ready=True')
@@ -209,7 +213,7 @@ withApiServer('muster operator', () => {
       READY_MS * 3,
     )
 
-    it('finds an unchanged world when it starts again: 0 PATCHes and 0 status writes', async () => {
+    it('writes nothing after a restart with an unchanged state: 0 PATCHes and 0 status writes', async () => {
       await ready('quiet')
       await settled()
       expect(await cluster.stopOperator()).toBe(0)
@@ -224,7 +228,7 @@ withApiServer('muster operator', () => {
         ).map(({ worker_id: id, config_gen: gen }) => [id, gen])
       const [before, sinceMs] = [await generations(), Date.now()]
       await cluster.startOperator()
-      await new Promise((resolve) => setTimeout(resolve, 5_000)) // Whatever it would do, it would do at once.
+      await new Promise((resolve) => setTimeout(resolve, 5_000)) // Any write would happen immediately.
       const writes = cluster
         .audit(sinceMs)
         .filter(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'fleetworkers')
@@ -232,7 +236,7 @@ withApiServer('muster operator', () => {
       expect(await generations()).toEqual(before)
     }, 300_000)
 
-    it('applies everything anew when the master comes back with nothing, and what was edited meanwhile', async () => {
+    it('applies everything again, and pending edits, when the master restarts with an empty store', async () => {
       await ready('outlived')
       const uid = (await cluster.resource('outlived'))?.metadata.uid
       await cluster.fleet.stopMaster()
@@ -242,12 +246,12 @@ withApiServer('muster operator', () => {
       await cluster.condition('outlived', 'Ready=True', 90_000)
       expect(await configOf('outlived')).toMatchObject({ interval_seconds: 9 })
       expect((await cluster.resource('outlived'))?.metadata.uid).toBe(uid)
-      await cluster.until('the reset is told', async () =>
+      await cluster.until('the reset is reported', async () =>
         (await cluster.kubectl('get', 'events', '-n', 'muster')).includes('MasterStateReset'),
       )
     }, 400_000)
 
-    it('has health, readiness and metrics of its own', async () => {
+    it('serves health, readiness and metrics', async () => {
       const status = async (path: string): Promise<number> => (await fetch(`${cluster.metricsUrl}${path}`)).status
       expect([await status('/healthz'), await status('/readyz'), await status('/nothing')]).toEqual([200, 200, 404])
       const metrics = await cluster.metrics()

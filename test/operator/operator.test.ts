@@ -1,4 +1,7 @@
-/** The whole operator in this process, against the fake API server and a master that is not there: its start, its health, its end. */
+/**
+ * Tests the whole operator in this process, with the fake API server and an unreachable master: start, health,
+ * shutdown.
+ */
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -31,7 +34,7 @@ async function fakeServer(): Promise<FakeApiServer> {
 function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): OperatorOptions {
   return {
     masterUrl: 'http://127.0.0.1:1',
-    token: () => 'token-that-nobody-may-see',
+    token: () => 'token-that-must-stay-hidden',
     namespace: 'muster',
     watchNamespaces: [],
     tenants: undefined,
@@ -63,7 +66,7 @@ const status = async ({ port }: RunningOperator, path: string): Promise<number> 
 const holder = (fake: FakeApiServer): unknown => fake.store.list(LEASES, 'muster')[0]?.spec?.['holderIdentity']
 
 describe('the operator', () => {
-  it('takes the lease, is alive and ready without its master, and gives the lease back at its end', async () => {
+  it('takes the lease, is alive and ready without its master, and releases the lease at shutdown', async () => {
     const fake = await fakeServer()
     const options = optionsFor(fake)
     const operator = await started(options)
@@ -72,30 +75,32 @@ describe('the operator', () => {
     expect(await status(operator, '/healthz')).toBe(200)
     await operator.stop()
     expect(holder(fake)).toBe('')
-    expect(JSON.stringify((options.log as ReturnType<typeof keptLog>).lines)).not.toContain('token-that-nobody-may-see')
+    expect(JSON.stringify((options.log as ReturnType<typeof keptLog>).lines)).not.toContain(
+      'token-that-must-stay-hidden',
+    )
   })
 
-  it('is not ready before FleetWorkers were listed, and alive all the same', async () => {
+  it('is not ready before FleetWorkers were listed, but alive', async () => {
     const fake = await fakeServer()
     fake.script({ path: /fleetworkers/ }, { kind: 'refuse', status: 503 }, 1_000)
     const operator = await started(optionsFor(fake))
     expect([await status(operator, '/healthz'), await status(operator, '/readyz')]).toEqual([200, 503])
   })
 
-  it('stands by while another replica leads: warm, ready, and without a write', async () => {
+  it('is on standby while another replica is the leader: synced, ready, and without a write', async () => {
     const fake = await fakeServer()
     const first = await started(optionsFor(fake))
-    await until('the first holds the lease', async () => holder(fake) === 'one')
+    await until('the first replica holds the lease', async () => holder(fake) === 'one')
     const second = await started(optionsFor(fake, { replica: 'two' }))
     await until('it is ready', async () => (await status(second, '/readyz')) === 200)
     expect(await (await fetch(`http://127.0.0.1:${second.port}/metrics`)).text()).toMatch(
       /^leader_election_master_status\{[^}]*\} 0$/m,
     )
     await first.stop()
-    await until('the second holds it', async () => holder(fake) === 'two')
+    await until('the second replica holds it', async () => holder(fake) === 'two')
   })
 
-  it('watches each namespace that it is given, and no other', async () => {
+  it('watches exactly the namespaces that it is given', async () => {
     const fake = await fakeServer()
     await started(optionsFor(fake, { watchNamespaces: ['a', 'b'] }))
     const watched = (): readonly string[] =>
@@ -108,7 +113,7 @@ describe('the operator', () => {
     )
   })
 
-  it('does not start where its address is taken, and says which setting to change', async () => {
+  it('does not start if its address is in use, and reports which setting to change', async () => {
     const fake = await fakeServer()
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')

@@ -1,6 +1,7 @@
 /**
- * A release, its FleetWorkers of every deletionPolicy, their definition and their namespace, deleted in every order, on a real
- * API server with its controllers. The release is here its operator, which is what the others may have to wait for.
+ * Deletes a release, its FleetWorkers of every deletionPolicy, their definition and their namespace, in every order, on
+ * a real API server with its controllers. Only the operator of the release runs, because the others may wait only for
+ * it.
  */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -17,7 +18,7 @@ const POLICIES = ['Retain', 'Deregister', 'Reset'] as const
 const TEST_MS = 240_000
 const ENDS_WITHIN_MS = 120_000
 
-/** What is deleted, by its arguments, and the path that is 404 when all of it is gone. */
+/** What is deleted: its kubectl arguments, and the path that returns 404 afterwards. */
 const SECOND: readonly [string, (namespace: string) => readonly string[], (namespace: string) => string][] = [
   [
     'FleetWorkers',
@@ -29,7 +30,10 @@ const SECOND: readonly [string, (namespace: string) => readonly string[], (names
 ]
 
 const PARTS = ['release', 'FleetWorkers', 'definition', 'namespace'] as const
-/** Each part at each place, and each right before each other. With SOAK=1 all orders; side by side they cannot run, as all share the definition. */
+/**
+ * Orders in which each part is at each position, and directly before each other part. SOAK=1 runs all orders; they
+ * cannot run in parallel, because all share the definition.
+ */
 const COVERING: readonly (readonly string[])[] = [
   ['release', 'FleetWorkers', 'namespace', 'definition'],
   ['FleetWorkers', 'definition', 'release', 'namespace'],
@@ -43,7 +47,7 @@ function ordersOf(parts: readonly string[]): readonly (readonly string[])[] {
     : parts.flatMap((first) => ordersOf(parts.filter((each) => each !== first)).map((rest) => [first, ...rest]))
 }
 
-withApiServer('a release that goes before its FleetWorkers', () => {
+withApiServer('a release that is deleted before its FleetWorkers', () => {
   let cluster: Cluster
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide')
@@ -51,7 +55,7 @@ withApiServer('a release that goes before its FleetWorkers', () => {
   }, TEST_MS)
   afterAll(() => cluster.close(), 60_000)
 
-  /** An operator, and a FleetWorker of each policy in a namespace of its own. */
+  /** Starts an operator, with a FleetWorker of each policy in its own namespace. */
   const filled = async (namespace: string, policies: readonly string[] = POLICIES): Promise<Replica> => {
     const operator = await cluster.startReplica()
     await cluster.ok('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
@@ -63,7 +67,7 @@ withApiServer('a release that goes before its FleetWorkers', () => {
     }
     return operator
   }
-  /** Those that a finalizer still holds. */
+  /** Those that still have a finalizer. */
   const held = async (namespace: string): Promise<readonly string[]> => {
     const { body } = await cluster.server.request(
       'GET',
@@ -76,15 +80,15 @@ withApiServer('a release that goes before its FleetWorkers', () => {
       await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
   }
 
-  describe('a release that goes before its FleetWorkers', () => {
+  describe('a release that is deleted before its FleetWorkers', () => {
     it.each(SECOND)(
-      'then %s: Retain goes at once, Deregister waits for the documented command',
+      'then %s: Retain is deleted immediately, Deregister waits for the documented command',
       async (what, args, path) => {
         const namespace = `before-${what.split(' ').at(-1)?.toLowerCase()}`
         expect(await (await filled(namespace, ['Retain', 'Deregister'])).end('SIGTERM')).toBe(0)
         await cluster.kubectl('delete', ...args(namespace), '--wait=false')
         await cluster.until(
-          'what need not wait is gone',
+          'what has no finalizer is deleted',
           async () => (await cluster.resource(`${namespace}-retain`, namespace)) === undefined,
           ENDS_WITHIN_MS,
         )
@@ -120,7 +124,7 @@ withApiServer('a release that goes before its FleetWorkers', () => {
     it.each(
       (process.env['SOAK'] === '1' ? ordersOf(PARTS) : COVERING).map((order) => [order.join(', '), order] as const),
     )(
-      'are gone within 120 s, deleted in this order: %s',
+      'are deleted within 120 s in this order: %s',
       async (_title, order) => {
         const namespace = `order-${order
           .map((part) => part.charAt(0))
@@ -136,13 +140,13 @@ withApiServer('a release that goes before its FleetWorkers', () => {
           else
             expect(place === 0 ? [200] : [200, 404, 409]).toContain(
               (await cluster.server.request('DELETE', paths(namespace)[part] ?? '')).status,
-            ) // It may have gone with another part.
+            ) // It may have been deleted with another part.
           if (part !== 'release' && order[0] !== 'release')
             await cluster.until(`${part} is gone`, () => isGone(part), ENDS_WITHIN_MS)
         }
         if (order[0] === 'release') {
           await cluster.until(
-            'what need not wait is gone',
+            'what has no finalizer is deleted',
             async () => (await held(namespace)).join(' ') === `${namespace}-deregister ${namespace}-reset`,
             ENDS_WITHIN_MS,
           )

@@ -1,6 +1,6 @@
 /**
- * What happens around a running or a stopped operator, on a real API server with a real master: a deletion while no
- * operator runs, a restart after a refused config, a status edited by hand, a gateway that sends nonsense.
+ * Tests events around a running or stopped operator, on a real API server with a real master: a deletion while no
+ * operator runs, a restart after a rejected config, a manual edit of a status, a gateway with invalid responses.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
@@ -10,7 +10,7 @@ import { Gateway, type Nonsense } from './gateway.ts'
 import { withApiServer } from './with-programs.ts'
 
 const TEST_MS = 240_000
-/** Long enough for what a restarted operator does in an unchanged cluster, its repetitions included. */
+/** Long enough for everything that a restarted operator does in an unchanged cluster, its retries included. */
 const QUIET_MS = 30_000
 const NONSENSE_MS = 3_000
 const EDITED_TIME = '2020-01-01T00:00:00Z'
@@ -39,7 +39,7 @@ const NONSENSE: readonly Nonsense[] = [
   { status: 200, headers: { 'content-type': 'text/event-stream' }, body: 'data: what\n\n' },
 ]
 
-withApiServer('muster operator and the world around it', () => {
+withApiServer('muster operator and external changes', () => {
   let cluster: Cluster
   let gateway: Gateway
   let masterUrl: string
@@ -60,9 +60,9 @@ withApiServer('muster operator and the world around it', () => {
 
   const join = (name: string): Promise<unknown> => SocketWorker.join(cluster.fleet, 'http-probe', name)
 
-  describe('muster operator and the world around it', () => {
+  describe('muster operator and external changes', () => {
     it(
-      'gives back the claim of a FleetWorker with Retain that was deleted while no operator ran',
+      'releases the claim of a FleetWorker with Retain that was deleted while no operator ran',
       async () => {
         await join('kept')
         await cluster.apply('kept', { deletionPolicy: 'Retain', config: { interval_seconds: 40 } })
@@ -72,20 +72,20 @@ withApiServer('muster operator and the world around it', () => {
         await cluster.kubectl('delete', 'fw', 'kept', '-n', 'team-a')
         await start()
         const isFree = async (): Promise<boolean> => (await cluster.worker('kept'))?.managed_by === null
-        await cluster.until('the claim is given back', isFree, 180_000)
+        await cluster.until('the claim is released', isFree, 180_000)
         expect((await cluster.worker('kept'))?.config).toMatchObject({ interval_seconds: 40 })
       },
       TEST_MS,
     )
 
     it(
-      'does not repeat a PATCH that the master refused after a restart, and writes nothing',
+      'does not repeat a PATCH that the master rejected after a restart, and writes nothing',
       async () => {
         await join('refused')
         await cluster.apply('refused', { config: { interval_seconds: 'often' } })
         await cluster.condition('refused', 'Synced=Rejected')
         expect(gateway.passed).toContain('PATCH /api/v1/automations/http-probe/workers/refused/config')
-        await pause(5_000) // The status of the heartbeat and of the refusal may be two writes.
+        await pause(5_000) // The statuses of the heartbeat and of the rejection may be two writes.
         await cluster.stopOperator()
         const sinceMs = Date.now()
         gateway.passed.length = 0
@@ -102,7 +102,7 @@ withApiServer('muster operator and the world around it', () => {
     )
 
     it(
-      'puts a status right that was edited by hand: one field, several or all of it',
+      'corrects a status that was edited manually: one field, several or all of it',
       async () => {
         await join('edited')
         await cluster.apply('edited', { config: { interval_seconds: 40 } })
@@ -142,7 +142,7 @@ withApiServer('muster operator and the world around it', () => {
     )
 
     it(
-      'applies an edit within 60 s after ten kinds of nonsense from a gateway',
+      'applies an edit within 60 s after ten kinds of invalid responses of a gateway',
       async () => {
         await join('behind')
         await cluster.apply('behind', { config: { interval_seconds: 40 } })

@@ -10,8 +10,8 @@ const config = {
   rules: Array.from({ length: 40 }, (_, at) => ({ match: `^/orders/${at}`, action: 'keep' })),
 }
 
-describe('a pack', () => {
-  it('holds what was put in, in less room, and is equal for equal values', () => {
+describe('packed values', () => {
+  it('contain the same value in fewer bytes, and are equal for equal values', () => {
     const pack = packed(config)
     expect(unpacked(pack)).toEqual(config)
     expect(pack.length).toBeLessThan(JSON.stringify(config).length / 3)
@@ -20,10 +20,10 @@ describe('a pack', () => {
   })
 })
 
-describe('the spec as the cache keeps it', () => {
+describe('the spec in the cache', () => {
   const spec: FleetWorkerSpec = { type: 'job', slots: 2, config }
 
-  it('is the same to whoever reads it, without holding the objects of its config', () => {
+  it('has the same value when it is read, without keeping the objects of its config in memory', () => {
     const kept = keptSpec(spec)
     expect([kept.type, kept.slots, kept.config]).toEqual(['job', 2, config])
     expect(Object.keys(kept)).toEqual(['type', 'slots'])
@@ -31,7 +31,7 @@ describe('the spec as the cache keeps it', () => {
     expect(Object.keys(whole({ spec: kept } as FleetWorkerObject).spec)).toContain('config')
   })
 
-  it('stays as it is without a config, and keeps none of a config that is too deep (D69)', () => {
+  it('is unchanged without a config, and drops a config that is too deep (D69)', () => {
     expect(keptSpec({ type: 'job' })).toEqual({ type: 'job' })
     const deep = {
       type: 'job',

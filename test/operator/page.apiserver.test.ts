@@ -1,6 +1,6 @@
 /**
- * Runs the commands of the operator's page against a real API server, in their order, and compares what they print. No
- * kubelet is there: the operator runs beside it, as the ServiceAccount that the page created.
+ * Runs the commands of the operator's page against a real API server, in their order, and compares their output. There
+ * is no kubelet: the operator runs as a local process with the ServiceAccount that the page created.
  */
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -22,7 +22,7 @@ withApiServer(`the commands of ${PAGE}`, () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  /** A reader's folder: what a clone has of the files that the page names, and the token. */
+  /** A folder for the terminal: the parts of a clone that the page refers to, and the token. */
   const terminalOf = (folder: string): Terminal => {
     const [home, reader] = [join(folder, 'home'), join(folder, 'reader')]
     for (const each of [home, reader]) mkdirSync(each)

@@ -1,4 +1,7 @@
-/** What joins the operator's two sides: triggers, the pause while the master is away, the sweep, and its metrics. */
+/**
+ * Tests what connects the operator's two sides: event handlers, the pause while the master is unavailable, the resync,
+ * and its metrics.
+ */
 import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { WorkerBody } from '../../src/protocol/index.ts'
@@ -80,7 +83,7 @@ function world() {
   return { cache, queue, reporting, triggers, types, seen, gone, taken }
 }
 
-describe('the triggers', () => {
+describe('the event handlers', () => {
   it('enqueue every FleetWorker of a worker that changed, of a type, and of a source', () => {
     const { seen, taken, triggers } = world()
     const status = { observedGeneration: 1 }
@@ -103,7 +106,7 @@ describe('the triggers', () => {
     expect(taken()).toEqual([['ns/three', 50]])
   })
 
-  it('put what the worker answers to an edit with the edits', () => {
+  it("enqueue a worker's response to an edit with the priority of edits", () => {
     const { seen, taken, triggers } = world()
     seen(fleetWorker('edited', { workerId: 'w', generation: 2, status: { observedGeneration: 1 } }))
     taken()
@@ -111,7 +114,7 @@ describe('the triggers', () => {
     expect(taken()).toEqual([['ns/edited', 100]])
   })
 
-  it('put what the worker answers before other pushes while a status waits to be sent, so that it is sent once', () => {
+  it("enqueue a worker's response before other pushes while a status is waiting, so that it is sent once", () => {
     const { reporting, seen, taken, triggers } = world()
     seen(fleetWorker('put-back', { workerId: 'w', status: { observedGeneration: 1 } }))
     reporting.add('put-back')
@@ -120,7 +123,7 @@ describe('the triggers', () => {
     expect(taken()).toEqual([['ns/put-back', 90]])
   })
 
-  it('enqueue the rivals of a FleetWorker that goes: one of them has the worker now', () => {
+  it('enqueue the conflicting resources of a deleted FleetWorker: one of them owns the worker now', () => {
     const { gone, seen, taken } = world()
     const owner = fleetWorker('owner', { workerId: 'w' })
     for (const each of [owner, fleetWorker('rival', { workerId: 'w' })]) seen(each)
@@ -132,7 +135,7 @@ describe('the triggers', () => {
     ])
   })
 
-  it('enqueue all when the master forgot, edits that nobody has seen first', () => {
+  it('enqueue everything when the master has lost its store, unseen edits first', () => {
     const { seen, taken, triggers } = world()
     seen(fleetWorker('old', { status: { observedGeneration: 1 } }))
     seen(fleetWorker('edited', { generation: 2, status: { observedGeneration: 1 } }))
@@ -144,7 +147,7 @@ describe('the triggers', () => {
     ])
   })
 
-  it('tell the table which types are named, when that changes', () => {
+  it('pass changes of the named types to the table', () => {
     const { gone, seen, triggers, types } = world()
     const [first, second, other] = [fleetWorker('1'), fleetWorker('2'), fleetWorker('3', { type: 'b' })]
     for (const each of [first, second, other]) seen(each)
@@ -158,8 +161,8 @@ describe('the triggers', () => {
   })
 })
 
-describe('the absence of the master', () => {
-  it('parks the queue at once, and releases it after a minute so that statuses can say so', () => {
+describe('the outage of the master', () => {
+  it('parks the queue immediately, and resumes it after a minute so that statuses can report it', () => {
     const parked: (string | null)[] = []
     const turns: boolean[] = []
     const table = { awayMs: 0 }
@@ -182,9 +185,9 @@ describe('the absence of the master', () => {
   })
 })
 
-describe('the sweep', () => {
+describe('the periodic resync', () => {
   const worker = (id: string, claim: string | null) => ({ worker_id: id, managed_by: claim }) as WorkerBody
-  /** With the claim of a FleetWorker that is gone. */
+  /** A worker with the claim of a deleted FleetWorker. */
   const left = (id: string): WorkerBody => worker(id, `kubernetes:ns/gone#${id}`)
 
   interface Fleet {
@@ -195,7 +198,7 @@ describe('the sweep', () => {
     readonly unknown?: 'FleetWorkers' | 'workers'
   }
 
-  /** `b` is the type of a FleetWorker that goes at the start. */
+  /** `b` is the type of a FleetWorker that is deleted at the start. */
   async function swept(
     minutes: number,
     count: number,
@@ -250,29 +253,29 @@ describe('the sweep', () => {
     return { keys: taken(), released, types: [...triggers.types], ticks, log }
   }
 
-  it('enqueues each key once a minute, evenly, behind all other work', async () => {
+  it('enqueues each key once a minute, evenly spaced, with the lowest priority', async () => {
     const { keys, ticks } = await swept(3, 30)
-    expect(keys.length).toBeGreaterThanOrEqual(58) // The first minute is quiet.
+    expect(keys.length).toBeGreaterThanOrEqual(58) // The first minute does nothing.
     expect(keys.every(([, priority]) => priority === -100)).toBe(true)
     expect(keys.slice(0, 30).map(([key]) => key)).toEqual(Array.from({ length: 30 }, (_, n) => `ns/w${n}`))
     expect(Math.max(...ticks.slice(1).map((atMs, n) => atMs - (ticks[n] ?? 0)))).toBeLessThanOrEqual(2_000)
   })
 
-  it('takes longer where there are many: ten a second', async () => {
+  it('takes longer for many keys: ten a second', async () => {
     const { ticks } = await swept(5, 2_000)
     const inSecond = (atMs: number): number =>
       ticks.filter((other) => Math.floor(other / 1_000) === Math.floor(atMs / 1_000)).length
     expect(Math.max(...ticks.map(inSecond))).toBeLessThanOrEqual(10)
   })
 
-  it('deletes claims of FleetWorkers that are gone, and no others', async () => {
+  it('deletes claims of deleted FleetWorkers, and no others', async () => {
     const { released } = await swept(1.5, 1, {
       workers: {
         b: [
           left('left'),
           worker('elsewhere', 'kubernetes:other/x#00000000'),
-          worker('by-hand', 'somebody'),
-          worker('nobody', null),
+          worker('by-hand', 'other-client'),
+          worker('unclaimed', null),
           worker('moved', 'kubernetes:ns/w0#uid-w0'),
         ],
       },
@@ -280,7 +283,7 @@ describe('the sweep', () => {
     expect(released).toEqual(['left'])
   })
 
-  it('deletes no claim on a worker that a FleetWorker names, not even one that came while it looked', async () => {
+  it('deletes no claim of a worker that a FleetWorker names, not even one that is created meanwhile', async () => {
     const during = ({ seen }: ReturnType<typeof world>): void =>
       seen(fleetWorker('now', { type: 'b', workerId: 'named' }))
     expect(await swept(2.5, 0, { workers: { b: [left('left'), left('named')] }, during })).toMatchObject({
@@ -289,7 +292,7 @@ describe('the sweep', () => {
     })
   })
 
-  it('looks for them also where the last FleetWorker of a type went, and lets the type go when it is done', async () => {
+  it('also looks for claims of types whose last FleetWorker was deleted, and drops the type afterwards', async () => {
     const workers = { b: [left('left')] }
     expect(await swept(1.5, 0, { workers })).toMatchObject({ released: ['left'], types: [] })
     expect(await swept(2.5, 0, { workers, answer: () => 'not_leading' })).toMatchObject({
@@ -298,14 +301,14 @@ describe('the sweep', () => {
     })
   })
 
-  it('keeps a type whose last FleetWorker goes while it looks, until it has looked at what that one left', async () => {
+  it('keeps a type whose last FleetWorker is deleted meanwhile, until its claims are deleted', async () => {
     const workers = { a: [left('left'), worker('w0', 'kubernetes:ns/w0#uid-w0')] }
     const during = ({ gone }: ReturnType<typeof world>): void => gone(fleetWorker('w0'))
     expect(await swept(1.5, 1, { workers, during })).toMatchObject({ released: ['left'], types: ['a'] })
     expect(await swept(2.5, 1, { workers, during })).toMatchObject({ released: ['left', 'w0'], types: [] })
   })
 
-  it('goes on behind a claim that cannot be deleted, says so once, and does not ask for it again', async () => {
+  it('continues after a claim that cannot be deleted, logs it once, and does not repeat the call', async () => {
     const workers = { b: [left('refused'), left('left')] }
     const { log, released, types } = await swept(3.5, 0, { workers, answer: (id) => (id === 'refused' ? 'bug' : 'ok') })
     expect([released, types]).toEqual([['refused', 'left'], []])
@@ -322,7 +325,7 @@ describe('the sweep', () => {
   })
 
   it.each(['away', 'throttled', 'not_leading'] as const)(
-    'asks for nothing more in a period in which the answer is %s',
+    'makes no further calls in a period in which the result is %s',
     async (answer) => {
       expect(await swept(2.5, 0, { workers: { b: [left('one'), left('two')] }, answer: () => answer })).toMatchObject({
         released: ['one', 'one'],
@@ -331,7 +334,7 @@ describe('the sweep', () => {
     },
   )
 
-  it('goes on after a programming error', async () => {
+  it('continues after a programming error', async () => {
     let calls = 0
     const during = (): void => {
       calls += 1
@@ -344,7 +347,7 @@ describe('the sweep', () => {
     )
   })
 
-  it('leaves for another time what the token does not cover, and goes on with the rest', async () => {
+  it('postpones types that the token does not cover, and continues with the others', async () => {
     const workers = { b: [left('forbidden'), left('left')] }
     expect(await swept(2.5, 0, { workers, answer: (id) => (id === 'forbidden' ? 'forbidden' : 'ok') })).toMatchObject({
       released: ['forbidden', 'left', 'forbidden'],
@@ -352,7 +355,7 @@ describe('the sweep', () => {
     })
   })
 
-  it('looks once, one each two seconds, at types whose FleetWorkers went before it began', async () => {
+  it('reads types whose FleetWorkers were deleted before its start once, one every two seconds', async () => {
     const workers = { b: [], before: [left('left')], quiet: [] }
     const offered = ['before', 'quiet']
     expect(await swept(1 + 2.5 / 60, 0, { workers, offered })).toMatchObject({ released: [], types: ['quiet'] })
@@ -360,7 +363,7 @@ describe('the sweep', () => {
     expect(await swept(1.5, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
   })
 
-  it('deletes within three minutes what is left over of the last of 40 types', async () => {
+  it('deletes the claims of the last FleetWorkers of 40 types within three minutes', async () => {
     const offered = Array.from({ length: 40 }, (_, n) => `t${n}`)
     const workers = { b: [], ...Object.fromEntries(offered.map((type) => [type, []])), t0: [left('left')] }
     expect(await swept(3, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
@@ -368,7 +371,7 @@ describe('the sweep', () => {
 })
 
 describe('the metrics of FleetWorkers', () => {
-  it('measure from an edit to its conditions, once', async () => {
+  it('measure the time from an edit to its conditions, once', async () => {
     const [time, registry] = [new VirtualTime(), new Registry()]
     const objects: FleetWorkerObject[] = []
     const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects, judged: () => 2 })

@@ -1,6 +1,6 @@
 /**
- * Programs of Kubernetes for tests, found by hack/install-tools.sh: KUBEBUILDER_ASSETS, PATH, or what `make tools` built.
- * A private process of one of them, ended by its pid, its output kept in a file that a failure quotes.
+ * Finds the Kubernetes programs for tests, which hack/install-tools.sh installs: KUBEBUILDER_ASSETS, PATH, or what
+ * `make tools` built. Runs one of them as a private process that is stopped by its pid; a failure quotes its output.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,12 +31,12 @@ export class Program {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 
-  /** The last of its output. */
+  /** The end of its output. */
   log(): string {
     return readFileSync(this.#logFile, 'utf8').slice(-4_000)
   }
 
-  /** Its data is gone with it, so it need not end in order. */
+  /** Kills the process; its data is deleted, so no orderly shutdown is needed. */
   async kill(): Promise<void> {
     process.off('exit', this.#onExit)
     if (this.ended) return

@@ -12,7 +12,7 @@ withApiServer('API servers for tests', () => {
     }, 120_000)
     afterAll(() => server.close())
 
-    it('let the admin do everything and a user nothing, and nobody in without a token', async () => {
+    it('permit everything to the admin, nothing to a user, and reject requests without a token', async () => {
       const status = async (token: string): Promise<number> =>
         (await server.request('GET', '/api/v1/namespaces/default/secrets', { token })).status
       expect([
@@ -22,7 +22,7 @@ withApiServer('API servers for tests', () => {
       ]).toEqual([200, 403, 401])
     })
 
-    it('write down who asked for what', async () => {
+    it('log who requested what', async () => {
       await server.request('GET', '/api/v1/namespaces/default/configmaps/none', { token: server.tokenOf('operator') })
       const mine = server
         .audit()
@@ -32,7 +32,7 @@ withApiServer('API servers for tests', () => {
       ])
     })
 
-    it('are told apart by kubectl from any other', async () => {
+    it('get a separate kubectl configuration', async () => {
       expect((await server.kubectl('get', 'namespace', 'default', '-o', 'name')).stdout).toBe('namespace/default\n')
     })
 
@@ -43,8 +43,8 @@ withApiServer('API servers for tests', () => {
       await expect(other.request('GET', '/readyz')).rejects.toThrow()
     }, 120_000)
 
-    withPrograms(['kube-controller-manager'], 'the end of a namespace', () => {
-      it('end a namespace once controllers run', async () => {
+    withPrograms(['the deletion of a namespace'], 'the end of a namespace', () => {
+      it('delete a namespace once controllers run', async () => {
         await server.startControllers()
         await server.kubectl('create', 'namespace', 'doomed')
         await server.kubectl('delete', 'namespace', 'doomed', '--wait=false')

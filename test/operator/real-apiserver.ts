@@ -1,7 +1,7 @@
 /**
- * Private API servers of Kubernetes for tests: etcd and kube-apiserver on free loopback ports, in a folder that `close`
- * removes. As in a cluster: TLS, a bearer token a user, RBAC, an audit log. No kubelet, and no controllers before
- * `startControllers`: without them nothing collects garbage, and a deleted namespace stays.
+ * Private Kubernetes API servers for tests: etcd and kube-apiserver on free loopback ports, in a folder that `close`
+ * removes. As in a cluster: TLS, one bearer token per user, RBAC, an audit log. There is no kubelet, and there are no
+ * controllers before `startControllers`: without them no garbage is collected, and a deleted namespace stays.
  *
  *   const server = await startApiServer({ users: ['operator'] })
  *   await server.request('GET', '/api/v1/namespaces')        // as the admin
@@ -20,11 +20,11 @@ import { freePort } from '../free-port.ts'
 import { Program, programPath } from './programs.ts'
 
 const HOST = '127.0.0.1'
-/** Three to eight seconds on an idle machine. */
+/** Usually three to eight seconds on an idle machine. */
 const READY_WITHIN_MS = 60_000
 const STARTS_TRIED = 3
 const KUBECTL_WITHIN_MS = 30_000
-/** Those that tests ask for: what a deletion needs, and what every namespace holds. */
+/** The controllers that tests need: those for deletions, and those for the default objects of a namespace. */
 const CONTROLLERS =
   'garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller'
 const auditPolicy = (resources: readonly string[]): object => ({
@@ -38,9 +38,9 @@ const auditPolicy = (resources: readonly string[]): object => ({
 })
 
 export interface ApiServerOptions {
-  /** Users beside the admin, without any right. */
+  /** Users besides the admin, without any permission. */
   readonly users?: readonly string[]
-  /** Resources of the core group whose objects the audit log holds as they were returned. */
+  /** Resources of the core group whose objects the audit log contains as they were returned. */
   readonly auditedObjects?: readonly string[]
 }
 export interface Answer {
@@ -78,7 +78,7 @@ export interface AuditEvent {
     readonly subresource?: string
   }
   readonly responseStatus?: { readonly code: number }
-  /** Of an audited object. */
+  /** Only for an audited resource. */
   readonly responseObject?: { readonly kind?: string; readonly data?: object }
 }
 
@@ -89,7 +89,7 @@ export class ApiServer {
   readonly #certificates: Certificates
   readonly #agent: Agent
   readonly #programs: Program[] = []
-  /** etcd's for clients and peers, and the API server's. */
+  /** Ports of etcd for clients and peers, and of the API server. */
   #ports: readonly [number, number, number] | undefined
 
   constructor({ users = [], auditedObjects = [] }: ApiServerOptions) {
@@ -117,14 +117,14 @@ export class ApiServer {
     return this.#certificates.ca.certFile
   }
 
-  /** Of one of the users it was started with. */
+  /** Token of a user that the server was started with. */
   tokenOf(user: string): string {
     const token = this.#tokens.get(user)
     if (token === undefined) throw new TypeError(`the API server was not started with the user ${user}`)
     return token
   }
 
-  /** On the same ports and with the same content each time. */
+  /** Starts the server with the same ports and the same content each time. */
   async start(): Promise<void> {
     this.#ports ??= [await freePort(), await freePort(), await freePort()]
     const [client, peer, port] = this.#ports
@@ -168,19 +168,19 @@ export class ApiServer {
     )
   }
 
-  /** As a power cut would: everything that was started, at once. */
+  /** Kills all processes simultaneously, like a power failure. */
   async kill(): Promise<void> {
     for (const program of this.#programs.splice(0).toReversed()) await program.kill()
   }
 
-  /** Keeps what etcd holds now. The server is away for a moment. */
+  /** Saves the current content of etcd. The server is unavailable for a moment. */
   async backup(): Promise<void> {
     await this.kill()
     cpSync(this.#file('etcd'), this.#file('backup'), { recursive: true })
     await this.start()
   }
 
-  /** Puts the backup back, which an administrator does whose etcd was lost: versions and objects go back with it. */
+  /** Restores the backup, as an administrator would after losing etcd: versions and objects are older then. */
   async restore(): Promise<void> {
     await this.kill()
     rmSync(this.#file('etcd'), { recursive: true })
@@ -188,7 +188,7 @@ export class ApiServer {
     await this.start()
   }
 
-  /** Garbage collection and the end of namespaces. */
+  /** Starts garbage collection and the deletion of namespaces. */
   async startControllers(): Promise<void> {
     const port = await freePort()
     const controllers = this.#run('kube-controller-manager', [
@@ -201,7 +201,7 @@ export class ApiServer {
       `--service-account-private-key-file=${this.#file('accounts.key')}`,
       `--root-ca-file=${this.caFile}`,
     ])
-    // Every namespace gets its account as soon as they run.
+    // Controllers create a ServiceAccount in every namespace as soon as they run.
     await until(
       'the controllers run',
       controllers,
@@ -209,7 +209,7 @@ export class ApiServer {
     )
   }
 
-  /** Creates a CustomResourceDefinition and waits until its kind is served: for a moment the answer is 404 or 429. */
+  /** Creates a CustomResourceDefinition and waits until its kind is served; until then the API returns 404 or 429. */
   async install(definition: CustomResourceDefinition): Promise<void> {
     const { status, body } = await this.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
       body: definition,
@@ -220,7 +220,7 @@ export class ApiServer {
     await until(`${path} is served`, this.#programs.at(-1), async () => (await this.#status(path)) === 200)
   }
 
-  /** One call, as the admin unless a token is given. Any status is an answer. */
+  /** Sends one request, as the admin unless a token is given. Returns the response whatever its status is. */
   async request(
     method: string,
     path: string,
@@ -245,7 +245,7 @@ export class ApiServer {
     }
   }
 
-  /** As the admin. What it keeps of the server it keeps in this folder. */
+  /** Runs kubectl as the admin. Its caches are in this folder. */
   kubectl(...args: readonly string[]): Promise<Ran> {
     const program = programPath('kubectl')
     if (program === undefined) throw new Error('kubectl is not here: run make tools, or skip with withApiServer')
@@ -262,7 +262,7 @@ export class ApiServer {
     })
   }
 
-  /** What was asked of it so far, one event a finished request. */
+  /** All requests so far, one event per completed request. */
   audit(): readonly AuditEvent[] {
     const lines = existsSync(this.#file('audit.log')) ? readFileSync(this.#file('audit.log'), 'utf8').split('\n') : []
     return lines.slice(0, -1).map((line) => JSON.parse(line) as AuditEvent)
@@ -309,7 +309,7 @@ export class ApiServer {
   }
 }
 
-/** Starts one with nothing in it. A port that was free may be taken a moment later: then others are tried. */
+/** Starts an empty server. If another process takes a free port first, it tries other ports. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   for (let tried = 1; ; tried += 1) {
     const server = new ApiServer(options)

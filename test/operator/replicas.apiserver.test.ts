@@ -1,6 +1,6 @@
 /**
- * Several operators at once, on a real API server: a leader that dies, ends in order, or is frozen for longer than its
- * lease, and the replica that stands by; two operators, each with its namespace, on one master.
+ * Tests several operators in parallel, on a real API server: a leader that is killed, shuts down, or is frozen for
+ * longer than its lease, with a replica on standby; and two operators with one namespace each on one master.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -35,10 +35,10 @@ withApiServer('two operators', () => {
     replicas.push(replica)
     return replica
   }
-  /** One that leads, and one that stands by. */
+  /** Starts a leader and a standby. */
   const pair = async (): Promise<readonly [Replica, Replica]> => {
     const leader = await started()
-    await cluster.until('the first leads', () => leader.leads())
+    await cluster.until('the first is the leader', () => leader.leads())
     const standby = await started()
     await cluster.until('the second is ready', async () => (await standby.probe('/readyz')) === 200)
     return [leader, standby]
@@ -56,7 +56,7 @@ withApiServer('two operators', () => {
     )
     for (const name of names) await cluster.condition(name, 'Synced=InSync')
   }
-  /** From `act` until an edit that is made at the same time is in force. */
+  /** Time from `act` until an edit that is made simultaneously is in force. */
   const takeoverMs = async (interval: number, act: () => Promise<unknown>): Promise<number> => {
     const startMs = performance.now()
     await Promise.all([act(), configured(interval)])
@@ -70,7 +70,7 @@ withApiServer('two operators', () => {
 
   describe('two operators', () => {
     it(
-      'work as one: the second writes nothing, takes over within 20 s of a SIGKILL, and within 3 s of an orderly end',
+      'work as one: the second writes nothing, takes over within 20 s of a SIGKILL, and within 3 s of a shutdown',
       async () => {
         const [first, second] = await pair()
         await configured(10)
@@ -82,7 +82,7 @@ withApiServer('two operators', () => {
         await cluster.until('the third is ready', async () => (await third.probe('/readyz')) === 200)
         const beganMs = performance.now()
         const ended = second.end('SIGTERM')
-        await cluster.until('the third leads', () => third.leads())
+        await cluster.until('the third is the leader', () => third.leads())
         expect(performance.now() - beganMs).toBeLessThan(3_000 * SLACK)
         expect(await ended).toBe(0)
         await configured(12)
@@ -92,7 +92,7 @@ withApiServer('two operators', () => {
     )
 
     it(
-      'never write over each other: a leader that was frozen for twice its lease wakes and writes nothing',
+      'never overwrite each other: a leader that was frozen for twice its lease resumes and writes nothing',
       async () => {
         const [first, second] = await pair()
         await configured(20)
@@ -101,7 +101,7 @@ withApiServer('two operators', () => {
         setTimeout(() => first.proc.child.kill('SIGSTOP'), 300)
         const frozenMs = performance.now()
         await edits
-        await cluster.until('the second leads', () => second.leads())
+        await cluster.until('the second is the leader', () => second.leads())
         await configured(22)
         await inForce(22)
         await new Promise((resolve) => setTimeout(resolve, Math.max(0, FROZEN_MS - (performance.now() - frozenMs))))
@@ -109,7 +109,7 @@ withApiServer('two operators', () => {
           Promise.all(names.map(async (name) => (await cluster.worker(name))?.config_gen))
         const [before, wokenMs] = [await generations(), Date.now()]
         first.proc.child.kill('SIGCONT')
-        await cluster.until('the first knows that it leads no more', async () => !(await first.leads()))
+        await cluster.until('the first has noticed that it lost its lease', async () => !(await first.leads()))
         await configured(23)
         await inForce(23)
         expect(first.writes(wokenMs)).toEqual([])
@@ -122,7 +122,7 @@ withApiServer('two operators', () => {
     )
 
     it(
-      'with a namespace each serve one master, and claims keep them apart',
+      'with one namespace each manage one master, and claims separate them',
       async () => {
         const folder = join(cluster.server.folder, 'second')
         mkdirSync(folder)
@@ -145,7 +145,7 @@ withApiServer('two operators', () => {
           await started({ settings: { SVC_WATCH_NAMESPACES: 'team-a' } }),
           await started({ namespace: 'muster-b', settings: { SVC_WATCH_NAMESPACES: 'muster-b' } }),
         ]
-        await cluster.until('both lead', async () =>
+        await cluster.until('both are leaders', async () =>
           (await Promise.all(both.map((each) => each.leads()))).every(Boolean),
         )
         await cluster.apply('one', { config: { interval_seconds: 31 } })

@@ -1,6 +1,6 @@
 /**
- * The rights in manifests/operator, held against what the operator really asks for, by the API server's audit log: every
- * verb it used is granted, and every granted verb is used, in both variants. It runs with exactly these rights.
+ * Compares the permissions in manifests/operator with the API server's audit log of the operator, which runs with
+ * exactly these permissions: every verb that it used is granted, and every granted verb is used, in both variants.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ interface Grant {
   readonly rules?: readonly Rule[]
 }
 
-/** Each verb that one variant grants, as `own: leases.coordination.k8s.io/muster-operator get`. */
+/** Each verb that one variant grants, such as `own: leases.coordination.k8s.io/muster-operator get`. */
 function granted(variant: string): ReadonlySet<string> {
   const files = ['base', 'secrets', variant].flatMap((folder) =>
     readdirSync(join(FOLDER, folder))
@@ -55,7 +55,10 @@ const wordsOf = (where: string, { apiGroups, resources, resourceNames = [''], ve
 const wordOf = (where: string, group: string, resource: string, name: string, verb: string): string =>
   `${where}: ${resource}.${group}${name === '' ? '' : `/${name}`} ${verb}`
 
-/** What was asked for, in the words of the grants. In its own namespace the Lease and its Events are meant. */
+/**
+ * The permission that a request needs, in the form of `granted`. In the operator's own namespace: the Lease and its
+ * Events.
+ */
 function used({ verb, objectRef, requestURI }: AuditEvent): string {
   if (objectRef === undefined) return `unbound: ${requestURI} ${verb}`
   const { apiGroup = '', namespace, resource, subresource, name } = objectRef
@@ -70,11 +73,11 @@ function used({ verb, objectRef, requestURI }: AuditEvent): string {
   )
 }
 
-withApiServer('the rights of the operator', () => {
+withApiServer('the permissions of the operator', () => {
   describe.each([
     { variant: 'cluster-wide', settings: {} },
     { variant: 'namespaced', settings: { SVC_WATCH_NAMESPACES: 'team-a' } },
-  ] as const)('the rights of the operator, $variant', ({ variant, settings }) => {
+  ] as const)('the permissions of the operator, $variant', ({ variant, settings }) => {
     let cluster: Cluster
 
     beforeAll(async () => {
@@ -85,13 +88,13 @@ withApiServer('the rights of the operator', () => {
     }, TEST_MS)
     afterAll(() => cluster.close(), 60_000)
 
-    /** As the page says: the same rights, in the namespace that is watched. */
+    /** Grants the same permissions in the watched namespace, as the page describes. */
     const grantIn = async (namespace: string): Promise<void> => {
       await cluster.kubectl('apply', '-n', namespace, '-f', join(FOLDER, 'namespaced/rights.yaml'))
     }
 
     it(
-      'are enough for everything it does, and nothing is left over',
+      'are sufficient for everything it does, and all of them are used',
       async () => {
         await cluster.startWorker('w')
         await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', {
@@ -111,10 +114,10 @@ withApiServer('the rights of the operator', () => {
           ],
         })
         await cluster.condition('w', 'Ready=True')
-        await cluster.fleet.stopMaster() // Another epoch: an Event about the Lease.
+        await cluster.fleet.stopMaster() // Another epoch: it creates an Event about the Lease.
         await cluster.fleet.startMaster()
         await cluster.until(
-          'the reset is told',
+          'the reset is reported',
           async () => cluster.audit().some((event) => used(event) === 'own: events.events.k8s.io create'),
           90_000,
         )
@@ -130,7 +133,7 @@ withApiServer('the rights of the operator', () => {
     )
 
     it(
-      'do not reach further',
+      'include nothing else',
       async () => {
         const may = async (...question: string[]): Promise<string> =>
           (
@@ -167,7 +170,10 @@ withApiServer('the rights of the operator', () => {
   })
 })
 
-/** An Event is counted up after five minutes at the earliest: the recorder itself, as the operator, on a clock of its own. */
+/**
+ * Runs the recorder as the operator with its own clock, because an Event is repeated after five minutes at the
+ * earliest.
+ */
 async function repeatEvent(cluster: Cluster, namespace: string): Promise<void> {
   const [time, abort] = [new VirtualTime(), new AbortController()]
   const transport = new PooledTransport({
@@ -193,7 +199,7 @@ async function repeatEvent(cluster: Cluster, namespace: string): Promise<void> {
         ({ verb, objectRef }) =>
           verb === 'patch' && objectRef?.resource === 'events' && objectRef.namespace === namespace,
       )
-  await cluster.until('the Event is counted up', async () => {
+  await cluster.until('the Event is repeated', async () => {
     recorder.record(target, 'Normal', 'Repeated', 'again')
     await time.advance(5 * 60_000)
     return isPatched()

@@ -1,4 +1,7 @@
-/** The admin token changes while the operator runs: the file of the master first, that of the operator some seconds later. */
+/**
+ * Tests a change of the admin token while the operator runs: first the master's file changes, some seconds later the
+ * operator's.
+ */
 import { it } from '@jest/globals'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,11 +10,11 @@ import { Cluster } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
 const NEW_TOKEN = 'the-admin-token-after-the-rotation'
-/** The master and the operator read their files every 2 s, and a refused operator asks again after at most 15 s. */
+/** The master and the operator read their files every 2 s, and a rejected operator retries after at most 15 s. */
 const FILES_APART_MS = 5_000
 
 withApiServer('a rotated admin token', () => {
-  it('is taken by a running operator, and an edit that waited is applied', async () => {
+  it('is used by a running operator, and an edit that waited is applied', async () => {
     const cluster = await Cluster.start('cluster-wide')
     try {
       const files = {
@@ -37,7 +40,7 @@ withApiServer('a rotated admin token', () => {
           ? ((await response.json()) as { config: { interval_seconds: number } }).config.interval_seconds
           : undefined
       }
-      await cluster.until('the master takes the new token', async () => (await seconds()) === 60)
+      await cluster.until('the master accepts the new token', async () => (await seconds()) === 60)
       await cluster.apply('w', { config: { ...config, interval_seconds: 30 } })
       await new Promise((resolve) => setTimeout(resolve, FILES_APART_MS))
       writeFileSync(files.operator, NEW_TOKEN)

@@ -1,4 +1,4 @@
-/** The table of exchanges, and the runtime itself, against a real kube-apiserver. */
+/** Runs the table of exchanges, and the runtime itself, against a real kube-apiserver. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Agent } from 'undici'
@@ -20,7 +20,7 @@ import { withApiServer } from './with-programs.ts'
 
 const PROBES = '/apis/conformance.muster.dev/v1/namespaces/default/probes'
 
-/** The kind that the table is about, for a real API server; the fake knows it as PROBES. */
+/** The definition of the table's kind for a real API server; the fake server has it as PROBES. */
 const PROBE_DEFINITION = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -88,7 +88,7 @@ const PROBE_DEFINITION = {
   },
 }
 
-withApiServer('kube-apiserver answers as the fake does', () => {
+withApiServer('kube-apiserver responds as the fake does', () => {
   let server: ApiServer
   let dispatcher: Agent
 
@@ -102,7 +102,7 @@ withApiServer('kube-apiserver answers as the fake does', () => {
     await server.close()
   })
 
-  describe('kube-apiserver answers as the fake does:', () => {
+  describe('kube-apiserver responds as the fake does:', () => {
     it.each(CONFORMANCE)(
       '$title',
       async (scenario) => {
@@ -114,7 +114,7 @@ withApiServer('kube-apiserver answers as the fake does', () => {
     )
   })
 
-  it('serves the runtime: lease, list and watch, status, event', async () => {
+  it('works with the runtime: lease, list and watch, status, event', async () => {
     const identity = identityFromText(
       JSON.stringify({
         'current-context': 'c',

@@ -24,7 +24,10 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D63',
     'A process with its own service account creates the Secrets of tokens.',
-    by('operator/bootstrap.apiserver.test.ts', 'are created by a process of their own account'),
+    by(
+      'operator/bootstrap.apiserver.test.ts',
+      'are created by a process with its own account; a deleted one is created again, and no value is visible anywhere',
+    ),
   ],
   [
     'D64',

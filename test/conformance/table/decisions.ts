@@ -431,7 +431,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D45c',
     'The health of the operator does not depend on the master.',
-    by('operator/kube/controller.test.ts', 'falls when a reconcile runs for more than 120 s'),
+    by('operator/kube/controller.test.ts', 'fails when a reconcile runs for more than 120 s'),
     by('operator/kube/controller.test.ts', 'but not while the queue is parked or on standby'),
   ],
   ['D46a', 'Generations never decrease within an epoch.'],
@@ -495,9 +495,9 @@ export const DECISIONS: readonly Row[] = [
     'It creates missing token Secrets if configured.',
     by(
       'operator/bootstrap.apiserver.test.ts',
-      'hold new tokens and a password, and are the same for whoever comes later',
+      'contain new tokens and a password, and are the same for later replicas',
     ),
-    by('operator/bootstrap.test.ts', 'are waited for while the API server is away'),
+    by('operator/bootstrap.test.ts', 'are created after an outage of the API server, which is logged once'),
   ],
   [
     'D54e',
@@ -562,7 +562,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D58',
     'The metrics of the operator have the names of controller-runtime.',
-    by('operator/kube/controller.test.ts', 'tells what it does under the names of controller-runtime'),
+    by('operator/kube/controller.test.ts', 'exports its metrics under the names of controller-runtime'),
   ],
   ['D59a', 'Every response has a request id.'],
   ['D59b', 'The files of the page need no token.', matrix],

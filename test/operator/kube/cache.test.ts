@@ -10,14 +10,14 @@ const cacheOf = (...objects: readonly Probe[]): WritableCache<Probe> => {
 }
 
 describe('the cache', () => {
-  it('refuses a stale view: a lower generation, or a lower version of the same generation', () => {
+  it('rejects a stale view: a lower generation, or a lower version of the same generation', () => {
     const cache = cacheOf(probe('a', { generation: 3, resourceVersion: '30' }))
     expect(cache.offer(probe('a', { generation: 2, resourceVersion: '40' }))).toBeUndefined()
     expect(cache.offer(probe('a', { generation: 3, resourceVersion: '9' }))).toBeUndefined()
     expect(cache.get('ns/a')?.metadata).toMatchObject({ generation: 3, resourceVersion: '30' })
   })
 
-  it('believes a list that is no older than the entry, also of a generation that went back, and no older one', () => {
+  it('accepts a list that is not older than the entry, also with a lower generation, and rejects an older list', () => {
     const cache = cacheOf(probe('a', { generation: 3, resourceVersion: '30' }))
     expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '29')).toBeUndefined()
     expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '30')).toMatchObject({
@@ -29,7 +29,7 @@ describe('the cache', () => {
     })
   })
 
-  it('takes another uid under the same name, whatever its generation, and ignores the end of the former life', () => {
+  it('accepts another uid under the same name, and ignores the deletion of the old object', () => {
     const cache = cacheOf(probe('a', { generation: 9, uid: 'old' }))
     expect(cache.offer(probe('a', { generation: 1, uid: 'new' }))).toMatchObject({
       before: { metadata: { uid: 'old' } },
@@ -39,7 +39,7 @@ describe('the cache', () => {
     expect(cache.get('ns/a')?.metadata.uid).toBe('new')
   })
 
-  it('takes the answer to a write only for an object that it still knows', () => {
+  it('uses the response to a write only for an object that it still contains', () => {
     const cache = cacheOf(probe('a'))
     cache.answered(probe('a', { resourceVersion: '11', generation: 2 }))
     expect(cache.get('ns/a')?.metadata.generation).toBe(2)
@@ -48,13 +48,13 @@ describe('the cache', () => {
     expect(cache.get('ns/a')).toBeUndefined()
   })
 
-  it('strips what is never read and keeps what it does not know', () => {
+  it('drops fields that are never read and keeps unknown ones', () => {
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', mine: 'stays' }
     const cache = cacheOf(probe('a', Object.assign({ annotations }, { managedFields: [{ manager: 'x' }], unknown: 1 })))
     expect(cache.get('ns/a')?.metadata).toEqual({ ...probe('a').metadata, annotations: { mine: 'stays' }, unknown: 1 })
   })
 
-  it('follows its indices through edits and removals', () => {
+  it('updates its indices at edits and removals', () => {
     const cache = cacheOf(probe('a'), probe('b'))
     expect(cache.byIndex('type', 'a').map(({ metadata }) => metadata.name)).toEqual(['a', 'b'])
     cache.offer(probe('a', { generation: 2, resourceVersion: '11' }, { spec: { type: 'other' } }))
@@ -64,7 +64,7 @@ describe('the cache', () => {
     expect(() => cache.byIndex('typo', 'a')).toThrow('no index "typo"')
   })
 
-  it('keeps what is there where the same is seen again, and the spec of a generation once', () => {
+  it('keeps the existing object if an equal one is seen again, and stores the spec of a generation once', () => {
     let kept = 0
     const cache = new WritableCache<Probe>({}, (spec) => {
       kept += 1
@@ -87,7 +87,7 @@ describe('the cache', () => {
     expect([cache.get('ns/a')?.spec, kept]).toEqual([{ type: 'c' }, 3])
   })
 
-  it('is synced once every scope was listed', () => {
+  it('is synced once every scope is listed', () => {
     const cache = cacheOf()
     cache.expect('one')
     cache.expect('two')
@@ -99,7 +99,7 @@ describe('the cache', () => {
 })
 
 describe('resource versions', () => {
-  it('compare as numbers of any length, and count as newer when they are none', () => {
+  it('are compared as numbers of any length, and count as newer if they are not numbers', () => {
     expect([
       compareVersions('9', '10'),
       compareVersions('10', '9'),
@@ -119,26 +119,26 @@ describe('the priority of a change', () => {
   const from = (before: Probe | undefined, after: Probe | undefined, source: 'list' | 'watch' = 'watch') =>
     priorityOf({ key: 'ns/a', before, after } satisfies Change<Probe>, source, options)
 
-  it('is that of an edit for a new object, a new generation, another uid and the annotation', () => {
+  it('is `edit` for a new object, a new generation, another uid and the annotation', () => {
     expect(from(undefined, probe('a'))).toBe(100)
     expect(from(probe('a'), probe('a', { generation: 2 }))).toBe(100)
     expect(from(probe('a'), probe('a', { uid: 'other' }))).toBe(100)
     expect(from(probe('a'), probe('a', { annotations: { 'example.org/look': 'now' } }))).toBe(100)
   })
 
-  it('is that of a deletion when it is asked for, and when the object is gone', () => {
+  it('is `deletion` when a deletion is requested, and when the object is deleted', () => {
     expect(from(probe('a'), probe('a', { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 }))).toBe(90)
     expect(from(probe('a'), undefined)).toBe(90)
   })
 
-  it('is that of a sweep for what a list shows unchanged, unless it was edited while nobody looked', () => {
+  it('is `sweep` for an unchanged object of a list, unless it was edited while no replica was watching', () => {
     expect(from(probe('a', {}, synced), probe('a', {}, synced), 'list')).toBe(-100)
     expect(from(undefined, probe('a', {}, synced), 'list')).toBe(-100)
     expect(from(undefined, probe('a', { generation: 2 }, synced), 'list')).toBe(100)
     expect(from(undefined, probe('a'), 'list')).toBe(100)
   })
 
-  it('is none for labels and for a status of ours, and that of a sweep for a status of another', () => {
+  it("is none for labels and for the operator's own status, and `sweep` for a status of another writer", () => {
     expect(from(probe('a', {}, synced), probe('a', { labels: { x: 'y' } }, synced))).toBeUndefined()
     expect(
       from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, ours: true } })),

@@ -59,7 +59,7 @@ const health = (controller: Controller | undefined, activeMs = (): number => tim
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the controller', () => {
-  it('lets everything else have a turn after a slice of work that waits for nothing', async () => {
+  it('yields to the event loop after a slice of work without a wait', async () => {
     let ran = 0
     for (let index = 0; index < 100; index += 1) queue.add(`ns/${index}`, 100)
     controlling(async () => {
@@ -69,12 +69,12 @@ describe('the controller', () => {
     })
     for (let turn = 0; turn < 500; turn += 1) await Promise.resolve()
     expect(ran).toBeGreaterThanOrEqual(10)
-    expect(ran).toBeLessThan(30) // Each of the 16 ends what it has begun.
+    expect(ran).toBeLessThan(30) // Each of the 16 workers finishes what it has started.
     for (let turn = 0; turn < 20; turn += 1) await time.advance(10)
     expect(ran).toBe(100)
   })
 
-  it('works for one slice in a turn of the event loop, not for one of each that runs at once', async () => {
+  it('works for one slice per turn of the event loop, not one slice per parallel worker', async () => {
     let ran = 0
     for (let index = 0; index < 400; index += 1) queue.add(`ns/${index}`, 100)
     const timers = Object.assign(Object.create(time) as VirtualTime, { sleep: () => nextTurn() })
@@ -97,7 +97,7 @@ describe('the controller', () => {
     expect(ran).toBe(400)
   })
 
-  it('runs 16 keys at once, and none of them twice', async () => {
+  it('processes 16 keys in parallel, and none of them twice', async () => {
     let most = 0
     const running = new Set<ObjectKey>()
     const runs: ObjectKey[] = []
@@ -119,7 +119,7 @@ describe('the controller', () => {
     expect(new Set(runs).size).toBe(40)
   })
 
-  it('tries a key again whose reconcile threw, beside the others', async () => {
+  it('retries a key whose reconcile threw, without delaying the others', async () => {
     const runs: ObjectKey[] = []
     controlling(async (key) => {
       runs.push(key)
@@ -134,7 +134,7 @@ describe('the controller', () => {
     expect(log.lines[0]).toMatchObject({ level: 'error', fields: { key: 'ns/poison' } })
   })
 
-  it('tells what it does under the names of controller-runtime', async () => {
+  it('exports its metrics under the names of controller-runtime', async () => {
     metrics.observe({ queue, watchAgeMs: () => 1_500 })
     const outcomes: Outcome[] = [
       { kind: 'ok' },
@@ -181,7 +181,7 @@ describe('the controller', () => {
 })
 
 describe('the health', () => {
-  it('falls when a reconcile runs for more than 120 s', async () => {
+  it('fails when a reconcile runs for more than 120 s', async () => {
     const controller = controlling(
       () => new Promise((resolve) => void time.after(130_000, () => resolve({ kind: 'ok' }))),
     )
@@ -194,7 +194,7 @@ describe('the health', () => {
     expect(health(controller).stuck()).toEqual([])
   })
 
-  it('falls when keys are due and none is finished, but not while the queue is parked or on standby', async () => {
+  it('fails when keys are due and none is finished, but not while the queue is parked or on standby', async () => {
     const idle = new Controller({ queue, clock: time, timers: time, log, reconcile: async () => ({ kind: 'ok' }) })
     queue.add('ns/a', 100)
     queue.park('the breaker is open')
@@ -207,7 +207,7 @@ describe('the health', () => {
     expect(health(undefined).stuck()).toEqual([])
   })
 
-  it('falls when a watch has neither read nor retried for 10 min', async () => {
+  it('fails when a watch has neither read nor retried for 10 min', async () => {
     await time.advance(600_000)
     expect(health(undefined, () => 0).stuck()).toEqual([])
     await time.advance(1)

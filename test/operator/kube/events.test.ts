@@ -49,9 +49,9 @@ async function passes(ms: number): Promise<void> {
 }
 
 describe('the event recorder', () => {
-  it('makes an Event of events.k8s.io/v1 about the object', async () => {
+  it('creates an Event of events.k8s.io/v1 about the object', async () => {
     recorder.record(target(), 'Warning', 'Rejected', 'no such\nfield')
-    await until(w.time, 'it is there', () => events().length === 1)
+    await until(w.time, 'the Event exists', () => events().length === 1)
     expect(events()[0]).toMatchObject({
       apiVersion: 'events.k8s.io/v1',
       type: 'Warning',
@@ -66,19 +66,19 @@ describe('the event recorder', () => {
     expect(events()[0]?.['eventTime']).toMatch(/\.\d{6}Z$/)
   })
 
-  it('waits with one listener on its signal, however many there have been', async () => {
+  it('keeps one listener on its signal, however many Events it has recorded', async () => {
     await turns()
     const listeners = (): number => getEventListeners(w.abort.signal, 'abort').length
     const before = listeners()
     for (const [at, name] of ['a', 'b', 'c'].entries()) {
       recorder.record(target(name), 'Normal', 'Drift', 'reverted')
-      await until(w.time, 'it is there', () => events().length === at + 1)
+      await until(w.time, 'the Event exists', () => events().length === at + 1)
       await turns()
     }
     expect(listeners()).toBe(before)
   })
 
-  it('folds equal ones into a series, written at most every 5 min', async () => {
+  it('aggregates equal Events into a series, written at most every 5 min', async () => {
     for (let minute = 0; minute < 21; minute += 1) {
       recorder.record(target(), 'Normal', 'Drift', 'reverted')
       await passes(60_000)
@@ -91,23 +91,23 @@ describe('the event recorder', () => {
     expect(count).toBeGreaterThanOrEqual(16)
   })
 
-  it('writes the count of a storm that has ended, once', async () => {
+  it('writes the final count of an event storm once', async () => {
     for (let index = 0; index < 100; index += 1) recorder.record(target(), 'Normal', 'Drift', 'reverted')
     await passes(20 * 60_000)
     expect(w.fake.seen('PATCH')).toHaveLength(1)
     expect(events()[0]?.['series']).toMatchObject({ count: 100 })
   })
 
-  it('begins another Event when the first was forgotten by the API server', async () => {
+  it('creates a new Event when the API server has deleted the first', async () => {
     recorder.record(target(), 'Normal', 'Drift', 'reverted')
-    await until(w.time, 'it is there', () => events().length === 1)
+    await until(w.time, 'the Event exists', () => events().length === 1)
     w.fake.store.delete({ kind: EVENTS, namespace: 'ns', name: events()[0]?.metadata.name ?? '' }, undefined)
     recorder.record(target(), 'Normal', 'Drift', 'reverted')
     await passes(7 * 60_000)
     expect(events()).toHaveLength(1)
   })
 
-  it('lets an object have 10 and then one a minute: event storm', async () => {
+  it('limits an object to 10 Events and then one a minute: event storm', async () => {
     for (let index = 0; index < 30; index += 1) recorder.record(target(), 'Normal', 'Storm', `number ${index}`)
     await passes(10_000)
     expect(events()).toHaveLength(10)
@@ -118,7 +118,7 @@ describe('the event recorder', () => {
     expect(events()).toHaveLength(12)
   })
 
-  it('sends 10 a second over all and keeps 1,000', async () => {
+  it('sends 10 a second in total and queues up to 1,000', async () => {
     for (let index = 0; index < 1_500; index += 1) recorder.record(target(`p${index}`), 'Normal', 'Storm', 'once')
     expect(drops).toBeGreaterThanOrEqual(499)
     await passes(10_000)
@@ -126,7 +126,7 @@ describe('the event recorder', () => {
     expect(events().length).toBeLessThanOrEqual(112)
   })
 
-  it('logs instead in a namespace that is being deleted', async () => {
+  it('logs Events in a namespace that is being deleted', async () => {
     w.fake.store.terminating.add('ns')
     recorder.record(target(), 'Normal', 'Released', 'the claim was given back')
     await until(w.time, 'it is logged', () => w.log.lines.length === 1)
@@ -138,7 +138,7 @@ describe('the event recorder', () => {
     expect(drops).toBe(0)
   })
 
-  it('tries three times while the API server is away, then counts a drop and goes on', async () => {
+  it('tries three times while the API server is unavailable, then counts a drop and continues', async () => {
     w.fake.script({ method: 'POST' }, { kind: 'refuse', status: 503 }, 3)
     recorder.record(target(), 'Normal', 'One', 'lost')
     recorder.record(target(), 'Normal', 'Two', 'kept')
@@ -147,9 +147,9 @@ describe('the event recorder', () => {
     expect(events().map(({ reason }) => reason)).toEqual(['Two'])
   })
 
-  it("gives names that fit, however long the object's is", async () => {
+  it("creates valid names, however long the object's name is", async () => {
     recorder.record(target('x'.repeat(253)), 'Normal', 'Long', 'name')
-    await until(w.time, 'it is there', () => events().length === 1)
+    await until(w.time, 'the Event exists', () => events().length === 1)
     expect(events()[0]?.metadata.name).toHaveLength(253)
   })
 })

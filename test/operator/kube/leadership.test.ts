@@ -46,7 +46,7 @@ const where = { kind: LEASES satisfies FakeKind, namespace: 'here', name: 'muste
 const lease = () => w.fake.store.get(where).spec ?? {}
 const leads = ({ elector }: Replica): Promise<void> => until(w.time, 'it leads', () => elector.state === 'leading')
 
-/** Time passes, and the API server keeps up with it. */
+/** Advances time in small steps, so that the API server can respond. */
 async function passes(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 100) {
     await w.time.advance(Math.min(100, left))
@@ -55,7 +55,7 @@ async function passes(ms: number): Promise<void> {
 }
 
 describe('the lease', () => {
-  it('is created, held and renewed, with times of six digits', async () => {
+  it('is created, held and renewed, with microsecond timestamps', async () => {
     const a = replica('a')
     await leads(a)
     expect(lease()).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0 })
@@ -68,7 +68,7 @@ describe('the lease', () => {
     expect(w.fake.seen('PUT').length).toBeLessThanOrEqual(31)
   })
 
-  it('has one holder; a standby follows within 3 s of a release', async () => {
+  it('has one holder; a standby takes over within 3 s of a release', async () => {
     const a = replica('a')
     await leads(a)
     const b = replica('b')
@@ -83,23 +83,23 @@ describe('the lease', () => {
     expect(lease()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
   })
 
-  it('goes to the standby within 20 s when its holder is gone without a word', async () => {
+  it('is taken by the standby within 20 s after its holder crashed', async () => {
     const a = replica('a')
     await leads(a)
     const b = replica('b')
     await passes(4_000)
-    w.fake.script({ method: 'PUT' }, { kind: 'hang' }, 1) // The next renewal is a's last act.
+    w.fake.script({ method: 'PUT' }, { kind: 'hang' }, 1) // The next renewal is the last request of replica a.
     await until(w.time, 'the holder hangs', () => w.fake.seen('PUT').length > 2)
     const goneMs = w.time.monotonicMs()
     a.stop.abort(new Error('SIGKILL'))
-    w.fake.script({ method: 'PUT' }, { kind: 'break' }, 1) // Not even its release arrives.
+    w.fake.script({ method: 'PUT' }, { kind: 'break' }, 1) // Its release request fails too.
     await passes(20_000)
     expect(b.elector.state).toBe('leading')
     expect(w.time.monotonicMs() - goneMs).toBeLessThanOrEqual(20_100)
     expect(lease()).toMatchObject({ holderIdentity: 'b' })
   })
 
-  it('lets its holder write no longer than 10 s after its last good renewal began', async () => {
+  it('permits writes for at most 10 s after the start of the last successful renewal', async () => {
     const a = replica('a')
     await leads(a)
     await passes(100)
@@ -107,14 +107,14 @@ describe('the lease', () => {
     w.fake.script({}, { kind: 'refuse', status: 500 }, 1_000)
     await passes(9_000)
     expect(a.elector.mayWrite()).toBe(true)
-    w.time.jump(renewedMs + 10_000 - w.time.monotonicMs()) // Before the next look at the clock.
+    w.time.jump(renewedMs + 10_000 - w.time.monotonicMs()) // Before the next timer.
     expect([a.elector.state, a.elector.mayWrite()]).toEqual(['leading', false])
     await passes(600)
     expect(a.elector.state).toBe('standby')
     expect(a.terms[0]?.aborted).toBe(true)
   })
 
-  it('is not taken by two: a holder has stopped before the next begins, whatever their wall clocks say', async () => {
+  it('never has two holders: a holder stops before the next one starts, whatever their wall clocks show', async () => {
     const a = replica('a')
     await leads(a)
     const b = replica('b')
@@ -131,24 +131,24 @@ describe('the lease', () => {
     }
   })
 
-  it('is not written by a leader that slept through it: SIGSTOP for twice its length', async () => {
+  it('prevents writes of a leader that was suspended for twice its duration (SIGSTOP)', async () => {
     const a = replica('a')
     await leads(a)
     await passes(4_000)
     const { metadata } = w.fake.store.get(where)
     w.fake.store.replace(where, '', { metadata, spec: { ...lease(), holderIdentity: 'b', leaseTransitions: 1 } }, 'b')
-    w.time.jump(30_000) // Nothing of ours ran: no timer, no renewal.
+    w.time.jump(30_000) // Nothing of this process ran: no timer, no renewal.
     expect(a.elector.mayWrite()).toBe(false)
     const puts = w.fake.seen('PUT').length
     const confirmed = a.elector.confirm(new AbortController().signal)
-    await until(w.time, 'the API server was asked', () => a.elector.state === 'standby')
+    await until(w.time, 'the API server has responded', () => a.elector.state === 'standby')
     expect(await confirmed).toBe(false)
     expect(lease()['holderIdentity']).toBe('b')
     expect(a.terms[0]?.aborted).toBe(true)
     expect(w.fake.seen('PUT').length - puts).toBeLessThanOrEqual(1)
   })
 
-  it('must be confirmed after a stall above 2 s, which a confirmation then heals', async () => {
+  it('must be confirmed after a stall of more than 2 s, and permits writes again after the confirmation', async () => {
     const a = replica('a')
     await leads(a)
     await passes(4_000)
@@ -160,7 +160,7 @@ describe('the lease', () => {
     expect(a.terms).toHaveLength(1)
   })
 
-  it('is kept when the answer to a renewal was lost', async () => {
+  it('is kept when the response to a renewal was lost', async () => {
     const a = replica('a')
     await leads(a)
     w.fake.script({ method: 'PUT' }, { kind: 'lose' })
@@ -178,7 +178,7 @@ describe('the lease', () => {
     expect(a.terms).toHaveLength(1)
   })
 
-  it('is given up at once when another has taken it', async () => {
+  it('is given up immediately when another replica has taken it', async () => {
     const a = replica('a')
     await leads(a)
     const { metadata } = w.fake.store.get(where)
@@ -189,7 +189,7 @@ describe('the lease', () => {
     expect(lease()['holderIdentity']).toBe('thief')
   })
 
-  it('is taken again by the same process, as another term', async () => {
+  it('can be acquired again by the same process, as another term', async () => {
     const a = replica('a')
     await leads(a)
     w.fake.script({}, { kind: 'refuse', status: 500 }, 8)
@@ -200,7 +200,7 @@ describe('the lease', () => {
     expect(a.terms).toHaveLength(2)
   })
 
-  it('is not needed by a single replica', async () => {
+  it('is not needed with a single replica', async () => {
     expect([
       ALWAYS_LEADING.state,
       ALWAYS_LEADING.mayWrite(),

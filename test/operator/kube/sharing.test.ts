@@ -4,7 +4,7 @@ import { sharing } from '../../../src/operator/kube/index.ts'
 describe('sharing', () => {
   const known = { conditions: [{ type: 'Ready' }], slots: 2, config: { generation: 1 } }
 
-  it('takes the equal parts of what is known, and is equal to the value all the same', () => {
+  it('reuses equal parts of the known value, and the result equals the new value', () => {
     const value = { conditions: [{ type: 'Ready' }], slots: 3, config: { generation: 1 } }
     const shared = sharing(value, known)
     expect(shared).toEqual(value)
@@ -15,7 +15,7 @@ describe('sharing', () => {
     ])
   })
 
-  it('is what is known where nothing differs, and not where a part is missing on either side', () => {
+  it('returns the known value if nothing differs, but not if a part is missing on either side', () => {
     expect(sharing(JSON.parse(JSON.stringify(known)), known)).toBe(known)
     expect(sharing({ slots: 2 }, known)).toEqual({ slots: 2 })
     expect(sharing<object>({ ...known, extra: undefined }, { ...known, other: undefined })).toHaveProperty('extra')

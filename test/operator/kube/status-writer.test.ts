@@ -64,7 +64,7 @@ const writerOver = (transport: KubeTransport): ApplyStatusWriter<Probe, Status> 
     onWrite: (kind) => kinds.push(kind),
   })
 
-/** A probe that the API server and the cache know. */
+/** Creates a probe in the API server and in the cache. */
 function known(name: string): Probe {
   cache.offer(created(w, name))
   return cache.get(`ns/${name}`) ?? probe(name)
@@ -75,7 +75,7 @@ const statusOf = (name: string) => w.fake.store.get({ kind: PROBES, namespace: '
 const inForce: Status = { observedGeneration: 1, state: 'IDLE' }
 
 describe('the status writer', () => {
-  it('waits 500 ms for company, then applies the latest status as a whole, with the version', async () => {
+  it('waits 500 ms to batch changes, then applies the latest status as a whole, with the version', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     writer.put(
@@ -111,7 +111,7 @@ describe('the status writer', () => {
     expect(cache.get('ns/a')?.status).toEqual(inForce)
   })
 
-  it('waits no longer than 30 s for Retry-After, and logs what was requested', async () => {
+  it('waits at most 30 s for Retry-After, and logs the requested time', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     w.fake.script(
@@ -119,7 +119,7 @@ describe('the status writer', () => {
       { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 3_600 },
     )
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'the refusal is in', () => w.log.lines.length === 1)
+    await until(w.time, 'the rejection has arrived', () => w.log.lines.length === 1)
     expect(w.log.lines[0]).toMatchObject({
       level: 'warn',
       fields: { status: 429, requested_wait_ms: 3_600_000, wait_ms: expect.any(Number) },
@@ -130,7 +130,7 @@ describe('the status writer', () => {
     await until(w.time, 'the status is written', () => kinds.length === 1)
   })
 
-  it('removes a condition that it leaves out, and nothing of another manager', async () => {
+  it('removes a condition that it omits, and nothing of another manager', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     w.fake.store.patch(
@@ -175,7 +175,7 @@ describe('the status writer', () => {
     expect(writes()).toHaveLength(1)
   })
 
-  it('writes once where another manager has added something that it cannot take out', async () => {
+  it('writes once if another manager has added something that it cannot remove', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     w.fake.store.patch(
@@ -204,10 +204,10 @@ describe('the status writer', () => {
     )
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'it is back', () => statusOf('a')?.['state'] === 'IDLE')
+    await until(w.time, 'it is restored', () => statusOf('a')?.['state'] === 'IDLE')
   })
 
-  it('sends at once what is hastened, and tells whether it arrived', async () => {
+  it('sends a flushed status immediately, and returns whether it arrived', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     expect(await writer.hasten(refOf(object), term.signal)).toBe(true)
@@ -217,10 +217,10 @@ describe('the status writer', () => {
     w.fake.script({ path: /status$/ }, { kind: 'refuse', status: 500 })
     writer.put(refOf(object), { observedGeneration: 2 }, 'transition')
     expect(await writer.hasten(refOf(object), term.signal)).toBe(false)
-    await until(w.time, 'it is tried again', () => statusOf('a')?.['observedGeneration'] === 2)
+    await until(w.time, 'it is sent again', () => statusOf('a')?.['observedGeneration'] === 2)
   })
 
-  it('leaves no listener on the signal under which something was hastened', async () => {
+  it('leaves no listener on the signal of a flush', async () => {
     const writer = writerOver(w.transport)
     const [object, pass] = [known('a'), new AbortController()]
     writer.put(refOf(object), inForce, 'transition')
@@ -228,7 +228,7 @@ describe('the status writer', () => {
     expect(getEventListeners(pass.signal, 'abort')).toEqual([])
   })
 
-  it('takes a status back that is no longer wanted', async () => {
+  it('withdraws a status that is no longer wanted', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     writer.put(refOf(object), inForce, 'transition')
@@ -237,14 +237,14 @@ describe('the status writer', () => {
     expect(writes()).toEqual([])
   })
 
-  it('never writes to another life of the object', async () => {
+  it('never writes to a newer object of the same name', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     writer.put(refOf(object), inForce, 'transition')
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
     created(w, 'a')
     await w.time.advance(500)
-    await until(w.time, 'the write was refused', () => writes().length === 1)
+    await until(w.time, 'the write was rejected', () => writes().length === 1)
     await turns()
     cache.remove(object)
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
@@ -254,7 +254,7 @@ describe('the status writer', () => {
     expect(statusOf('a')).toEqual({ observedGeneration: -1 })
   })
 
-  it('drops what is about an object that is gone', async () => {
+  it('drops the status of a deleted object', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
@@ -265,18 +265,18 @@ describe('the status writer', () => {
     expect(writes()).toHaveLength(1)
   })
 
-  it.each([409, 429, 500, 503])('tries again after %d, and the latest status wins', async (status) => {
+  it.each([409, 429, 500, 503])('retries after %d, and the latest status wins', async (status) => {
     const writer = writerOver(w.transport)
     const object = known('a')
     w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status })
     writer.put(refOf(object), { observedGeneration: 1, state: 'ERROR' }, 'transition')
-    await until(w.time, 'the refusal', () => writes().length === 1)
+    await until(w.time, 'the rejection has arrived', () => writes().length === 1)
     writer.put(refOf(object), inForce, 'transition')
     await until(w.time, 'it is written', () => kinds.length === 1)
     expect(statusOf('a')).toMatchObject(inForce)
   })
 
-  it('does not write again, when the answer was lost and the watch shows that it took effect', async () => {
+  it('does not write again if the response was lost and the watch shows that the write took effect', async () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'lose' })
     writer.put(refOf(known('a')), { observedGeneration: 1, state: 'IDLE' }, 'transition')
@@ -288,11 +288,11 @@ describe('the status writer', () => {
     expect(w.time.pending).toBe(0)
   })
 
-  it('says once, and does not try again, that a status is refused for its content', async () => {
+  it('logs a rejected status once, and does not retry', async () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status: 422, reason: 'Invalid' })
     writer.put(refOf(known('a')), inForce, 'transition')
-    await until(w.time, 'the refusal is logged', () => w.log.lines.length === 1)
+    await until(w.time, 'the rejection is logged', () => w.log.lines.length === 1)
     await w.time.advance(60_000)
     expect(writes()).toHaveLength(1)
   })
@@ -311,7 +311,7 @@ describe('the status writer', () => {
     expect(w.time.pending).toBe(0)
   })
 
-  it('loses no status to a moment in which it may not write', async () => {
+  it('keeps a status while writes are temporarily not permitted', async () => {
     const writer = writerOver(w.transport)
     mayWrite = false
     writer.put(refOf(known('a')), inForce, 'transition')
@@ -321,19 +321,19 @@ describe('the status writer', () => {
     expect(statusOf('a')).toMatchObject(inForce)
   })
 
-  it('ends a write under way with the term: lease lost mid-write', async () => {
+  it('aborts an open write at the end of the term: lease lost mid-write', async () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'hang' })
     writer.put(refOf(known('a')), inForce, 'transition')
-    await until(w.time, 'the write is out', () => writes().length === 1)
+    await until(w.time, 'the write is sent', () => writes().length === 1)
     term.abort(new Error('the lease was lost'))
-    await until(w.time, 'the timers are gone', () => w.time.pending === 0)
+    await until(w.time, 'the timers are cleared', () => w.time.pending === 0)
     await w.time.advance(60_000)
     expect(writes()).toHaveLength(1)
     expect(w.log.lines).toEqual([])
   })
 
-  it('puts its answers into the cache', async () => {
+  it('puts responses into the cache', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     writer.put(ref, inForce, 'transition')
@@ -344,19 +344,19 @@ describe('the status writer', () => {
     })
   })
 
-  it('tries again with the version that the watch brings, after an edit that it had not seen', async () => {
+  it('retries with the version of the watch, after an edit that it had not seen', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     edited(w, 'a', { slots: 5 })
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'the write was refused', () => writes().length === 1)
+    await until(w.time, 'the write was rejected', () => writes().length === 1)
     await turns()
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     await until(w.time, 'it is written', () => kinds.length === 1)
     expect(cache.get('ns/a')).toMatchObject({ spec: { slots: 5 }, metadata: { generation: 2 } })
   })
 
-  it('tells of what waits its turn, until it is sent, and of no heartbeat', async () => {
+  it('returns a waiting status until it is sent, but no heartbeat', async () => {
     const writer = writerOver(w.transport)
     const [object, beating] = [known('a'), known('b')]
     writer.put(refOf(object), inForce, 'transition')
@@ -368,7 +368,7 @@ describe('the status writer', () => {
     expect(writer.isDue(object)).toBe(false)
   })
 
-  it('knows a status of its own while it is on its way', async () => {
+  it('recognizes its own status while the write is open', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     let release = (): void => {}
@@ -383,7 +383,7 @@ describe('the status writer', () => {
     )
     writer.put(refOf(object), inForce, 'transition')
     expect(writer.isSending({ ...object, status: inForce })).toBe(false)
-    await until(w.time, 'the write is out', () => writes().length === 1)
+    await until(w.time, 'the write is sent', () => writes().length === 1)
     expect(writer.isSending({ ...object, status: inForce })).toBe(true)
     expect(writer.isSending({ ...object, status: { by: 'hand' } })).toBe(false)
     release()
@@ -391,7 +391,7 @@ describe('the status writer', () => {
     expect(writer.isSending({ ...object, status: inForce })).toBe(false)
   })
 
-  it('flushes transitions at once, and heartbeats not at all', async () => {
+  it('flushes transitions immediately, and heartbeats not at all', async () => {
     const writer = writerOver(w.transport)
     writer.put(refOf(known('a')), inForce, 'transition')
     writer.put(refOf(known('b')), { observedGeneration: -1, seen: 1 }, 'heartbeat')
@@ -402,8 +402,8 @@ describe('the status writer', () => {
   })
 })
 
-describe('the budgets of the status writer', () => {
-  /** A transport that notes when each write was sent, and answers at once. */
+describe('the rate limits of the status writer', () => {
+  /** A transport that records the time of each write and responds immediately. */
   function counting(answerAfterMs = 0): { readonly transport: KubeTransport; readonly sentMs: number[]; most: number } {
     const state = {
       sentMs: [] as number[],
@@ -442,7 +442,7 @@ describe('the budgets of the status writer', () => {
     })
   }
 
-  it('sends 100 transitions a second, 4 at once, and 16 where they are of edits', async () => {
+  it('sends 100 transitions a second, 4 in parallel, and 16 if they are caused by edits', async () => {
     const { transport, sentMs, ...rest } = counting()
     const writer = writerOver(transport)
     for (const object of many(1_000)) writer.put(refOf(object), inForce, 'transition')
@@ -466,7 +466,7 @@ describe('the budgets of the status writer', () => {
     }
   })
 
-  it('says the first of an edit before all else', async () => {
+  it('sends the first status after an edit before all others', async () => {
     const { transport, sentMs } = counting()
     const sent: string[] = []
     const writer = writerOver(
@@ -487,7 +487,7 @@ describe('the budgets of the status writer', () => {
     expect([sent.length, (sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0) > 4_800]).toEqual([501, true]) // Within the same rate.
   })
 
-  it('spreads heartbeats over a period, the first a full period after the start, 10/s over all', async () => {
+  it('spreads heartbeats over a period, the first a full period after the start, at most 10/s', async () => {
     const count = 2_000
     await w.time.advance(1_000_000)
     const startMs = w.time.monotonicMs()
@@ -496,18 +496,20 @@ describe('the budgets of the status writer', () => {
     const objects = many(count, inForce)
     const periodMs = 200_000
     for (let second = 0; second < 600; second += 5) {
-      for (const object of objects) writer.put(refOf(object), { ...inForce, seen: second + 1 }, 'transition') // By its content it is a heartbeat.
+      // Its content makes it a heartbeat.
+      for (const object of objects) writer.put(refOf(object), { ...inForce, seen: second + 1 }, 'transition')
       await w.time.advance(5_000)
     }
     expect(Math.min(...sentMs)).toBeGreaterThanOrEqual(startMs + periodMs)
     const spans = sentMs.slice(11).map((ms, index) => ms - (sentMs[index] ?? 0))
-    expect(Math.min(...spans)).toBeGreaterThanOrEqual(1_000) // Never 12 within a second: a permit of the bucket, and 10.
+    // Never 12 within a second: one permit of the token bucket, and 10.
+    expect(Math.min(...spans)).toBeGreaterThanOrEqual(1_000)
     expect(sentMs.length).toBeGreaterThan(1.8 * count)
     expect(sentMs.length).toBeLessThanOrEqual(2 * count)
     expect(new Set(kinds)).toEqual(new Set(['heartbeat']))
   }, 30_000)
 
-  it('lets a heartbeat ride along with a transition, free', async () => {
+  it('sends a heartbeat together with a transition, without a permit', async () => {
     const { transport, sentMs } = counting()
     const writer = writerOver(transport)
     const [object = probe('none')] = many(1, inForce)
@@ -521,7 +523,7 @@ describe('the budgets of the status writer', () => {
     expect(sentMs).toHaveLength(1)
   })
 
-  it('tells what has not arrived yet, and drops what waits its turn, but no edit', async () => {
+  it('returns statuses that have not arrived, and drops waiting ones except after an edit', async () => {
     const { sentMs, transport } = counting()
     const writer = writerOver(transport)
     const [one = probe('none'), two = probe('none'), edit = probe('none')] = many(3, inForce)
@@ -535,7 +537,7 @@ describe('the budgets of the status writer', () => {
     expect(sentMs).toHaveLength(1)
   })
 
-  it('keeps a status once that was sent, has arrived and is shown', async () => {
+  it('keeps one copy of a status that was sent, has arrived and is in the cache', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     const sent = { ...inForce, conditions: [{ type: 'Ready', status: 'True' }] }
@@ -544,12 +546,12 @@ describe('the budgets of the status writer', () => {
     expect(cache.get('ns/a')?.status).toBe(sent)
   })
 
-  it('keeps one entry an object in an outage, and recovers within its rates', async () => {
+  it('keeps one entry per object in an outage, and recovers within its rates', async () => {
     let isAway = true
     const state = counting()
     const writer = writerOver(
       scripted(async (request, signal) => {
-        if (isAway) throw new KubeError(0, 'NoAnswer', 'away')
+        if (isAway) throw new KubeError(0, 'NoAnswer', 'no response')
         return state.transport.json(request, signal)
       }),
     )

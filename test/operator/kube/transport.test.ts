@@ -42,23 +42,23 @@ function watching(query: KubeRequest['query'] = {}): {
 }
 
 describe('a call to the API server', () => {
-  it('asks for its credentials each time', async () => {
+  it('reads its credentials for each call', async () => {
     await w.transport.json(list, never)
     w.credentials.current = { authorization: 'Bearer rotated', tls: {} }
     await w.transport.json(list, never)
     expect(w.fake.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer rotated'])
   })
 
-  it('keeps its connections, and makes new pools for another TLS identity', async () => {
+  it('keeps its connections, and opens a new pool for another TLS identity', async () => {
     for (let call = 0; call < 20; call += 1) await w.transport.json(list, never)
-    expect(w.fake.socketCount).toBeLessThanOrEqual(2) // One may still be busy when the next call begins.
+    expect(w.fake.socketCount).toBeLessThanOrEqual(2) // One may still be busy when the next call starts.
     w.credentials.current = { authorization: undefined, tls: { servername: 'other' } }
     await w.transport.json(list, never)
     await until(w.time, 'the old pool is drained', () => w.fake.socketCount === 1)
     expect(w.fake.requests).toHaveLength(21)
   })
 
-  it('opens no more than 16 connections', async () => {
+  it('opens at most 16 connections', async () => {
     let release = (): void => {}
     w.fake.script(
       {},
@@ -71,14 +71,14 @@ describe('a call to the API server', () => {
       40,
     )
     const calls = Array.from({ length: 40 }, () => w.transport.json(list, never))
-    await until(w.time, 'the first calls are out', () => w.fake.requests.length >= 16)
+    await until(w.time, 'the first calls are sent', () => w.fake.requests.length >= 16)
     await turns()
     expect(w.fake.socketCount).toBe(16)
     release()
     expect(await Promise.all(calls)).toHaveLength(40)
   })
 
-  it('throws what the API server says, and how long it asks to wait', async () => {
+  it("throws the API server's error, with its Retry-After", async () => {
     w.fake.script({}, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 7 })
     expect(await failure(w.transport.json(list, never))).toMatchObject({
       status: 429,
@@ -109,27 +109,27 @@ describe('a call to the API server', () => {
     const post: KubeRequest = { method: 'POST', path: PATH, body: { metadata: { name: 'a' }, spec: { type: 'a' } } }
     expect(await failure(w.transport.json(post, never))).toMatchObject({ status: 0, reason: 'NoAnswer' })
     expect(w.fake.seen('POST')).toHaveLength(1)
-    expect(w.fake.store.list(PROBES, 'ns')).toHaveLength(1) // It took effect: unknown is not failed.
+    expect(w.fake.store.list(PROBES, 'ns')).toHaveLength(1) // It took effect: the result is unknown, not failed.
   })
 
-  it('gives up after 10 s without headers', async () => {
+  it('times out after 10 s without headers', async () => {
     w.fake.script({}, { kind: 'hang' })
     const call = failure(w.transport.json(list, never))
-    await until(w.time, 'the call is out', () => w.fake.requests.length === 1)
+    await until(w.time, 'the call is sent', () => w.fake.requests.length === 1)
     await w.time.advance(10_000)
     expect(await call).toMatchObject({ status: 0, reason: 'NoAnswer' })
   })
 
-  it('ends with the signal', async () => {
+  it('is aborted with its signal', async () => {
     w.fake.script({}, { kind: 'hang' })
     const abort = new AbortController()
     const call = w.transport.json(list, abort.signal)
-    await until(w.time, 'the call is out', () => w.fake.requests.length === 1)
+    await until(w.time, 'the call is sent', () => w.fake.requests.length === 1)
     abort.abort(new Error('the term is over'))
     await expect(call).rejects.toThrow('the term is over')
   })
 
-  it('tells the clock of the API server, and counts what it was answered', async () => {
+  it('provides the clock of the API server, and counts responses', async () => {
     const told: string[][] = []
     const transport = transportTo(w.fake, w.time, w.credentials, (...each) => told.push(each))
     const { dateMs } = await transport.json(list, never)
@@ -143,7 +143,7 @@ describe('a call to the API server', () => {
     await transport.close()
   })
 
-  it('names the token in no error', async () => {
+  it('never includes the token in an error', async () => {
     w.credentials.current = { authorization: 'Bearer canary-4711', tls: {} }
     w.fake.token = 'another'
     const error = await failure(w.transport.json(list, never))
@@ -156,7 +156,7 @@ describe('a call to the API server', () => {
 })
 
 describe('a watch', () => {
-  it('delivers lines, also when a character or a line is cut in two', async () => {
+  it('delivers lines, also if a character or a line is split over two chunks', async () => {
     const watch = watching()
     await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     const bytes = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'grün-😀' } } })}\n`)
@@ -178,7 +178,7 @@ describe('a watch', () => {
     expect(watch.lines.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED'])
   })
 
-  it('is given up after 90 s of silence, and not before: half-open', async () => {
+  it('is closed after 90 s of silence, and not before: half-open', async () => {
     const watch = watching({ allowWatchBookmarks: true })
     await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     for (let minute = 0; minute < 3; minute += 1) {
@@ -194,10 +194,10 @@ describe('a watch', () => {
   })
 
   it.each([
-    ['no JSON', '{"type":\n'],
-    ['no event', '{"type":"ADDED"}\n'],
+    ['not JSON', '{"type":\n'],
+    ['not an event', '{"type":"ADDED"}\n'],
     ['longer than 4 MiB', `{"x":"${'x'.repeat(MAX_LINE_BYTES)}`],
-  ])('refuses a line that is %s', async (_, bytes) => {
+  ])('rejects a line that is %s', async (_, bytes) => {
     const watch = watching()
     await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     w.fake.sendRaw(bytes)
@@ -212,7 +212,7 @@ describe('a watch', () => {
     expect(watch.lines).toEqual([])
   })
 
-  it('leaves room for calls, however many there are', async () => {
+  it('leaves capacity for calls, however many watches are open', async () => {
     for (let index = 0; index < 20; index += 1) watching()
     await until(w.time, 'the watches are open', () => w.fake.watchCount === 20)
     expect((await w.transport.json(list, never)).status).toBe(200)
@@ -220,7 +220,7 @@ describe('a watch', () => {
 })
 
 describe('the line reader', () => {
-  it('finds the same lines however the bytes are cut', () => {
+  it('finds the same lines for any chunking of the bytes', () => {
     const text = '{"a":"ä😀"}\n\n{"b":1}\r\n{"c":2}\nrest'
     const bytes = Buffer.from(text)
     for (let size = 1; size <= bytes.length; size += 1) {
@@ -232,7 +232,7 @@ describe('the line reader', () => {
   })
 })
 
-describe('the identity', () => {
+describe('the identity of the operator', () => {
   const text = (cluster: string, user: string): string => `apiVersion: v1
 kind: Config
 current-context: c
@@ -240,7 +240,7 @@ clusters: [{name: k, cluster: {server: "https://kube.example:6443/prefix", ${clu
 users: [{name: u, user: {${user}}}]
 contexts: [{name: c, context: {cluster: k, user: u, namespace: fleet}}]`
 
-  it('comes from a kubeconfig', async () => {
+  it('is read from a kubeconfig', async () => {
     const identity = identityFromText(
       text(
         `certificate-authority-data: ${Buffer.from('the CA').toString('base64')}, tls-server-name: inner`,
@@ -254,7 +254,7 @@ contexts: [{name: c, context: {cluster: k, user: u, namespace: fleet}}]`
     })
   })
 
-  it('refuses a proxy, which it would go round', () => {
+  it('rejects a proxy setting, which it would bypass', () => {
     expect(() => identityFromText(text('proxy-url: "http://proxy.example"', 'token: t0'))).toThrow('proxy-url')
   })
 })

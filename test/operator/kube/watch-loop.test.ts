@@ -45,7 +45,7 @@ const watched = (): Promise<void> => until(w.time, 'the watch is open', () => w.
 const lists = (): number => w.fake.requests.filter(({ query }) => !query.has('watch')).length
 const slotsOf = (name: string): number | undefined => cache.get(`ns/${name}`)?.spec?.slots
 
-/** Until a change that is made only now is seen. */
+/** Waits until a change that is made now is seen. */
 async function follows(): Promise<void> {
   const name = `canary-${w.fake.store.version}`
   created(w, name)
@@ -57,7 +57,7 @@ async function follows(): Promise<void> {
 }
 
 describe('the watch loop', () => {
-  it('lists in pages with a consistent read, then follows', async () => {
+  it('lists in pages with a consistent read, then watches', async () => {
     for (let index = 0; index < 403; index += 1) created(w, `p${String(index).padStart(4, '0')}`)
     started()
     await watched()
@@ -83,26 +83,26 @@ describe('the watch loop', () => {
     created(w, 'new')
     edited(w, 'new', { slots: 3 })
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'p0000' }, undefined)
-    await until(w.time, 'the events are in', () => cache.get('ns/p0000') === undefined)
+    await until(w.time, 'the events have arrived', () => cache.get('ns/p0000') === undefined)
     expect(changes).toEqual(['watch add ns/new', 'watch change ns/new', 'watch remove ns/p0000'])
   })
 
-  it('sees one namespace alone', async () => {
+  it('watches a single namespace', async () => {
     created(w, 'a', 'one')
     created(w, 'a', 'two')
     started('one')
     await watched()
     created(w, 'b', 'two')
     created(w, 'b', 'one')
-    await until(w.time, 'the event is in', () => cache.get('one/b') !== undefined)
+    await until(w.time, 'the event has arrived', () => cache.get('one/b') !== undefined)
     expect([...cache.all()].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['one/a', 'one/b'])
   })
 
-  it('resumes at once when the server closes, from the last version it has seen, and does not list again', async () => {
+  it('resumes immediately from its last version when the server closes, without another list', async () => {
     started()
     await watched()
     created(w, 'a')
-    await until(w.time, 'the event is in', () => cache.size === 1)
+    await until(w.time, 'the event has arrived', () => cache.size === 1)
     created(w, 'elsewhere', 'other')
     w.fake.bookmark()
     await turns()
@@ -114,7 +114,7 @@ describe('the watch loop', () => {
     expect(restarts).toEqual(['closed'])
   })
 
-  it('starts no watch within 0.8 s of the one before', async () => {
+  it('starts a watch at least 0.8 s after the previous one', async () => {
     started()
     for (let round = 0; round < 5; round += 1) {
       await watched()
@@ -124,7 +124,7 @@ describe('the watch loop', () => {
     expect(w.time.monotonicMs()).toBeGreaterThanOrEqual(5 * 800)
   })
 
-  it('gives a half-open watch up after 90 s and misses nothing', async () => {
+  it('closes a half-open watch after 90 s and misses nothing', async () => {
     created(w, 'a')
     started()
     await watched()
@@ -136,7 +136,7 @@ describe('the watch loop', () => {
     expect(lists()).toBe(1)
   })
 
-  it('lists again after a 410, and removes what went away in the meantime', async () => {
+  it('lists again after a 410, and removes what was deleted in the meantime', async () => {
     created(w, 'a')
     created(w, 'b')
     started()
@@ -148,18 +148,18 @@ describe('the watch loop', () => {
     created(w, 'c')
     w.fake.store.compact()
     w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n')
-    await until(w.time, 'the list is in', () => cache.get('ns/a') === undefined)
+    await until(w.time, 'the list has arrived', () => cache.get('ns/a') === undefined)
     expect(slotsOf('b')).toBe(4)
     expect(restarts).toEqual(['expired'])
     expect(changes).toContain('list remove ns/a')
   })
 
-  it('lists at once after a 410, three times in a row', async () => {
+  it('lists immediately after a 410, three times in a row', async () => {
     started()
     for (const slots of [1, 2, 3]) {
       await watched()
       created(w, `p${slots}`)
-      await until(w.time, 'it is in', () => cache.size === slots)
+      await until(w.time, 'it has arrived', () => cache.size === slots)
       const beforeMs = w.time.monotonicMs()
       w.fake.sendRaw('{"type":"ERROR","object":{"code":410,"reason":"Expired"}}\n')
       w.fake.endWatches()
@@ -168,7 +168,7 @@ describe('the watch loop', () => {
     }
   })
 
-  it('survives a storm of 410 with growing pauses', async () => {
+  it('survives a storm of 410 with growing delays', async () => {
     started()
     await watched()
     w.fake.endWatches()
@@ -194,18 +194,18 @@ describe('the watch loop', () => {
     expect(restarts).toEqual(['expired'])
   })
 
-  it('lists again after a line it cannot read', async () => {
+  it('lists again after an invalid line', async () => {
     created(w, 'a')
     started()
     await watched()
     w.fake.dropEvents(1)
     edited(w, 'a', { slots: 5 })
     w.fake.sendRaw('{"type":"MODIFIED","object":{}}\n')
-    await until(w.time, 'the list is in', () => slotsOf('a') === 5)
+    await until(w.time, 'the list has arrived', () => slotsOf('a') === 5)
     expect(restarts).toEqual(['unreadable'])
   })
 
-  it('goes on from where it was after another ERROR event, with a pause', async () => {
+  it('resumes after another ERROR event, with a delay', async () => {
     started()
     await watched()
     const beforeMs = w.time.monotonicMs()
@@ -221,7 +221,7 @@ describe('the watch loop', () => {
     expect(lists()).toBe(1)
   })
 
-  it('outlives a restart of the API server', async () => {
+  it('survives a restart of the API server', async () => {
     created(w, 'a')
     started()
     await watched()
@@ -232,7 +232,7 @@ describe('the watch loop', () => {
     expect(slotsOf('a')).toBe(6)
   })
 
-  it('outlives an API server that is away for an hour, and asks seldom', async () => {
+  it('survives an API server that is unavailable for an hour, with infrequent requests', async () => {
     const loop = started()
     await watched()
     await w.fake.close()
@@ -246,7 +246,7 @@ describe('the watch loop', () => {
     await follows()
   })
 
-  it('waits for a kind that is not there yet, and keeps what it knows when it goes', async () => {
+  it('waits for a kind that is not installed yet, and keeps its objects when the kind is removed', async () => {
     w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 404, reason: 'NotFound' }, 3)
     created(w, 'a')
     started()
@@ -255,7 +255,7 @@ describe('the watch loop', () => {
     w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 404, reason: 'NotFound' }, 2)
     w.fake.script({ path: /probes$/, watch: true }, { kind: 'refuse', status: 404, reason: 'NotFound' })
     w.fake.endWatches()
-    await until(w.time, 'the kind is missed', () => restarts.filter((each) => each === 'missing').length > 4)
+    await until(w.time, 'the kind is missing', () => restarts.filter((each) => each === 'missing').length > 4)
     expect(cache.size).toBe(1)
     await follows()
   })
@@ -263,14 +263,14 @@ describe('the watch loop', () => {
   it('honours Retry-After', async () => {
     w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 20 })
     started()
-    await until(w.time, 'the refusal is in', () => restarts.length === 1)
+    await until(w.time, 'the rejection has arrived', () => restarts.length === 1)
     await w.time.advance(19_900)
     expect(w.fake.requests).toHaveLength(1)
     await w.time.advance(5_200)
     await watched()
   })
 
-  it('waits no longer than 30 s for Retry-After on a watch, and logs what was requested and what it waits', async () => {
+  it('waits at most 30 s for Retry-After on a watch, and logs the requested and the actual delay', async () => {
     started()
     await watched()
     w.fake.script(
@@ -279,7 +279,7 @@ describe('the watch loop', () => {
     )
     const before = w.fake.requests.length
     w.fake.endWatches()
-    await until(w.time, 'the refusal is in', () => restarts.includes('error'))
+    await until(w.time, 'the rejection has arrived', () => restarts.includes('error'))
     created(w, 'late')
     expect(w.log.lines.at(-1)).toMatchObject({
       level: 'warn',
@@ -291,7 +291,7 @@ describe('the watch loop', () => {
     await until(w.time, 'the edit is seen', () => cache.size === 1)
   })
 
-  it('finds a lost event at the next safety list, within 18 min', async () => {
+  it('finds a lost event at the next periodic list, within 18 min', async () => {
     created(w, 'a')
     started()
     await watched()
@@ -302,11 +302,11 @@ describe('the watch loop', () => {
       w.fake.bookmark()
       await turns()
     }
-    await until(w.time, 'the list is in', () => slotsOf('a') === 7)
+    await until(w.time, 'the list has arrived', () => slotsOf('a') === 7)
     expect(restarts[0]).toBe('relist')
   })
 
-  it('refuses the stale list of a replica that is behind', async () => {
+  it('rejects the stale list of a replica that is behind', async () => {
     created(w, 'a')
     const stale = w.fake.store.version
     edited(w, 'a', { slots: 8 })
@@ -319,7 +319,7 @@ describe('the watch loop', () => {
     expect(slotsOf('a')).toBe(8)
   })
 
-  it('goes back with a store that was put back from a backup: after two lists of it, and once the connection broke', async () => {
+  it('accepts older versions of a restored store: after two lists, and once the connection broke', async () => {
     created(w, 'a')
     created(w, 'b')
     started()
@@ -344,7 +344,7 @@ describe('the watch loop', () => {
     expect(changes.slice(0, 3)).toEqual(['list change ns/a', 'list add ns/b', 'list remove ns/c'])
   })
 
-  it('keeps an object that came into the cache after the list was made', async () => {
+  it('keeps an object that entered the cache after the list was made', async () => {
     started()
     await watched()
     cache.offer(probe('late', { resourceVersion: '900' }))
@@ -354,7 +354,7 @@ describe('the watch loop', () => {
     expect(cache.get('ns/late')).toBeDefined()
   })
 
-  it('takes a new object under an old name, and asks for it', async () => {
+  it('accepts a new object under an old name, and enqueues it', async () => {
     created(w, 'a')
     started()
     await watched()
@@ -362,11 +362,11 @@ describe('the watch loop', () => {
     w.fake.dropEvents(1)
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
     created(w, 'a')
-    await until(w.time, 'the new one is in', () => cache.get('ns/a')?.metadata.uid !== uid)
+    await until(w.time, 'the new object has arrived', () => cache.get('ns/a')?.metadata.uid !== uid)
     expect(changes.at(-1)).toBe('watch change ns/a')
   })
 
-  it('ends with its signal and leaves no timer', async () => {
+  it('stops with its signal and leaves no timer', async () => {
     started()
     await watched()
     w.abort.abort(new Error('over'))

@@ -14,7 +14,7 @@ beforeEach(() => {
   queue = new WorkQueue({ clock: time, timers: time, random: random() })
 })
 
-/** The keys that can be taken now, in order; each is done at once. */
+/** Returns the keys that are due, in order; each is finished immediately. */
 async function drained(): Promise<readonly ObjectKey[]> {
   const keys: ObjectKey[] = []
   while (queue.depth > 0) {
@@ -25,8 +25,8 @@ async function drained(): Promise<readonly ObjectKey[]> {
   return keys
 }
 
-describe('the heap', () => {
-  it('gives the least first, and equal ones in the order they came', () => {
+describe('the binary heap', () => {
+  it('returns the smallest item first, and equal ones in insertion order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (ranks) => {
         const heap = new Heap<readonly [number, number]>()
@@ -42,7 +42,7 @@ describe('the heap', () => {
 })
 
 describe('the work queue', () => {
-  it('hands out edits first, then deletions, edits that were looked at, pushes and sweeps', async () => {
+  it('returns edits first, then deletions, reconciled edits, pushes and sweeps', async () => {
     queue.add('ns/swept', -100)
     queue.add('ns/pushed', 50)
     queue.add('ns/looked-at', 80)
@@ -51,7 +51,7 @@ describe('the work queue', () => {
     expect(await drained()).toEqual(['ns/edited', 'ns/deleted', 'ns/looked-at', 'ns/pushed', 'ns/swept'])
   })
 
-  it('holds a key once, at its highest priority', async () => {
+  it('contains a key once, at its highest priority', async () => {
     queue.add('ns/a', -100)
     queue.add('ns/b', 50)
     queue.add('ns/a', 100)
@@ -59,7 +59,7 @@ describe('the work queue', () => {
     expect(await drained()).toEqual(['ns/a', 'ns/b'])
   })
 
-  it('lets no key wait for more than 200 s and its turn while edits keep coming', async () => {
+  it('limits the wait of each key to 200 s and its turn while edits continue', async () => {
     queue.add('ns/swept', -100)
     let waitedSeconds = 0
     for (let key: ObjectKey | undefined; key !== 'ns/swept'; waitedSeconds += 1) {
@@ -68,12 +68,13 @@ describe('the work queue', () => {
       key = await queue.take(never)
       queue.done(key, { kind: 'ok' })
       if (key !== 'ns/swept') await time.advance(1_000)
-      expect(waitedSeconds).toBeLessThan(410) // Two edits come for each that is taken: the turn takes as long again.
+      // Two edits arrive for each processed key, so its turn takes as long again.
+      expect(waitedSeconds).toBeLessThan(410)
     }
     expect(waitedSeconds).toBeGreaterThan(199)
   })
 
-  it('overtakes a full pass of 10,000 with an edit', async () => {
+  it('processes an edit before a full pass of 10,000', async () => {
     for (let index = 0; index < 10_000; index += 1) queue.add(`ns/${index}`, -100)
     await time.advance(150_000)
     queue.add('ns/9999', 100)
@@ -81,7 +82,7 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(9_999)
   })
 
-  it('hands out an edit at the next turn or the one after it, however long a full pass has waited', async () => {
+  it('processes an edit at the next turn or the one after it, however long a full pass has waited', async () => {
     for (let index = 0; index < 10_000; index += 1) queue.add(`ns/${index}`, 50)
     for (let second = 0; second < 600; second += 60) {
       await time.advance(60_000)
@@ -92,12 +93,12 @@ describe('the work queue', () => {
     }
   })
 
-  it('keeps room for edits: of what runs at once, four at most are other work', async () => {
+  it('reserves capacity for edits: at most four keys of other work run in parallel', async () => {
     for (let index = 0; index < 20; index += 1) queue.add(`ns/swept-${index}`, index % 2 === 0 ? -100 : 50)
     const running = await Promise.all(Array.from({ length: 4 }, () => queue.take(never)))
     const taken: ObjectKey[] = []
     const takers = [1, 2].map(() => queue.take(never).then((key) => taken.push(key)))
-    await time.advance(300_000) // Not for what has waited for so long either.
+    await time.advance(300_000) // Not even for keys that have waited that long.
     expect(taken).toEqual([])
     queue.add('ns/edited', 100)
     await turns()
@@ -110,7 +111,7 @@ describe('the work queue', () => {
     expect(taken.at(-1)).toMatch(/^ns\/swept-/)
   })
 
-  it('gives one turn of eight to what has waited for longest, once that was for 200 s', async () => {
+  it('gives every eighth turn to the key that has waited longest, once that is over 200 s', async () => {
     queue.add('ns/swept', -100)
     queue.add('ns/swept-later', -100)
     for (let index = 0; index < 30; index += 1) queue.add(`ns/edit-${index}`, 100)
@@ -119,7 +120,7 @@ describe('the work queue', () => {
     expect([keys.indexOf('ns/swept'), keys.indexOf('ns/swept-later')]).toEqual([7, 15])
   })
 
-  it('never runs a key twice at once, and runs it again when it was added meanwhile', async () => {
+  it('never runs a key twice in parallel, and runs it again when it was added meanwhile', async () => {
     queue.add('ns/a', 100)
     const key = await queue.take(never)
     queue.add('ns/a', 50)
@@ -140,7 +141,7 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(0)
   })
 
-  it('comes back to a key when its run asked for it, unless another run came first', async () => {
+  it('requeues a key when its run requested it, unless another run came first', async () => {
     queue.add('ns/a', 100)
     queue.done(await queue.take(never), { kind: 'ok', againAfterMs: 45_000 })
     await time.advance(10_000)
@@ -150,7 +151,7 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(0)
   })
 
-  it('comes back to it at the priority that its run asked for', async () => {
+  it('requeues it at the requested priority', async () => {
     for (const priority of [undefined, -100] as const) {
       queue.add('ns/again', 100)
       queue.done(await queue.take(never), { kind: 'ok', againAfterMs: 1, ...(priority !== undefined && { priority }) })
@@ -160,7 +161,7 @@ describe('the work queue', () => {
     }
   })
 
-  it('backs off from 1 s to 30 s with full jitter, and starts over after a success', async () => {
+  it('backs off from 1 s to 30 s with full jitter, and resets after a success', async () => {
     const waits: number[] = []
     queue.add('ns/a', 100)
     for (let run = 0; run < 40; run += 1) {
@@ -180,7 +181,7 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(1)
   })
 
-  it('waits as long as a retry says, and an edit does not wait for it', async () => {
+  it('waits as long as a retry requests, but an edit does not wait for it', async () => {
     queue.add('ns/a', 50)
     queue.done(await queue.take(never), { kind: 'retry', afterMs: 300_000 })
     await time.advance(200_000)
@@ -189,7 +190,7 @@ describe('the work queue', () => {
     expect(await drained()).toEqual(['ns/a'])
   })
 
-  it('hands nothing out while it is parked, and edits first afterwards', async () => {
+  it('returns no key while it is parked, and edits first afterwards', async () => {
     queue.park('the breaker is open')
     queue.add('ns/a', -100)
     const taken = queue.take(never)
@@ -200,7 +201,7 @@ describe('the work queue', () => {
     expect(await taken).toBe('ns/b')
   })
 
-  it('leaves a key to another taker when the one that was woken has given up', async () => {
+  it('leaves a key to another caller when the notified one was aborted', async () => {
     const abort = new AbortController()
     const first = queue.take(abort.signal).catch(() => 'gave up')
     const second = queue.take(never)
@@ -221,11 +222,11 @@ describe('the work queue', () => {
     expect(await drained()).toEqual(['ns/a'])
   })
 
-  it('refuses to end a run that never began', () => {
+  it('throws at the end of a run that never started', () => {
     expect(() => queue.done('ns/a', { kind: 'ok' })).toThrow(TypeError)
   })
 
-  it('loses and doubles no key under any order of calls', async () => {
+  it('neither loses nor duplicates a key under any order of calls', async () => {
     const call = fc.record({
       key: fc.integer({ min: 0, max: 4 }),
       priority: fc.constantFrom<Priority>(100, 90, 80, 50, -100),

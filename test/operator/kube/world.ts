@@ -1,4 +1,4 @@
-/** What the runtime's tests share: virtual time beside real sockets, a fake API server, and a transport to it. */
+/** Test fixture of the Kubernetes runtime: virtual time with real sockets, a fake API server, and a transport to it. */
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import {
   PooledTransport,
@@ -67,12 +67,12 @@ export function transportTo(
   })
 }
 
-/** A transport that forgets to answer, refuses or answers as the test says; no sockets. */
+/** A transport without sockets whose responses the test defines; it may also fail or never respond. */
 export const scripted = (json: KubeTransport['json']): KubeTransport => ({ json, async *lines() {} })
 
 export const random = () => seededRandom(7)
 
-/** A probe as the API would show it. */
+/** A probe as the API returns it. */
 export function probe(name: string, meta: Partial<KubeObject['metadata']> = {}, rest: Partial<Probe> = {}): Probe {
   return {
     apiVersion: 'conformance.muster.dev/v1',
