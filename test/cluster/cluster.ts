@@ -32,7 +32,7 @@ export function chain(
     it(
       title,
       async () => {
-        if (failed !== '') throw new Error(`not tried: it failed before that ${subject} "${failed}"`)
+        if (failed !== '') throw new Error(`not run: ${subject} failed before at "${failed}"`)
         failed = title
         await use()
         failed = ''

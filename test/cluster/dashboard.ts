@@ -14,7 +14,7 @@ const EVENT_BYTES = 60
 
 /** @param edit changes the worker; its page has to show `note` afterwards. */
 export async function seeDashboard(fleet: Public, id: string, note: string, edit: () => Promise<void>): Promise<void> {
-  if (CHROMIUM === undefined) throw new Error('chromium is not here: run hack/install-debian.sh chromium')
+  if (CHROMIUM === undefined) throw new Error('chromium is not installed: run hack/install-debian.sh chromium')
   findHost(HOST, ingress().address, fleet.authority.keyHash)
   const { page } = await signedIn(`${fleet.url}/`, '', fleet.adminToken)
   const network = await page.context().newCDPSession(page)

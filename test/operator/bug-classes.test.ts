@@ -40,7 +40,11 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'with a higher generation shows that the store was restored, reported once a minute',
   ],
   ['worker ahead', RECONCILE, 'reports that the worker is ahead, and waits'],
-  ['worker forgotten and back', RECONCILE, 'configures a worker again that was forgotten and registers again'],
+  [
+    'worker forgotten and registered again',
+    RECONCILE,
+    'configures a worker again that was forgotten and registers again',
+  ],
   [
     'two FleetWorkers for one worker',
     'operator/operator.apiserver.test.ts',
@@ -69,7 +73,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'writes the newer spec after a PATCH of the older one, whose status does not count for the newer',
   ],
   [
-    'Secret rotated while parked on 422',
+    'Secret rotated after a rejected config',
     SECRETS,
     'retries a rejected config when the Secret is rotated, and not before',
   ],
@@ -81,7 +85,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'is not sent once another replica is the leader, even if it had to wait',
   ],
   [
-    'leader stopped for twice the lease',
+    'leader suspended for twice the lease',
     REPLICAS,
     'never overwrite each other: a leader that was frozen for twice its lease resumes and writes nothing',
   ],
@@ -115,16 +119,16 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'falls back to the previous one if its file is newer than the master, and each new token is tried',
   ],
   ['token of the API server rotated', 'operator/kube/transport.test.ts', 'reads its credentials for each call'],
-  ['definition deleted and back', LIFE, 'continues after its definition was deleted and installed again'],
+  ['definition deleted and installed again', LIFE, 'continues after its definition was deleted and installed again'],
   ['definition upgraded', LIFE, 'continues while its definition is upgraded, and writes nothing because of it'],
   ['namespace terminating', DELETION, 'completes while its namespace is terminating'],
   ['namespace terminating while no operator runs', LIFE, 'completes the deletion of a namespace that waited for it'],
   [
-    'finalizer, and the master gone for good',
+    'finalizer, and a permanently unavailable master',
     DELETION,
     'completes after 10 minutes when the master is permanently unavailable',
   ],
-  ['poison beside 20 good ones', FAILURES, 'keeps reconciling 20 valid resources next to invalid ones'],
+  ['invalid configs next to 20 valid ones', FAILURES, 'keeps reconciling 20 valid resources next to invalid ones'],
   ['ten thousand levels', FAILURES, 'survives a config with ten thousand levels'],
   [
     '256 KiB and a byte more',
@@ -132,7 +136,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'with configs of 256 KiB are checked by the master, and with one byte more are reported as too large',
   ],
   [
-    'drain, and a process that returns',
+    'drain, and a process that restarts',
     POLICY,
     'drains every process of the worker, and is Ready when the worker has stopped',
   ],
@@ -148,7 +152,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'leave slots to an autoscaler if Git omits them: no conflict, no reverts, and the new number within seconds',
   ],
   [
-    'claim left by what went while no operator ran',
+    'claim of a FleetWorker that was deleted while no operator ran',
     'operator/faults/claims.test.ts',
     'the next operator releases a claim whose FleetWorker was deleted before: %s',
   ],
@@ -166,7 +170,7 @@ describe('each class of bugs', () => {
     expect(lines).toHaveLength(1)
   })
 
-  it('has one, and not one that is gone or skipped', () => {
+  it('does not count a missing or skipped test', () => {
     expect([
       runs("  it('ends', () => {", 'ends'),
       runs("  it.skip('ends', () => {", 'ends'),

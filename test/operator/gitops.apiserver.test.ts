@@ -45,7 +45,7 @@ withApiServer('FleetWorkers with several writers', () => {
   })
   const expectNoDifference = async (name: string, spec: object): Promise<void> => {
     const now = await cluster.resource(name)
-    if (now === undefined) throw new Error(`${name} is gone`)
+    if (now === undefined) throw new Error(`${name} does not exist`)
     expect(plain(await git(name, spec, '&dryRun=All'))).toEqual(plain(now))
   }
   const reconciled = async (name: string, times: number): Promise<void> => {

@@ -37,7 +37,7 @@ withApiServer(`the commands of ${PAGE}`, () => {
     })
   }
 
-  it(`the commands of ${PAGE} do what it says`, async () => {
+  it(`the commands of ${PAGE} work as documented`, async () => {
     const folder = cluster.server.folder
     const terminal = terminalOf(folder)
     const steps = stepsOf(readFileSync(PAGE, 'utf8'), true)

@@ -19,7 +19,7 @@ export class Program {
 
   constructor(name: string, args: readonly string[], logFile: string) {
     const path = programPath(name)
-    if (path === undefined) throw new Error(`${name} is not here: run make tools (tests: skip with withPrograms)`)
+    if (path === undefined) throw new Error(`${name} is not installed: run make tools (tests: skip with withPrograms)`)
     const log = openSync(logFile, 'a')
     this.#child = spawn(path, args, { stdio: ['ignore', log, log] })
     closeSync(log)

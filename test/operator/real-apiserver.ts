@@ -214,7 +214,7 @@ export class ApiServer {
     const { status, body } = await this.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
       body: definition,
     })
-    if (status !== 201) throw new Error(`the definition was refused: ${String(body['message'])}`)
+    if (status !== 201) throw new Error(`the definition was rejected: ${String(body['message'])}`)
     const { group, names, versions } = definition.spec
     const path = `/apis/${group}/${versions[0]?.name}/${names.plural}`
     await until(`${path} is served`, this.#programs.at(-1), async () => (await this.#status(path)) === 200)
@@ -248,7 +248,7 @@ export class ApiServer {
   /** Runs kubectl as the admin. Its caches are in this folder. */
   kubectl(...args: readonly string[]): Promise<Ran> {
     const program = programPath('kubectl')
-    if (program === undefined) throw new Error('kubectl is not here: run make tools, or skip with withApiServer')
+    if (program === undefined) throw new Error('kubectl is not installed: run make tools, or skip with withApiServer')
     const all = [`--kubeconfig=${this.#file('kubeconfig.json')}`, `--cache-dir=${this.#file('kubectl')}`, ...args]
     return new Promise((done) => {
       execFile(
@@ -325,7 +325,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 
 async function until(what: string, program: Program | undefined, isSo: () => Promise<boolean>): Promise<void> {
   for (const limit = AbortSignal.timeout(READY_WITHIN_MS); !(await isSo());) {
-    if (program?.ended !== false || limit.aborted) throw new Error(`gave up: ${what}\n${program?.log() ?? ''}`)
+    if (program?.ended !== false || limit.aborted)
+      throw new Error(`timed out waiting until ${what}\n${program?.log() ?? ''}`)
     await pause(50)
   }
 }

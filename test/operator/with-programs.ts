@@ -6,7 +6,7 @@ import { programPath } from './programs.ts'
 export function withPrograms(names: readonly string[], name: string, define: () => void): void {
   const absent = names.filter((each) => programPath(each) === undefined)
   if (absent.length === 0) define()
-  else describe(name, () => it.skip(`${absent.join(', ')}: not here; make tools builds it`, () => undefined))
+  else describe(name, () => it.skip(`${absent.join(', ')}: not installed; run make tools`, () => undefined))
 }
 
 /** Needs the programs of a private API server, and kubectl. */

@@ -163,7 +163,7 @@ export class ApiTransport implements KubeTransport {
     if (fate.kind === 'refuse')
       throw errorOfStatus(
         fate.status,
-        { reason: 'Injected', message: 'as the test says' },
+        { reason: 'Injected', message: 'injected by the test' },
         fate.retryAfterSeconds === null ? undefined : String(fate.retryAfterSeconds ?? 1),
       )
     if (fate.kind === 'late') await this.#traffic.apart(this.#time.sleep(fate.ms))

@@ -78,7 +78,7 @@ describe('the fault policies detect an operator without', () => {
     'the version in status writes: a status is written to another object of the same name',
     async () => {
       // The operator then trusts the claim in that status.
-      expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/)
+      expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/the status of|the config is/)
     },
     TIMEOUT_MS,
   )

@@ -83,7 +83,7 @@ export class Gate {
             'muster-epoch': 'e',
             ...(fate.retryAfterSeconds !== null && { 'retry-after': String(fate.retryAfterSeconds ?? 1) }),
           })
-          .end('{"detail":"as the test says"}')
+          .end('{"detail":"injected by the test"}')
       if (fate.kind === 'answer') return void response.writeHead(fate.status, fate.headers).end(fate.body)
       if (fate.kind === 'late') await traffic.apart(time.sleep(fate.ms))
       if (fate.kind === 'held') await traffic.apart(fate.until)

@@ -141,19 +141,19 @@ export class Mixture {
     },
     rotate: () => this.#rotate(),
     dashboard: async () => this.#dashboard(),
-    'the worker goes': () => this.#world.leave(),
-    'a worker comes': async () => this.#world.work(),
+    'the worker disconnects': () => this.#world.leave(),
+    'a worker connects': async () => this.#world.work(),
     'another store': async () => this.#replaceMaster(),
-    'the operator dies': () => this.#world.kill(),
+    'the operator is killed': () => this.#world.kill(),
     'the feed is cut': () => this.#world.cutFeeds(),
     'watches end': () => this.#world.api.endWatches(this.#draw.one(['closed', 'broken'])),
     'history is compacted': () => {
       this.#world.api.endWatches('broken')
       this.#world.api.server.store.compact()
     },
-    'an older view': () => this.#olderView(),
-    'an event is not seen': () => void this.#world.api.hidden.add(this.#world.api.version + 1 + this.#draw.below(3)),
-    'a rival': () => this.#rival(),
+    'a stale view': () => this.#olderView(),
+    'an event is lost': () => void this.#world.api.hidden.add(this.#world.api.version + 1 + this.#draw.below(3)),
+    'a conflicting FleetWorker': () => this.#rival(),
     'the clock is set': () => this.#setClock(),
   }
 

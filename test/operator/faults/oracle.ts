@@ -34,8 +34,7 @@ export async function verdict(world: World, { end, latencyMs = 0 }: Wanted): Pro
     if (!isThere) return `after a minute ${await difference(world, end)}`
     await world.pass(LAST_WRITES_MS)
     const writes = await moreWrites(world)
-    const wrong =
-      writes.length > 0 ? `an unchanged world was written to: ${writes.join(', ')}` : await difference(world, end)
+    const wrong = writes.length > 0 ? `writes without a change: ${writes.join(', ')}` : await difference(world, end)
     if (wrong === undefined) return crashes(world) ?? leaks(world) ?? misplaced(world)
     if (time.monotonicMs() >= untilMs) return wrong // An earlier match may be temporary.
   }
@@ -51,8 +50,8 @@ async function difference(
   const object = world.object()
   if (ready === undefined && object === undefined)
     return mayLeaveClaim === true && world.deaths > 0 ? undefined : unclaimed(world)
-  if (ready === undefined) return 'the FleetWorker is still there'
-  if (object === undefined) return 'the FleetWorker is gone'
+  if (ready === undefined) return 'the FleetWorker still exists'
+  if (object === undefined) return 'the FleetWorker is deleted'
   if (object.status?.observedGeneration !== object.metadata.generation || world.condition('Ready') !== ready)
     return `the status is ${JSON.stringify(object.status)} at generation ${object.metadata.generation}`
   return undefined
@@ -92,12 +91,12 @@ function misplaced(world: World): string | undefined {
   )
   return found === undefined
     ? undefined
-    : `the status of ${String(found.status?.['selector'])} stands at ${found.metadata.uid}`
+    : `the status of ${String(found.status?.['selector'])} is at ${found.metadata.uid}`
 }
 
 export function leaks(world: World): string | undefined {
   const found = world
     .texts()
     .find((text) => text.includes(CANARY) || text.includes(Buffer.from(CANARY).toString('base64').slice(0, -4)))
-  return found === undefined ? undefined : `a secret is to be seen: ${found}`
+  return found === undefined ? undefined : `a secret is visible: ${found}`
 }

@@ -85,7 +85,7 @@ async function begun(
 function setback(configs: readonly object[], { end }: Scenario): string | undefined {
   const first = configs.findIndex((config) => isDeepStrictEqual(config, end.config))
   const other = first === -1 ? undefined : configs.slice(first).find((config) => !isDeepStrictEqual(config, end.config))
-  return other === undefined ? undefined : `an older spec came back: ${JSON.stringify(other)}`
+  return other === undefined ? undefined : `an older spec was applied again: ${JSON.stringify(other)}`
 }
 
 const eventsOf = (world: World): number =>
@@ -125,7 +125,7 @@ const DEATHS: Readonly<Record<string, (world: World) => Fate>> = {
     return PASS
   },
   'after it took effect': (world) => ({ kind: 'pass', effect: () => world.kill() }),
-  'after its answer': (world) => ({ kind: 'pass', answered: () => world.kill() }),
+  'after its response': (world) => ({ kind: 'pass', answered: () => world.kill() }),
 }
 
 export const intermediate = ({ eventsAtWrite }: Recording): readonly Point[] =>
@@ -137,9 +137,9 @@ const ANSWERS: Readonly<Record<string, Fate>> = {
   'is lost': { kind: 'lose' },
   'never arrives': { kind: 'break' },
   'is late': { kind: 'late', ms: LATE_MS },
-  'is answered 429': { kind: 'refuse', status: 429 },
-  'is answered 500': { kind: 'refuse', status: 500 },
-  'is answered 503': { kind: 'refuse', status: 503 },
+  'is rejected with 429': { kind: 'refuse', status: 429 },
+  'is rejected with 500': { kind: 'refuse', status: 500 },
+  'is rejected with 503': { kind: 'refuse', status: 503 },
 }
 
 export const answers = ({ eventsAtWrite }: Recording): readonly Point[] =>
@@ -150,7 +150,7 @@ export const answers = ({ eventsAtWrite }: Recording): readonly Point[] =>
 export function unobserved({ events, told }: Recording): readonly Point[] {
   return [
     ...each(events).map((n): Point => ({
-      name: `event ${n} of the watch is not seen`,
+      name: `event ${n} of the watch is lost`,
       latencyMs: RELIST_MS,
       arm: (world) => {
         let seen = 0
@@ -160,7 +160,7 @@ export function unobserved({ events, told }: Recording): readonly Point[] {
       },
     })),
     ...each(told).map((n): Point => ({
-      name: `event ${n} of the feed is not seen`,
+      name: `event ${n} of the feed is lost`,
       latencyMs: FEED_PASS_MS,
       arm: (world) => {
         let seen = 0
@@ -183,7 +183,7 @@ const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
   'is lost with its sender': DEATHS['before it is sent'] ?? (() => PASS),
   'is the last of its sender': DEATHS['after it took effect'] ?? (() => PASS),
   'is late': () => LATE,
-  'is late, and its sender dead': (world) => {
+  'is late, and its sender is killed': (world) => {
     world.kill()
     return LATE
   },
@@ -192,7 +192,7 @@ const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
 export const interrupted = ({ eventsAtWrite }: Recording, scenario: Scenario): readonly Point[] =>
   each(eventsAtWrite.length).flatMap((n) =>
     Object.entries(INTERRUPTIONS).map(([what, fate]) => ({
-      name: `write ${n} ${what}, and people go on`,
+      name: `write ${n} ${what}, and users continue`,
       lastsMs: LATE_MS,
       arm: meanwhile(scenario, n, fate),
     })),
@@ -202,7 +202,7 @@ export const interrupted = ({ eventsAtWrite }: Recording, scenario: Scenario): r
 export const stale = ({ eventsAtWrite }: Recording): readonly Point[] =>
   each(eventsAtWrite.length).flatMap((n) =>
     Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({
-      name: `after write ${n} the world is seen as of event ${view}`,
+      name: `after write ${n} the view is that of event ${view}`,
       lastsMs: STALE_MS,
       arm: atWrite(n, (world) => ({ kind: 'pass', answered: () => goBack(world, view) })),
     })),

@@ -154,7 +154,7 @@ const newStore: Scenario = {
 }
 
 const refusal: Scenario = {
-  name: 'refused by the master',
+  name: 'rejected by the master',
   end: { config: IN_FORCE, ready: 'False Rejected' },
   before: created,
   act: (world) => world.edit({ config: { ratio: 'not a number' } }),
@@ -169,7 +169,7 @@ const editAgain: Scenario = {
 
 /** The FleetWorker names a Secret and stops naming it before the write's result is known. */
 const secretTakenBack: Scenario = {
-  name: 'name a Secret, and no more',
+  name: 'name a Secret, then remove it',
   end: { config: { ...DEFAULT_CONFIG, url: 'http://one' }, ready: READY },
   before: (world) => {
     withSecret(world)

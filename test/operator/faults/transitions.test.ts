@@ -84,7 +84,7 @@ function contradictions(
       : []),
     ...(failing === undefined && ready?.status !== 'True' ? [`Ready is ${ready?.status}, and nothing fails`] : []),
     ...(conditions.some((each) => each.observedGeneration !== observedGeneration)
-      ? ['a condition speaks of another generation']
+      ? ['a condition has another observedGeneration']
       : []),
   ]
 }

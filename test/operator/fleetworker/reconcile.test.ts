@@ -319,7 +319,7 @@ describe('reconcile: concurrent changes', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
-  it('gives up for now when the generation changes during every PATCH', async () => {
+  it('retries later when the generation changes during every PATCH', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     for (let n = 0; n < 9; n += 1) world.fleet.next('patch', () => world.dashboard('w1', { ratio: n / 10 }))
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })

@@ -128,11 +128,11 @@ describe('the event recorder', () => {
 
   it('logs Events in a namespace that is being deleted', async () => {
     w.fake.store.terminating.add('ns')
-    recorder.record(target(), 'Normal', 'Released', 'the claim was given back')
+    recorder.record(target(), 'Normal', 'Released', 'the claim was released')
     await until(w.time, 'it is logged', () => w.log.lines.length === 1)
     expect(w.log.lines[0]).toMatchObject({
       level: 'info',
-      message: 'the claim was given back',
+      message: 'the claim was released',
       fields: { reason: 'Released', object: 'ns/a' },
     })
     expect(drops).toBe(0)
