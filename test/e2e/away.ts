@@ -206,7 +206,7 @@ export class AwayWorld {
     return answer
   }
 
-  // ── A reserve of the test's own ───────────────────────────────────────────────────────────────────────────────────
+  // ── A reserve made by the test ───────────────────────────────────────────────────────────────────────────────────
 
   async #rpc(method: string, params: object): Promise<RpcAnswer> {
     const response = await fetch(`${this.fleet.url}/api/v1/automations/still/workers/w/rpc`, {
@@ -230,7 +230,7 @@ export class AwayWorld {
       const [task] = result?.tasks ?? []
       if (task === undefined) continue // The deadline passed, or the store is unavailable.
       await until(
-        'the settling is accepted',
+        'the ack is accepted',
         async () =>
           (await this.#rpc('tasks.ack', { tasks: [{ task_id: task.task_id, token: task.token }] })).result?.results?.[0]
             ?.ok === true,
@@ -288,7 +288,7 @@ export class AwayWorld {
     expect(performance.now() - submittedMs).toBeLessThan(WAITERS_SERVED_WITHIN_MS)
     const fresh = this.acknowledged.at(-1) ?? ''
     await until(
-      'a new task is begun',
+      'a new task has started',
       async () => this.begun().some(([begun]) => begun === fresh),
       () => this.#seen(),
       left(),
@@ -332,7 +332,7 @@ export class AwayWorld {
     )
     expect(this.begun().filter(([begun]) => begun === id)).toHaveLength(1)
     await until(
-      'its output is there',
+      'its output is stored',
       async () => (await this.fleet.ok<{ length: number }>('GET', '/automations/steady/output/length')).length > 0,
       () => this.#seen(),
       5_000,
@@ -366,7 +366,7 @@ export async function throughAbsence(world: AwayWorld, { begin, end, lastsMs = 3
   const waiting = world.waitForTask()
   world.startLoad()
   await world.moreAcknowledged(300)
-  await until('the long task has begun', async () => world.begun().some(([id]) => id === long))
+  await until('the long task has started', async () => world.begun().some(([id]) => id === long))
   const gone = performance.now()
   await begin(world)
   await world.isRefused()

@@ -91,7 +91,7 @@ describe('a worker', () => {
     const leaving = worker('slow', 'leaving', { SVC_DRAIN_TIMEOUT_SECONDS: '1' })
     await fleet.configure('slow', 'leaving', { enabled: true, slots: 3 })
     const registered = performance.now()
-    await until('its slots show', async () => (await record('slow', 'leaving')).current_stats?.slots === 3)
+    await until('its slots are reported', async () => (await record('slow', 'leaving')).current_stats?.slots === 3)
     expect(performance.now() - registered).toBeLessThan(5_000 * SLACK)
     for (let n = 0; n < 6; n += 1) await submit(SLOW, { ms: 60_000 })
     await until('three run', async () => starts().length === 3)

@@ -92,7 +92,7 @@ withRedisServer('several masters on one Redis', () => {
       }
     }, 60_000)
 
-    it('apply concurrent PATCHes in one order, each with its own generation, and lose none (D16, D18, G15)', async () => {
+    it('apply concurrent PATCHes in one order, each with its own generation (D16, D18, G15)', async () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w', 'talk')
       const each = Math.floor(50 / count)
@@ -136,7 +136,7 @@ withRedisServer('several masters on one Redis', () => {
       }
     }, 60_000)
 
-    it('keep a secret that another PATCH sends as its mask, and count a PATCH without a change (D13, D16, D17)', async () => {
+    it('keep a masked secret in another PATCH, and count a PATCH without a change (D13, D16, D17)', async () => {
       const masters = await mastersOf(count)
       await socketWorker(masters.at(0), 'w', 'talk')
       await patch(masters.at(0), 'w', { secret: 'of the first', k1: 1 })
@@ -161,7 +161,7 @@ withRedisServer('several masters on one Redis', () => {
   })
 
   describe.each([2, 3])('%i masters on one Redis: the sockets of workers', (count) => {
-    it('deliver a drain of another master: running tasks finish, no new one starts, exit code 0 (D6, G14)', async () => {
+    it('deliver a drain of another master: the worker finishes its task and exits with 0 (D6, G14)', async () => {
       const masters = await mastersOf(count)
       const [near, far] = [masters.at(0), masters.at(-1)]
       const worker = masters.worker(0, 'w')
@@ -191,7 +191,7 @@ withRedisServer('several masters on one Redis', () => {
       expect(await near.ok('GET', `${SLOW}/queue`)).toMatchObject({ length: 1, items: [{ id: later, attempt: 0 }] })
     }, 60_000)
 
-    it('forget a worker of another master: its next frame closes its connection, and it returns with a later generation (D46)', async () => {
+    it('forget a worker of another master, which returns with a later generation (D46)', async () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w')
       await patch(masters.at(-1), 'w', { slots: 7 }, {}, 'slow')
@@ -420,7 +420,7 @@ withRedisServer('several masters on one Redis', () => {
       for (const fleet of masters.all) expect(await fleet.ok('GET', '/pools/seats')).toMatchObject({ size: 30 })
     }, 60_000)
 
-    it('grant a lock to one owner at a time with growing tokens, count exactly, and return one value per key (G4)', async () => {
+    it('grant a lock to one owner at a time, count exactly, and return one value per key (G4)', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
       const [first, last] = [masters.at(0), masters.at(-1)]
@@ -514,7 +514,7 @@ withRedisServer('several masters on one Redis', () => {
       ])
     }, 60_000)
 
-    it('serve workers whose socket and calls use different masters, as behind a load balancer (G1, G2, G14)', async () => {
+    it('serve workers whose socket and calls use different masters (G1, G2, G14)', async () => {
       const masters = await mastersOf(count)
       const balancer = await Forwarder.to(...masters.all.map(portOf))
       open.push(() => balancer.close())

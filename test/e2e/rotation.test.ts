@@ -143,7 +143,7 @@ class Rotation {
       60_000,
     )
     await until(
-      'every task is gone',
+      'the queue is empty',
       async () => (await this.fleet.ok<{ length: number }>('GET', `${QUICK}/queue`)).length === 0,
     )
     expect(await this.fleet.ok('GET', `${QUICK}/dead`)).toMatchObject({ length: 0 })

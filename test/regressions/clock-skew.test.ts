@@ -34,7 +34,7 @@ async function masterOn(redis: RedisServer, host: { aheadMs: number }): Promise<
 
 withRedisServer('clock skew', () => {
   describe('clock skew (redis)', () => {
-    it('of five minutes in both directions and a step of an hour end or extend no lease, claim, lock or value', async () => {
+    it('of five minutes and a step of an hour end or extend no lease, claim, lock or value', async () => {
       const redis = await startRedis()
       open.push(redis)
       const [ahead, behind] = [{ aheadMs: 5 * MINUTE }, { aheadMs: -5 * MINUTE }]

@@ -132,7 +132,7 @@ onEachBackend('hostile names', (open) => {
     }
   })
 
-  it('keeps values, locks and counters with hostile namespaces and names apart, also after a restart of a durable store', async () => {
+  it('keeps values, locks and counters with hostile names apart, also after a restart', async () => {
     const { backend } = await open()
     for (const [i, namespace] of HOSTILE.entries()) {
       await backend.kv.set(

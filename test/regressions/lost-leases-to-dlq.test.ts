@@ -86,7 +86,7 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
     expect(await loseAll(world)).toEqual({ requeued: 0, dead: 1 })
   })
 
-  it('moves many tasks to the dead-letter queue in the order of their deadlines, and restarts the count with a replay', async () => {
+  it('moves many tasks to the dead letters in deadline order, and restarts the count with a replay', async () => {
     const world = await open()
     const { backend, clock } = world
     await submit(backend, 'a', 'b', 'c')

@@ -35,7 +35,7 @@ async function overdue(backend: Backend): Promise<void> {
 }
 
 onEachBackend('sweep not starved', (open) => {
-  it('takes leases, retries and windows in every step, and ends after as many steps as the longest list needs', async () => {
+  it('takes leases, retries and windows in every step, as many steps as the longest list needs', async () => {
     const { backend, clock } = await open()
     await overdue(backend)
     clock.advance(VISIBILITY)

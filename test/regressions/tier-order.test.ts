@@ -64,7 +64,7 @@ onEachBackend('tier order', (open) => {
     expect(ids(await reserve(backend))).toEqual(['high', 'waiting', 'low'])
   })
 
-  it('appends replayed tasks to the normal tier, and puts them into their own tier when they are released (D26)', async () => {
+  it('appends replayed tasks to the normal tier, and to their own tier after a release (D26)', async () => {
     const { backend } = await open()
     await killed(backend, high, low)
     await submit(backend, normal)

@@ -1,5 +1,5 @@
-"""Plays scenarios of the contract against a master, as a worker and client in Python writes them: the standard library
-alone, a WebSocket by hand, JSON as `json` writes it. Prints one JSON line per scenario.
+"""Plays scenarios of the contract against a master like a worker and client written in Python: only the standard
+library, a hand-written WebSocket, JSON as `json` writes it. Prints one JSON line per scenario.
 Environment: MASTER_URL, ADMIN_TOKEN, WORKER_TOKEN. The master knows the types `brief` (batch) and `probe` (continuous).
 """
 import base64
@@ -13,7 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-BIG = 9007199254740993  # 2^53 + 1, the least positive integer that a double cannot hold.
+BIG = 9007199254740993  # 2^53 + 1, the smallest positive integer that a double cannot hold.
 API = "/api/v1/automations"
 MASTER = os.environ["MASTER_URL"]
 ADMIN = os.environ["ADMIN_TOKEN"]
@@ -54,7 +54,7 @@ def ack(task, token=None):
 
 
 def eventually(what, holds):
-    """Polls until `holds` returns true; 404 counts as not yet."""
+    """Polls until `holds` returns true. A 404 is treated as false."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -62,12 +62,12 @@ def eventually(what, holds):
                 return
         except urllib.error.HTTPError as error:
             require(error.code == 404, f"{what}: {error}")
-        require(time.monotonic() < deadline, f"{what}: not so within {TIMEOUT} s")
+        require(time.monotonic() < deadline, f"{what}: timed out after {TIMEOUT} s")
         time.sleep(0.01)
 
 
 class WebSocket:
-    """A client of RFC 6455 that sends text, in fragments of the given size."""
+    """A client of RFC 6455 that sends text frames in fragments of the given size."""
 
     def __init__(self, path):
         address = urllib.parse.urlsplit(MASTER)
@@ -108,7 +108,7 @@ def register(kind, worker):
 
 
 def frames():
-    """An output of 512 KiB in 129 fragments, with a ping between each two."""
+    """Sends an output of 512 KiB in 129 fragments, with a ping after each."""
     channel = register("probe", "py-2")
     channel.send({"type": "state", "state": "RUNNING", "config_gen": 0, "ts": time.time(), "last_error": None})
     channel.send({"type": "stats", "slots": 2, "cpu_pct": 12.5, "rss_mb": 80, "ts": time.time(), "metrics": {}})
@@ -141,7 +141,7 @@ def big_call_id():
 
 
 def batch():
-    """8 reserves of one worker in one batch wait; each of them gets one of 8 tasks."""
+    """Sends 8 waiting reserves of one worker in one batch. Each of them gets one of 8 tasks."""
     calls = [message("tasks.reserve", {"limit": 1, "wait_ms": 10_000}, number) for number in range(8)]
     replies = []
     waiting = threading.Thread(target=lambda: replies.extend(call("POST", "/brief/workers/py-1/rpc", calls, WORKER)))
@@ -172,12 +172,12 @@ def play(row, scenario):
     try:
         kept.append(scenario())
         print(json.dumps({"row": row, "ok": True, "detail": ""}))
-    except Exception as error:  # Every failure is a line of the report.
+    except Exception as error:  # Every failure becomes a line of the report.
         body = error.read().decode() if isinstance(error, urllib.error.HTTPError) else ""
         print(json.dumps({"row": row, "ok": False, "detail": f"{type(error).__name__}: {error} {body}"}))
 
 
-kept = []  # An open control channel stays open to the end.
+kept = []  # Keeps control channels open until the end.
 play("D5", lambda: register("brief", "py-1"))
 play("D74", frames)
 play("D75a", big_payload)

@@ -1,4 +1,4 @@
-/** The decisions after D61 that no other part of the table covers, one row for each claim. */
+/** The decisions after D61 that no other part of the table covers, one row per claim. */
 import { by, type Row } from './row.ts'
 
 export const ADDITIONS: readonly Row[] = [
@@ -15,7 +15,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D62c',
-    'The config in force stays, also after an upgrade.',
+    'The applied config stays in force, also after an upgrade.',
     by(
       'operator/fleetworker/reconcile.secrets.test.ts',
       'keeps the config while a source that an earlier release read has no consent (D62)',
@@ -57,7 +57,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D66',
-    'A claim can be replaced only by its holder, an admin or with force. The operator takes over a claim of a non-operator.',
+    'Only its holder, an admin or force replaces a claim. The operator takes over a claim of a non-operator.',
     by(
       'operator/fleetworker/reconcile.test.ts',
       'takes a worker back from a claim of a client that is no operator, and continues to correct drift (D66): %s',
@@ -111,7 +111,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D71g',
-    'Event streams and bus streams have shares as well.',
+    'The capacity for event streams and bus streams is shared between tokens as well.',
     by(
       'master/events/crowd.test.ts',
       'leave places for every other token, and all scoped tokens leave a tenth to the admin',
@@ -186,7 +186,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D68',
-    'A long Retry-After becomes a wait of at most 30 s.',
+    'The wait after a long Retry-After is capped at 30 s.',
     by('runtime/retry-after.test.ts', 'for a long one between 24 and 30 s'),
     by(
       'operator/faults/refusals.test.ts',
@@ -231,7 +231,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D83',
-    'Outputs never keep a store full.',
+    'Outputs cannot block other writes to a full store: the oldest are dropped.',
     by(
       'master/streams/full-store.test.ts',
       'keeps space for tasks, and drops the oldest outputs before it rejects a task',
@@ -251,7 +251,7 @@ export const ADDITIONS: readonly Row[] = [
     by('storage/contract/configs.ts', 'keeps per-slot statistics of a worker with 1,024 slots in the history (D84)'),
     by(
       'storage/contract/configs.ts',
-      'stores a frame over 128 KiB without its slots in the history, and whole as the current frame (D84)',
+      'stores a frame over 128 KiB without slots in the history, but whole as the current one (D84)',
     ),
   ],
   [
@@ -276,7 +276,7 @@ export const ADDITIONS: readonly Row[] = [
     'Short tokens are rejected.',
     by(
       'e2e/master.test.ts',
-      'rejects short tokens unless SVC_ALLOW_SHORT_TOKENS is set, and writes audit lines at every log level (D86, D87)',
+      'rejects short tokens unless they are allowed, and writes audit lines at every log level (D86, D87)',
     ),
   ],
   [
@@ -312,7 +312,7 @@ export const ADDITIONS: readonly Row[] = [
     ),
     by(
       'storage/redis/start.test.ts',
-      'rejects an older release after the first migration step, and the newer release completes the migration (G27)',
+      'rejects an older release during a migration, which the newer release completes (G27)',
     ),
   ],
   [
@@ -324,7 +324,7 @@ export const ADDITIONS: readonly Row[] = [
     ),
     by(
       'storage/redis/sharded-bus.test.ts',
-      'publishes to the channels of the previous release while one of its masters lives, each message once (D92)',
+      'also publishes to the channels of the previous release while one of its masters lives (D92)',
     ),
   ],
   [
@@ -342,10 +342,10 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D94b',
-    'A cluster that gains a node keeps its epoch, and one that lost a node keeps serving.',
+    'A cluster keeps its epoch when a node is added, and serves calls when a node is lost.',
     by(
       'storage/redis/cluster-nodes.test.ts',
-      'keeps epoch and event log when a node is added, and changes the epoch when a node was restarted (D46)',
+      'keeps the epoch when a node is added, and changes it when a node was restarted (D46)',
     ),
     by(
       'storage/redis/cluster-nodes.test.ts',
@@ -390,7 +390,7 @@ export const ADDITIONS: readonly Row[] = [
   ],
   [
     'D100a',
-    'Values, locks and counters have a limit of namespaces each, which never rejects an existing one or that of a type.',
+    'Values, locks and counters each have a limit of namespaces, which never affects existing ones.',
     by(
       'storage/contract/namespaces.ts',
       'are limited to 1,000, but existing namespaces and those of automation types stay writable (D100)',

@@ -129,10 +129,7 @@ export const CHANNEL: readonly Row[] = [
   [
     'bus/emit',
     'event:<type>.emit is published for each output.',
-    by(
-      'e2e/bus.test.ts',
-      'publishes every output of every worker once, in the order in which its slot emitted it (D23, G10)',
-    ),
+    by('e2e/bus.test.ts', 'publishes every output once, in the order in which its slot emitted it (D23, G10)'),
   ],
   ['bus/no-persistence', 'A subscriber receives only messages published while it is subscribed.'],
   ['bus/no-op', 'Without Redis, publishing has no effect.'],
@@ -189,7 +186,7 @@ export const CHANNEL: readonly Row[] = [
   ],
   [
     'limits/spawns-what-is-asked',
-    'A worker spawns what is configured.',
+    'A worker starts the configured number of slots.',
     by('worker/slots.test.ts', 'runs as many as asked for'),
   ],
 

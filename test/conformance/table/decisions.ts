@@ -1,4 +1,4 @@
-/** The decisions, one row for each claim of each of them. @see src/protocol/decisions.md */
+/** The decisions, one row per claim. @see src/protocol/decisions.md */
 import { by, type Row } from './row.ts'
 
 const matrix = by('master/matrix.test.ts', 'allows the expected kinds of token and no others, in every cell')
@@ -44,7 +44,7 @@ export const DECISIONS: readonly Row[] = [
   ['D4a', 'The base Config is four fields with bounds and defaults.'],
   ['D4b', 'A new worker has the defaults at generation 0.'],
   ['D5', 'register may carry instance_id.'],
-  ['D6a', 'A drain reaches the worker as a frame.'],
+  ['D6a', 'A drain is sent to the worker as a frame.'],
   ['D6b', 'A drain waits for a disconnected worker.'],
   ['D6c', 'State frames of the same process do not end DRAINING.'],
   ['D6d', 'A new process ends the drain.'],
@@ -165,18 +165,12 @@ export const DECISIONS: readonly Row[] = [
   [
     'D22b',
     'The file is read again when it changes.',
-    by(
-      'e2e/master.test.ts',
-      'reloads a changed token file without a restart, and closes the sockets of the old token within 5 s (D22)',
-    ),
+    by('e2e/master.test.ts', 'reloads a changed token file and closes the sockets of the old token within 5 s (D22)'),
   ],
   [
     'D22c',
     'Revoking a worker token closes its sockets within 5 s.',
-    by(
-      'e2e/master.test.ts',
-      'reloads a changed token file without a restart, and closes the sockets of the old token within 5 s (D22)',
-    ),
+    by('e2e/master.test.ts', 'reloads a changed token file and closes the sockets of the old token within 5 s (D22)'),
     by('master/control/handshake.test.ts', 'that is revoked closes its own sockets and no other'),
   ],
   ['D23a', 'Workers call the master by JSON-RPC, one call or a batch.'],
@@ -246,7 +240,7 @@ export const DECISIONS: readonly Row[] = [
     ),
     by(
       'e2e/masters.test.ts',
-      'deliver a drain of another master: running tasks finish, no new one starts, exit code 0 (D6, G14)',
+      'deliver a drain of another master: the worker finishes its task and exits with 0 (D6, G14)',
     ),
   ],
   [

@@ -23,7 +23,7 @@ export const ENDPOINTS: readonly Row[] = [
   ['route/stats', 'GET stats returns Stats objects.'],
   ['route/drain', 'POST drain returns the worker id and `requested`.'],
   ['route/forget', 'DELETE returns the worker id and `removed`, or 404.'],
-  ['route/control', 'The control channel is a WebSocket below the worker.'],
+  ['route/control', 'The control channel is a WebSocket under the path of the worker.'],
   ['patch/shallow', '1: the body is merged shallowly.'],
   ['patch/invalid', '2: a merged config that fails the schema is 422 and changes nothing.'],
   ['patch/notifies', '3: a success raises config_gen and sends config_changed.'],

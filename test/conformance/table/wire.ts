@@ -1,4 +1,4 @@
-/** The small print of the wire, one row for each claim (D74 to D80). */
+/** Details of the wire format, one row per claim (D74 to D80). */
 import { by, type Row } from './row.ts'
 
 export const WIRE: readonly Row[] = [

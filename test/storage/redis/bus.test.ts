@@ -70,7 +70,7 @@ withRedisServer('redis bus', () => {
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
     })
 
-    it('resubscribes after a lost connection and wakes all waiting types, because a wake may have been lost', async () => {
+    it('resubscribes after a lost connection and wakes all waiting types', async () => {
       const { server, first, second } = await twoMasters()
       await second.tasks.reserve('mailer', VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 3 }])
       const twos = signalsOf(second)

@@ -186,7 +186,7 @@ withRedisServer('redis cluster that changes', () => {
       await settle(backend, load)
     }, 120_000)
 
-    it('follows the failover of a killed primary: no token is issued twice, no script is applied in part (G5, G26)', async () => {
+    it('follows the failover of a killed primary without duplicate tokens or partial scripts (G5, G26)', async () => {
       const { cluster, backend, ownerOf } = await world()
       const primary = ownerOf(TYPE)
       const replica = await cluster.addReplica(primary)

@@ -50,7 +50,7 @@ withRedisServer('redis cluster, its nodes', () => {
       await until(() => !backend.health().ok)
     }, 60_000)
 
-    it('keeps epoch and event log when a node is added, and changes the epoch when a node was restarted (D46)', async () => {
+    it('keeps the epoch when a node is added, and changes it when a node was restarted (D46)', async () => {
       const cluster = await clusterWith()
       const backend = await masterAt(cluster, 'm1', open)
       const { epoch } = await backend.meta.info()

@@ -123,7 +123,7 @@ withRedisServer('redis connection', () => {
       await expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
     })
 
-    it('reports an unknown outcome when the connection breaks during a call, and never sends that call twice', async () => {
+    it('reports an unknown outcome when the connection breaks, and never sends that call twice', async () => {
       const { server, connection } = await world({ appendfsync: 'always' })
       server.pause()
       const call = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))

@@ -118,7 +118,7 @@ withRedisServer('redis event log', () => {
       expect(new Set(first.heard.map(({ id }) => id)).size).toBe(first.heard.length)
     })
 
-    it('publishes reset when a restart of the store began a new log, because the old one may have had more events (G10)', async () => {
+    it('publishes reset when a new log began, because the old one may have had more events (G10)', async () => {
       const server = await startRedis()
       open.push(server)
       const caller = new TracedCaller(server.connect(), systemTime)

@@ -185,7 +185,7 @@ withRedisServer('redis health', () => {
       expect((await world.backend.meta.info()).epoch).toBe(after)
     })
 
-    it('is detected by a master that was disconnected meanwhile, and changes the epoch once for all masters (D33, D46)', async () => {
+    it('is detected by a master that was disconnected, once for all masters (D33, D46)', async () => {
       const { server, backend } = await opened({ appendfsync: 'everysec' })
       const { epoch } = await backend.meta.info()
       const second = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(2) })

@@ -155,7 +155,7 @@ withRedisServer('redis, a submit with a lost response', () => {
     }, 60_000)
   })
 
-  it('redis, a reserve with a lost response: the next reserve returns its leases if it could not be repeated (D81)', async () => {
+  it('redis, a reserve with a lost response: the next reserve returns its leases (D81)', async () => {
     const { first, second, network } = await onOneServer()
     await second.submit(TYPE, DAY, [task('a')])
     const lost = network.loseAnswer(/\r\nw\r\n/)

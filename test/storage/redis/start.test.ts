@@ -231,7 +231,7 @@ withRedisServer('redis start', () => {
       expect(second.backend.health().ok).toBe(true)
     })
 
-    it('rejects an older release after the first migration step, and the newer release completes the migration (G27)', async () => {
+    it('rejects an older release during a migration, which the newer release completes (G27)', async () => {
       const server = await serverWith()
       await (await start(server.url)).backend.close()
       const broken = [...MIGRATIONS, () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'cut off'))]
@@ -352,7 +352,7 @@ withRedisServer('redis start', () => {
       expect((await start(url)).refusal).toBeNull()
     })
 
-    it('authenticates to sentinels with their own password, also after it changed, and reports a wrong one (D22)', async () => {
+    it('authenticates to sentinels with their own password, and reports a wrong one (D22)', async () => {
       const fleet = keep(await startSentinel({ password: 'data' }))
       const sentinel = fleet.sentinel.connect()
       await sentinel.call('ACL', 'SETUSER', 'default', 'resetpass', '>first')

@@ -320,7 +320,7 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis registry at the memory limit', () => {
-    it('still stores states and drains and keeps only the newest frame; only registration and config changes are rejected', async () => {
+    it('still stores states and drains, and rejects only registration and config changes', async () => {
       const { workers, configs, stats } = groups()
       await workers.register([registration('w0', 'm1/1'), registration('w1', 'm1/2')])
       await workers.beat([{ ...conn('w0', 'm1/1'), stats: ['{"ts":1}', '{"ts":2}'] }])
@@ -347,7 +347,7 @@ withRedisServer('redis registry', () => {
 })
 
 describe('KeyedMutex', () => {
-  it('runs the calls of one key one after the other, also after a failure, and those of other keys concurrently', async () => {
+  it('runs the calls of one key in sequence, and those of other keys concurrently', async () => {
     const turns = new KeyedMutex()
     const log: string[] = []
     let lose: (error: Error) => void = () => undefined

@@ -1,5 +1,5 @@
-// Command conformance-client plays scenarios of the contract against a master, as a worker and client in Go writes
-// them: gorilla/websocket, net/http and encoding/json with their defaults. It prints one JSON line per scenario.
+// Command conformance-client plays scenarios of the contract against a master like a worker and client written in Go:
+// gorilla/websocket, net/http and encoding/json with their defaults. It prints one JSON line per scenario.
 // Environment: MASTER_URL, ADMIN_TOKEN, WORKER_TOKEN. The master knows the types `brief` (batch) and `probe` (continuous).
 package main
 
@@ -17,7 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// big is 2^53 + 1, the least positive integer that a double cannot hold.
+// big is 2^53 + 1, the smallest positive integer that a double cannot hold.
 const big = 9007199254740993
 
 var (
@@ -113,7 +113,7 @@ func ack(id string, token int64) (ok bool, reason string) {
 // eventually polls until holds returns true, for at most 15 s.
 func eventually(what string, holds func() bool) {
 	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		require(time.Now().Before(deadline), "%s: not so within 15 s", what)
+		require(time.Now().Before(deadline), "%s: timed out after 15 s", what)
 	}
 }
 
@@ -136,7 +136,7 @@ func connect(kind, id string) *websocket.Conn {
 	return conn
 }
 
-// frames sends an output of 512 KiB: gorilla/websocket cuts it at its write buffer of 4 KiB, into 128 fragments.
+// frames sends an output of 512 KiB. The write buffer of gorilla/websocket splits it into 128 fragments of 4 KiB.
 func frames() {
 	conn := connect("probe", "go-2")
 	now := float64(time.Now().UnixMilli()) / 1000
@@ -181,7 +181,7 @@ func bigCallID() {
 	require(id == big, "the id came back as %d", id)
 }
 
-// batch waits with 8 reserves of one worker in one batch; each of them gets one of 8 tasks.
+// batch sends 8 waiting reserves of one worker in one batch. Each of them gets one of 8 tasks.
 func batch() {
 	var calls []rpcCall
 	for id := int64(1); id <= 8; id++ {

@@ -1,7 +1,8 @@
 /*
- * Records what a process writes to master.db and master.db-wal, for a replay of what a power cut leaves (LD_PRELOAD).
- * A record is five numbers of 8 bytes (operation, file, offset, length of the data) and the data. With SHIM_EIO=wal, db
- * or both, the fsync of that file fails, as one whose pages the kernel then drops; the pages in the cache stay readable.
+ * LD_PRELOAD library that records the writes of a process to master.db and master.db-wal. A test replays them to get
+ * the files after a power cut. A record is four numbers of 8 bytes (operation, file, offset, length of the data),
+ * followed by the data. With SHIM_EIO=wal, db or both, the fsync of that file fails. The kernel would then drop the
+ * pages, but they stay readable in the cache.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
