@@ -11,7 +11,7 @@ describe('defineBatch', () => {
     expect(batch({ name: 'Postman' }).name).toBe('Postman')
   })
 
-  it('takes 60 s of visibility and 1 s × 2 up to 300 s of backoff when none is given (D25)', () => {
+  it('defaults to 60 s of visibility and 1 s × 2 up to 300 s of backoff (D25)', () => {
     expect(batch({})).toMatchObject({ visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 } })
     expect(batch({ visibilityTimeoutSeconds: 1.5, retry: { factor: 3 } })).toMatchObject({
       visibilityMs: 1_500,
@@ -35,7 +35,7 @@ describe('defineBatch', () => {
     [{ pools: { a: { tags: {} } } }, '/pools/a/payload is required'],
     [{ run: 'later' }, '/run must be a function'],
     [{ payload: 7 }, '/payload must be object'],
-  ])('refuses %j, naming the field (D36)', (more, message) => {
+  ])('rejects %j, naming the field (D36)', (more, message) => {
     expect(() => batch(more)).toThrow(AutomationError)
     expect(() => batch(more)).toThrow(message)
   })
@@ -46,13 +46,13 @@ describe('defineBatch', () => {
     )
   })
 
-  it('refuses what is no definition at all', () => {
+  it('rejects values that are not a definition', () => {
     expect(() => defineBatch(null as never)).toThrow('takes an object')
   })
 })
 
 describe('isAutomation', () => {
-  it('knows what was defined, by a brand that every copy of the package shares', () => {
+  it('recognises automations by a brand that all copies of the package share', () => {
     const made = defineContinuous({ type: 'watcher', run })
     expect(isAutomation(made)).toBe(true)
     expect(isAutomation({ [Symbol.for('muster.automation')]: 1 })).toBe(true)
@@ -65,7 +65,7 @@ describe('isAutomation', () => {
     ])
   })
 
-  it('makes automations that nobody changes afterwards', () => {
+  it('returns frozen automations', () => {
     expect(Object.isFrozen(defineContinuous({ type: 'watcher', run }))).toBe(true)
   })
 })

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { AutomationError, defineContinuous, loadAutomations } from '../../src/automation/index.ts'
 
 const AREA = fileURLToPath(new URL('../../src/automation/index.ts', import.meta.url))
-/** An automation as another copy of the package would make it, without importing one. */
+/** An automation as another copy of the package would create it, without importing one. */
 const made = (type: string, more = ''): string =>
   `{ [Symbol.for('muster.automation')]: 1, kind: 'ContinuousAutomation', type: '${type}', name: 'X', config: { type: 'object' }, output: null, payload: null, pools: {}, visibilityMs: 60000, retry: { baseMs: 1000, factor: 2, capMs: 300000 }, run() {}, ${more} }`
 const MANIFEST = (name: string, more: object = {}): string =>
@@ -60,7 +60,7 @@ describe('named modules', () => {
     expect(await load(['declares', '@scope/exports'])).toEqual(['declared', 'exported'])
   })
 
-  it('are parts of this program where those are offered', async () => {
+  it('are parts of this program, if it has them', async () => {
     const builtIn = {
       'muster/automations': () => Promise.resolve({ probe: defineContinuous({ type: 'own', run: () => {} }) }),
     }
@@ -95,7 +95,7 @@ describe('named modules', () => {
 })
 
 describe('without names', () => {
-  it('loads every dependency of the nearest package.json that says where its automations are (D35)', async () => {
+  it('loads every dependency of the nearest package.json with an automations entry (D35)', async () => {
     write({
       'package.json': JSON.stringify({
         dependencies: { has: '1', plain: '1' },
@@ -112,7 +112,7 @@ describe('without names', () => {
     expect(await load([''])).toEqual(['has'])
   })
 
-  it('names a dependency that is not installed, and an entry that is no path', async () => {
+  it('reports a dependency that is not installed, and an entry that is not a path', async () => {
     write({
       'package.json': JSON.stringify({ dependencies: { absent: '1', wrong: '1' } }),
       'node_modules/wrong/package.json': JSON.stringify({ name: 'wrong', muster: { automations: 'dist/index.js' } }),
@@ -129,7 +129,7 @@ describe('without names', () => {
   it.each([
     ['no package.json at all', {}],
     ['dependencies without automations', { 'package.json': '{}' }],
-  ])('says that no automation is installed, and how to install one, with %s (D35)', async (_, files) => {
+  ])('reports that no automation is installed, and how to install one, with %s (D35)', async (_, files) => {
     write(files)
     expect(await faults()).toEqual([
       expect.stringMatching(/^no automation is installed: npm install .* SVC_AUTOMATIONS=muster\/automations$/),
@@ -138,7 +138,7 @@ describe('without names', () => {
 })
 
 describe('in Node itself', () => {
-  it('loads CommonJS modules, packages that only import reaches, and automations of a second copy', async () => {
+  it('loads CommonJS modules, packages for import only, and automations of a second copy', async () => {
     write({
       'node_modules/import-only/package.json': JSON.stringify({
         name: 'import-only',

@@ -14,7 +14,7 @@ afterEach(async () => {
   slot = undefined
 })
 
-/** A world in which `inside` runs once as a plugin; `result` is what came of it. */
+/** Creates a world in which `inside` runs once as a plugin. `result` is its result. */
 function during<T>(inside: (context: Context<object, object, typeof POOLS>) => Promise<T>) {
   let settle: (value: Promise<T>) => void = () => {}
   const result = new Promise<T>((resolve) => {
@@ -39,10 +39,10 @@ function during<T>(inside: (context: Context<object, object, typeof POOLS>) => P
   return { world, result, begin }
 }
 
-const lockAnswers = (world: World): World => {
-  world.answers.set('lock.acquire', () => ({ acquired: true, token: 41, expires_at: 0 }))
-  world.answers.set('lock.extend', () => ({ expires_at: 0 }))
-  world.answers.set('lock.release', () => ({}))
+const lockResults = (world: World): World => {
+  world.results.set('lock.acquire', () => ({ acquired: true, token: 41, expires_at: 0 }))
+  world.results.set('lock.extend', () => ({ expires_at: 0 }))
+  world.results.set('lock.release', () => ({}))
   return world
 }
 const methods = (world: World): string[] => world.calls.map(({ method }) => method)
@@ -65,7 +65,7 @@ describe('emit', () => {
     expect(world.outputs).toEqual([])
   })
 
-  it('hands over what matches, in order', async () => {
+  it('passes valid outputs on in order', async () => {
     const { world, result, begin } = during(async ({ emit }) => {
       await emit({ n: 1 })
       await emit({ n: 2 })
@@ -77,7 +77,7 @@ describe('emit', () => {
 })
 
 describe('the primitives', () => {
-  it('become rpc calls, seconds becoming milliseconds (D60)', async () => {
+  it('call RPC methods, with seconds as milliseconds (D60)', async () => {
     const { world, result, begin } = during(async ({ kv, counter, bus, pool, lock, sleep, now }) => {
       const before = now()
       await sleep(250)
@@ -99,7 +99,7 @@ describe('the primitives', () => {
         now() - before,
       ]
     })
-    const answers = {
+    const results = {
       'kv.set': {},
       'kv.get': { value: 'v' },
       'kv.delete': { deleted: true },
@@ -110,7 +110,7 @@ describe('the primitives', () => {
       'pool.claim': { claims: [] },
       'bus.publish': {},
     }
-    for (const [method, answer] of Object.entries(answers)) world.answers.set(method, () => answer)
+    for (const [method, answer] of Object.entries(results)) world.results.set(method, () => answer)
     begin()
     await world.time.advance(250)
     expect(await result).toEqual(['v', 5, 6, null, null, 250])
@@ -151,31 +151,27 @@ describe('the primitives', () => {
       'item "a" does not fit the pool "proxies": /payload/host is required; /tags/region is required',
     ],
     [
-      'a hold out of range',
+      'a hold time out of range',
       ({ lock }) => lock.acquire('l', { holdSeconds: 0 }),
       'holdSeconds must be 1 to 43200, got 0',
     ],
-    [
-      'no hold at all',
-      ({ pool }) => pool('proxies').claim({} as never),
-      'holdSeconds must be 1 to 43200, got undefined',
-    ],
+    ['no hold time', ({ pool }) => pool('proxies').claim({} as never), 'holdSeconds must be 1 to 43200, got undefined'],
     ['the value undefined', ({ kv }) => kv.set('k', undefined), 'kv.set: undefined is not a value'],
-  ])('refuse %s before anything is sent', async (_, call, message) => {
+  ])('reject %s before anything is sent', async (_, call, message) => {
     const { world, result, begin } = during(call)
     begin()
     await expect(result).rejects.toThrow(message)
     expect(world.calls).toEqual([])
   })
 
-  it('put more items than one call takes in several', async () => {
+  it('split many items into several calls', async () => {
     const items = Array.from({ length: 2_001 }, (_, index) => ({
       id: `i${index}`,
       payload: { host: 'h' },
       tags: { region: 'eu' },
     }))
     const { world, result, begin } = during(({ pool }) => pool('proxies').put(items))
-    world.answers.set('pool.put', () => ({ results: [] }))
+    world.results.set('pool.put', () => ({ results: [] }))
     begin()
     await result
     expect(world.calls.map(({ params }) => (params['items'] as unknown[]).length)).toEqual([1_000, 1_000, 1])
@@ -183,7 +179,7 @@ describe('the primitives', () => {
 })
 
 describe('a lock', () => {
-  it('is renewed at a third of its hold until it is released', async () => {
+  it('is renewed at each third of its hold time until it is released', async () => {
     const { world, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       await sleep(35_000)
@@ -191,7 +187,7 @@ describe('a lock', () => {
       await held?.release()
       return held?.token
     })
-    lockAnswers(world)
+    lockResults(world)
     begin()
     await world.time.advance(100_000)
     expect(await result).toBe(41)
@@ -199,13 +195,13 @@ describe('a lock', () => {
     expect(world.calls[1]?.params).toEqual({ name: 'l', token: 41, hold_ms: 30_000 })
   })
 
-  it('is released on the way out of await using, and by the end of the run at the latest', async () => {
+  it('is released at the end of await using, and at the latest at the end of the run', async () => {
     const { world, result, begin } = during(async ({ lock }) => {
       const used = await lock.acquire('used', { holdSeconds: 30 })
       await used?.[Symbol.asyncDispose]()
       await lock.acquire('forgotten', { holdSeconds: 30 })
     })
-    lockAnswers(world)
+    lockResults(world)
     begin()
     await result
     world.stop()
@@ -220,7 +216,7 @@ describe('a lock', () => {
     expect(world.time.pending).toBe(0)
   })
 
-  it('throws LeaseLost on any use once the master gave it up, and stops renewing', async () => {
+  it('throws LeaseLost on every use after the master rejected it, and is not renewed any more', async () => {
     const { world, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       if (held === null) throw new Error('not acquired')
@@ -229,7 +225,7 @@ describe('a lock', () => {
       await expect(held.release()).rejects.toThrow('lock "l" was lost')
       await held[Symbol.asyncDispose]()
     })
-    lockAnswers(world).answers.set('lock.extend', refuse('lease_lost'))
+    lockResults(world).results.set('lock.extend', refuse('lease_lost'))
     begin()
     await world.time.advance(100_000)
     await result
@@ -237,7 +233,7 @@ describe('a lock', () => {
     expect(world.logs).toMatchObject([{ level: 'warn', message: 'lock "l" was lost' }])
   })
 
-  it('survives a master that is away for less than the hold, and is lost when it is away for longer', async () => {
+  it('survives an outage of the master that is shorter than its hold time, and is lost in a longer one', async () => {
     const { world, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       if (held === null) throw new Error('not acquired')
@@ -247,7 +243,7 @@ describe('a lock', () => {
       await expect(held.extend({ holdSeconds: 30 })).rejects.toThrow(LeaseLost)
     })
     let until = 21_000
-    lockAnswers(world).answers.set('lock.extend', () =>
+    lockResults(world).results.set('lock.extend', () =>
       world.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 },
     )
     begin()
@@ -257,24 +253,24 @@ describe('a lock', () => {
     await result
   })
 
-  it('is renewed for the new hold after an extend', async () => {
+  it('is renewed with the new hold time after an extend', async () => {
     const { world, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 3 })
       await held?.extend({ holdSeconds: 300 })
       await sleep(150_000)
       await held?.release()
     })
-    lockAnswers(world)
+    lockResults(world)
     begin()
     await world.time.advance(150_000)
     await result
     expect(world.calls.map(({ params }) => params['hold_ms'])).toEqual([3_000, 300_000, 300_000, undefined])
   })
 
-  it('that is granted after the run was left behind goes straight back', async () => {
+  it('is released immediately if it is granted after the run was abandoned', async () => {
     let grant: (answer: unknown) => void = () => {}
     const { world, result, begin } = during(({ lock }) => lock.acquire('l', { holdSeconds: 30 }))
-    lockAnswers(world).answers.set(
+    lockResults(world).results.set(
       'lock.acquire',
       () =>
         new Promise((resolve) => {
@@ -292,7 +288,7 @@ describe('a lock', () => {
 })
 
 describe('a pool claim', () => {
-  it('carries the item, is renewed, and can be released or removed', async () => {
+  it('has the item, is renewed, and can be released or removed', async () => {
     const { world, result, begin } = during(async ({ pool, sleep }) => {
       const claim = await pool('proxies').claim({ holdSeconds: 9 })
       await sleep(3_500)
@@ -300,11 +296,11 @@ describe('a pool claim', () => {
       await expect(claim?.extend({ holdSeconds: 9 })).rejects.toThrow('item "p" of pool "proxies" was released')
       return [claim?.id, claim?.payload.host, claim?.tags.region]
     })
-    world.answers.set('pool.claim', () => ({
+    world.results.set('pool.claim', () => ({
       claims: [{ id: 'p', token: 4, payload: { host: 'h' }, tags: { region: 'eu' }, in_use_until: 0 }],
     }))
-    world.answers.set('pool.extend', () => ({ in_use_until: 0 }))
-    world.answers.set('pool.remove', () => ({ removed: true }))
+    world.results.set('pool.extend', () => ({ in_use_until: 0 }))
+    world.results.set('pool.remove', () => ({ removed: true }))
     begin()
     await world.time.advance(20_000)
     expect(await result).toEqual(['p', 'h', 'eu'])

@@ -11,7 +11,7 @@ function masking(config: Parameters<Masker['see']>[0]): (text: string) => string
 }
 
 describe('a secret in a text', () => {
-  it('is masked longest first, so that no rest of a longer one stays', () => {
+  it('masks the longest form first, so that no part of a longer secret remains', () => {
     const mask = masking({ key: 'abcdef', other: 'abcdef-and-more-secret' })
     expect(mask('failed with abcdef-and-more-secret and abcdef')).toBe(`failed with ${MASK} and ${MASK}`)
     const reversed = masking({ key: 'abcdef-and-more-secret', other: 'abcdef' })
@@ -19,7 +19,7 @@ describe('a secret in a text', () => {
   })
 
   it.each(['7', '42', 'abc', 'p$w.', 'käse!'])(
-    'of fewer than 6 characters is masked where it stands by itself: %s',
+    'of fewer than 6 characters is masked only as a separate word: %s',
     (secret) => {
       const mask = masking({ key: secret })
       for (const text of [secret, `PIN ${secret} is wrong`, `pin=${secret}&x=1`, `"${secret}"`, `(${secret})`])
@@ -33,7 +33,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  it('is not searched in the masks themselves', () => {
+  it('does not search the masks themselves', () => {
     expect(masking({ key: '*', other: 'abcdef' })('a * b abcdef')).toBe(`a ${MASK} b ${MASK}`)
   })
 

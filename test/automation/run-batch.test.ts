@@ -38,7 +38,7 @@ afterEach(async () => {
 })
 
 describe('runBatchSlot', () => {
-  it('acks a task whose run returned, and takes the next', async () => {
+  it('acks a task whose run returned and takes the next one', async () => {
     const seen: unknown[] = []
     const { world } = start(
       ({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]),
@@ -153,7 +153,7 @@ describe('runBatchSlot', () => {
       }),
       'nack t odd {}',
     ],
-  ])('nacks a task whose run threw %s, and goes on (D55)', async (_, run, settled) => {
+  ])('nacks a task whose run threw %s, and continues (D55)', async (_, run, settled) => {
     const { world } = start(({ task }) => (task.id === 't' ? (run() as Promise<void>) : undefined))
     world.offer('t')
     world.offer('next')
@@ -161,7 +161,7 @@ describe('runBatchSlot', () => {
     expect(world.settled).toEqual([settled, 'ack next'])
   })
 
-  it('reports a failure, and once that it runs well again', async () => {
+  it('reports a failure, and the recovery after it', async () => {
     const { world } = start(({ task }) => {
       if (task.id === 'bad') throw new Error('broken')
     })
@@ -170,7 +170,7 @@ describe('runBatchSlot', () => {
     expect(world.errors).toEqual(['broken', null])
   })
 
-  it('masks secrets in errors, logs and spans, and cuts errors at 4,096 characters (D17)', async () => {
+  it('masks secrets in errors, logs and spans, and truncates errors to 4,096 characters (D17)', async () => {
     const { world } = start(({ log, config }) => {
       log.info('using hunter2-secret', {
         config,
@@ -194,7 +194,7 @@ describe('runBatchSlot', () => {
     expect(world.errors[0]?.isWellFormed()).toBe(true)
   })
 
-  it('ends after its task when it is told to stop, without interrupting it (D53)', async () => {
+  it('ends after its task when it is stopped, without interrupting it (D53)', async () => {
     let finish = (): void => {}
     const { world, done } = start(async ({ signal }) => {
       await new Promise<void>((resolve) => {
@@ -213,7 +213,7 @@ describe('runBatchSlot', () => {
     expect(world.settled).toEqual(['ack t'])
   })
 
-  it('ends at once when it waits for a task', async () => {
+  it('ends immediately when it is stopped while waiting for a task', async () => {
     const { world, done } = start(() => {})
     await world.time.advance(0)
     world.stop()
@@ -221,7 +221,7 @@ describe('runBatchSlot', () => {
     expect(world.settled).toEqual([])
   })
 
-  it('tells the run of a lost lease and ignores its outcome (D24)', async () => {
+  it('aborts the run of a lost lease and ignores its outcome (D24)', async () => {
     const reasons: unknown[] = []
     const { world } = start(async ({ task, signal }) => {
       if (task.id === 'later') return
@@ -244,7 +244,7 @@ describe('runBatchSlot', () => {
     expect(world.errors).toEqual([])
   })
 
-  it('refuses to extend a lost task with LeaseLost', async () => {
+  it('rejects extending a lost task with LeaseLost', async () => {
     const caught: unknown[] = []
     const { world } = start(async ({ task, signal }) => {
       await task.extend()
@@ -272,7 +272,7 @@ describe('runBatchSlot', () => {
     expect(world.errors).toEqual([])
   })
 
-  it('refuses whatever an abandoned run calls later, and survives what it throws later', async () => {
+  it('rejects later calls of an abandoned run, and ignores its later errors', async () => {
     let later = (): void => {}
     const refused: unknown[] = []
     const unhandled: unknown[] = []
@@ -297,7 +297,7 @@ describe('runBatchSlot', () => {
     expect([world.outputs, world.settled, unhandled]).toEqual([[], ['release t'], []])
   })
 
-  it('releases a task that arrives in the moment it is killed', async () => {
+  it('releases a task that arrives while it is killed', async () => {
     const world = worldOf(() => {
       throw new Error('must not run')
     })
@@ -321,7 +321,7 @@ describe('runBatchSlot', () => {
     expect(world.settled).toEqual(['release t'])
   })
 
-  it('gives a run the config as it was when its task was reserved', async () => {
+  it("gives a run the config at the time of its task's reserve", async () => {
     const seen: number[] = []
     const { world } = start(async (context) => {
       await context.sleep(1_000)
@@ -335,7 +335,7 @@ describe('runBatchSlot', () => {
     expect(Object.isFrozen(world.config)).toBe(true)
   })
 
-  it('gives its runs contexts without accessors, since one of its own would make each outlive its run', async () => {
+  it('gives its runs contexts without accessors, which would keep them in memory', async () => {
     const kinds: string[] = []
     const { world } = start((context) => {
       const fields = Object.values(Object.getOwnPropertyDescriptors(context))
@@ -346,7 +346,7 @@ describe('runBatchSlot', () => {
     expect(kinds).toEqual(['plain'])
   })
 
-  it('makes the spans and binds the log fields of the specification', async () => {
+  it('creates the specified spans and log fields', async () => {
     const { world } = start(({ log }) => {
       log.info('inside')
       throw new Error('broken')

@@ -23,7 +23,7 @@ afterEach(async () => {
 })
 
 describe('runContinuousSlot', () => {
-  it('starts a run again one second after it returned', async () => {
+  it('restarts a run one second after it returned', async () => {
     const starts: number[] = []
     const { world } = start(({ now }) => void starts.push(now()))
     await world.time.advance(2_500)
@@ -31,7 +31,7 @@ describe('runContinuousSlot', () => {
     expect(world.errors).toEqual([])
   })
 
-  it('reports an error and starts again after full jitter of 1 s, 2 s, 4 s … 60 s', async () => {
+  it('reports an error and restarts after full jitter of 1 s, 2 s, 4 s … 60 s', async () => {
     const starts: number[] = []
     const { world } = start(({ now }) => {
       starts.push(now())
@@ -48,7 +48,7 @@ describe('runContinuousSlot', () => {
 
   it.each<[string, Run]>([
     [
-      'that throws at once',
+      'that throws immediately',
       () => {
         throw 'text' as unknown
       },
@@ -60,7 +60,7 @@ describe('runContinuousSlot', () => {
     expect(world.errors.length).toBeGreaterThan(1)
   })
 
-  it('clears the report after a minute without a failure, and backs off from the start again', async () => {
+  it('clears the error and resets the backoff after a minute without a failure', async () => {
     let runs = 0
     const { world } = start(async ({ signal, sleep }) => {
       runs += 1
@@ -78,7 +78,7 @@ describe('runContinuousSlot', () => {
     expect(runs).toBe(3)
   })
 
-  it('clears the report when a run returns', async () => {
+  it('clears the error when a run returns', async () => {
     let runs = 0
     const { world } = start(() => {
       runs += 1
@@ -88,7 +88,7 @@ describe('runContinuousSlot', () => {
     expect(world.errors).toEqual(['cold start', null])
   })
 
-  it('tells a run at once when it is to stop, and awaits it (D53)', async () => {
+  it('aborts a run immediately when it is stopped, and awaits it (D53)', async () => {
     const { world, done } = start(async ({ signal, emit }) => {
       await untilAborted(signal).catch(() => {})
       await emit({ last: String(signal.reason) })
@@ -99,7 +99,7 @@ describe('runContinuousSlot', () => {
     expect(world.outputs).toEqual([{ last: 'SlotStopped: the slot was stopped: recycle' }])
   })
 
-  it('takes an error after the stop for obedience', async () => {
+  it('does not report an error after the stop', async () => {
     const { world, done } = start(({ sleep }) => sleep(600_000))
     await world.time.advance(0)
     world.stop('disabled')
@@ -108,7 +108,7 @@ describe('runContinuousSlot', () => {
     expect(world.logs).toEqual([])
   })
 
-  it('ends while it waits to start again', async () => {
+  it('ends while it waits for the restart', async () => {
     const { world, done } = start(() => {})
     await world.time.advance(10)
     world.stop()
@@ -116,7 +116,7 @@ describe('runContinuousSlot', () => {
     expect(world.time.pending).toBe(0)
   })
 
-  it('leaves a run behind that does not stop before it is killed (D53)', async () => {
+  it('abandons a run that does not stop before it is killed (D53)', async () => {
     const { world, done } = start(() => new Promise<void>(() => {}))
     await world.time.advance(0)
     world.stop('drain')
@@ -126,7 +126,7 @@ describe('runContinuousSlot', () => {
     expect(world.logs).toMatchObject([{ level: 'warn', message: expect.stringContaining('left behind') }])
   })
 
-  it('never starts when it was stopped before', async () => {
+  it('does not start if it was stopped before', async () => {
     const world = new World(
       defineContinuous({
         type: 'watcher',
@@ -140,7 +140,7 @@ describe('runContinuousSlot', () => {
     expect(world.errors).toEqual([])
   })
 
-  it('reads the newest applied config each time, and masks the secrets of all it has seen (D17)', async () => {
+  it('returns the newest applied config at each read, and masks the secrets of all earlier ones (D17)', async () => {
     const { world } = start(async (context) => {
       const before = context.config
       await context.sleep(10)
@@ -156,7 +156,7 @@ describe('runContinuousSlot', () => {
     expect(world.errors[0]).toMatch(/^1 2 (?:none|\*{8}) \*{8}$/)
   })
 
-  it('is one span over all runs of the slot', async () => {
+  it('has one span for all runs of the slot', async () => {
     const { world, done } = start(() => {})
     await world.time.advance(5_000)
     world.stop()
@@ -169,7 +169,7 @@ describe('runContinuousSlot', () => {
     ])
   })
 
-  it('gives every run the reason of the stop', async () => {
+  it('aborts every run with the reason of the stop', async () => {
     const reasons: unknown[] = []
     const { world, done } = start(async ({ signal }) => {
       await untilAborted(signal).catch((reason: unknown) => reasons.push(reason))

@@ -13,7 +13,7 @@ function started() {
 }
 
 describe('SlotMetrics', () => {
-  it('sums counters over slots, ended ones included, and keeps each slot by itself (D55)', () => {
+  it('sums counters over all slots, including ended ones, and counts each slot separately (D55)', () => {
     const { metrics } = started()
     metrics.of(1).counter('probes').add()
     metrics.of(1).counter('probes').add(2)
@@ -31,7 +31,7 @@ describe('SlotMetrics', () => {
     expect(metrics.snapshot()).toEqual({ 'gauge.depth': -1.5 })
   })
 
-  it('reports percentiles to three digits, fractions and zero included', () => {
+  it('reports percentiles to three digits, including fractions and zero', () => {
     const { metrics } = started()
     const { record } = metrics.of(1).histogram('ms')
     for (let n = 1; n <= 100; n += 1) record(n / 2)
@@ -50,7 +50,7 @@ describe('SlotMetrics', () => {
     expect(metrics.snapshot()).toMatchObject({ 'histogram.zero.p99': 0, 'histogram.huge.count': 1 })
   })
 
-  it('drops what is no number, or negative where that means nothing, and says so once', () => {
+  it('drops invalid values and logs them once', () => {
     const { metrics, warnings } = started()
     const slot = metrics.of(1)
     for (const wrong of [Number.NaN, Infinity, -1, 'many' as never, undefined as never]) {
@@ -62,7 +62,7 @@ describe('SlotMetrics', () => {
     expect(warnings).toHaveLength(3)
   })
 
-  it('keeps 500 names and drops further ones, logged once', () => {
+  it('keeps 500 names, and drops and logs further ones once', () => {
     const { metrics, warnings } = started()
     const slot = metrics.of(1)
     for (let n = 0; n < 300; n += 1) slot.counter(`c${n}`).add()
@@ -73,7 +73,7 @@ describe('SlotMetrics', () => {
     expect(warnings).toEqual([expect.stringContaining('a worker keeps 500 metrics')])
   })
 
-  it('takes hostile names for what they are', () => {
+  it('accepts hostile names as plain names', () => {
     const { metrics, warnings } = started()
     const slot = metrics.of(1)
     slot.counter('__proto__').add()

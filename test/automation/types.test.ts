@@ -1,4 +1,4 @@
-/** What does not compile. tsc checks this file; an expected error that is missing fails it. */
+/** Code that must not compile. tsc checks this file; a missing error fails the check. */
 import { describe, expect, it } from '@jest/globals'
 import { defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
 
@@ -17,7 +17,7 @@ const batch = defineBatch({
     const key: string | undefined = config.api_key
     const url: string = task.payload.url
     await emit({ bytes: width + slots + url.length + (key?.length ?? 0) })
-    // @ts-expect-error a field the Config does not declare
+    // @ts-expect-error the config has no such field
     void config.height
     // @ts-expect-error a number is no URL
     const wrongPayload: number = task.payload.url
@@ -25,7 +25,7 @@ const batch = defineBatch({
     await emit({ bytes: 'many' })
     // @ts-expect-error an output without its field
     await emit({})
-    // @ts-expect-error a pool nobody declared
+    // @ts-expect-error the pool is not declared
     pool('browsers')
     const claim = await pool('proxies').claim({ holdSeconds: 30 })
     const host: string | undefined = claim?.payload.host
@@ -67,7 +67,7 @@ const plain = defineBatch({
 const incomplete = () => defineBatch({ type: 'incomplete', run: () => {} })
 
 describe('the types of an automation', () => {
-  it('come from its TypeBox schemas, and a plain JSON Schema is left untyped (D36)', () => {
+  it('come from its TypeBox schemas, and are unknown for a plain JSON Schema (D36)', () => {
     expect([batch.kind, continuous.kind, plain.kind]).toEqual([
       'BatchAutomation',
       'ContinuousAutomation',

@@ -1,6 +1,6 @@
 /**
- * A worker's side of the slot ports for these tests: virtual time, a task source that is fed by hand, primitives that
- * answer from a table, and a record of everything that crossed.
+ * Implements the slot ports for tests: virtual time, a task source that the test fills, primitives that return results
+ * from a table, and a record of all calls.
  */
 import {
   buildCatalog,
@@ -43,9 +43,9 @@ export class World {
   readonly spans: SpanRecord[] = []
   readonly logs: LogLine[] = []
   readonly calls: RpcCall[] = []
-  /** One line for each settle, in order. */
+  /** One line per outcome, in order. */
   readonly settled: string[] = []
-  readonly answers = new Map<string, Answer>()
+  readonly results = new Map<string, Answer>()
   readonly subscriptions: { topic: string; signal: AbortSignal }[] = []
   readonly source: TaskSource
   config: AppliedConfig
@@ -110,9 +110,9 @@ export class World {
     this.#killed.abort(new SlotStopped(why))
   }
 
-  /** Hands a task to the slot; the answer loses its lease. */
+  /** Hands a task to the slot. @returns `lose`, which loses its lease. */
   offer(id: string, payload: JsonObject = {}, attempt = 0): { lose: () => void } {
-    const told = new AbortController()
+    const stopped = new AbortController()
     let isLost = false
     const settle = (line: string): void => void this.settled.push(line)
     this.#waiting.push({
@@ -120,11 +120,11 @@ export class World {
       payload,
       attempt,
       config: this.config,
-      signal: told.signal,
+      signal: stopped.signal,
       get isLost() {
         return isLost
       },
-      interrupt: (reason) => told.abort(reason),
+      interrupt: (reason) => stopped.abort(reason),
       extend: async () => settle(`extend ${id}`),
       ack: () => settle(`ack ${id}`),
       nack: (error, options = {}) => settle(`nack ${id} ${error} ${JSON.stringify(options)}`),
@@ -133,7 +133,7 @@ export class World {
     this.#wake?.()
     const lose = (): void => {
       isLost = true
-      told.abort(new SlotStopped('lease_lost'))
+      stopped.abort(new SlotStopped('lease_lost'))
     }
     return { lose }
   }
@@ -153,7 +153,7 @@ export class World {
     return {
       call: async (method, params) => {
         this.calls.push({ method, params: params as JsonObject })
-        const answer = this.answers.get(method)
+        const answer = this.results.get(method)
         if (answer === undefined) throw new Error(`no answer for ${method}`)
         return answer(params as JsonObject) as never
       },
@@ -165,7 +165,7 @@ export class World {
   }
 }
 
-/** Resolves with the reason as soon as `signal` aborts: a plugin that obeys. */
+/** Rejects with the reason when `signal` aborts, as a well-behaved plugin does. */
 export function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })

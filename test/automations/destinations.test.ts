@@ -57,7 +57,7 @@ describe('mayDial', () => {
     'localhost',
     '',
     '1.2.3',
-  ])('refuses %j without an opening', (address) => {
+  ])('rejects %j without an exception', (address) => {
     expect(mayDial(address, NOTHING)).toBe(false)
   })
 
@@ -68,7 +68,7 @@ describe('mayDial', () => {
     ['fd12::1', 'fc00::/7'],
     ['::ffff:127.0.0.1', '127.0.0.0/8'],
     ['64:ff9b::a00:1', '10.0.0.0/8'],
-  ])('lets %s be opened by allow_cidrs %s', (address, cidr) => {
+  ])('allows %s with allow_cidrs %s', (address, cidr) => {
     expect(mayDial(address, blockList([cidr]))).toBe(true)
   })
 
@@ -84,7 +84,7 @@ describe('mayDial', () => {
     'fd00:ec2::254',
     '::ffff:169.254.169.254',
     '64:ff9b::a9fe:a9fe',
-  ])('never opens %s', (address) => {
+  ])('never allows %s', (address) => {
     expect(mayDial(address, blockList(['0.0.0.0/0', '::/0']))).toBe(false)
   })
 })
@@ -102,18 +102,18 @@ describe('Destinations', () => {
     ['http://0x7f.1:81/', /port 81/],
     ['http://[::1]/', /::1 is not a public address/],
     ['http://[fe80::1]/', /not a public address/],
-  ])('refuses %s with the reason', (url, reason) => {
+  ])('rejects %s with the reason', (url, reason) => {
     expect(() => check(url)).toThrow(Blocked)
     expect(() => check(url)).toThrow(reason)
   })
 
-  it('judges odd spellings of an address by the address they mean', () => {
+  it('checks unusual spellings of an address as the address they mean', () => {
     expect(() => check('http://0x7f.1/', { allow_cidrs: [] })).toThrow(/127\.0\.0\.1/)
     expect(() => check('http://2130706433/', { allow_cidrs: [] })).toThrow(/127\.0\.0\.1/)
     expect(() => check('http://0177.0.0.1/')).not.toThrow()
   })
 
-  it('keeps to allow_hosts, exact or below a suffix', () => {
+  it('allows only allow_hosts, exact or as a suffix', () => {
     expect(() => check('http://api.example.com/', { allow_hosts: ['*.example.com'] })).not.toThrow()
     expect(() => check('http://example.com/', { allow_hosts: ['*.example.com'] })).toThrow(
       /example\.com is not in allow_hosts/,
@@ -140,7 +140,7 @@ describe('Destinations', () => {
     expect(matchesHost(new URL(url), patterns)).toBe(expected)
   })
 
-  it('takes a name alone as https on port 443 where a secret is sent', () => {
+  it('reads a plain name as https on port 443 where a secret is sent', () => {
     const sentTo = (url: string, ...patterns: string[]) => matchesHost(new URL(url), patterns, true)
     expect([
       sentTo('https://api.test/', 'api.test'),
@@ -167,14 +167,14 @@ describe('Destinations', () => {
       ),
     )
 
-  it('refuses a name when one of its addresses is bad', async () => {
+  it('rejects a name if one of its addresses is blocked', async () => {
     await expect(lookup(resolving('8.8.8.8', '10.0.0.1'))).rejects.toThrow(
       /name\.test \(10\.0\.0\.1\) is not a public address/,
     )
     await expect(lookup(resolving('8.8.8.8', '127.0.0.1'))).resolves.toHaveLength(2)
   })
 
-  it('opens no more than the environment of the worker allows, whatever the config says (D90)', async () => {
+  it('allows no more than the environment of the worker, whatever the config contains (D90)', async () => {
     const limits = limitsOf({
       SVC_ALLOW_CIDRS: '10.1.0.0/16, fd01::/16',
       SVC_ALLOW_HOSTS: '*.test, 10.1.2.3, 10.2.3.4',
@@ -215,11 +215,11 @@ describe('Destinations', () => {
     'fd00:c1::a9fe:a9fe',
     'fd00:42::42',
     '::ffff:192.0.0.192',
-  ])('never connects to %s, where a cloud serves credentials', (address) => {
+  ])('never connects to %s, where cloud providers serve credentials', (address) => {
     expect(mayDial(address, blockList(['0.0.0.0/0', '::/0']))).toBe(false)
   })
 
-  it('says which entry of allow_cidrs is no CIDR', () => {
+  it('names an invalid entry of allow_cidrs', () => {
     expect(() => new Destinations({ allow_cidrs: ['10.0.0.0/8', '10.0.0.0/33'], allow_ports: [] })).toThrow(
       '"10.0.0.0/33" is not a CIDR; for example 10.0.0.0/8',
     )

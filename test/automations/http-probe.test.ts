@@ -33,7 +33,7 @@ const config = (server: TestServer, ...targets: Partial<Target>[]) => ({
 })
 
 describe('http-probe', () => {
-  it('says of each target whether it answered as expected', async () => {
+  it('reports for each target whether it responded as expected', async () => {
     const server = await serving((request, response) => {
       if (request.url === '/500') response.writeHead(500)
       if (request.url === '/302') response.writeHead(302, { location: '/' })
@@ -84,7 +84,7 @@ describe('http-probe', () => {
     expect(metrics).toMatchObject({ 'counter.probes': 11, 'counter.failures': 6, 'histogram.total_ms.count': 11 })
   })
 
-  it("probes every target once an interval, and sends the secret to the target's own origin alone", async () => {
+  it("probes every target once per interval, and sends the secret only to the target's own origin", async () => {
     const other = await serving((_request, response) => response.end())
     const server = await serving((_request, response) => response.writeHead(302, { location: `${other.url}/` }).end())
     const { outputs } = await runContinuous(httpProbe, {
@@ -97,7 +97,10 @@ describe('http-probe', () => {
       },
     })
     expect(outputs).toHaveLength(2)
-    expect(server.heard.map(({ headers }) => headers.authorization)).toEqual(['Bearer top-secret', 'Bearer top-secret'])
-    expect(other.heard.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined])
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer top-secret',
+      'Bearer top-secret',
+    ])
+    expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined])
   })
 })

@@ -27,7 +27,7 @@ const status =
     response.writeHead(code, headers).end('body-secret')
 
 describe('http-request', () => {
-  it('emits the answer of the server', async () => {
+  it('emits the response of the server', async () => {
     const server = await serving(ok)
     const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/path?key=secret` })
     expect(attempt).toMatchObject({ outcome: 'acked' })
@@ -46,14 +46,14 @@ describe('http-request', () => {
         total_ms: expect.any(Number),
       },
     ])
-    expect(server.heard[0]).toMatchObject({
+    expect(server.requests[0]).toMatchObject({
       method: 'GET',
       url: '/path?key=secret',
       headers: { 'user-agent': 'muster' },
     })
   })
 
-  it('sends method, headers, body and, since delivery is at least once, an idempotency key', async () => {
+  it('sends method, headers, body and, because delivery is at least once, an idempotency key', async () => {
     const server = await serving(ok)
     await runTask(
       httpRequest,
@@ -61,18 +61,18 @@ describe('http-request', () => {
       { url: server.url, method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' },
       'täsk',
     )
-    expect(server.heard[0]).toMatchObject({
+    expect(server.requests[0]).toMatchObject({
       method: 'POST',
       body: '{"a":"ü"}',
       headers: { 'content-type': 'application/json', 'content-length': '10', 'idempotency-key': 't%C3%A4sk' },
     })
     await runTask(httpRequest, allow(server), { url: server.url, method: 'PUT', headers: { 'idempotency-key': 'own' } })
-    expect(server.heard[1]?.headers['idempotency-key']).toBe('own')
+    expect(server.requests[1]?.headers['idempotency-key']).toBe('own')
     await runTask(httpRequest, allow(server), { url: server.url })
-    expect(server.heard[2]?.headers['idempotency-key']).toBeUndefined()
+    expect(server.requests[2]?.headers['idempotency-key']).toBeUndefined()
   })
 
-  it.each([408, 425, 429, 500, 503])('tries again after %i', async (code) => {
+  it.each([408, 425, 429, 500, 503])('retries after %i', async (code) => {
     const server = await serving(status(code))
     const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/p?q=query-secret` })
     expect(attempt).toMatchObject({
@@ -83,7 +83,7 @@ describe('http-request', () => {
     expect(outputs).toEqual([])
   })
 
-  it('obeys a Retry-After of 1 to 300 seconds and no other', async () => {
+  it('obeys a Retry-After of 1 to 300 seconds, and ignores others', async () => {
     const after = async (value: string) => {
       const server = await serving(status(503, { 'retry-after': value }))
       return (await runTask(httpRequest, allow(server), { url: server.url })).attempt
@@ -94,12 +94,12 @@ describe('http-request', () => {
     expect(await after('Wed, 21 Oct 2026 07:28:00 GMT')).toMatchObject({ outcome: 'scheduled', retryInSeconds: null })
   })
 
-  it.each([301, 400, 401, 404, 410])('gives up at once after %i', async (code) => {
+  it.each([301, 400, 401, 404, 410])('fails permanently after %i', async (code) => {
     const server = await serving(status(code))
     expect((await runTask(httpRequest, allow(server), { url: server.url })).attempt).toMatchObject({ outcome: 'dead' })
   })
 
-  it('takes the expected status from the task', async () => {
+  it('uses the expected status of the task', async () => {
     const server = await serving(status(404))
     expect(
       (await runTask(httpRequest, allow(server), { url: server.url, expect_status: [404] })).attempt,
@@ -110,14 +110,14 @@ describe('http-request', () => {
     })
   })
 
-  it('gives up at once on a blocked destination, naming what would open it', async () => {
+  it('fails permanently for a blocked destination, naming the setting that allows it', async () => {
     const server = await serving(ok)
     const { attempt } = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: server.url })
     expect(attempt).toMatchObject({
       outcome: 'dead',
       error: '127.0.0.1 is not a public address and not in allow_cidrs',
     })
-    expect(server.heard).toHaveLength(0)
+    expect(server.requests).toHaveLength(0)
     const named = await runTask(
       httpRequest,
       { enabled: true, allow_ports: [server.port] },
@@ -127,11 +127,11 @@ describe('http-request', () => {
       outcome: 'dead',
       error: expect.stringMatching(/localhost \((127\.0\.0\.1|::1)\) is not a public address/),
     })
-    expect(server.heard).toHaveLength(0)
+    expect(server.requests).toHaveLength(0)
   })
 
   it.each(['not a url', 'http://', 'javascript:alert(1)', 'http://u:p@127.0.0.1/'])(
-    'gives up at once on the url %j',
+    'fails permanently for the URL %j',
     async (url) => {
       expect(
         (await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'] }, { url })).attempt,
@@ -150,14 +150,14 @@ describe('http-request', () => {
     'keep-alive',
     'expect',
     'proxy-authorization',
-  ])('refuses a task that sets the header %s', async (name) => {
+  ])('rejects a task that sets the header %s', async (name) => {
     const server = await serving(ok)
     const { attempt } = await runTask(httpRequest, allow(server), { url: server.url, headers: { [name]: 'x' } })
     expect(attempt).toMatchObject({ outcome: 'dead', error: `the header ${name} may not be set by a task` })
-    expect(server.heard).toHaveLength(0)
+    expect(server.requests).toHaveLength(0)
   })
 
-  it('sends the authorization to authorization_hosts alone, and not along a redirect to another origin', async () => {
+  it('sends the authorization only to authorization_hosts, and not after a redirect to another origin', async () => {
     const other = await serving(ok)
     const server = await serving((request, response) =>
       request.url === '/go' ? response.writeHead(307, { location: `${other.url}/there` }).end() : response.end(),
@@ -165,11 +165,11 @@ describe('http-request', () => {
     const config = { ...allow(server, other), authorization: 'Bearer top-secret', follow_redirects: 2 }
     await runTask(httpRequest, config, { url: server.url })
     await runTask(httpRequest, { ...config, authorization_hosts: [server.url] }, { url: `${server.url}/go` })
-    expect(server.heard.map(({ headers }) => headers.authorization)).toEqual([undefined, 'Bearer top-secret'])
-    expect(other.heard.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/there', undefined]])
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([undefined, 'Bearer top-secret'])
+    expect(other.requests.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/there', undefined]])
   })
 
-  it('sends the authorization to no other port or scheme of the same host, and names the entry that would', async () => {
+  it('sends the authorization to no other port or scheme of the same host, and names the entry that would allow it', async () => {
     const refusing: RequestListener = (_request, response) => response.writeHead(401).end()
     const [server, other] = [await serving(refusing), await serving(refusing)]
     const config = { ...allow(server, other), authorization: 'Bearer top-secret' }
@@ -186,7 +186,7 @@ describe('http-request', () => {
       { url: server.url },
     )
     expect(attempt).toMatchObject({ error: `GET ${server.url}/ answered 401` })
-    expect(server.heard.map(({ headers }) => headers.authorization)).toEqual([
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       undefined,
       undefined,
@@ -205,7 +205,7 @@ describe('http-request', () => {
     expect(
       (await runTask(defineHttpRequest({ SVC_ALLOW_HOSTS: server.url }), allow(server), { url: server.url })).attempt,
     ).toMatchObject({ outcome: 'acked' })
-    expect(server.heard).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
   })
 
   it("drops a task's own authorization when a redirect changes the origin", async () => {
@@ -216,16 +216,16 @@ describe('http-request', () => {
       { ...allow(server, other), follow_redirects: 1 },
       { url: server.url, headers: { authorization: 'mine', 'x-plain': 'stays' } },
     )
-    expect(other.heard[0]?.headers).toMatchObject({ 'x-plain': 'stays' })
-    expect(other.heard[0]?.headers.authorization).toBeUndefined()
+    expect(other.requests[0]?.headers).toMatchObject({ 'x-plain': 'stays' })
+    expect(other.requests[0]?.headers.authorization).toBeUndefined()
   })
 
-  it('judges each redirect and counts them', async () => {
+  it('checks and counts each redirect', async () => {
     const loop = await serving((_request, response) => response.writeHead(302, { location: '/again' }).end())
     expect(
       (await runTask(httpRequest, { ...allow(loop), follow_redirects: 3 }, { url: loop.url })).attempt,
     ).toMatchObject({ outcome: 'dead', error: expect.stringContaining('more than 3 times') })
-    expect(loop.heard).toHaveLength(4)
+    expect(loop.requests).toHaveLength(4)
     const inside = await serving(status(302, { location: 'http://169.254.169.254/latest/meta-data' }))
     expect(
       (
@@ -238,7 +238,7 @@ describe('http-request', () => {
     ).toMatchObject({ outcome: 'dead', error: '169.254.169.254 is not a public address and not in allow_cidrs' })
   })
 
-  it('turns a POST into a GET at a 303, without its body', async () => {
+  it('changes POST to GET without a body after a 303', async () => {
     const server = await serving((request, response) =>
       request.url === '/' ? response.writeHead(303, { location: '/done' }).end() : response.end('ok'),
     )
@@ -247,11 +247,11 @@ describe('http-request', () => {
       { ...allow(server), follow_redirects: 1 },
       { url: `${server.url}/`, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } },
     )
-    expect(server.heard[1]).toMatchObject({ method: 'GET', url: '/done', body: '' })
-    expect(server.heard[1]?.headers['content-type']).toBeUndefined()
+    expect(server.requests[1]).toMatchObject({ method: 'GET', url: '/done', body: '' })
+    expect(server.requests[1]?.headers['content-type']).toBeUndefined()
   })
 
-  it('cuts a long answer, and shows what is not UTF-8 as base64', async () => {
+  it('truncates a long response, and encodes it as base64 if it is not UTF-8', async () => {
     const server = await serving((request, response) =>
       response.end(request.url === '/binary' ? Buffer.from([0xff, 0xfe, 0]) : 'ä'.repeat(50_000)),
     )
@@ -261,7 +261,7 @@ describe('http-request', () => {
     expect(binary.outputs[0]).toMatchObject({ truncated: false, bytes: 3, body: '//4A', body_encoding: 'base64' })
   })
 
-  it('tries again when nothing answers in time, and when the connection breaks', async () => {
+  it('retries after a timeout and after a broken connection', async () => {
     const silent = await serving(() => {})
     const late = await runTask(
       httpRequest,

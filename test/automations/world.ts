@@ -4,16 +4,16 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import type { BatchAutomation, Pools } from '../../src/automation/index.ts'
 import { runBatch, type ConfigPatch, type TaskSeed } from '../../src/automation/testing/index.ts'
 
-export interface Heard {
+export interface ReceivedRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-/** A server on loopback that remembers what it was asked. */
+/** A server on loopback that records its requests. */
 export class TestServer {
-  readonly heard: Heard[] = []
+  readonly requests: ReceivedRequest[] = []
   readonly #server: Server
 
   constructor(answer: RequestListener) {
@@ -21,7 +21,7 @@ export class TestServer {
       let body = ''
       request.on('data', (chunk: Buffer) => (body += chunk.toString()))
       request.on('end', () => {
-        this.heard.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
+        this.requests.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
         answer(request, response)
       })
     })
@@ -44,7 +44,7 @@ export class TestServer {
   }
 }
 
-/** Runs one task; `attempt` is what came of it at first. */
+/** Runs one task. `attempt` is its first attempt. */
 export async function runTask<C, O, T, P extends Pools>(
   automation: BatchAutomation<C, O, T, P>,
   config: ConfigPatch<C>,

@@ -32,7 +32,7 @@ afterEach(async () => {
   await peer.close()
 })
 
-/** Reads until the signal aborts; what has come is in `read`. */
+/** Reads until the signal aborts, and collects the messages in `read`. */
 function reader(topic: string): { readonly read: unknown[]; readonly over: Promise<void>; readonly stop: () => void } {
   const abort = new AbortController()
   const read: unknown[] = []
@@ -45,7 +45,7 @@ function reader(topic: string): { readonly read: unknown[]; readonly over: Promi
 const say = (text: string, stream = 0): void => void peer.busStreams[stream]?.response.write(text)
 
 describe('a bus subscription', () => {
-  it('yields messages as they come, whole or in pieces, and ends when its signal aborts', async () => {
+  it('yields messages as they arrive, whole or in parts, and ends when its signal aborts', async () => {
     const { read, over, stop } = reader('news & more')
     await until(time, 'the stream opens', () => peer.busStreams.length === 1)
     expect(peer.busStreams[0]?.topic).toBe('news & more')
@@ -59,7 +59,7 @@ describe('a bus subscription', () => {
     await until(time, 'the stream ends', () => peer.busStreams[0]?.response.closed === true)
   })
 
-  it('shares one stream among all who listen to a topic', async () => {
+  it('shares one stream between all subscribers of a topic', async () => {
     const readers = [reader('a'), reader('a'), reader('b')]
     await until(time, 'two streams', () => peer.busStreams.length === 2)
     say(
@@ -72,18 +72,18 @@ describe('a bus subscription', () => {
     await Promise.all(readers.map(({ over }) => over))
   })
 
-  it('comes back after the stream broke', async () => {
+  it('reconnects after the stream broke', async () => {
     const { read, over, stop } = reader('a')
     await until(time, 'the stream opens', () => peer.busStreams.length === 1)
     peer.busStreams[0]?.response.destroy()
     await until(time, 'a second stream', () => peer.busStreams.length === 2)
     say('data: {"topic":"a","message":2}\n\n', 1)
-    await until(time, 'it is heard', () => read.length === 1)
+    await until(time, 'a message arrived', () => read.length === 1)
     stop()
     await over
   })
 
-  it('gives up a stream that is silent for 45 s', async () => {
+  it('closes a stream without data for 45 s', async () => {
     const { over, stop } = reader('a')
     await until(time, 'the stream opens', () => peer.busStreams.length === 1)
     await time.advance(46_000)
@@ -92,7 +92,7 @@ describe('a bus subscription', () => {
     await over
   })
 
-  it('drops the oldest of more than a thousand unread messages, and says so', async () => {
+  it('drops the oldest of more than 1,000 unread messages and logs a warning', async () => {
     const abort = new AbortController()
     const iterator = bus.subscribe('a', abort.signal)[Symbol.asyncIterator]()
     const first = iterator.next()

@@ -61,7 +61,7 @@ describe('the config follower', () => {
     expect(follower.appliedGen).toBe(0)
   })
 
-  it('applies a new config whole and frozen at every depth (G16)', async () => {
+  it('applies a new config as a whole, frozen at every depth (G16)', async () => {
     serve('e1', 4, { ...base, text: 'hello' })
     await poll()
     expect(follower.current).toEqual({ ...base, text: 'hello' })
@@ -70,7 +70,7 @@ describe('the config follower', () => {
     expect(applied).toHaveLength(1)
   })
 
-  it('asks every 30 s in any case, with what it has, from a random phase', async () => {
+  it('polls every 30 s with the ETag of the applied config, from a random phase', async () => {
     follower.start()
     await time.advance(30_000)
     expect(asked).toEqual([null])
@@ -80,7 +80,7 @@ describe('the config follower', () => {
     expect(applied).toHaveLength(1)
   })
 
-  it('ignores a generation at or below its own within an epoch', async () => {
+  it('ignores generations up to its own in the same epoch', async () => {
     serve('e1', 7)
     await poll()
     for (const gen of [7, 6, 0]) {
@@ -90,7 +90,7 @@ describe('the config follower', () => {
     expect([applied.length, follower.appliedGen, follower.current.slots]).toEqual([1, 7, 2])
   })
 
-  it('takes any generation of another epoch: the master lost its state (D15)', async () => {
+  it('applies any generation of another epoch, because the master lost its state (D15)', async () => {
     serve('e1', 7)
     await poll()
     serve('e2', 0, { ...base, enabled: false })
@@ -101,7 +101,7 @@ describe('the config follower', () => {
     expect(log.lines.some(({ message }) => message.includes('the master lost its state'))).toBe(true)
   })
 
-  it('keeps the generation rule with a master that names no epoch', async () => {
+  it('compares generations with a master that sends no epoch', async () => {
     serve(null, 3)
     await poll()
     serve(null, 2, { ...base, slots: 9 })
@@ -112,7 +112,7 @@ describe('the config follower', () => {
     expect(asked).toEqual([null, null, null])
   })
 
-  it('keeps the old config when the new one does not fit the schema, and says why (G16)', async () => {
+  it('keeps the old config when the new one is invalid, and reports why (G16)', async () => {
     await poll()
     serve('e1', 2, { ...base, slots: 'many' })
     await poll()
@@ -124,21 +124,21 @@ describe('the config follower', () => {
     expect([follower.appliedGen, errors.at(-1)]).toEqual([3, null])
   })
 
-  it('asks once more when told of a change while asking', async () => {
-    const answers: ((value: HttpResponse) => void)[] = []
-    answer = () => new Promise((resolve) => void answers.push(resolve))
+  it('polls once more after a change during a poll', async () => {
+    const responses: ((value: HttpResponse) => void)[] = []
+    answer = () => new Promise((resolve) => void responses.push(resolve))
     follower.poll()
     await time.advance(0)
     follower.poll()
     follower.poll()
     await time.advance(0)
     expect(asked).toHaveLength(1)
-    answers[0]?.({ status: 304, headers: {}, text: '' })
+    responses[0]?.({ status: 304, headers: {}, text: '' })
     await time.advance(0)
     expect(asked).toHaveLength(2)
   })
 
-  it('registers again at a 404, but gives a fresh register the time to be stored (D7)', async () => {
+  it('registers again after a 404, except shortly after a register (D7)', async () => {
     answer = () => ({ status: 404, headers: {}, text: '{"detail":"unknown worker"}' })
     ageMs = 50
     await poll()
@@ -149,7 +149,7 @@ describe('the config follower', () => {
     expect(again).toHaveLength(1)
   })
 
-  it('tries again with backoff while the master can not answer', async () => {
+  it('retries with backoff while the master is unavailable', async () => {
     answer = () => ({ status: 503, headers: {}, text: '{"detail":"no"}' })
     await poll()
     await time.advance(1_000)
@@ -161,14 +161,14 @@ describe('the config follower', () => {
     expect(applied).toHaveLength(1)
   })
 
-  it('backs off as well when answers come that say nothing', async () => {
+  it('backs off after unreadable responses', async () => {
     answer = () => ({ status: 200, headers: {}, text: '<html>' })
     await poll()
     await time.advance(60_000)
     expect(asked.length).toBeLessThan(12)
   })
 
-  it('says nothing of a poll that its own end broke', async () => {
+  it('does not report a poll that was aborted by its own stop', async () => {
     answer = () => new Promise((_, reject) => void time.after(10, () => reject(new Error('the client is destroyed'))))
     await poll()
     follower.stop()
@@ -176,7 +176,7 @@ describe('the config follower', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('asks no more once stopped', async () => {
+  it('stops polling when stopped', async () => {
     follower.start()
     follower.stop()
     follower.poll()

@@ -58,7 +58,7 @@ const delays = (): readonly number[] =>
     .map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
 
 describe('the control channel', () => {
-  it('registers first, with the token in the header and the path prefix of a proxy kept', async () => {
+  it('registers first, sends the token in the header and keeps the path prefix of a proxy', async () => {
     channel = make(`${peer.url}/fleet/`)
     channel.start()
     await opened()
@@ -77,7 +77,7 @@ describe('the control channel', () => {
     })
   })
 
-  it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is away (G13)', async () => {
+  it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is unavailable (G13)', async () => {
     const { port } = peer
     await peer.close()
     channel = make(`http://127.0.0.1:${port}`)
@@ -92,7 +92,7 @@ describe('the control channel', () => {
     peer = await new Peer().start()
   })
 
-  it('starts over at one second only after 30 s of a good connection, and registers anew each time (G13)', async () => {
+  it('resets the delay to one second after 30 s of connection, and registers after each reconnect (G13)', async () => {
     channel.start()
     for (let round = 1; round <= 5; round += 1) {
       await until(time, 'it opens', () => channel.isOpen && peer.of('register').length === round)
@@ -108,7 +108,7 @@ describe('the control channel', () => {
     expect(delays()[5]).toBeLessThanOrEqual(1_000)
   })
 
-  it('ends a connection on which not a byte came for 45 s, and no sooner (G12)', async () => {
+  it('closes a connection after 45 s without data, not earlier (G12)', async () => {
     channel.start()
     await opened()
     await time.advance(40_000)
@@ -121,7 +121,7 @@ describe('the control channel', () => {
     expect(log.lines.some(({ message }) => message.includes('no data from the master'))).toBe(true)
   })
 
-  it('stops for good at close code 4000', async () => {
+  it('stops permanently after close code 4000', async () => {
     peer.closeCode = 4000
     channel.start()
     await until(time, 'the refusal', () => refused.length > 0)
@@ -130,7 +130,7 @@ describe('the control channel', () => {
     expect(refused[0]).toContain('run the same release of master and worker')
   })
 
-  it('keeps trying at close code 4401, with the token of the moment, and says what to fix', async () => {
+  it('reconnects after close code 4401 with the current token, and logs advice', async () => {
     peer.closeCode = 4401
     channel.start()
     await until(time, 'the refusal', () => delays().length === 1)
@@ -141,7 +141,7 @@ describe('the control channel', () => {
     expect(peer.handshakes.map(({ authorization }) => authorization)).toEqual(['Bearer first', 'Bearer second'])
   })
 
-  it('sends nothing that waits into a connection that is refused after the upgrade (G11)', async () => {
+  it('sends no buffered frames into a connection that is rejected after the upgrade (G11)', async () => {
     outbox.output(0, { n: 1 })
     peer.closeCode = 4401
     channel.start()
@@ -151,15 +151,15 @@ describe('the control channel', () => {
     await until(time, 'the output', () => peer.outputs.length === 1)
   })
 
-  it('says what to do when another process has taken its id (D11)', async () => {
+  it('logs advice when another process has taken its ID (D11)', async () => {
     channel.start()
     await opened()
     peer.sockets[0]?.close(1008, 'replaced by a newer connection')
-    await until(time, 'it is told', () => delays().length === 1)
+    await until(time, 'the delay is logged', () => delays().length === 1)
     expect(log.lines.find(({ level }) => level === 'warn')?.message).toContain('SVC_WORKER_ID')
   })
 
-  it('says where to look when something else than a master answers the handshake', async () => {
+  it('logs advice when the server is not a master', async () => {
     peer.handshakeStatus = 404
     channel.start()
     await until(time, 'it is refused', () => delays().length === 1)
@@ -169,7 +169,7 @@ describe('the control channel', () => {
     })
   })
 
-  it('treats a handshake refused with 403 as a wrong token', async () => {
+  it('treats a handshake rejected with 403 as an invalid token', async () => {
     peer.handshakeStatus = 403
     channel.start()
     await until(time, 'the refusal', () => delays().length === 1)
@@ -178,7 +178,7 @@ describe('the control channel', () => {
     await opened()
   })
 
-  it('waits at least as long as a 503 asks for', async () => {
+  it('waits at least for the Retry-After of a 503', async () => {
     peer.handshakeStatus = 503
     peer.handshakeHeaders = { 'Retry-After': '20' }
     channel.start()
@@ -187,7 +187,7 @@ describe('the control channel', () => {
     expect(delays()[0]).toBeLessThanOrEqual(30_000)
   })
 
-  it('hands on what the master says, and passes over frames it does not know', async () => {
+  it('forwards frames of the master and ignores unknown ones', async () => {
     channel.start()
     await opened()
     peer.send({ type: 'from_the_future' })
@@ -198,8 +198,8 @@ describe('the control channel', () => {
     expect(channel.isOpen).toBe(true)
   })
 
-  it('goes on without an answer to its ping after a moment', async () => {
-    peer.answersPings = false
+  it('continues without a response to its ping after 2 s', async () => {
+    peer.respondsToPings = false
     channel.start()
     await until(time, 'the register', () => peer.of('register').length === 1)
     expect(channel.isOpen).toBe(false)

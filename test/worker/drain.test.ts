@@ -27,7 +27,7 @@ beforeEach(() => {
     visibilityMs: 60_000,
     slots: {
       drain: (why) => {
-        steps.push(`slots told: ${why}`)
+        steps.push(`slots stopped: ${why}`)
         return new Promise((resolve) => {
           slotsGone = resolve
         })
@@ -55,17 +55,24 @@ async function overAt(form: 'drain' | 'shutdown' | 'crash'): Promise<() => numbe
 }
 
 describe('the drain of a worker', () => {
-  it('by frame waits for the slots without a deadline, then gives back, settles, sends, closes (G14)', async () => {
+  it('waits for the slots without a deadline after a drain frame, then releases, settles, sends and closes (G14)', async () => {
     const over = await overAt('drain')
     await time.advance(86_400_000)
     expect(over()).toBeUndefined()
     slotsGone()
     await time.advance(0)
-    expect(steps).toEqual(['reserving ends within 1000', 'slots told: drain', 'released', 'settled', 'sent', 'closed'])
+    expect(steps).toEqual([
+      'reserving ends within 1000',
+      'slots stopped: drain',
+      'released',
+      'settled',
+      'sent',
+      'closed',
+    ])
     expect([over(), time.pending]).toEqual([86_400_000, 0])
   })
 
-  it('by SIGTERM interrupts the slots at the deadline (D53)', async () => {
+  it('interrupts the slots at the deadline after SIGTERM (D53)', async () => {
     const over = await overAt('shutdown')
     await time.advance(29_999)
     expect(steps).not.toContain('killed')
@@ -73,26 +80,26 @@ describe('the drain of a worker', () => {
     expect([steps.includes('killed'), over(), time.pending]).toEqual([true, 30_000, 0])
   })
 
-  it('by a crash interrupts the slots immediately, also while a SIGTERM drains (D95)', async () => {
+  it('interrupts the slots immediately after a crash, even during a SIGTERM drain (D95)', async () => {
     const over = await overAt('shutdown')
     await time.advance(1_000)
     void drain.begin('crash', 'uncaught exception')
     await time.advance(0)
     expect([over(), steps]).toEqual([
       1_000,
-      ['reserving ends within 250', 'slots told: shutdown', 'killed', 'released', 'settled', 'sent', 'closed'],
+      ['reserving ends within 250', 'slots stopped: shutdown', 'killed', 'released', 'settled', 'sent', 'closed'],
     ])
     expect(time.pending).toBe(0)
   })
 
-  it('by a crash waits at most 6 s for the last settles (D95)', async () => {
+  it('waits at most 6 s for the last outcomes after a crash (D95)', async () => {
     lastSettle = forever
     const over = await overAt('crash')
     await time.advance(6_000)
     expect(over()).toBe(6_000)
   })
 
-  it('gains the deadline of a SIGTERM that comes while it goes on, once (D53)', async () => {
+  it('adds the deadline of a SIGTERM during a drain, once (D53)', async () => {
     const over = await overAt('drain')
     await time.advance(100_000)
     void drain.begin('shutdown', 'SIGTERM')
@@ -101,7 +108,7 @@ describe('the drain of a worker', () => {
     expect([over(), steps.filter((step) => step === 'killed')]).toEqual([130_000, ['killed']])
   })
 
-  it('does not wait for ever for a master that is away', async () => {
+  it('stops waiting for an unavailable master', async () => {
     lastSettle = forever
     lastOutput = forever
     const over = await overAt('shutdown')
@@ -113,7 +120,7 @@ describe('the drain of a worker', () => {
     ])
   })
 
-  it('by frame waits for settles until their leases have run out', async () => {
+  it('waits for outcomes after a drain frame until their leases have expired', async () => {
     lastSettle = forever
     const over = await overAt('drain')
     slotsGone()

@@ -86,7 +86,7 @@ function start(token = WORKER): RunningWorker {
   return worker
 }
 
-/** A call of the REST API, with time going on until it is answered. */
+/** Calls the REST API while virtual time advances. */
 async function api<T>(method: string, path: string, body?: object): Promise<T> {
   let answer: { status: number; value: T } | undefined
   const call = fetch(`${master.url}/api/v1/automations/render${path}`, {
@@ -128,14 +128,14 @@ async function enabled(slots: number): Promise<RunningWorker> {
 }
 
 describe('a worker with a real master', () => {
-  it('shows an applied config in the record moments after the PATCH', async () => {
+  it('shows an applied config in its record shortly after the PATCH', async () => {
     await enabled(3)
     await becomes('applied', (each) => each.applied_config_gen === 1 && each.state === 'RUNNING' && each.connected)
     await time.advance(15_000)
     await becomes('stats', (each) => each.current_stats?.slots === 3)
   })
 
-  it('runs a batch of tasks once each and brings their outputs into the stream', async () => {
+  it('runs each task of a batch once and adds the outputs to the stream', async () => {
     await enabled(10)
     const submitted = await api<{ results: { task_id: string }[] }>('POST', '/tasks/batch', {
       tasks: Array.from({ length: 300 }, () => ({ payload: {} })),
@@ -149,14 +149,14 @@ describe('a worker with a real master', () => {
     expect(await api('GET', '/queue')).toMatchObject({ length: 0 })
   })
 
-  it('finishes its task after a drain by POST, long beyond the visibility timeout, and exits 0 (D53, G14)', async () => {
+  it('finishes its task after a drain by POST, long after the visibility timeout, and exits 0 (D53, G14)', async () => {
     const running = await enabled(2)
     await api('POST', '/tasks', { payload: { slow: true }, task_id: 'slow' })
     await until(time, 'the task runs', () => finish.length === 1)
     await api('POST', '/workers/w1/drain')
     await until(time, 'draining', () => running.state().draining)
     await api('POST', '/tasks', { payload: {}, task_id: 'next' })
-    for (let third = 0; third < 10; third += 1) await time.advance(20_000) // Each extends the lease.
+    for (let third = 0; third < 10; third += 1) await time.advance(20_000) // Extends the lease each time.
     for (const done of finish) done()
     let code: number | undefined
     void running.done.then((each) => {
@@ -169,7 +169,7 @@ describe('a worker with a real master', () => {
     expect(left.items.map(({ id, attempt }) => [id, attempt])).toEqual([['next', 0]])
   })
 
-  it('leaves a failing task to the backoff of the queue, and says what failed', async () => {
+  it('returns a failing task to the queue with backoff and reports the error', async () => {
     await enabled(1)
     await api('POST', '/tasks', { payload: { fail: true }, max_attempts: 1, task_id: 'bad' })
     await becomes('ERROR', (each) => each.state === 'ERROR' && each.last_error === 'as asked')
@@ -177,7 +177,7 @@ describe('a worker with a real master', () => {
     expect(dead.items).toMatchObject([{ id: 'bad', last_error: 'as asked' }])
   })
 
-  it('is told that its token is wrong, and goes on trying', async () => {
+  it('retries after its token was rejected', async () => {
     start('wrong-token')
     await until(time, 'the complaint', () =>
       log.lines.some(({ level, message }) => level === 'error' && message.includes('rejected the worker token')),

@@ -10,7 +10,7 @@ import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
 import { keptLog, type KeptLog } from './world.ts'
 
-/** A socket whose network takes what the test lets it take. */
+/** A socket whose unsent bytes the test controls. */
 class Wire implements Sink {
   readonly texts: string[] = []
   bufferedAmount = 0
@@ -74,7 +74,7 @@ const numbers = (from: number, to: number): readonly number[] =>
 const big = (n: number): { n: number; pad: string } => ({ n, pad: 'x'.repeat(MAX_FRAME_BYTES / 2 + 1) })
 
 describe('the outbox', () => {
-  it('sends outputs of ten milliseconds as one frame, a lone one as an output frame (D37)', async () => {
+  it('sends outputs of 10 ms in one frame, and a single one as an output frame (D37)', async () => {
     outbox.attach(wire)
     emit(0, 3)
     await time.advance(9)
@@ -86,7 +86,7 @@ describe('the outbox', () => {
     expect(wire.outputs).toEqual([0, 1, 2, 3])
   })
 
-  it('puts at most 1000 outputs, and less than a frame of bytes, into a batch (D37)', async () => {
+  it('sends at most 1,000 outputs, and at most the maximum frame size, in one batch (D37)', async () => {
     outbox.attach(wire)
     emit(0, 2_500)
     for (const n of [2_500, 2_501, 2_502]) outbox.output(0, big(n))
@@ -97,12 +97,12 @@ describe('the outbox', () => {
     expect(Math.max(...wire.texts.map((text) => Buffer.byteLength(text)))).toBeLessThanOrEqual(MAX_FRAME_BYTES)
   })
 
-  it('refuses an output that no frame can hold, and names the sizes', () => {
+  it('rejects an output that is larger than a frame, with both sizes', () => {
     expect(() => outbox.output(0, { pad: 'x'.repeat(MAX_FRAME_BYTES) })).toThrow(RangeError)
     expect(outbox.frames).toBe(0)
   })
 
-  it('keeps what is emitted while disconnected and sends it in order after a fresh state and statistics (G11)', async () => {
+  it('buffers outputs while disconnected and sends them in order after new state and stats (G11)', async () => {
     emit(0, 5_000)
     await time.advance(60_000)
     expect(outbox.frames).toBe(5)
@@ -112,7 +112,7 @@ describe('the outbox', () => {
     expect(outbox.outputsEvicted).toBe(0)
   })
 
-  it('drops whole frames, oldest first, above 16 MiB and counts every output in them (G11)', () => {
+  it('drops the oldest frames above 16 MiB and counts their outputs (G11)', () => {
     const each = Buffer.byteLength(JSON.stringify(big(0)))
     const fit = Math.floor(WORKER_BUFFER_BYTES / (each + 100))
     for (let n = 0; n < fit + 7; n += 1) outbox.output(0, big(n))
@@ -122,7 +122,7 @@ describe('the outbox', () => {
     expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
-  it('drops whole frames, oldest first, above the bound of frames (G11)', () => {
+  it('drops the oldest frames above the maximum number of frames (G11)', () => {
     outbox = make(3)
     emit(0, 5_000)
     expect([outbox.frames, outbox.outputsEvicted]).toEqual([3, 2_000])
@@ -130,7 +130,7 @@ describe('the outbox', () => {
     expect(wire.outputs).toEqual(numbers(2_000, 5_000))
   })
 
-  it('stops at a socket that takes no more and goes on when it does', async () => {
+  it('stops sending to a full socket and continues when it has drained', async () => {
     outbox.attach(wire)
     wire.stuck = true
     for (let n = 0; n < 8; n += 1) outbox.output(0, big(n))
@@ -141,7 +141,7 @@ describe('the outbox', () => {
     expect(wire.outputs).toEqual(numbers(0, 8))
   })
 
-  it('coalesces state and stats to the newest while they can not be sent, and gives them no place among the frames (G11)', async () => {
+  it('keeps only the newest state and stats, outside of the frame limit (G11)', async () => {
     for (let n = 0; n < 10; n += 1) {
       outbox.report('state')
       outbox.report('stats')
@@ -153,7 +153,7 @@ describe('the outbox', () => {
     expect(made).toBe(1)
   })
 
-  it('never sends a frame twice, whatever became of its connection (G10)', async () => {
+  it('never sends a frame twice, even if its connection broke (G10)', async () => {
     outbox.attach(wire)
     emit(0, 10)
     await time.advance(10)
@@ -164,7 +164,7 @@ describe('the outbox', () => {
     expect([wire.outputs, second.outputs]).toEqual([numbers(0, 10), numbers(10, 20)])
   })
 
-  it('is idle once everything has left the socket', async () => {
+  it('is idle when the socket has sent everything', async () => {
     outbox.attach(wire)
     wire.stuck = true
     emit(0, 1)

@@ -31,7 +31,7 @@ describe('the address of a worker', () => {
   })
 
   it.each(['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?token=secret', 'nonsense'])(
-    'refuses %s and repeats no secret of it',
+    'rejects %s without repeating its secrets',
     (url) => {
       expect(() => workerAddress(url, 'a', 'b')).toThrow(TypeError)
       expect(() => workerAddress(url, 'a', 'b')).not.toThrow(/secret/)
@@ -40,7 +40,7 @@ describe('the address of a worker', () => {
 })
 
 describe('the errors of a worker', () => {
-  it('show the newest, and the one before it when that is well again', () => {
+  it('report the newest one, and the previous one when the newest is cleared', () => {
     let changes = 0
     const errors = new ErrorsSeen(() => {
       changes += 1
@@ -57,7 +57,7 @@ describe('the errors of a worker', () => {
     expect(errors.last).toBeNull()
   })
 
-  it('are truncated between two characters, never inside a surrogate pair', () => {
+  it('are truncated between characters, never inside a surrogate pair', () => {
     const errors = new ErrorsSeen(() => {})
     errors.set('slot 1', `${'x'.repeat(MAX_ERROR_CHARS - 1)}😀`)
     expect(errors.last).toBe('x'.repeat(MAX_ERROR_CHARS - 1))
@@ -65,7 +65,7 @@ describe('the errors of a worker', () => {
 })
 
 describe('the error of a nack', () => {
-  it('is truncated between two characters, never inside a surrogate pair', () => {
+  it('is truncated between characters, never inside a surrogate pair', () => {
     const outcomes: Outcome[] = []
     const task = { task_id: 't', token: 1, payload: {}, attempt: 0, lease_seconds: 60 } as unknown as ReservedTask
     const lease = new HeldLease(task, {} as AppliedConfig, {
@@ -87,13 +87,13 @@ describe('prefetching', () => {
     return prefetch.depth(slots)
   }
 
-  it('holds what the slots take in two round trips, up to four leases a slot, for tasks that take no time', () => {
+  it('requests the tasks of two round trips, at most four per slot, for tasks that take no time', () => {
     expect(run(100, 100, 4)).toBe(149)
     expect(run(10, 100, 4)).toBe(40)
     expect(run(10, 2, 1)).toBeGreaterThan(5)
   })
 
-  it('holds none for tasks that take a second', () => {
+  it('requests none for tasks that take a second', () => {
     expect(run(100, 100, 1_000)).toBe(0)
   })
 })
@@ -107,7 +107,7 @@ describe('the state of a worker', () => {
     ['RUNNING', { target: 2, active: 0, failing: 0, spawnFails: false }],
   ] as const)('is %s for %o', (state, slots) => expect(stateOf(slots)).toBe(state))
 
-  it('is told at each change and every 15 s, changes within 100 ms as one', async () => {
+  it('is sent after each change and every 15 s, with changes within 100 ms in one frame', async () => {
     const said: WorkerCondition[] = []
     let condition: WorkerCondition = { state: 'IDLE', configGen: 0, lastError: null }
     const reporter = new StateReporter({
@@ -148,7 +148,7 @@ describe('the stats frame', () => {
       perSlot: () => [{ slot_id: 0, age_seconds: 1, counters: counters as Record<string, unknown> }],
     })
 
-  it('tells the share of one core since the frame before', async () => {
+  it('reports the CPU usage since the previous frame as a share of one core', async () => {
     const stats = make({})
     await time.advance(15_000)
     expect(JSON.parse(stats.frame())).toMatchObject({
@@ -160,7 +160,7 @@ describe('the stats frame', () => {
     })
   })
 
-  it('leaves out per_slot, then the metrics, rather than exceed a frame', () => {
+  it('omits per_slot, then the metrics, to fit into a frame', () => {
     const pad = 'x'.repeat(MAX_FRAME_BYTES)
     expect(JSON.parse(make({ [pad]: 1 }, { 'counter.a': 1 }).frame())).toMatchObject({ metrics: { 'counter.a': 1 } })
     expect(make({ [pad]: 1 }).frame()).not.toContain('per_slot')

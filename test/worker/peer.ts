@@ -1,6 +1,6 @@
 /**
- * A small master for the worker's tests: real HTTP and WebSocket, its state in plain fields that a test sets and reads.
- * It keeps the wire of the specification and nothing else; the real master is tested with the worker elsewhere.
+ * A small master for tests of the worker: real HTTP and WebSocket, with its state in fields that a test sets and reads.
+ * It implements only the specified protocol. Other tests use the real master.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,16 +27,16 @@ export class Peer {
   epoch = 'e1'
   config: Record<string, unknown> = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
   configGen = 1
-  /** Answers instead of the usual ones, while set. */
+  /** While set, handshakes are rejected with this status. */
   handshakeStatus: number | null = null
   handshakeHeaders: Record<string, string> = {}
   closeCode: number | null = null
   configStatus: number | null = null
   rpcStatus: number | null = null
-  /** Every request and handshake is refused so, while set. */
+  /** While set, every request and handshake is rejected with it. */
   refusal: { readonly status: number; readonly headers: Record<string, string> } | null = null
-  answersPings = true
-  /** Requests are read and never answered. */
+  respondsToPings = true
+  /** While true, requests get no response. */
   silent = false
 
   readonly frames: WorkerFrame[] = []
@@ -93,7 +93,7 @@ export class Peer {
     return this.frames.filter((frame): frame is Frame<T> => frame.type === type)
   }
 
-  /** Payloads of all outputs, in the order they came. */
+  /** Payloads of all outputs, in the order of arrival. */
   get outputs(): readonly Record<string, unknown>[] {
     return this.frames.flatMap((frame) =>
       frame.type === 'output'
@@ -112,7 +112,7 @@ export class Peer {
     for (const socket of this.#sockets.clients) socket.send(JSON.stringify(frame))
   }
 
-  /** Proof of life, as a master gives it every 20 s. */
+  /** Sends a ping, as a master does every 20 s. */
   ping(): void {
     for (const socket of this.#sockets.clients) socket.ping()
   }
@@ -149,7 +149,7 @@ export class Peer {
     if (this.closeCode !== null) return
     const frame = decodeWorkerFrame(data.toString())
     this.frames.push(frame)
-    if (frame.type === 'ping' && this.answersPings) socket.send(JSON.stringify(frame))
+    if (frame.type === 'ping' && this.respondsToPings) socket.send(JSON.stringify(frame))
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -185,11 +185,11 @@ export class Peer {
     const body = JSON.parse(bytes.toString()) as RpcRequest | RpcRequest[]
     const calls = Array.isArray(body) ? body : [body]
     this.rpcBodies.push(calls.length)
-    const answers = await Promise.all(calls.map((call) => this.#answer(call, request)))
+    const responses = await Promise.all(calls.map((call) => this.#answer(call, request)))
     if (response.writable)
       response
         .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(Array.isArray(body) ? answers : answers[0]))
+        .end(JSON.stringify(Array.isArray(body) ? responses : responses[0]))
   }
 
   async #answer({ id, method, params }: RpcRequest, request: IncomingMessage): Promise<object> {

@@ -1,4 +1,4 @@
-/** A worker whose master, or a proxy before it, refuses every request and handshake for 75 s. */
+/** Runs a worker while its master, or a proxy in front of it, rejects every request and handshake for 75 s. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { CatalogEntry } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
@@ -51,7 +51,7 @@ function start(entry: CatalogEntry): void {
 
 const sent = (): number => peer.requests.length + peer.handshakes.length
 
-/** Lets time pass until `holds`, which must be within 31 s of virtual time. */
+/** Advances time until `holds` returns true, for at most 31 s of virtual time. */
 async function comesTrue(holds: () => boolean): Promise<boolean> {
   for (let passed = 0; passed < RECOVERY_MS && !holds(); passed += STEP_MS) {
     await time.advance(STEP_MS)
@@ -60,7 +60,7 @@ async function comesTrue(holds: () => boolean): Promise<boolean> {
   return holds()
 }
 
-/** How many requests came in each step of the outage. */
+/** @returns the number of requests in each step of the outage. */
 async function refusedFor(ms: number, refusal: NonNullable<Peer['refusal']>): Promise<readonly number[]> {
   peer.refusal = refusal
   for (const socket of peer.sockets) socket.terminate()
@@ -83,7 +83,7 @@ function expectFew(steps: readonly number[]): void {
   )
   const all = steps.reduce((sum, n) => sum + n, 0)
   expect(all).toBeLessThanOrEqual((OUTAGE_MS / 1_000) * MOST_PER_SECOND)
-  expect(busiest).toBeLessThanOrEqual(MOST_PER_SECOND + 1) // A handshake may fall into a second with three requests.
+  expect(busiest).toBeLessThanOrEqual(MOST_PER_SECOND + 1) // A handshake may be in the same second as three requests.
   expect(all).toBeGreaterThan(10)
 }
 
@@ -92,9 +92,9 @@ async function recovers(what: string, holds: () => boolean): Promise<void> {
   expect([what, await comesTrue(holds)]).toEqual([what, true])
 }
 
-describe('a worker whose master refuses everything', () => {
+describe('a worker whose master rejects everything', () => {
   it.each(CASES)(
-    'whose slots call the master in a loop sends at most three requests a second and recovers within 31 s: HTTP $status $headers',
+    'sends at most three requests per second when slots call in a loop, and recovers within 31 s: HTTP $status $headers',
     async ({ status, headers }) => {
       let served = 0
       peer.rpcMethods['kv.get'] = () => ({ value: 1 })
@@ -105,7 +105,7 @@ describe('a worker whose master refuses everything', () => {
             await ctx.kv.get('key').then(
               () => (served += 1),
               () => {},
-            ) // A plugin that retries without a pause.
+            ) // A plugin that retries without a delay.
             if (peer.refusal === null) await new Promise((resolve) => void time.after(1_000, () => resolve(null)))
           }
         }),
@@ -118,7 +118,7 @@ describe('a worker whose master refuses everything', () => {
   )
 
   it.each(CASES)(
-    'with tasks in flight sends at most three requests a second and settles within 31 s: HTTP $status $headers',
+    'sends at most three requests per second with tasks in flight, and settles within 31 s: HTTP $status $headers',
     async ({ status, headers }) => {
       const finish: (() => void)[] = []
       peer.setConfig({ slots: 8 })
@@ -133,7 +133,7 @@ describe('a worker whose master refuses everything', () => {
     },
   )
 
-  it('comes back within 31 s although the refusals request an hour', async () => {
+  it('recovers within 31 s even if Retry-After is one hour', async () => {
     start(
       continuousEntry(
         ({ signal }) =>

@@ -46,7 +46,7 @@ const failure = async (call: Promise<unknown>): Promise<RpcError> => {
 }
 
 describe('the rpc client', () => {
-  it('calls a method with the token of the moment', async () => {
+  it('calls a method with the current token', async () => {
     peer.rpcMethods['kv.get'] = ({ key }) => ({ value: `of ${String(key)}` })
     expect(await client.call('kv.get', { key: 'k' })).toEqual({ value: 'of k' })
     tokens.push('second')
@@ -57,7 +57,7 @@ describe('the rpc client', () => {
     ])
   })
 
-  it('answers a batch in the order of its calls, errors beside results', async () => {
+  it('returns the results and errors of a batch in the order of its calls', async () => {
     peer.rpcMethods['counter.get'] = () => ({ value: 3 })
     peer.rpcMethods['pool.claim'] = () => ({
       error: { code: -32004, message: 'there is no pool "x"', data: { code: 'unknown_pool' } },
@@ -71,7 +71,7 @@ describe('the rpc client', () => {
     expect(peer.rpcBodies).toEqual([2])
   })
 
-  it('throws what the master answered', async () => {
+  it('throws the error of the master', async () => {
     peer.rpcMethods['lock.extend'] = () => ({
       error: { code: -32001, message: 'the lock was lost', data: { code: 'lease_lost' } },
     })
@@ -81,7 +81,7 @@ describe('the rpc client', () => {
     })
   })
 
-  it('calls an unanswered call unknown after its time', async () => {
+  it('reports the outcome "unknown" after a timeout', async () => {
     peer.silent = true
     const call = failure(client.call('counter.add', { name: 'n', delta: 1 }, { timeoutMs: 5_000 }))
     await until(time, 'the request arrives', () => peer.requests.length === 1)
@@ -89,7 +89,7 @@ describe('the rpc client', () => {
     expect(await call).toMatchObject({ code: 'unavailable', data: { outcome: 'unknown' } })
   })
 
-  it('calls a call that was never connected not sent', async () => {
+  it('reports the outcome "not_sent" without a connection', async () => {
     await peer.close()
     expect(await failure(client.call('counter.add', { name: 'n', delta: 1 }))).toMatchObject({
       code: 'unavailable',
@@ -97,7 +97,7 @@ describe('the rpc client', () => {
     })
   })
 
-  it('passes on what a refusal says: the status, and how long to wait', async () => {
+  it('reports status and Retry-After of a rejected request', async () => {
     peer.rpcStatus = 403
     const error = await failure(client.call('counter.get', { name: 'n' }))
     expect(error).toMatchObject({ code: 'unavailable', data: { status: 403, outcome: 'not_sent' } })
@@ -105,7 +105,7 @@ describe('the rpc client', () => {
     expect(error.message).not.toContain('first')
   })
 
-  it('ends a call whose signal aborts', async () => {
+  it('aborts a call with its signal', async () => {
     peer.silent = true
     const abort = new AbortController()
     const call = failure(client.call('tasks.reserve', { limit: 1 }, { signal: abort.signal }))
@@ -116,7 +116,7 @@ describe('the rpc client', () => {
     expect(time.pending).toBe(0)
   })
 
-  it('gets the config with the headers asked for', async () => {
+  it('sends the given headers when it reads the config', async () => {
     const answer = await client.get('/api/v1/automations/render/workers/w1/config', { 'if-none-match': '"e1.1"' })
     expect([answer.status, answer.headers['etag']]).toEqual([304, '"e1.1"'])
   })

@@ -15,7 +15,7 @@ let time: VirtualTime
 let log: KeptLog
 let runs: Run[]
 let spawnErrors: (string | null)[]
-let atOnce: boolean
+let endsImmediately: boolean
 let failing: boolean
 let slots: Slots
 
@@ -24,12 +24,12 @@ beforeEach(() => {
   log = keptLog()
   runs = []
   spawnErrors = []
-  atOnce = true
+  endsImmediately = true
   failing = false
   slots = make(null)
 })
 
-/** Slots whose runs end when they are told, or when the test says so. */
+/** Creates slots whose runs end when they are stopped, or when the test ends them. */
 function make(endWithinMs: number | null): Slots {
   return new Slots({
     clock: time,
@@ -54,7 +54,7 @@ function running({ slotId, stopping, killed }: SlotControl): Promise<void> {
       killed: () => killed.aborted,
       end: (error) => (error === undefined ? resolve() : reject(error)),
     })
-    stopping.addEventListener('abort', () => void (atOnce && resolve()), { once: true })
+    stopping.addEventListener('abort', () => void (endsImmediately && resolve()), { once: true })
     killed.addEventListener('abort', () => resolve(), { once: true })
   })
 }
@@ -73,20 +73,20 @@ const apply = async (more: Partial<AppliedConfig>): Promise<void> => {
 const alive = (): readonly number[] => runs.filter((run) => run.why() === null).map(({ slotId }) => slotId)
 
 describe('the slots', () => {
-  it('runs as many as asked for, and none when not enabled', async () => {
+  it('runs as many slots as requested, and none when disabled', async () => {
     await apply({ enabled: false, slots: 5 })
     expect(runs).toEqual([])
     await apply({ slots: 3 })
     expect(alive()).toEqual([0, 1, 2])
   })
 
-  it('spawns the missing ones when raised and leaves those that run alone', async () => {
+  it('starts the missing slots when the target is raised, and leaves running ones alone', async () => {
     await apply({ slots: 2 })
     await apply({ slots: 5 })
     expect(runs.map((run) => [run.slotId, run.why()])).toEqual([0, 1, 2, 3, 4].map((id) => [id, null]))
   })
 
-  it('stops the oldest first when lowered', async () => {
+  it('stops the oldest slots first when the target is lowered', async () => {
     await apply({ slots: 1 })
     await time.advance(1_000)
     await apply({ slots: 4 })
@@ -94,15 +94,15 @@ describe('the slots', () => {
     expect(runs.map((run) => run.why())).toEqual(['slots', 'slots', null, null])
   })
 
-  it('says "disabled" to its slots when the config is', async () => {
+  it('stops its slots with "disabled" when the config is disabled', async () => {
     await apply({ slots: 2 })
     await apply({ slots: 2, enabled: false })
     expect(runs.map((run) => run.why())).toEqual(['disabled', 'disabled'])
     expect(slots.size).toBe(0)
   })
 
-  it('never has more than `slots` at work: one that is ending keeps its room', async () => {
-    atOnce = false
+  it('never runs more than `slots` slots, including those that are stopping', async () => {
+    endsImmediately = false
     await apply({ slots: 3 })
     await apply({ slots: 1 })
     await apply({ slots: 3 })
@@ -112,8 +112,8 @@ describe('the slots', () => {
     expect([runs.length, slots.size, runs[3]?.slotId]).toEqual([4, 3, 0])
   })
 
-  it('replaces a slot at the age of recycle_seconds, once the old one has ended', async () => {
-    atOnce = false
+  it('replaces a slot at the age of recycle_seconds, after the old one has ended', async () => {
+    endsImmediately = false
     await apply({ slots: 1, recycle_seconds: 60 })
     await time.advance(59_000)
     expect(runs[0]?.why()).toBeNull()
@@ -127,7 +127,7 @@ describe('the slots', () => {
     expect(runs).toHaveLength(2)
   })
 
-  it('logs a failed spawn and tries again with growing delays until it succeeds', async () => {
+  it('logs a failed spawn and retries with growing delays until it succeeds', async () => {
     failing = true
     await apply({ slots: 2 })
     expect(spawnErrors).toContain('slot 0 failed to start: no memory')
@@ -142,7 +142,7 @@ describe('the slots', () => {
     expect(spawnErrors.at(-1)).toBeNull()
   })
 
-  it('takes a slot that ended by itself for a failed spawn, and leaves the others alone (G25)', async () => {
+  it('treats a slot that ended by itself as a failed spawn, and leaves the others alone (G25)', async () => {
     await apply({ slots: 3 })
     runs[1]?.end(new Error('torn'))
     await time.advance(0)
@@ -152,8 +152,8 @@ describe('the slots', () => {
     expect([runs[0]?.why(), runs[2]?.why()]).toEqual([null, null])
   })
 
-  it('kills a continuous slot that did not end in time, and no batch slot ever (D53)', async () => {
-    atOnce = false
+  it('kills a continuous slot that does not stop in time, but never a batch slot (D53)', async () => {
+    endsImmediately = false
     await apply({ slots: 1 })
     await apply({ slots: 0 })
     await time.advance(3_600_000)
@@ -167,7 +167,7 @@ describe('the slots', () => {
     expect([runs[1]?.killed(), slots.size]).toEqual([true, 0])
   })
 
-  it('spawns nothing any more once it drains, whatever is applied', async () => {
+  it('starts no slots while draining, even after a new config', async () => {
     await apply({ slots: 2 })
     let over = false
     void slots.drain('drain').then(() => {

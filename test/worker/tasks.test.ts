@@ -68,7 +68,7 @@ afterEach(async () => {
 
 let nextToken = 0
 
-/** The master's side of one call, in the shape of the client. */
+/** Handles one call as the master does. */
 async function call<M extends RpcMethod>(
   method: M,
   params: RpcParams<M>,
@@ -135,7 +135,7 @@ async function batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> 
 
 const stopping = new AbortController().signal
 
-/** Takes for `n` slots; what they are given, in order. */
+/** Calls `take` for `n` slots. @returns the leases in the order of the calls. */
 function take(n: number, signal = stopping): (TaskLease | null)[] {
   const given: (TaskLease | null)[] = []
   for (let slot = 0; slot < n; slot += 1) void feed.take(signal).then((lease) => given.push(lease))
@@ -145,7 +145,7 @@ const ids = (given: readonly (TaskLease | null)[]): readonly (string | undefined
 const names = (n: number, prefix = 't'): string[] => Array.from({ length: n }, (_, index) => `${prefix}${index}`)
 
 describe('reserving', () => {
-  it('asks once for all slots that are free, and hands leases out first come first served (G3)', async () => {
+  it('requests tasks for all free slots with one call, and hands them out in order (G3)', async () => {
     const given = take(3)
     await time.advance(0)
     expect(polls.map(({ limit }) => limit)).toEqual([3])
@@ -157,7 +157,7 @@ describe('reserving', () => {
     expect(polls).toHaveLength(2)
   })
 
-  it('names its polls alike, so that the master ends one whose connection was lost (D78)', async () => {
+  it('sends the same poll_id each time, so that the master ends a poll whose connection was lost (D78)', async () => {
     take(1)
     await time.advance(0)
     polls[0]?.fail(new RpcError('unavailable', 'the connection broke'))
@@ -165,7 +165,7 @@ describe('reserving', () => {
     expect(polls.map(({ pollId }) => pollId)).toEqual([expect.stringMatching(/^.+$/), polls[0]?.pollId])
   })
 
-  it('asks a master that does not know poll_id again without it, and stays with that', async () => {
+  it('stops sending poll_id to a master that does not support it', async () => {
     const given = take(2)
     await time.advance(0)
     polls[0]?.fail(new RpcError('invalid_params', 'params/poll_id: unexpected field'))
@@ -175,7 +175,7 @@ describe('reserving', () => {
     expect([ids(given), polls.map(({ pollId }) => pollId === undefined)]).toEqual([['a'], [false, true, true]])
   })
 
-  it('lets a slot leave when it is told to stop, and gives its task back when one was on the way', async () => {
+  it('ends the wait of a stopped slot, and releases a task that was in flight for it', async () => {
     const slot = new AbortController()
     const given = take(1, slot.signal)
     await time.advance(0)
@@ -188,7 +188,7 @@ describe('reserving', () => {
     expect(settled).toEqual(['release late'])
   })
 
-  it('gives back leases that no slot took for two seconds', async () => {
+  it('releases leases that no slot takes within two seconds', async () => {
     const slot = new AbortController()
     take(2, slot.signal)
     await time.advance(0)
@@ -200,20 +200,20 @@ describe('reserving', () => {
     expect(settled).toEqual(['release a', 'release b'])
   })
 
-  it('never hands out a lease that was lost, or that waited too long, in a process that was stopped for a while (G5)', async () => {
+  it('does not hand out expired or lost leases after the process was suspended (G5)', async () => {
     feed.setSlots(3)
     take(1)
     await time.advance(0)
     polls[0]?.give('taken', 'stale')
     await time.advance(0)
-    time.jump(3_000) // SIGSTOP: the clock goes on, no timer fires.
+    time.jump(3_000) // SIGSTOP: the clock advances, but no timer fires.
     const given = take(1)
     await time.advance(10)
     expect(ids(given)).toEqual([])
     expect(settled).toEqual(['release stale'])
   })
 
-  it('goes on after an answer that is not in the shape of a reserve (G25)', async () => {
+  it('continues after an invalid reserve response (G25)', async () => {
     const given = take(1)
     await time.advance(0)
     polls[0]?.fail(new TypeError('tasks is not iterable') as unknown as RpcError)
@@ -226,9 +226,9 @@ describe('reserving', () => {
     ])
   })
 
-  it('pauses after an empty answer that came at once, and goes on at once after one that was waited for', async () => {
+  it('pauses after an early empty response, and not after one that waited', async () => {
     take(1)
-    for (let answers = 0; answers < 5; answers += 1) {
+    for (let responses = 0; responses < 5; responses += 1) {
       await time.advance(1_000)
       polls.at(-1)?.give()
     }
@@ -240,7 +240,7 @@ describe('reserving', () => {
     expect(polls).toHaveLength(before + 1)
   })
 
-  it('asks again with backoff after a failure, and registers again where it is unknown', async () => {
+  it('retries with backoff after a failure, and registers again if it is unknown', async () => {
     const given = take(1)
     await time.advance(0)
     polls[0]?.fail(new RpcError('unknown_worker', 'who?'))
@@ -254,7 +254,7 @@ describe('reserving', () => {
     expect(ids(given)).toEqual(['a'])
   })
 
-  it('gives each task the config of the moment it was reserved', async () => {
+  it('gives each task the config at the time of its reserve', async () => {
     const given = take(2)
     await time.advance(0)
     polls[0]?.give('a')
@@ -265,7 +265,7 @@ describe('reserving', () => {
     expect(given.map((lease) => lease?.config.slots)).toEqual([1, 2])
   })
 
-  it('when stopped asks for nothing, lets the last call end, and releases what it brings (G14)', async () => {
+  it('stops reserving on stop, waits for the last call and releases its tasks (G14)', async () => {
     take(2)
     await time.advance(0)
     let over = false
@@ -281,7 +281,7 @@ describe('reserving', () => {
     expect(polls).toHaveLength(1)
   })
 
-  it('when stopped without patience ends the last call', async () => {
+  it('aborts the last call on stop without a grace period', async () => {
     take(1)
     await time.advance(0)
     const stopped = feed.stop(0)
@@ -300,7 +300,7 @@ describe('settling', () => {
     return given.filter((lease) => lease !== null)
   }
 
-  it('sends what is settled within a tick in one body, a call per kind', async () => {
+  it('sends outcomes of one tick in one request, with one call per kind', async () => {
     const given = await reserved(...names(50))
     for (const [index, lease] of given.entries()) {
       if (index < 40) lease.ack()
@@ -317,7 +317,7 @@ describe('settling', () => {
     ])
   })
 
-  it('sends at most a thousand at once, and less when the error texts are long', async () => {
+  it('sends at most 1,000 outcomes per request, and fewer with long error texts', async () => {
     feed.setSlots(500)
     const given = [
       ...(await reserved(...names(500, 'a'))),
@@ -333,7 +333,7 @@ describe('settling', () => {
     expect(settled).toHaveLength(2_000)
   })
 
-  it('counts only the first outcome of a task', async () => {
+  it('sends only the first outcome of a task', async () => {
     const [lease] = await reserved('a')
     lease?.ack()
     lease?.nack('too late')
@@ -342,7 +342,7 @@ describe('settling', () => {
     expect(settled).toEqual(['ack a'])
   })
 
-  it('tries until it is answered, in order, and says so once it is idle (G11)', async () => {
+  it('retries in order until the master responds, and is idle after that (G11)', async () => {
     const given = await reserved('a', 'b')
     trouble = new RpcError('unavailable', 'no answer', { outcome: 'unknown' })
     given[0]?.ack()
@@ -359,7 +359,7 @@ describe('settling', () => {
     expect([settled, idle]).toEqual([['ack a', 'ack b'], true])
   })
 
-  it('logs an outcome whose lease had ended, and leaves it at that (G11)', async () => {
+  it('logs an outcome whose lease has expired, and does not retry it (G11)', async () => {
     const [lease] = await reserved('a')
     lost.add('a')
     lease?.ack()
@@ -371,7 +371,7 @@ describe('settling', () => {
     })
   })
 
-  it('tries on after an answer that is not in the shape of a settle (G11, G25)', async () => {
+  it('retries after an invalid response (G11, G25)', async () => {
     const [lease] = await reserved('a')
     trouble = new TypeError('outcomes is not iterable') as unknown as RpcError
     lease?.ack()
@@ -381,7 +381,7 @@ describe('settling', () => {
     expect(settled).toEqual(['ack a'])
   })
 
-  it('makes smaller bodies for a master that finds them too large', async () => {
+  it('sends smaller requests to a master that rejects them as too large', async () => {
     const given = await reserved(...names(8))
     trouble = new RpcError('unavailable', 'HTTP 413', { status: 413 })
     for (const lease of given) lease.ack()
@@ -404,7 +404,7 @@ describe('extending', () => {
     return given
   }
 
-  it('extends every lease in one call at each third of the visibility timeout, until it is settled (D25)', async () => {
+  it('extends all leases in one call at each third of the visibility timeout, until they are settled (D25)', async () => {
     const given = await holding('a', 'b', 'c')
     await time.advance(20_000)
     given[1]?.ack()
@@ -415,16 +415,16 @@ describe('extending', () => {
     ])
   })
 
-  it('tries again soon after a failure, well before a lease runs out', async () => {
+  it('retries after a failure, well before a lease expires', async () => {
     await holding('a')
-    trouble = new RpcError('unavailable', 'away')
+    trouble = new RpcError('unavailable', 'not reachable')
     await time.advance(20_000)
     trouble = undefined
     await time.advance(7_000)
     expect(extended).toEqual([['a']])
   })
 
-  it('tells the slot whose lease the master calls lost, and drops its outcome (D24)', async () => {
+  it('aborts the run of a lost lease and drops its outcome (D24)', async () => {
     const [lease] = await holding('a', 'b')
     lost.add('a')
     await time.advance(20_000)
@@ -436,7 +436,7 @@ describe('extending', () => {
     await expect(lease?.extend()).rejects.toThrow(LeaseLost)
   })
 
-  it('extends one lease at once when its task asks for it', async () => {
+  it('extends one lease immediately when its task requests it', async () => {
     const [lease] = await holding('a')
     await lease?.extend()
     expect(extended).toEqual([['a']])
@@ -444,7 +444,7 @@ describe('extending', () => {
     await expect(lease?.extend()).rejects.toThrow('another worker may have the task')
   })
 
-  it('gives all of them back at the end', async () => {
+  it('releases all leases at the end', async () => {
     await holding('a', 'b')
     leases.releaseAll()
     await time.advance(0)

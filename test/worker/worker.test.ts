@@ -60,7 +60,7 @@ const exited = async (running: RunningWorker): Promise<0 | 1> => {
 }
 
 describe('a worker and its tasks', () => {
-  it('registers, reads its config, runs tasks, acks them and sends what they emit', async () => {
+  it('registers, reads its config, runs and acks tasks, and sends their outputs', async () => {
     const running = start(batchEntry(({ task, emit }) => emit({ done: task.id })))
     peer.submit('a', 'b', 'c')
     await until(time, 'three acks', () => peer.settled('tasks.ack').length === 3)
@@ -85,7 +85,7 @@ describe('a worker and its tasks', () => {
     expect(peer.handshakes[0]?.authorization).toBe('Bearer worker-token')
   })
 
-  it('nacks a task whose run throws and shows the message as last_error until one succeeds', async () => {
+  it('nacks a task whose run throws and reports the message as last_error until a run succeeds', async () => {
     start(
       batchEntry(({ task }) => {
         if (task.id === 'bad') throw new Error('no such file')
@@ -100,7 +100,7 @@ describe('a worker and its tasks', () => {
     expect(peer.of('state').at(-1)?.last_error).toBeNull()
   })
 
-  it('gives a task the config as it was when the task was reserved (G16)', async () => {
+  it('gives a task the config at the time of its reserve (G16)', async () => {
     const seen: unknown[] = []
     let go = (): void => {}
     start(
@@ -122,7 +122,7 @@ describe('a worker and its tasks', () => {
     expect(seen).toEqual(['old'])
   })
 
-  it('tells the run whose lease the master calls lost and ignores its outcome', async () => {
+  it('aborts the run of a lost lease and ignores its outcome', async () => {
     const reasons: unknown[] = []
     start(
       batchEntry(async ({ signal }) => {
@@ -134,7 +134,7 @@ describe('a worker and its tasks', () => {
     await until(time, 'a lease', () => peer.leased.size === 1)
     peer.lostTokens.add([...peer.leased.keys()][0] ?? 0)
     await time.advance(20_000)
-    await until(time, 'the run is told', () => reasons.length === 1)
+    await until(time, 'the run is aborted', () => reasons.length === 1)
     await turns()
     expect(reasons).toEqual(['lease_lost'])
     expect(peer.settles).toEqual([])
@@ -142,7 +142,7 @@ describe('a worker and its tasks', () => {
 })
 
 describe('a worker that drains', () => {
-  it('by frame finishes the task in flight without a deadline, takes nothing new and exits 0 (D53, G14)', async () => {
+  it('finishes the task in flight after a drain frame, takes no new one and exits 0 (D53, G14)', async () => {
     let go = (): void => {}
     const running = start(
       batchEntry(
@@ -168,7 +168,7 @@ describe('a worker that drains', () => {
     expect(peer.pending.map(({ task_id: id }) => id)).toEqual(['next'])
   })
 
-  it('on SIGTERM releases what runs after the drain timeout and exits 0 (D53, G14)', async () => {
+  it('releases tasks that run longer than the drain timeout after SIGTERM and exits 0 (D53, G14)', async () => {
     const reasons: unknown[] = []
     const running = start(
       batchEntry(async ({ signal }) => {
@@ -186,12 +186,12 @@ describe('a worker that drains', () => {
     expect(reasons).toEqual(['shutdown'])
   })
 
-  it('tells continuous slots at once and leaves them behind after the drain timeout (D53)', async () => {
-    let toldAtMs: number | undefined
+  it('aborts continuous slots immediately and abandons them after the drain timeout (D53)', async () => {
+    let stoppedAtMs: number | undefined
     const running = start(
       continuousEntry(({ signal }) => {
         signal.addEventListener('abort', () => {
-          toldAtMs = time.monotonicMs()
+          stoppedAtMs = time.monotonicMs()
         })
         return new Promise<void>(() => {})
       }),
@@ -199,15 +199,15 @@ describe('a worker that drains', () => {
     await until(time, 'a slot', () => running.state().slots === 1)
     const atMs = time.monotonicMs()
     peer.send({ type: 'drain' })
-    await until(time, 'the slot is told', () => toldAtMs !== undefined)
-    expect((toldAtMs ?? Infinity) - atMs).toBeLessThan(100)
+    await until(time, 'the slot is stopped', () => stoppedAtMs !== undefined)
+    expect((stoppedAtMs ?? Infinity) - atMs).toBeLessThan(100)
     await time.advance(29_000)
     expect(running.state().slots).toBe(1)
     expect(await exited(running)).toBe(0)
     expect(time.monotonicMs() - atMs).toBeLessThan(40_000)
   })
 
-  it('exits 0 while its master is away, after SIGTERM and the deadline', async () => {
+  it('exits 0 after SIGTERM and its deadline while the master is unavailable', async () => {
     const running = start(batchEntry(({ signal }) => never(signal)))
     peer.submit('a')
     await until(time, 'a lease', () => peer.leased.size === 1)
@@ -215,12 +215,12 @@ describe('a worker that drains', () => {
     const atMs = time.monotonicMs()
     running.drain('SIGTERM')
     expect(await exited(running)).toBe(0)
-    expect(time.monotonicMs() - atMs).toBeLessThan(44_000) // A pod's grace period is the timeout and 15 s.
-    expect(time.pending).toBe(1) // The test's own: nothing of the worker keeps the process alive.
+    expect(time.monotonicMs() - atMs).toBeLessThan(44_000) // The grace period of a pod is the timeout plus 15 s.
+    expect(time.pending).toBe(1) // The timer of the test. No timer of the worker keeps the process running.
     peer = await new Peer().start()
   })
 
-  it('sends outputs that still wait before it closes', async () => {
+  it('sends buffered outputs before it closes', async () => {
     const running = start(
       batchEntry(async ({ emit, task }) => {
         for (let n = 0; n < 2_500; n += 1) await emit({ id: task.id, n })
@@ -234,8 +234,8 @@ describe('a worker that drains', () => {
   })
 })
 
-describe('a worker beside trouble', () => {
-  it('exits 1 without another try when the master speaks another protocol version', async () => {
+describe('a worker with errors', () => {
+  it('exits 1 without a retry when the master has another protocol version', async () => {
     peer.closeCode = 4000
     const running = start(batchEntry(() => {}))
     expect(await exited(running)).toBe(1)
@@ -247,7 +247,7 @@ describe('a worker beside trouble', () => {
     ).toBe(true)
   })
 
-  it('keeps the other slots running when one fails over and over (G25)', async () => {
+  it('keeps other slots running when one fails repeatedly (G25)', async () => {
     const running = start(
       continuousEntry(async ({ slotId, emit, sleep }) => {
         if (slotId === 1) throw new Error('boom')
@@ -265,13 +265,13 @@ describe('a worker beside trouble', () => {
     expect(running.state()).toMatchObject({ state: 'RUNNING', slots: 3 })
   })
 
-  it('logs and shows an error that escaped a plugin, and goes on', async () => {
+  it('logs and reports an unhandled error of a plugin, and continues', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
     running.reportUnhandledError(new Error('thrown in a callback'))
     await until(
       time,
-      'the state tells it',
+      'the state reports it',
       () => peer.of('state').at(-1)?.last_error?.includes('thrown in a callback') === true,
     )
     peer.submit('a')
@@ -279,7 +279,7 @@ describe('a worker beside trouble', () => {
     expect(running.state().state).toBe('RUNNING')
   })
 
-  it('registers again when the master forgot it', async () => {
+  it('registers again when the master has lost its record', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'registered', () => running.state().registered)
     await time.advance(11_000)
@@ -291,7 +291,7 @@ describe('a worker beside trouble', () => {
     expect(peer.of('register')[1]).toEqual(peer.of('register')[0])
   })
 
-  it('keeps running tasks through a master that is away and settles them when it is back (G11)', async () => {
+  it('keeps running tasks while the master is unavailable and settles them afterwards (G11)', async () => {
     let go = (): void => {}
     const running = start(
       batchEntry(
@@ -313,7 +313,7 @@ describe('a worker beside trouble', () => {
     expect(peer.settled('tasks.ack')).toEqual(['a'])
   })
 
-  it('keeps a plugin that throws over and over from filling the log (G17)', async () => {
+  it('limits the log lines of a plugin that throws repeatedly (G17)', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
     for (let n = 0; n < 1_000; n += 1) running.reportUnhandledError(new Error(`thrown, the ${n}th time`))
@@ -324,11 +324,11 @@ describe('a worker beside trouble', () => {
     expect(escaped()[1]?.fields).toMatchObject({ suppressed: 999 })
   })
 
-  it('says once a minute that the master is away, and at once when it is away for another reason', async () => {
+  it('logs an unavailable master once a minute, and immediately when the reason changes', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'registered', () => running.state().slots === 1)
     const reserving = () => log.lines.filter(({ message }) => message.includes('failed to reserve tasks'))
-    peer.rpcMethods['tasks.reserve'] = () => ({ error: { code: -32003, message: 'the store is away' } })
+    peer.rpcMethods['tasks.reserve'] = () => ({ error: { code: -32003, message: 'the store is unavailable' } })
     peer.submit('a') // Ends the long poll.
     await until(time, 'a first failure', () => reserving().length === 1)
     await time.advance(30_000)
@@ -337,7 +337,7 @@ describe('a worker beside trouble', () => {
     await until(time, 'a second failure', () => reserving().length === 2)
   })
 
-  it('logs outcomes without the slot and the task that happened to come first', async () => {
+  it('logs outcomes without the fields of a slot or task', async () => {
     const lines: object[] = []
     const warn = (message: string): void => void (message.includes('failed to deliver') && lines.push(boundLogFields()))
     const running = start(
@@ -345,14 +345,14 @@ describe('a worker beside trouble', () => {
       { log: { ...log, warn } },
     )
     await until(time, 'a slot', () => running.state().slots === 1)
-    peer.rpcMethods['tasks.ack'] = () => ({ error: { code: -32003, message: 'the store is away' } })
+    peer.rpcMethods['tasks.ack'] = () => ({ error: { code: -32003, message: 'the store is unavailable' } })
     peer.submit('a')
     await until(time, 'an ack fails', () => lines.length > 0)
     expect(lines[0]).toEqual({ automation_type: 'render', worker_id: 'w1' })
     delete peer.rpcMethods['tasks.ack']
   })
 
-  it('shows its figures right after registering, and when the number of slots changes', async () => {
+  it('sends stats after registering and after a change of the number of slots', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'registered', () => running.state().registered)
     await time.advance(2_000)
@@ -364,7 +364,7 @@ describe('a worker beside trouble', () => {
     expect(time.monotonicMs()).toBeLessThan(15_000)
   })
 
-  it('ends by SIGTERM without cutting off a reserve whose answer is on its way (G14)', async () => {
+  it('does not abort a reserve whose response is in flight on SIGTERM (G14)', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a long poll', () => peer.rpcCalls.some(({ method }) => method === 'tasks.reserve'))
     running.drain('SIGTERM')
@@ -375,7 +375,7 @@ describe('a worker beside trouble', () => {
     expect(peer.settled('tasks.release')).toEqual(['late'])
   })
 
-  it('reports its figures every 15 s, with each slot', async () => {
+  it('sends stats every 15 s, including each slot', async () => {
     const running = start(
       continuousEntry(async ({ metrics, signal }) => {
         metrics.counter('rounds').add(2)
@@ -394,7 +394,7 @@ describe('a worker beside trouble', () => {
     ])
   })
 
-  it('serves health, readiness and metrics when asked to', async () => {
+  it('serves health, readiness and metrics when configured', async () => {
     const running = start(
       batchEntry(() => {}),
       { healthListen: { host: '127.0.0.1', port: 0 } },
@@ -410,7 +410,7 @@ describe('a worker beside trouble', () => {
     await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
   })
 
-  it('exits 1 when its health listener can not have the address', async () => {
+  it('exits 1 when its health listener cannot use the address', async () => {
     const running = start(
       batchEntry(() => {}),
       { healthListen: { host: '127.0.0.1', port: peer.port } },

@@ -1,4 +1,4 @@
-/** What the worker's tests share: virtual time beside real sockets, a log that is kept, and automations. */
+/** Shared fixtures of the worker's tests: virtual time with real sockets, a recording log, and automations. */
 import { buildCatalog, defineBatch, defineContinuous, Type, type CatalogEntry } from '../../src/automation/index.ts'
 import type { Host } from '../../src/worker/index.ts'
 

@@ -9,7 +9,7 @@ const mailer = (
 const two = [{ payload: { to: 'a' } }, { payload: { to: 'b' } }]
 
 describe('runBatch', () => {
-  it('runs every task once, in order, and says what came of it', async () => {
+  it('runs every task once, in order, and returns what happened', async () => {
     const run = await runBatch(
       mailer(async ({ task, emit, log, metrics, sleep }) => {
         log.info('sending', { ...(Object(task.payload) as object) })
@@ -57,7 +57,7 @@ describe('runBatch', () => {
     ])
   })
 
-  it('runs as many tasks at once as there are slots, high priority first', async () => {
+  it('runs as many tasks simultaneously as there are slots, high priority first', async () => {
     const started: [string, number, number][] = []
     const run = await runBatch(
       mailer(async ({ task, slotId, sleep, now }) => {
@@ -98,7 +98,7 @@ describe('runBatch', () => {
     expect(run.virtualSeconds).toBeGreaterThan(10)
   })
 
-  it('draws the same run from the same seed, and another from another', async () => {
+  it('gives the same run for the same seed, and another one for another seed', async () => {
     const play = async (seed: number) =>
       (
         await runBatch(
@@ -112,7 +112,7 @@ describe('runBatch', () => {
     expect(await play(7)).not.toEqual(await play(8))
   })
 
-  it('obeys RetryIn and Permanent', async () => {
+  it('applies RetryIn and Permanent', async () => {
     const run = await runBatch(
       mailer(({ task }) => {
         if (task.id === 'task-2') throw new Permanent('no such user')
@@ -141,7 +141,7 @@ describe('runBatch', () => {
     ])
   })
 
-  it('has the store of the run: keys, counters, locks, pools, messages', async () => {
+  it('uses the given store: keys, counters, locks, pools and messages', async () => {
     const run = await runBatch(
       mailer(async ({ kv, counter, lock, pool, bus }) => {
         expect(await lock.acquire('theirs', { holdSeconds: 5 })).toBeNull()
@@ -192,7 +192,7 @@ describe('runBatch', () => {
     })
   })
 
-  it('refuses a call of the context as the master would', async () => {
+  it('rejects an invalid call of the context, as the master does', async () => {
     const run = await runBatch(
       mailer(async ({ counter }) => void (await counter.add('n', 0.5))),
       { config: { max_attempts: 1 }, tasks: [{ payload: {} }] },
@@ -201,7 +201,7 @@ describe('runBatch', () => {
     expect(run.calls[0]).toMatchObject({ call: 'counter.add', error: expect.stringContaining('params/delta') })
   })
 
-  it('waits for real I/O while virtual time stands still', async () => {
+  it('stops virtual time while a run waits for real I/O', async () => {
     const { readFile } = await import('node:fs/promises')
     const run = await runBatch(
       mailer(async ({ emit }) => emit({ bytes: (await readFile(new URL(import.meta.url))).length })),
@@ -211,7 +211,7 @@ describe('runBatch', () => {
     expect(run.virtualSeconds).toBe(0)
   })
 
-  it('changes the config by the script: a task has the one it was reserved under, and slots come and go', async () => {
+  it('changes config and slots from the script; a task keeps the config of its reserve', async () => {
     const widths: unknown[] = []
     const scaler = defineBatch({
       type: 'scaler',
@@ -234,7 +234,7 @@ describe('runBatch', () => {
     ])
   })
 
-  it('takes a lease away by the script: the run is told, its outcome ignored, the task run again', async () => {
+  it('loses a lease from the script: the run is aborted, its outcome ignored, the task run again', async () => {
     const reasons: unknown[] = []
     const run = await runBatch(
       mailer(async ({ task, signal, sleep }) => {
@@ -253,7 +253,7 @@ describe('runBatch', () => {
     ])
   })
 
-  it('cuts the worker off by the script: calls fail, the outcome is handed over afterwards', async () => {
+  it('disconnects the worker from the script: calls fail, and the outcome is delivered afterwards', async () => {
     const run = await runBatch(
       mailer(async ({ kv, sleep }) => {
         await sleep(15_000)
@@ -271,12 +271,13 @@ describe('runBatch', () => {
     ])
   })
 
-  it('gives a task back at a shutdown, attempt unchanged, and says that it is left', async () => {
+  it('releases a task at a shutdown without counting an attempt, and lists it as left', async () => {
     const run = await runBatch(
       mailer(({ signal }) => untilAborted(signal)),
       { tasks: two, maxVirtualSeconds: 100, script: { 10: (h) => h.stop('shutdown') }, maxWaitSeconds: 0.5, allow: [] },
     ).catch((error: unknown) => error)
-    expect(run).toMatchObject({ faults: [{ name: 'stuck' }] }) // Waiting for the signal alone is outside of the context.
+    // Waiting only for the signal counts as outside of the context.
+    expect(run).toMatchObject({ faults: [{ name: 'stuck' }] })
     const waiting = await runBatch(
       mailer(({ sleep }) => sleep(600_000)),
       { tasks: two, script: { 10: (h) => h.stop('shutdown') } },
@@ -285,7 +286,7 @@ describe('runBatch', () => {
     expect(waiting.left).toEqual(['task-1', 'task-2'])
   })
 
-  it('submits by the script, and recycles slots', async () => {
+  it('submits tasks and recycles slots from the script', async () => {
     const run = await runBatch(
       mailer(() => {}),
       {

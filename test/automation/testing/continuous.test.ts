@@ -6,7 +6,7 @@ const watcher = (run: (context: Context<{ type: 'object' }>) => Promise<void> | 
   defineContinuous({ type: 'watcher', run })
 
 describe('runContinuous', () => {
-  it('runs for so many virtual seconds, then drains', async () => {
+  it('runs for the given virtual seconds, then drains', async () => {
     const run = await runContinuous(
       watcher(async ({ counter, emit, signal, sleep }) => {
         while (!signal.aborted) {
@@ -21,7 +21,7 @@ describe('runContinuous', () => {
     expect(run.runs).toEqual([0, 1].map((slotId) => ({ slotId, startSeconds: 0, endSeconds: 86_399, error: null })))
   })
 
-  it('starts a run that failed or returned again, as the worker does', async () => {
+  it('restarts a run that failed or returned, as the worker does', async () => {
     let starts = 0
     const run = await runContinuous(
       watcher(({ sleep, signal }) => {
@@ -45,7 +45,7 @@ describe('runContinuous', () => {
     )
   })
 
-  it('gives each read of the config the newest one', async () => {
+  it('returns the newest config at each read', async () => {
     const ticker = defineContinuous({
       type: 'ticker',
       config: Type.Object({ every: Type.Integer({ default: 10 }) }),
@@ -60,7 +60,7 @@ describe('runContinuous', () => {
     expect(run.outputs.map(({ every }) => every)).toEqual([10, 2, 2, 2, 2, 2, 2, 2, 2])
   })
 
-  it('tells the slots why they stop, and ends early when the script drains', async () => {
+  it('aborts the slots with the reason, and ends early when the script drains', async () => {
     const whys: unknown[] = []
     const run = await runContinuous(
       watcher(async ({ sleep, signal }) => {
@@ -94,11 +94,11 @@ describe('runContinuous', () => {
     expect(whys).toEqual(['recycle', 'recycle', 'drain'])
   })
 
-  it('delivers what is published while it listens, and not while it is cut off', async () => {
-    const heard: unknown[] = []
+  it('delivers messages during a subscription, except while disconnected', async () => {
+    const received: unknown[] = []
     const run = await runContinuous(
       watcher(async ({ bus }) => {
-        for await (const message of bus.subscribe('orders')) heard.push(message)
+        for await (const message of bus.subscribe('orders')) received.push(message)
       }),
       {
         forSeconds: 60,
@@ -111,7 +111,7 @@ describe('runContinuous', () => {
         },
       },
     )
-    expect(heard).toEqual([1, 4])
+    expect(received).toEqual([1, 4])
     expect(run.published.map(({ topic }) => topic)).toEqual(['orders', 'other', 'orders', 'orders'])
     expect(run.calls).toEqual([{ call: 'bus.subscribe', args: ['orders'], slotId: 0, taskId: null, atSeconds: 0 }])
   })

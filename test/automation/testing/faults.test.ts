@@ -1,4 +1,4 @@
-/** Every fault has an automation that commits it. */
+/** Every fault has an automation that causes it. */
 import { describe, expect, it } from '@jest/globals'
 import { defineBatch, defineContinuous, Type, type BatchContext, type Context } from '../../../src/automation/index.ts'
 import { RunError, runBatch, runContinuous, type Excusable, type Fault } from '../../../src/automation/testing/index.ts'
@@ -10,7 +10,7 @@ const Config = Type.Object({ api_key: Type.Optional(Type.String({ writeOnly: tru
 const Output = Type.Object({ n: Type.Integer() })
 type Run = (context: BatchContext<typeof Config, typeof Output, object, Schemas['pools']>) => Promise<void> | void
 const SECRET = 'hunter2-secret'
-/** For a run that keeps the processor busy for seconds, and the test after it. */
+/** Time limit for a run that keeps the processor busy for seconds, and for the next test. */
 const BUSY_MS = 30_000
 
 const play = (run: Run, allow: Excusable[] = []) =>
@@ -50,13 +50,13 @@ const never = (): Promise<never> => new Promise(() => {})
 describe('an excusable fault fails the run, unless it is allowed', () => {
   it.each<[string, Excusable, string, Run]>([
     [
-      'an output against its schema',
+      'an invalid output',
       'output',
       '/n must be integer',
       async ({ emit }) => emit({ n: 'many' as never }).catch(() => {}),
     ],
     [
-      'an output that no frame holds',
+      'an output larger than a frame',
       'output',
       'where a frame holds',
       async ({ emit }) => emit({ n: 1, pad: 'x'.repeat(2 ** 20) } as never).catch(() => {}),
@@ -75,7 +75,7 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
     ],
     ['a call that is not awaited', 'unawaited', 'emit was not awaited', ({ emit }) => void emit({ n: 1 })],
     [
-      'a call that is still under way',
+      'a call that is still pending',
       'unawaited',
       'bus.publish was still under way',
       async ({ bus }) => void bus.publish('a', 1).catch(() => {}),
@@ -105,7 +105,7 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
     expect(await faultsOf(play(run, [name]))).toEqual([])
   })
 
-  it('blames no run that threw for what the runtime gives back', async () => {
+  it('does not blame a run that threw for resources that the runtime releases', async () => {
     expect(
       await faultsOf(
         play(async ({ lock, sleep }) => {
@@ -136,7 +136,7 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
     expect(await faultsOf(probe(deaf, ['signal']))).toEqual(saying('stuck', 'outside of its context'))
   })
 
-  it('lets a run say goodbye for longer where that is allowed, within the drain timeout', async () => {
+  it('lets a run continue after its signal where it is allowed, within the drain timeout', async () => {
     const slow = async ({ sleep, bus }: Context): Promise<void> => {
       await sleep(60_000).catch(() => {})
       for await (const _ of bus.subscribe('bye')) return
@@ -145,7 +145,7 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
   })
 })
 
-describe('a run that would never end is told where it hangs', () => {
+describe('a run that would never end reports what it waits for', () => {
   it('on a real timer', async () => {
     let timer: NodeJS.Timeout | undefined
     const sleeper = async ({ kv }: Context): Promise<void> => {
@@ -161,7 +161,7 @@ describe('a run that would never end is told where it hangs', () => {
     )
   })
 
-  it('on a connection that never answers', async () => {
+  it('on a connection without a response', async () => {
     const { createServer, connect } = await import('node:net')
     const server = createServer(() => {}).listen(0, '127.0.0.1')
     await new Promise((resolve) => void server.once('listening', resolve))
@@ -204,7 +204,7 @@ describe('a run that would never end is told where it hangs', () => {
   ) // A hundred thousand calls.
 
   it(
-    'in a wait of the context that is longer than the run may take',
+    'in a wait of the context that exceeds the time limit',
     async () => {
       expect(await faultsOf(play(({ sleep }) => sleep(1e9)))).toEqual(
         saying(

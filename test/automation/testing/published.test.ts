@@ -1,4 +1,6 @@
-/** The harness as a third party has it: from the package that `npm run build` made, with its types. Without dist/ skipped, by name. */
+/**
+ * Tests the harness as users have it: the package that `npm run build` creates, with its types. Skipped without dist/.
+ */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,19 +21,19 @@ import { thumbnail } from './thumbnail.ts'
 const tasks = [{ payload: { url: 'a' } }]
 const run = await runBatch(thumbnail, { tasks, config: { slots: 2 }, script: { 1: (h) => h.setConfig({ width: 20 }) } })
 const bytes: number | undefined = run.outputs[0]?.bytes
-// @ts-expect-error an output has no such field
+// @ts-expect-error the output has no such field
 void run.outputs[0]?.height
 // @ts-expect-error the width is a number
 await runBatch(thumbnail, { tasks, config: { width: 'wide' } })
 // @ts-expect-error a task needs its payload
 await runBatch(thumbnail, { tasks: [{ payload: {} }] })
-// @ts-expect-error a pool nobody declared
+// @ts-expect-error the pool is not declared
 await runBatch(thumbnail, { tasks, pools: { browsers: [] } })
 // @ts-expect-error an item of another shape
 await runBatch(thumbnail, { tasks, pools: { proxies: [{ payload: { port: 1 } }] } })
-// @ts-expect-error nothing to excuse
+// @ts-expect-error not a fault
 await runBatch(thumbnail, { tasks, allow: ['all'] })
-// @ts-expect-error the script sets a field that is a number
+// @ts-expect-error the field is a number
 await runBatch(thumbnail, { tasks, script: { 1: (h) => h.setConfig({ width: 'wide' }) } })
 // @ts-expect-error a batch automation
 await runContinuous(thumbnail, { forSeconds: 1 })

@@ -11,13 +11,13 @@ const batch = defineBatch({
 })
 const continuous = defineContinuous({ type: 'watcher', run: ({ sleep }) => sleep(1e9).catch(() => {}) })
 const fine = { config: { width: 64 }, tasks: [{ payload: { url: 'a' } }] }
-/** As plain JavaScript calls it. */
+/** The functions as plain JavaScript calls them. */
 const [anyBatch, anyContinuous] = [runBatch, runContinuous] as unknown as ((
   automation: unknown,
   options?: unknown,
 ) => Promise<unknown>)[]
 
-describe('a wrong call of the harness says what is wrong', () => {
+describe('an invalid call of the harness', () => {
   it.each<[string, unknown, unknown, string]>([
     ['a function', () => {}, fine, 'runBatch:\n  usage: takes what defineBatch made, got a value of type function'],
     ['nothing', null, fine, 'runBatch:\n  usage: takes what defineBatch made, got null'],
@@ -36,13 +36,13 @@ describe('a wrong call of the harness says what is wrong', () => {
     ['no options', batch, undefined, 'runBatch of "thumbnail":\n  usage: tasks: must be an array of { payload }'],
     ['an unknown option', batch, { ...fine, task: 1 }, 'usage: task: is no option; known: tasks,'],
     [
-      'an unknown excuse',
+      'an unknown name in allow',
       batch,
       { ...fine, allow: ['all'] },
       'usage: allow: "all" is not known; known: output, signal,',
     ],
     [
-      'a payload that its schema refuses',
+      'an invalid payload',
       batch,
       { ...fine, tasks: [{ payload: { url: 'a' } }, { payload: { url: 7 } }] },
       'usage: tasks[1]/payload/url: must be string',
@@ -60,7 +60,7 @@ describe('a wrong call of the harness says what is wrong', () => {
       'usage: tasks[0]/maxAttempts: must be >= 1',
     ],
     [
-      'two tasks of one id',
+      'two tasks with the same ID',
       batch,
       {
         ...fine,
@@ -71,15 +71,10 @@ describe('a wrong call of the harness says what is wrong', () => {
       },
       'usage: tasks[1]/id: "a" is another task\'s',
     ],
-    [
-      'a config that its schema refuses',
-      batch,
-      { ...fine, config: { width: 8, height: 1 } },
-      'usage: config/width: must be >= 16',
-    ],
+    ['an invalid config', batch, { ...fine, config: { width: 8, height: 1 } }, 'usage: config/width: must be >= 16'],
     ['a required field that is missing', batch, { ...fine, config: {} }, 'usage: config/width: is required'],
     [
-      'a pool nobody declared',
+      'an undeclared pool',
       batch,
       { ...fine, pools: { browsers: [] } },
       'usage: pools/browsers: thumbnail does not declare it; it declares: proxies',
@@ -91,7 +86,7 @@ describe('a wrong call of the harness says what is wrong', () => {
       'usage: pools/proxies[0]/payload/host: is required',
     ],
     [
-      'a script that is none',
+      'an invalid script',
       batch,
       { ...fine, script: { soon: () => {} } },
       'usage: script/soon: a script has functions by virtual seconds',
@@ -111,7 +106,7 @@ describe('a wrong call of the harness says what is wrong', () => {
     expect((error as Error).message).toContain(message)
   })
 
-  it('names every field at fault', async () => {
+  it('names every invalid field', async () => {
     await expect(runBatch(batch, { ...fine, config: { width: 8, slots: -1 } })).rejects.toMatchObject({
       faults: [
         { message: expect.stringContaining('config/slots') },
@@ -120,7 +115,7 @@ describe('a wrong call of the harness says what is wrong', () => {
     })
   })
 
-  it('of runContinuous', async () => {
+  it('is rejected by runContinuous too', async () => {
     await expect(anyContinuous?.(batch, { forSeconds: 1 })).rejects.toThrow(
       'runContinuous of "thumbnail":\n  usage: "thumbnail" is a batch automation and runContinuous runs continuous ones; use runBatch',
     )
@@ -132,7 +127,7 @@ describe('a wrong call of the harness says what is wrong', () => {
     )
   })
 
-  it('in a script, awaited or not', async () => {
+  it('is rejected in a script, awaited or not', async () => {
     await expect(runBatch(batch, { ...fine, script: { 3: (h) => void h.setConfig({ width: 1 }) } })).rejects.toThrow(
       'config/width: must be >= 16',
     )
@@ -151,7 +146,7 @@ describe('a wrong call of the harness says what is wrong', () => {
     ).rejects.toThrow('expected 4')
   })
 
-  it('leaves the faults of schemas to the catalog', async () => {
+  it('reports invalid schemas as the catalog does', async () => {
     const broken = defineBatch({ type: 'broken', payload: { type: 'array' }, run: () => {} })
     await expect(runBatch(broken, { tasks: [] })).rejects.toThrow(AutomationError)
     await expect(runBatch(broken, { tasks: [] })).rejects.toThrow('automation "broken": /payload/type must be "object"')

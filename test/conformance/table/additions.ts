@@ -181,13 +181,19 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D67',
     'All rejected calls share one backoff, with or without Retry-After.',
-    by('runtime/refusal-limiter.test.ts', 'lets fewer than three requests a second leave while all are refused'),
+    by(
+      'runtime/refusal-limiter.test.ts',
+      'sends less than three requests per second while all are rejected, with any number of retrying callers',
+    ),
     by('operator/faults/refusals.test.ts', 'sends at most three requests a second and recovers within 31 s'),
   ],
   [
     'D68',
     'The wait after a long Retry-After is capped at 30 s.',
-    by('runtime/retry-after.test.ts', 'for a long one between 24 and 30 s'),
+    by(
+      'runtime/retry-after.test.ts',
+      'delays for at least the requested time and at most a quarter longer, capped between 24 and 30 s',
+    ),
     by(
       'operator/faults/refusals.test.ts',
       'recovers within 31 s although the last rejection has a Retry-After of an hour',
@@ -197,7 +203,7 @@ export const ADDITIONS: readonly Row[] = [
     'D69',
     'Large FleetWorkers are listed in pages limited by bytes.',
     by('operator/memory.test.ts', 'lists 200 of them and follows a change of each'),
-    by('runtime/page-size.test.ts', 'takes a quarter of the items after a page that was too large'),
+    by('runtime/page-size.test.ts', 'drops to a quarter after a page that was too large, but not to zero'),
   ],
   [
     'D79',
@@ -301,7 +307,10 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D90',
     'The environment of a worker limits its destinations.',
-    by('automations/destinations.test.ts', 'opens no more than the environment of the worker allows'),
+    by(
+      'automations/destinations.test.ts',
+      'allows no more than the environment of the worker, whatever the config contains',
+    ),
   ],
   [
     'D91',
@@ -382,7 +391,7 @@ export const ADDITIONS: readonly Row[] = [
       'does not start when its log is damaged before a confirmed change, and says what to do (G1)',
     ),
   ],
-  ['D98', 'The chart rejects autoscaling of workers.', by('chart/values.test.ts', 'say what is wrong with %j')],
+  ['D98', 'The chart rejects autoscaling of workers.', by('chart/values.test.ts', 'report the fault of %j')],
   [
     'D99',
     'A listen address without a host accepts both address families.',

@@ -73,23 +73,26 @@ export const CHANNEL: readonly Row[] = [
   [
     'channel/4000-no-retry',
     '3: the worker does not reconnect then.',
-    by('worker/control-channel.test.ts', 'stops for good at close code 4000'),
+    by('worker/control-channel.test.ts', 'stops permanently after close code 4000'),
   ],
   ['channel/4401', '4: a wrong token is closed with 4401.'],
   [
     'channel/4401-retry',
     '4: the worker logs it and tries again.',
-    by('worker/control-channel.test.ts', 'keeps trying at close code 4401'),
+    by('worker/control-channel.test.ts', 'reconnects after close code 4401 with the current token, and logs advice'),
   ],
   [
     'channel/403-handshake',
     '4: a handshake rejected with 403 means the same.',
-    by('worker/control-channel.test.ts', 'treats a handshake refused with 403 as a wrong token'),
+    by('worker/control-channel.test.ts', 'treats a handshake rejected with 403 as an invalid token'),
   ],
   [
     'channel/other-codes',
     '5: after any other code the worker tries again with backoff.',
-    by('worker/control-channel.test.ts', 'starts over at one second only after 30 s of a good connection'),
+    by(
+      'worker/control-channel.test.ts',
+      'resets the delay to one second after 30 s of connection, and registers after each reconnect',
+    ),
   ],
   [
     'channel/backoff',
@@ -99,12 +102,15 @@ export const CHANNEL: readonly Row[] = [
   [
     'channel/registers-again',
     '6: each connection begins with register.',
-    by('worker/control-channel.test.ts', 'and registers anew each time'),
+    by(
+      'worker/control-channel.test.ts',
+      'resets the delay to one second after 30 s of connection, and registers after each reconnect',
+    ),
   ],
   [
     'channel/buffer',
     '7: at most 1024 frames wait while disconnected; the oldest are dropped.',
-    by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames'),
+    by('worker/outbox.test.ts', 'drops the oldest frames above the maximum number of frames'),
   ],
   ['close/4000', '4000 is a protocol version mismatch.'],
   ['close/4401', '4401 is a wrong token.'],
@@ -160,17 +166,21 @@ export const CHANNEL: readonly Row[] = [
   ['limits/n-queue', 'Queue: 20.'],
   ['limits/n-dead', 'Dead letters: 50.'],
   ['limits/n-pool', 'Pools: 20.'],
-  ['limits/poll', 'Config poll: 30 s.', by('worker/config.test.ts', 'asks every 30 s in any case')],
+  [
+    'limits/poll',
+    'Config poll: 30 s.',
+    by('worker/config.test.ts', 'polls every 30 s with the ETag of the applied config, from a random phase'),
+  ],
   [
     'limits/cadence',
     'State and statistics: 15 s.',
-    by('worker/parts.test.ts', 'is told at each change and every 15 s'),
-    by('worker/worker.test.ts', 'reports its figures every 15 s'),
+    by('worker/parts.test.ts', 'is sent after each change and every 15 s, with changes within 100 ms in one frame'),
+    by('worker/worker.test.ts', 'sends stats every 15 s, including each slot'),
   ],
   [
     'limits/buffer',
     'Worker buffer: 1024 frames.',
-    by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames'),
+    by('worker/outbox.test.ts', 'drops the oldest frames above the maximum number of frames'),
   ],
   ['limits/backoff', 'Reconnect backoff: at most 30 s.', by('worker/control-channel.test.ts', 'd = 1, 2, 4 … 30 s')],
   ['limits/sweep', 'Sweep: every 10 s.'],
@@ -187,7 +197,7 @@ export const CHANNEL: readonly Row[] = [
   [
     'limits/spawns-what-is-asked',
     'A worker starts the configured number of slots.',
-    by('worker/slots.test.ts', 'runs as many as asked for'),
+    by('worker/slots.test.ts', 'runs as many slots as requested, and none when disabled'),
   ],
 
   // Versioning
@@ -195,7 +205,7 @@ export const CHANNEL: readonly Row[] = [
   [
     'version/mismatch',
     'A frame of another version fails to decode.',
-    by('protocol/frames.test.ts', 'tells an unknown type apart'),
-    by('worker/worker.test.ts', 'exits 1 without another try when the master speaks another protocol version'),
+    by('protocol/frames.test.ts', 'distinguishes an unknown type, which has another close code'),
+    by('worker/worker.test.ts', 'exits 1 without a retry when the master has another protocol version'),
   ],
 ]

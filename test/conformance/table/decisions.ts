@@ -13,7 +13,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D1c',
     'The API group is muster.dev.',
-    by('hack/crds.test.ts', 'accepts what the code makes'),
+    by('hack/crds.test.ts', 'accepts generated files, and prints advice for a changed or missing one'),
     by('operator/fleetworker/schema.apiserver.test.ts', 'is established and structural'),
   ],
   [
@@ -51,17 +51,14 @@ export const DECISIONS: readonly Row[] = [
   [
     'D6e',
     'The worker exits with 0 when its work is done.',
-    by(
-      'worker/worker.test.ts',
-      'by frame finishes the task in flight without a deadline, takes nothing new and exits 0',
-    ),
+    by('worker/worker.test.ts', 'finishes the task in flight after a drain frame, takes no new one and exits 0'),
   ],
   ['D7a', 'An unknown type is 404 on every route.'],
   ['D7b', 'An unknown worker is 404 on PATCH, drain, stats and DELETE too.'],
   [
     'D7c',
     'The poll of an unknown worker is 404, and the worker registers again.',
-    by('worker/config.test.ts', 'registers again at a 404'),
+    by('worker/config.test.ts', 'registers again after a 404, except shortly after a register'),
   ],
   ['D8', 'A record has connected, registered_at, applied_config_gen, draining and managed_by.'],
   ['D9a', 'n and limit in a query are integers of 1..10000, otherwise 422 names them.'],
@@ -116,7 +113,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D15e',
     'The worker drops its generation when the epoch changes.',
-    by('worker/config.test.ts', 'takes any generation of another epoch'),
+    by('worker/config.test.ts', 'applies any generation of another epoch, because the master lost its state'),
   ],
   ['D16', 'A PATCH without a change increments the generation as well.'],
   ['D17a', 'Reads mask secrets.'],
@@ -180,7 +177,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D23e',
     'A plugin sees typed objects.',
-    by('automation/make-context.test.ts', 'become rpc calls, seconds becoming milliseconds'),
+    by('automation/make-context.test.ts', 'call RPC methods, with seconds as milliseconds'),
   ],
   ['D24a', 'An older token is lease_lost and changes nothing.'],
   ['D24b', 'Repeating a successful ack succeeds.'],
@@ -189,7 +186,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D25b',
     'The worker extends at a third of it.',
-    by('worker/tasks.test.ts', 'extends every lease in one call at each third of the visibility timeout'),
+    by(
+      'worker/tasks.test.ts',
+      'extends all leases in one call at each third of the visibility timeout, until they are settled',
+    ),
   ],
   ['D25c', 'Backoff starts at 1 s with full jitter.'],
   ['D25d', 'An automation may declare its own.'],
@@ -197,7 +197,7 @@ export const DECISIONS: readonly Row[] = [
     'D25e',
     'It doubles up to 300 s.',
     by('storage/contract/tasks-settle.ts', 'computes retry delays with growth, cap and jitter (D25)'),
-    by('automation/define.test.ts', 'takes 60 s of visibility and 1 s × 2 up to 300 s of backoff'),
+    by('automation/define.test.ts', 'defaults to 60 s of visibility and 1 s × 2 up to 300 s of backoff'),
   ],
   ['D26a', 'attempt counts failed runs from 0.'],
   ['D26b', 'max_attempts is that of the task, otherwise that of the worker.'],
@@ -307,7 +307,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D35d',
     'Two automations of one type stop the start.',
-    by('automation/build-catalog.test.ts', 'refuses a second automation of one type'),
+    by('automation/build-catalog.test.ts', 'rejects a second automation of the same type'),
   ],
   [
     'D35e',
@@ -317,24 +317,24 @@ export const DECISIONS: readonly Row[] = [
   [
     'D35f',
     'The built-in automations are ordinary modules.',
-    by('automation/load.test.ts', 'are parts of this program where those are offered'),
+    by('automation/load.test.ts', 'are parts of this program, if it has them'),
   ],
   [
     'D36a',
     'An automation is defined by one of two calls, from schemas.',
-    by('automation/types.test.ts', 'come from its TypeBox schemas, and a plain JSON Schema is left untyped'),
+    by('automation/types.test.ts', 'come from its TypeBox schemas, and are unknown for a plain JSON Schema'),
   ],
   ['D36b', 'Its class is its name, or its type in PascalCase.'],
   [
     'D36c',
     'The context contains everything a run needs.',
-    by('automation/readme.test.ts', 'has a batch example that takes a proxy, emits and gives the proxy back'),
+    by('automation/readme.test.ts', 'has a batch example that claims a proxy, emits and releases the proxy'),
   ],
   ['D37a', 'output_batch is equivalent to several output frames.'],
   [
     'D37b',
     'The worker groups outputs for 10 ms.',
-    by('worker/outbox.test.ts', 'sends outputs of ten milliseconds as one frame'),
+    by('worker/outbox.test.ts', 'sends outputs of 10 ms in one frame, and a single one as an output frame'),
   ],
   ['D37c', 'An invalid output is dropped, counted and logged.'],
   ['D38a', 'tasks/batch returns one result per task.'],
@@ -377,7 +377,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D43a',
     'FleetWorker has the documented spec fields.',
-    by('hack/crds.test.ts', 'accepts what the code makes'),
+    by('hack/crds.test.ts', 'accepts generated files, and prints advice for a changed or missing one'),
     by('operator/fleetworker/schema.apiserver.test.ts', 'is explained by kubectl, field by field'),
     by(
       'operator/fleetworker/schema.apiserver.test.ts',
@@ -459,17 +459,20 @@ export const DECISIONS: readonly Row[] = [
   [
     'D53a',
     'A drain by POST has no deadline.',
-    by('worker/master.test.ts', 'finishes its task after a drain by POST, long beyond the visibility timeout'),
+    by(
+      'worker/master.test.ts',
+      'finishes its task after a drain by POST, long after the visibility timeout, and exits 0',
+    ),
   ],
   [
     'D53b',
     'SIGTERM has a deadline, after which tasks are released.',
-    by('worker/worker.test.ts', 'on SIGTERM releases what runs after the drain timeout and exits 0'),
+    by('worker/worker.test.ts', 'releases tasks that run longer than the drain timeout after SIGTERM and exits 0'),
   ],
   [
     'D53c',
     'Continuous slots are notified immediately.',
-    by('worker/worker.test.ts', 'tells continuous slots at once and leaves them behind after the drain timeout'),
+    by('worker/worker.test.ts', 'aborts continuous slots immediately and abandons them after the drain timeout'),
   ],
   [
     'D54a',
@@ -481,7 +484,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D54c',
     'A worker serves its health if configured.',
-    by('worker/worker.test.ts', 'serves health, readiness and metrics when asked to'),
+    by('worker/worker.test.ts', 'serves health, readiness and metrics when configured'),
   ],
   ['D54d', 'The Lease of the operator has a configurable name and namespace.'],
   [
@@ -515,7 +518,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D55c',
     'Metrics of statistics are flat numbers.',
-    by('automation/slot-metrics.test.ts', 'sums counters over slots'),
+    by(
+      'automation/slot-metrics.test.ts',
+      'sums counters over all slots, including ended ones, and counts each slot separately',
+    ),
     by('conformance/workers.test.ts', 'stores each frame as current and in the history'),
   ],
   ['D56a', 'Names have 1..256 characters.'],
@@ -564,7 +570,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D59d',
     'A worker is ready when it is registered and not draining.',
-    by('worker/worker.test.ts', 'serves health, readiness and metrics when asked to'),
+    by('worker/worker.test.ts', 'serves health, readiness and metrics when configured'),
   ],
   [
     'D59e',

@@ -2,8 +2,8 @@
 import { by, type Row } from './row.ts'
 
 const spans = by('e2e/traces.test.ts', 'are exported by master and worker with the names of the specification')
-const continuous = by('automation/run-continuous.test.ts', 'is one span over all runs of the slot')
-const batch = by('automation/run-batch.test.ts', 'makes the spans and binds the log fields of the specification')
+const continuous = by('automation/run-continuous.test.ts', 'has one span for all runs of the slot')
+const batch = by('automation/run-batch.test.ts', 'creates the specified spans and log fields')
 
 export const ENDPOINTS: readonly Row[] = [
   ['endpoint/json-bodies', 'Bodies are JSON.'],
@@ -32,12 +32,12 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'stats/cadence',
     'A frame is sent every 15 s.',
-    by('worker/worker.test.ts', 'reports its figures every 15 s, with each slot'),
+    by('worker/worker.test.ts', 'sends stats every 15 s, including each slot'),
   ],
   [
     'poll/cadence',
     'A worker polls every 30 s, in case it missed a config_changed.',
-    by('worker/config.test.ts', 'asks every 30 s in any case'),
+    by('worker/config.test.ts', 'polls every 30 s with the ETag of the applied config, from a random phase'),
   ],
 
   // Output streams
@@ -118,12 +118,15 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'log/stdout-json',
     'Logs are lines on stdout, as JSON if configured.',
-    by('runtime/winston-log.test.ts', 'writes one line each, for people and for programs'),
+    by('runtime/winston-log.test.ts', 'writes one line per message, as text and as JSON'),
   ],
   [
     'log/context',
     'Log records carry automation_type, worker_id, slot_id and task_id where bound.',
-    by('runtime/winston-log.test.ts', 'carries bound fields across asynchronous calls'),
+    by(
+      'runtime/winston-log.test.ts',
+      'keeps bound fields across asynchronous calls, and adds inner ones to outer ones',
+    ),
     batch,
   ],
 
@@ -173,7 +176,7 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'backend/workers-apart',
     'Workers access the state only through the master.',
-    by('worker/rpc-client.test.ts', 'calls a method with the token of the moment'),
+    by('worker/rpc-client.test.ts', 'calls a method with the current token'),
   ],
   [
     'backend/switch',

@@ -18,14 +18,14 @@ export const LIFECYCLES: readonly Row[] = [
   [
     'state/disabled',
     'A running worker that receives `enabled` false stops its slots and becomes IDLE.',
-    by('worker/slots.test.ts', 'says "disabled" to its slots when the config is'),
-    by('worker/slots.test.ts', 'runs as many as asked for, and none when not enabled'),
+    by('worker/slots.test.ts', 'stops its slots with "disabled" when the config is disabled'),
+    by('worker/slots.test.ts', 'runs as many slots as requested, and none when disabled'),
   ],
   ['state/reported', 'A state frame sets the state and stores last_seen and last_error.'],
   [
     'state/cadence',
     'State is reported every 15 s and at each change.',
-    by('worker/parts.test.ts', 'is told at each change and every 15 s'),
+    by('worker/parts.test.ts', 'is sent after each change and every 15 s, with changes within 100 ms in one frame'),
   ],
 
   // Worker registry lifecycle
@@ -36,7 +36,7 @@ export const LIFECYCLES: readonly Row[] = [
   [
     'registry/forget-live',
     'A live worker that was forgotten registers again on its own.',
-    by('worker/worker.test.ts', 'registers again when the master forgot it'),
+    by('worker/worker.test.ts', 'registers again when the master has lost its record'),
   ],
   ['registry/never-removed', 'No worker is removed automatically; a disconnected one stays listed.'],
 
@@ -45,7 +45,7 @@ export const LIFECYCLES: readonly Row[] = [
   [
     'generation/ignored',
     'A worker ignores a config whose generation is not above its own.',
-    by('worker/config.test.ts', 'ignores a generation at or below its own within an epoch'),
+    by('worker/config.test.ts', 'ignores generations up to its own in the same epoch'),
   ],
   ['generation/after-loss', 'A worker that knows a higher generation never receives a lower one.'],
 

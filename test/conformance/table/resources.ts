@@ -6,22 +6,22 @@ export const RESOURCES: readonly Row[] = [
   [
     'about/registry',
     'The master keeps a registry of workers with configuration, state and statistics.',
-    by('worker/worker.test.ts', 'reports its figures every 15 s, with each slot'),
+    by('worker/worker.test.ts', 'sends stats every 15 s, including each slot'),
   ],
   [
     'about/control-channel',
     'Workers register, report and send output over a WebSocket, and receive changes on it.',
-    by('worker/master.test.ts', 'shows an applied config in the record moments after the PATCH'),
+    by('worker/master.test.ts', 'shows an applied config in its record shortly after the PATCH'),
   ],
   [
     'about/config-poll',
     'A worker polls its configuration over HTTP.',
-    by('worker/config.test.ts', 'asks every 30 s in any case, with what it has, from a random phase'),
+    by('worker/config.test.ts', 'polls every 30 s with the ETag of the applied config, from a random phase'),
   ],
   [
     'about/streams',
     'Each automation type has an output stream that admins peek at and pop from.',
-    by('worker/master.test.ts', 'runs a batch of tasks once each and brings their outputs into the stream'),
+    by('worker/master.test.ts', 'runs each task of a batch once and adds the outputs to the stream'),
   ],
   [
     'about/queue',
@@ -51,18 +51,18 @@ export const RESOURCES: readonly Row[] = [
   [
     'about/kind-continuous',
     'The slots of a continuous automation run permanently and emit output.',
-    by('automation/run-continuous.test.ts', 'starts a run again one second after it returned'),
+    by('automation/run-continuous.test.ts', 'restarts a run one second after it returned'),
   ],
   [
     'about/kind-batch',
     'The slots of a batch automation take tasks from a queue.',
-    by('automation/run-batch.test.ts', 'acks a task whose run returned, and takes the next'),
+    by('automation/run-batch.test.ts', 'acks a task whose run returned and takes the next one'),
   ],
   ['about/declares-schemas', 'An automation declares schemas of config, output, payload and pools.'],
   [
     'about/catalog-rebuilt',
     'The catalog is built at every start.',
-    by('automation/build-catalog.test.ts', 'shows an entry as the specification says'),
+    by('automation/build-catalog.test.ts', 'returns an entry in the specified form'),
     by(
       'master/registry/config.test.ts',
       'drops a stored field that the automation no longer has, and adds the default of a new one',
@@ -71,27 +71,30 @@ export const RESOURCES: readonly Row[] = [
   [
     'about/slots-concurrent',
     'A worker runs `slots` slots simultaneously.',
-    by('worker/slots.test.ts', 'runs as many as asked for, and none when not enabled'),
+    by('worker/slots.test.ts', 'runs as many slots as requested, and none when disabled'),
   ],
   [
     'about/slots-raised',
     'Raising `slots` starts new slots and does not affect the others.',
-    by('worker/slots.test.ts', 'spawns the missing ones when raised and leaves those that run alone'),
+    by('worker/slots.test.ts', 'starts the missing slots when the target is raised, and leaves running ones alone'),
   ],
   [
     'about/slots-lowered',
     'Lowering `slots` stops the oldest first.',
-    by('worker/slots.test.ts', 'stops the oldest first when lowered'),
+    by('worker/slots.test.ts', 'stops the oldest slots first when the target is lowered'),
   ],
   [
     'about/spawn-failures',
     'A slot that fails to start is logged and retried.',
-    by('worker/slots.test.ts', 'logs a failed spawn and tries again with growing delays until it succeeds'),
+    by('worker/slots.test.ts', 'logs a failed spawn and retries with growing delays until it succeeds'),
   ],
   [
     'about/plain-http',
     'The master serves plain HTTP; a worker keeps the path prefix of a proxy.',
-    by('worker/control-channel.test.ts', 'with the token in the header and the path prefix of a proxy kept'),
+    by(
+      'worker/control-channel.test.ts',
+      'registers first, sends the token in the header and keeps the path prefix of a proxy',
+    ),
     by('dashboard/browser/dashboard.test.ts', 'works below a path prefix'),
   ],
   ['about/pools-read-only', 'Of the primitives for plugins, REST shows only pools, and changes none.'],
@@ -134,7 +137,10 @@ export const RESOURCES: readonly Row[] = [
   [
     'stats/metrics-counters',
     'Counters are summed over slots.',
-    by('automation/slot-metrics.test.ts', 'sums counters over slots, ended ones included'),
+    by(
+      'automation/slot-metrics.test.ts',
+      'sums counters over all slots, including ended ones, and counts each slot separately',
+    ),
   ],
   [
     'stats/metrics-gauges',
@@ -153,7 +159,7 @@ export const RESOURCES: readonly Row[] = [
   [
     'config/not-enabled-idle',
     'A worker that is not enabled is idle.',
-    by('worker/slots.test.ts', 'runs as many as asked for, and none when not enabled'),
+    by('worker/slots.test.ts', 'runs as many slots as requested, and none when disabled'),
   ],
   ['config/slots', '`slots` is an integer.'],
   ['config/slots-bound', '`slots` is at most 1024.'],
