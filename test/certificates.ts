@@ -1,6 +1,6 @@
 /**
- * Certificates for servers on 127.0.0.1: an authority, what it signed, and what is wrong in one way each. Made by openssl
- * in a folder that `close` removes.
+ * Creates certificates for servers on 127.0.0.1: an authority, a valid certificate, and certificates with one fault
+ * each. openssl creates them in a folder that `close` removes.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ export interface Certificate {
 }
 
 export interface Certificates {
-  /** The authority, and one that signed nothing here. */
+  /** The authority, and another one. */
   readonly ca: Certificate
   readonly otherCa: Certificate
   readonly server: Certificate

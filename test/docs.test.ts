@@ -1,6 +1,6 @@
 /**
- * Runs every command of every Markdown page of the repository, against the package that `npm run build` made.
- * How pages write commands down: docs/page.ts. Without dist/ the pages are skipped, by name.
+ * Runs every command of every Markdown page of the repository against the package that `npm run build` creates.
+ * docs/page.ts describes the notation of commands. Without dist/ the pages are skipped, by name.
  */
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A port of loopback that nobody listens on just now. */
+/** @returns a free port of the loopback interface. */
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 

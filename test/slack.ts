@@ -1,8 +1,8 @@
 /**
  * @module test/slack
- * Spans that a quiet machine keeps easily: one that runs other tests beside may take so many times as long. Nothing that
- * must come out depends on it.
+ * Factor for time limits that an idle machine keeps easily. A machine that runs other tests may take that many times as
+ * long. No result depends on it.
  *
- *   BUDGET_SLACK   1 on a machine that does nothing else
+ *   BUDGET_SLACK   1 on an idle machine
  */
 export const SLACK = Number(process.env['BUDGET_SLACK'] ?? 4)

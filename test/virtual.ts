@@ -1,9 +1,9 @@
-/** For tests on virtual time beside real sockets: how the two go on together, and a log that is kept. */
+/** Helpers for tests with virtual time and real sockets, and a recording log. */
 import type { Log, LogLevel, VirtualTime } from '../src/runtime/index.ts'
 
 const PATIENCE_MS = 4_000
 
-/** Lets real I/O and virtual time go on together, a millisecond at a turn, until `holds`. */
+/** Advances real I/O and virtual time, one millisecond per turn, until `holds` returns true. */
 export async function until(time: VirtualTime, what: string, holds: () => boolean): Promise<void> {
   const start = performance.now()
   while (!holds()) {
@@ -12,7 +12,7 @@ export async function until(time: VirtualTime, what: string, holds: () => boolea
   }
 }
 
-/** Lets real I/O go on while the virtual clock stands. */
+/** Runs real I/O while the virtual clock stands still. */
 export async function turns(count = 40): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => void setImmediate(resolve))
 }

@@ -14,7 +14,7 @@ const failure = (call: Promise<unknown>): Promise<MasterError> =>
   )
 
 describe('workers', () => {
-  it('come in pages, each worker once, filtered by the master (D40)', async () => {
+  it('are returned in pages, each worker once, filtered by the master (D40)', async () => {
     const { master, client } = await world()
     for (const id of ['w1', 'w2', 'w3', 'w4', 'w5']) await register(master, id)
     const pages: string[][] = []
@@ -28,7 +28,7 @@ describe('workers', () => {
     ])
   })
 
-  it('are read with the epoch of the store, which a change with If-Match stands on (D15)', async () => {
+  it('are read with the epoch of the store, for a change with If-Match (D15)', async () => {
     const { master, client } = await world()
     await register(master, 'odd id %2F ?')
     const before = await client.workers.get('mailer', 'odd id %2F ?')
@@ -57,7 +57,7 @@ describe('workers', () => {
     ).toMatchObject({ code: 'STALE_GENERATION' })
   })
 
-  it('keep who changed them, statistics, and end (D39)', async () => {
+  it('include the last change, statistics, and deletion (D39)', async () => {
     const { master } = await world()
     const client = clientOf(master.url, { actor: 'cli:ana' })
     await register(master, 'w1')
@@ -111,7 +111,7 @@ describe('tasks', () => {
     expect(refused.message).toContain('/payload/to must be string')
   })
 
-  it('are shown dead, replayed and cleared', async () => {
+  it('can be listed as dead, replayed and cleared', async () => {
     const { master, client } = await world()
     await makeDead(master, ['a', 'b', 'c'])
     expect((await client.tasks.dead('mailer', { n: 2 })).body).toMatchObject({
@@ -124,7 +124,7 @@ describe('tasks', () => {
 })
 
 describe('output', () => {
-  it('is counted, peeked at, tailed and popped (D50)', async () => {
+  it('can be counted, peeked, tailed and popped (D50)', async () => {
     const { master, client } = await world()
     await emit(master, [1, 2, 3])
     expect((await client.output.length('mailer')).body).toEqual({ length: 3 })
@@ -139,7 +139,7 @@ describe('output', () => {
     expect((await client.output.length('mailer')).body).toEqual({ length: 1 })
   })
 
-  it('is followed, and the following ends with its signal', async () => {
+  it('can be followed until the signal aborts', async () => {
     const { master, client } = await world()
     await emit(master, [1, 2])
     const end = new AbortController()
@@ -154,7 +154,7 @@ describe('output', () => {
 })
 
 describe('the rest of the API', () => {
-  it('says what is installed, what its pools hold, what the token may do and whether the master is ready', async () => {
+  it('returns the catalog, pools, permissions of the token and readiness of the master', async () => {
     const { master, client } = await world()
     expect((await client.automations()).body.map(({ type }) => type)).toEqual(['mailer', 'probe'])
     expect(Object.keys((await client.catalog()).body)).toEqual(['mailer', 'probe'])
@@ -167,7 +167,7 @@ describe('the rest of the API', () => {
     })
   })
 
-  it('is asked with the token of the moment (D22)', async () => {
+  it('sends the current token (D22)', async () => {
     const { master } = await world()
     let token = 'an-old-token'
     const client = clientOf(master.url, { token: () => token })
@@ -176,14 +176,14 @@ describe('the rest of the API', () => {
     expect((await client.me()).body.role).toBe('admin')
   })
 
-  it('refuses an address that is none, before any call', () => {
+  it('rejects an invalid address before any call', () => {
     for (const url of ['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?x=1'])
       expect(() => clientOf(url)).toThrow(TypeError)
   })
 })
 
-describe('routes that this master has or not', () => {
-  it('are asked for as D31 and D48 to D51 write them', async () => {
+describe('the routes of the client', () => {
+  it('match D31 and D48 to D51', async () => {
     const { FaultyProxy } = await import('./faulty-proxy.ts')
     const answer = { status: 200, headers: { 'content-type': 'application/json', 'muster-epoch': 'e1' }, body: '{}' }
     const proxy = await FaultyProxy.start('http://127.0.0.1:9', ...Array.from({ length: 8 }, () => answer))

@@ -1,4 +1,4 @@
-/** A client whose network is as bad as networks are. What may go out twice does, and nothing else does. */
+/** Tests the client on an unreliable network: it repeats only the calls that may be repeated. */
 import { describe, expect, it } from '@jest/globals'
 import { MasterError, type ClientOptions, type MasterClient } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
@@ -24,17 +24,17 @@ const unavailable = (status = 503, headers: Record<string, string> = {}): Deed =
 describe('a call that may be repeated', () => {
   it.each<[string, Deed]>([
     ['a reset', 'reset before'],
-    ['an answer cut in half', 'cut'],
+    ['a truncated response', 'cut'],
     ['a 503', unavailable()],
     ['a 502 of a proxy', page(502)],
     ['a 429', unavailable(429)],
-  ])('comes through %s', async (_, deed) => {
+  ])('succeeds despite %s', async (_, deed) => {
     const { proxy, client } = await throughProxy([deed, deed])
     expect((await client.me()).body.role).toBe('admin')
     expect(proxy.seen).toHaveLength(3)
   })
 
-  it('is given up after its attempts', async () => {
+  it('fails after its attempts', async () => {
     const { proxy, client } = await throughProxy(
       Array.from({ length: 9 }, () => 'reset before' as const),
       { attempts: 2 },
@@ -43,7 +43,7 @@ describe('a call that may be repeated', () => {
     expect(proxy.seen).toHaveLength(2)
   })
 
-  it('is a task with a name: done by the lost call, and told as its own duplicate', async () => {
+  it('submits a task with an ID once: the repetition is reported as a duplicate', async () => {
     const { proxy, client } = await throughProxy(['reset after'])
     expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' } })).body).toEqual({
       task_id: 't1',
@@ -54,7 +54,7 @@ describe('a call that may be repeated', () => {
     expect((await client.tasks.queue('mailer')).body.length).toBe(1)
   })
 
-  it('waits as long as Retry-After says, and gives up at once when that is too long', async () => {
+  it('waits as long as Retry-After requests, and fails immediately if that is too long', async () => {
     const time = new VirtualTime()
     const { proxy, client } = await throughProxy([unavailable(503, { 'retry-after': '4' })], {
       clock: time,
@@ -80,7 +80,7 @@ describe('a call that may not be repeated', () => {
     forget: (client) => client.workers.forget('mailer', 'w1'),
     'submit without a name': (client) => client.tasks.submit('mailer', { payload: { to: 'ada' } }),
   }
-  it.each(Object.keys(ACTS))('goes out once and is unknown when its answer is lost: %s', async (name) => {
+  it.each(Object.keys(ACTS))('is sent once, and is unknown if its response is lost: %s', async (name) => {
     const { master, proxy, client } = await throughProxy([])
     await register(master, 'w1')
     await makeDead(master, ['a', 'b'])
@@ -95,17 +95,17 @@ describe('a call that may not be repeated', () => {
     }
   })
 
-  it('goes out again only where a 429 said that nothing was done: a submit', async () => {
+  it('is sent again only after a 429, which means that nothing was done: a submit', async () => {
     const { proxy, client } = await throughProxy([unavailable(429), unavailable(429)])
     expect((await client.tasks.submit('mailer', { payload: { to: 'ada' } })).body).toMatchObject({ queued: true })
     expect(proxy.seen).toHaveLength(3)
   })
 })
 
-describe('a master that is slow or away', () => {
+describe('a master that is slow or unavailable', () => {
   const patience: Partial<ClientOptions> = { headersMs: 1_000, callMs: 3_000, attempts: 1 }
 
-  it('is given up when it does not begin to answer, and when it does not end', async () => {
+  it('fails when the response does not start in time, or does not end', async () => {
     for (const [deed, sentence] of [
       ['hang', 'did not start its response within 1 s'],
       ['stall', 'no response from the master within 3 s'],
@@ -121,7 +121,7 @@ describe('a master that is slow or away', () => {
     }
   })
 
-  it('is given up when the whole call, repeats included, takes too long', async () => {
+  it('fails when the call with all attempts takes too long', async () => {
     const time = new VirtualTime()
     const { proxy, client } = await throughProxy(['hang', 'hang', 'hang', 'hang', 'hang'], {
       headersMs: 1_000,
@@ -135,7 +135,7 @@ describe('a master that is slow or away', () => {
     expect(proxy.seen.length).toBeGreaterThan(1)
   })
 
-  it('is UNREACHABLE when nobody listens, and then nothing was done', async () => {
+  it('is UNREACHABLE when nothing listens, and then nothing was done', async () => {
     const { proxy } = await throughProxy([])
     const { url } = proxy
     await proxy.stop()
@@ -146,7 +146,7 @@ describe('a master that is slow or away', () => {
     })
   })
 
-  it('is left when the caller aborts, with what the caller aborted with', async () => {
+  it('is aborted when the caller aborts, with the reason of the caller', async () => {
     for (const deed of ['hang', 'stall', unavailable(503, { 'retry-after': '9' })] as const) {
       const { proxy, client } = await throughProxy([deed])
       const mine = new AbortController()
@@ -158,11 +158,11 @@ describe('a master that is slow or away', () => {
   })
 })
 
-describe('an answer that is not from a master', () => {
+describe('a response that is not from a master', () => {
   it.each<[string, Deed, string]>([
     ['a page', page(200), 'HTTP 200, text/html, "Bad gateway [2J nginx"'],
-    ['a page that says 404', page(404), 'HTTP 404'],
-    ['a page that says 401', page(401), 'HTTP 401'],
+    ['a page with status 404', page(404), 'HTTP 404'],
+    ['a page with status 401', page(401), 'HTTP 401'],
     [
       'JSON of another service',
       { status: 404, headers: { 'content-type': 'application/json' }, body: '{"error":"not here"}' },
@@ -186,7 +186,7 @@ describe('an answer that is not from a master', () => {
     expect(error.message).not.toContain('secret')
   })
 
-  it('is not believed to be ready either', async () => {
+  it('does not count as ready', async () => {
     const { client } = await throughProxy([
       page(503),
       {
@@ -200,7 +200,7 @@ describe('an answer that is not from a master', () => {
   })
 })
 
-it('a followed output goes on behind a master that was away, and misses nothing', async () => {
+it('a followed output continues after an outage of the master, and misses nothing', async () => {
   const { master, proxy, client } = await throughProxy([])
   await emit(master, [1])
   const end = new AbortController()

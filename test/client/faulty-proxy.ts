@@ -1,7 +1,7 @@
 /**
  * @module test/client/faulty-proxy
- * A proxy between a client and a master that does to each request what the test wrote down for it, in order; what comes
- * after the script is passed on, unless a rule says otherwise. Streams of events are passed on as they come.
+ * A proxy between a client and a master. It applies the faults of a script to the requests, in order. Further requests
+ * are forwarded, unless a rule applies. Event streams are forwarded as they arrive.
  */
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,19 +11,19 @@ import { text } from 'node:stream/consumers'
 
 export type Deed =
   | 'pass'
-  /** The connection ends before the master hears of it. */
+  /** The connection closes before the master receives the request. */
   | 'reset before'
-  /** The master does it, and the connection ends without a word. */
+  /** The master handles the request, and the connection closes without a response. */
   | 'reset after'
-  /** The first half of the answer, then the end. */
+  /** The first half of the response, then the connection closes. */
   | 'cut'
-  /** Never a byte. */
+  /** No response. */
   | 'hang'
-  /** Head and first bytes of a 200, then silence. */
+  /** Head and first bytes of a 200, and then nothing. */
   | 'stall'
-  /** An answer of its own. */
+  /** A response of the proxy. */
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body: string }
-  /** An answer that the test writes, when it wants. */
+  /** A response that the test writes later. */
   | ((response: ServerResponse, request: IncomingMessage) => void)
 
 export interface SeenRequest {
@@ -36,7 +36,7 @@ export interface SeenRequest {
 export class FaultyProxy {
   readonly seen: SeenRequest[] = []
   readonly script: Deed[]
-  /** For what comes after the script. */
+  /** For requests after the script. */
   rule: (request: IncomingMessage) => Deed = () => 'pass'
   readonly #streams = new Set<ServerResponse>()
   readonly #target: string
@@ -59,7 +59,7 @@ export class FaultyProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Ends the streams that are open. */
+  /** Closes the open streams. */
   cut(): void {
     for (const response of this.#streams) response.destroy()
   }
@@ -81,7 +81,7 @@ export class FaultyProxy {
       return void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).write('{')
     if (typeof deed === 'object') return void response.writeHead(deed.status, deed.headers ?? {}).end(deed.body)
     const onward = await this.#forward(request, body).catch(() => null)
-    if (onward === null) return void response.destroy() // The master is gone.
+    if (onward === null) return void response.destroy() // The master is stopped.
     const { status, headers } = onward
     if (headers['content-type']?.startsWith('text/event-stream') === true) return this.#stream(onward.answer, response)
     const answer = await text(onward.answer)
@@ -108,6 +108,6 @@ export class FaultyProxy {
       answer.destroy()
     })
     response.writeHead(answer.statusCode ?? 0, answer.headers)
-    pipeline(answer, response, () => {}) // Either end may go.
+    pipeline(answer, response, () => {}) // Either side may close.
   }
 }

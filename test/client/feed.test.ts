@@ -7,7 +7,7 @@ import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Deed } from './faulty-proxy.ts'
 import { advancing, throughProxy } from './world.ts'
 
-/** A stream that writes `text`, and then ends or stays. */
+/** A stream that writes `text`, and then ends or stays open. */
 const stream =
   (text: string, then: 'end' | 'stay' | 'break' = 'stay', keep?: (response: ServerResponse) => void): Deed =>
   (response) => {
@@ -19,7 +19,7 @@ const stream =
 const event = (id: string, name: string, data: object): string =>
   `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Takes items until `enough`, while virtual time goes on as soon as nothing comes. */
+/** Reads items until `enough` returns true. Advances virtual time while nothing arrives. */
 async function take(
   feed: AsyncGenerator<FeedItem>,
   time: VirtualTime,
@@ -37,7 +37,7 @@ const kinds = (items: readonly FeedItem[]): string[] =>
   items.map((item) => (item.kind === 'event' ? item.name : item.kind))
 
 describe('the feed', () => {
-  it('tells events in order and resumes behind the last one after a break (D31)', async () => {
+  it('yields events in order and resumes after the last one when the stream breaks (D31)', async () => {
     const time = new VirtualTime()
     const { proxy, client } = await throughProxy(
       [
@@ -81,7 +81,7 @@ describe('the feed', () => {
     ])
   })
 
-  it('that told no event yet goes on from where the master said that it begins, and says whether it does', async () => {
+  it('resumes without an event from the start position of the master, and reports whether it does', async () => {
     const time = new VirtualTime()
     const { proxy, client } = await throughProxy(
       [stream('id: 5\n\n', 'end'), stream('id: 6\ndata: {"half', 'end'), stream(event('7', 'reset', { ts: 1 }))],
@@ -94,7 +94,7 @@ describe('the feed', () => {
     await feed.return(undefined)
   })
 
-  it('replaces a stream that says nothing for 45 s, and keeps one whose comments come', async () => {
+  it('replaces a stream without data for 45 s, and keeps one with comments', async () => {
     const time = new VirtualTime()
     let response: ServerResponse | undefined
     const { client } = await throughProxy(
@@ -120,7 +120,7 @@ describe('the feed', () => {
     await feed.return(undefined)
   })
 
-  it('tells what is no stream, and tries on', async () => {
+  it('reports a response that is not a stream, and retries', async () => {
     const time = new VirtualTime()
     const { client } = await throughProxy(
       [
@@ -141,7 +141,7 @@ describe('the feed', () => {
     await feed.return(undefined)
   })
 
-  it('leaves nothing behind when its listener leaves or aborts', async () => {
+  it('leaves nothing open when its listener stops or aborts', async () => {
     const time = new VirtualTime()
     const closed: Promise<void>[] = []
     const keep = (response: ServerResponse): void =>
@@ -159,7 +159,7 @@ describe('the feed', () => {
 })
 
 describe('the reader of server-sent events', () => {
-  it('reads the same events however the bytes are cut, with any line ending', () => {
+  it('reads the same events for any split of the bytes and any line ending', () => {
     const sent = [
       { id: '1', name: 'worker.state', data: '{"ü":1}\nsecond line' },
       { id: '1', name: 'message', data: ' kept' },
@@ -183,7 +183,7 @@ describe('the reader of server-sent events', () => {
     )
   })
 
-  it('refuses an event that never ends', () => {
+  it('rejects an event that never ends', () => {
     const reader = new EventReader()
     expect(() => {
       for (let chunk = 0; chunk < 20; chunk += 1) reader.read(Buffer.from(`data: ${'x'.repeat(100_000)}\n`))

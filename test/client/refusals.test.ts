@@ -1,4 +1,7 @@
-/** A client whose caller retries in a loop, while the master or a proxy before it refuses everything for 75 s. */
+/**
+ * Tests a client whose callers retry in a loop while the master, or a proxy in front of it, rejects everything for 75
+ * s.
+ */
 import { describe, expect, it } from '@jest/globals'
 import { MasterError, type MasterClient } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
@@ -16,7 +19,7 @@ const CASES = STATUSES.flatMap((status) => [
   { status, headers: { 'retry-after': '2' } },
 ])
 
-/** Callers that try again immediately, each with another kind of call, and a follower of the events. */
+/** Callers that retry immediately, each with another kind of call, and a follower of the events. */
 function hammer(client: MasterClient, signal: AbortSignal) {
   const served = { reads: 0, writes: 0, feed: 0 }
   const errors: MasterError[] = []
@@ -63,9 +66,9 @@ async function pass(
   return steps
 }
 
-describe('a client whose master refuses every request', () => {
+describe('a client whose master rejects every request', () => {
   it.each(CASES)(
-    'sends at most three requests a second and is served within 31 s: HTTP $status $headers',
+    'sends at most three requests per second and recovers within 31 s: HTTP $status $headers',
     async ({ status, headers }) => {
       const time = new VirtualTime()
       const { master, proxy, client } = await throughProxy([], { clock: time, timers: time })
@@ -92,7 +95,7 @@ describe('a client whose master refuses every request', () => {
     },
   )
 
-  it('says of a call that was not sent in time that nothing was done', async () => {
+  it('reports that nothing was done for a call that was not sent in time', async () => {
     const time = new VirtualTime()
     const { proxy, client } = await throughProxy([], { clock: time, timers: time })
     proxy.rule = () => ({ status: 503, headers: { 'retry-after': '3600' }, body: '' })

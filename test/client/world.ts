@@ -1,4 +1,4 @@
-/** A real master, clients of it, and what a test needs to have in its store first. */
+/** A real master, clients for it, and helpers that fill its store. */
 import { afterEach } from '@jest/globals'
 import { MasterClient, type ClientOptions } from '../../src/client/index.ts'
 import { seededRandom, systemTime, type VirtualTime } from '../../src/runtime/index.ts'
@@ -23,7 +23,7 @@ export function clientOf(masterUrl: string, options: Partial<ClientOptions> = {}
   return client
 }
 
-/** A client that reaches its master through a proxy which does to its requests what `script` says. */
+/** Creates a client that reaches its master through a proxy with the given `script`. */
 export async function throughProxy(
   script: readonly Deed[],
   options: Partial<ClientOptions> = {},
@@ -41,7 +41,7 @@ export async function register(master: TestMaster, id: string, type = 'mailer'):
   await master.backend.workers.register([{ type, id, conn: `gone/${id}`, instance: '', hardware: HARDWARE, defaults }])
 }
 
-/** Submits tasks and lets a worker fail each for good. */
+/** Submits tasks, and lets a worker fail each of them permanently. */
 export async function makeDead(master: TestMaster, ids: readonly string[]): Promise<void> {
   await register(master, 'undertaker')
   await master.call('POST', '/api/v1/automations/mailer/tasks/batch', {
@@ -74,11 +74,11 @@ export async function emit(master: TestMaster, slots: readonly number[], type = 
   )
 }
 
-/** Moves virtual time on until `call` has settled, while the sockets are real. */
+/** Advances virtual time until `call` has settled. The sockets are real. */
 export async function advancing<T>(time: VirtualTime, call: Promise<T>): Promise<T> {
   const state = { settled: false }
   const done = call.finally(() => (state.settled = true))
-  done.catch(() => {}) // Handed back below.
+  done.catch(() => {}) // Returned below.
   while (!state.settled) await time.advance(50)
   return done
 }

@@ -1,4 +1,4 @@
-// Compares what a command printed with what a page says it prints.
+// Compares the output of a command with the page.
 
 const ANYTHING = '…'
 // oxlint-disable-next-line no-control-regex -- Escape sequences are what it removes.
@@ -15,7 +15,7 @@ function lineSource(line: string): string {
     .join(String.raw`[^\n]*`)}${String.raw`\n`}`
 }
 
-/** Output as it is compared: without colours, trailing blanks and blank lines at the end. */
+/** Normalises output: removes colours, trailing blanks and blank lines at the end. */
 export function plain(output: string): string {
   const lines = output
     .replaceAll(COLOUR, '')
@@ -24,7 +24,7 @@ export function plain(output: string): string {
   return `${lines.join('\n').trim()}\n`
 }
 
-/** `whole`: the output is this and no more. `start`: it begins so; the command may go on printing. */
+/** @param how `whole`: the output is equal. `start`: it begins so, and the command may print more. */
 export function prints(output: string, expected: string, how: 'whole' | 'start'): boolean {
   const source = plain(expected).trimEnd().split('\n').map(lineSource).join('')
   return new RegExp(`^${source}${how === 'whole' ? '$' : ''}`).test(plain(output))

@@ -1,4 +1,4 @@
-// The package as a user gets it: packed from dist/ by npm, installed without a network.
+// Creates the package as a user gets it: packed from dist/ by npm, installed without a network.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,8 +20,8 @@ export function pack(dist: string, folder: string): Packed {
 }
 
 /**
- * What `npm install muster` does on our pages: the tarball is unpacked, and only the dependencies that its manifest
- * names are linked from this repository's node_modules, so one that it forgets is not found.
+ * Does what `npm install muster` does on a page: unpacks the tarball, and links only the dependencies of its manifest
+ * from this repository's node_modules, so that a missing dependency is found.
  */
 function installScript({ tarball, version, dependencies }: Packed, modules: string): string {
   const links = dependencies.flatMap((name) => {
@@ -38,8 +38,8 @@ function installScript({ tarball, version, dependencies }: Packed, modules: stri
 }
 
 /**
- * What `npx muster` does on our pages: starts the installed command. The real one hides how a command ended on
- * Ctrl-C: its shell dies of the signal, or passes it on a second time.
+ * Does what `npx muster` does on a page: starts the installed command. The real npx hides the exit code after Ctrl-C:
+ * its shell dies of the signal, or forwards it a second time.
  */
 const START_SCRIPT = `folder=$PWD
 until [ -x "$folder/node_modules/.bin/$1" ] || [ "$folder" = / ]; do folder=$(dirname "$folder"); done
@@ -51,7 +51,10 @@ function writeTool(path: string, script: string): void {
   chmodSync(path, 0o755)
 }
 
-/** Writes an `npx` into `bin`, and an `npm` that installs our package by itself and leaves all else to the real one. */
+/**
+ * Writes an `npx` into `bin`, and an `npm` that installs the package itself and forwards everything else to the real
+ * npm.
+ */
 export function writeTools(bin: string, packed: Packed, modules: string): void {
   mkdirSync(bin, { recursive: true })
   const real = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()

@@ -1,22 +1,22 @@
 /**
  * @module test/docs/page
- * What a Markdown page asks its reader to do, in order. The conventions of our pages:
+ * Parses the steps of a Markdown page, in order. The conventions of the pages:
  *
- * - A fence `sh` holds commands, without prompt. They run in an empty folder, block after block, each stopping at
- *   its first failure; variables that are exported and `cd` last for the page, as in one terminal.
- * - The next fence, when it is `text` and no heading stands between, is what the commands print (stdout and stderr
- *   as they come). `…` within a line stands for anything in that line, a line of nothing but `…` for any lines.
- * - `sh dev` is a command that keeps running: started beside the others, awaited until it has printed its `text`
- *   (or anything, where it has none), stopped by Ctrl-C before the next `sh dev` and at the end of the page, and
- *   expected to exit 0 then.
- * - `sh clone` is for a reader with a clone of the repository: not run, but each `make x` in it must be a target.
- * - `sh cluster` needs a cluster: a step only where there is one, as in test/operator/page.apiserver.test.ts.
- * - A fence of another language with a file name behind it, such as `js my-automation.js`, is written to that file.
- * - `npm install muster` installs the package just built; a page that never says so finds it installed. `npx muster`
- *   starts it. Both by stand-ins (package.ts), which need no network.
+ * - A fence `sh` contains commands, without a prompt. They run in an empty folder, block by block, and stop at the
+ * first failure. Exported variables and `cd` last for the page, as in one terminal.
+ * - The next fence, if it is `text` and no heading comes before it, is the output of the commands (stdout and stderr as
+ * they arrive). `…` within a line matches any text in that line; a line of `…` alone matches any lines.
+ * - `sh dev` is a command that keeps running. It is started in the background and awaited until it has printed its
+ * `text` (or anything, without one). Ctrl-C stops it before the next `sh dev` and at the end of the page, and it must
+ * exit with 0.
+ * - `sh clone` is for a clone of the repository. It is not run, but each `make x` in it must be a target.
+ * - `sh cluster` needs a cluster. It runs only where one exists, as in test/operator/page.apiserver.test.ts.
+ * - A fence of another language with a file name after it, such as `js my-automation.js`, is written to that file.
+ * - `npm install muster` installs the package that was just built. A page without it finds the package installed. `npx
+ * muster` starts it. Both are replaced by scripts (package.ts) that need no network.
  * - Port 8080 is replaced by a free one, in commands and in what they print.
  *
- * hack/verify-docs.mjs refuses every other way to write down a command.
+ * hack/verify-docs.mjs rejects every other notation of commands.
  */
 export type Step =
   | { readonly kind: 'run' | 'dev'; readonly line: number; readonly script: string; readonly expected?: string }
@@ -77,11 +77,11 @@ function stepOf(fence: Fence, next: Fence | undefined, hasCluster: boolean): Ste
   return printed ? { ...step, expected: next.body } : step
 }
 
-/** The steps of a page, in its order. `hasCluster`: those too that need one. */
+/** @returns the steps of a page, in order. @param hasCluster includes steps that need a cluster. */
 export function stepsOf(markdown: string, hasCluster = false): Step[] {
   const fences = fencesOf(markdown)
   return fences.flatMap((fence, index) => stepOf(fence, fences[index + 1], hasCluster) ?? [])
 }
 
-/** Whether a page holds commands at all. */
+/** Whether a page contains commands. */
 export const hasCommands = (steps: readonly Step[]): boolean => steps.some(({ kind }) => kind !== 'file')

@@ -1,4 +1,4 @@
-// The machinery that runs our pages, on a page and a package of its own.
+// Tests the runner of documentation pages, with its own page and package.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ const read = (markdown: string): Promise<void> =>
   readPage(markdown.replaceAll("'''", '```'), { packed, makeTargets: new Set(['dev', 'test']) })
 
 describe('reading a page', () => {
-  it('runs its commands in order against the package, beside one that keeps running', async () => {
+  it('runs its commands in order against the package, with one that keeps running', async () => {
     await read(`# Quick start
 '''sh clone
 make dev
@@ -87,7 +87,7 @@ kubectl apply -f does-not-exist.yaml
 `)
   }, 60_000)
 
-  it('finds the package installed where the page does not say so', async () => {
+  it('finds the package installed if the page does not install it', async () => {
     await read(`'''sh\nnpx muster gett || echo "exit $?"\n'''\n'''text\nunknown verb gett\nexit 2\n'''\n`)
   }, 60_000)
 
@@ -97,12 +97,12 @@ kubectl apply -f does-not-exist.yaml
       `'''sh\necho one\n'''\n'''text\ntwo\n'''\n`,
       /^line 1: the page says:\ntwo\n\nprinted was:\none\n$/,
     ],
-    ['more output than said', `'''sh\necho one; echo two\n'''\n'''text\none\n'''\n`, /^line 1: the page says/],
+    ['unexpected output', `'''sh\necho one; echo two\n'''\n'''text\none\n'''\n`, /^line 1: the page says/],
     ['a command that fails', `text\n'''sh\nfalse\necho on\n'''\n`, /^line 2: exit 1 instead of 0/],
     ['an unknown target', `'''sh clone\nmake it-so\n'''\n`, /make has no target it-so/],
     ['an unknown kind of commands', `'''sh soon\nls\n'''\n`, /"sh soon" is not known/],
     [
-      'a command that ends though it should keep running',
+      'a command that should keep running but ends',
       `'''sh dev\necho one\n'''\n'''text\ntwo\n'''\n`,
       /^line 1: it ended/,
     ],
@@ -112,7 +112,7 @@ kubectl apply -f does-not-exist.yaml
       /exit SIGINT after Ctrl-C instead of 0/,
     ],
   ])(
-    'tells the line of %s',
+    'reports the line of %s',
     async (_, markdown, message) => {
       await expect(read(markdown)).rejects.toThrow(message)
     },

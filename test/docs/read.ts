@@ -1,4 +1,4 @@
-// Reads a page as a person would who types everything it says.
+// Runs a page as a reader would who types every command.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ export interface Shelf {
   readonly makeTargets: ReadonlySet<string>
 }
 
-/** Four digits, so that columns stand as the page shows them. */
+/** Returns a port with four digits, so that the columns match the page. */
 async function freePort(): Promise<number> {
   const port = 2000 + Math.floor(Math.random() * 8000)
   const server = createServer().listen(port, '127.0.0.1')
@@ -76,7 +76,7 @@ async function takeAll(steps: readonly Step[], terminal: Terminal, folder: strin
   await terminal.interrupt()
 }
 
-/** Takes every step of a page in an empty folder; rejects with the line and the difference at the first that fails. */
+/** Runs every step of a page in an empty folder. Rejects with the line and the difference at the first failure. */
 export async function readPage(markdown: string, shelf: Shelf): Promise<void> {
   const place = mkdtempSync(join(tmpdir(), 'muster-docs-'))
   const [folder, home, bin] = [join(place, 'reader'), join(place, 'home'), join(place, 'bin')]

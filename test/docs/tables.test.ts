@@ -1,4 +1,4 @@
-/** The tables on our pages are those that the code makes. */
+/** Checks that the tables on the pages equal those that the code generates. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ describe('update-docs.mjs', () => {
   }
 
   it(
-    'names a table that differs, writes nothing with --check, and puts it right without',
+    'names a table that differs, writes nothing with --check, and corrects it without',
     () => {
       edit('src/protocol/README.md', '| 429 | `RATE_LIMITED`', '| 430 | `RATE_LIMITED`')
       const { status, stderr } = update('--check', folder)

@@ -1,11 +1,11 @@
-// A reader's terminal: runs one script after another in one folder, and keeps one command running beside them.
+// Simulates a terminal: runs one script after another in one folder, and keeps one command running in the background.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { plain, prints } from './expected.ts'
 
-const STEP_MS = 60_000 // Most take well below a second; a loaded machine may take its time.
+const STEP_MS = 60_000 // Most take less than a second; a loaded machine needs more.
 const STRICT = 'set -euo pipefail; exec 2>&1'
 
 interface Running {
@@ -14,7 +14,7 @@ interface Running {
   output: string
 }
 
-/** What a page said and what happened instead. */
+/** What the page shows and the actual output. */
 const difference = (expected: string, output: string): Error =>
   new Error(`the page says:\n${plain(expected)}\nprinted was:\n${plain(output)}`)
 
@@ -24,7 +24,7 @@ export class Terminal {
   readonly #env: NodeJS.ProcessEnv
   #background: Running | undefined
 
-  /** `home` holds the terminal's own files, away from the reader's folder. */
+  /** @param home holds the terminal's own files, outside of the reader's folder. */
   constructor(folder: string, home: string, env: NodeJS.ProcessEnv) {
     this.#folder = folder
     this.#env = env
@@ -32,7 +32,7 @@ export class Terminal {
     writeFileSync(this.#state, '')
   }
 
-  /** Runs a script to its end; exports and the current folder stay for the next one. */
+  /** Runs a script to its end. Exports and the current folder stay for the next one. */
   async run(script: string, expected?: string, withinMs = STEP_MS): Promise<void> {
     const keep = `{ export -p; printf 'cd %q\\n' "$PWD"; } >"${this.#state}"`
     const running = this.#start(`source "${this.#state}"\n${STRICT}\n${script}\n${keep}`)
@@ -43,7 +43,7 @@ export class Terminal {
     if (expected !== undefined && !prints(running.output, expected, 'whole')) throw difference(expected, running.output)
   }
 
-  /** Starts a script that keeps running, and waits until it has printed what is expected of it. */
+  /** Starts a script that keeps running, and waits until it has printed the expected output. */
   async keep(script: string, expected = '…\n…'): Promise<void> {
     await this.interrupt()
     const running = this.#start(`source "${this.#state}"\n${STRICT}\n${script}`)
@@ -64,7 +64,7 @@ export class Terminal {
     }
   }
 
-  /** Ctrl-C to what runs in the background; it has to exit 0. */
+  /** Sends Ctrl-C to the background command, which must exit with 0. */
   async interrupt(): Promise<void> {
     const running = this.#background
     this.#background = undefined
@@ -79,7 +79,7 @@ export class Terminal {
       )
   }
 
-  /** Leaves nothing running, whatever state the page was left in. */
+  /** Stops everything that still runs. */
   async close(): Promise<void> {
     const running = this.#background
     this.#background = undefined
@@ -103,12 +103,12 @@ export class Terminal {
   }
 }
 
-/** To the whole group of processes, as a terminal sends Ctrl-C. */
+/** Sends a signal to the whole process group, as a terminal does for Ctrl-C. */
 function signal({ child }: Running, name: NodeJS.Signals): void {
   if (child.pid === undefined) return
   try {
     process.kill(-child.pid, name)
   } catch {
-    // The group is gone already; `exited` tells.
+    // The group has already ended; `exited` reports it.
   }
 }

@@ -1,4 +1,4 @@
-/** The parts of test/bench that decide: what counts as exact, which gate holds, what the tables say, in which order subjects run. */
+/** Tests the logic of test/bench: exactness, gates, tables and the order of subjects. */
 import { describe, expect, it } from '@jest/globals'
 
 interface Figures {
@@ -77,7 +77,7 @@ interface Parts {
     readonly met: boolean | null | undefined
   }[]
 }
-/** Plain modules without types: what they import is not installed where types are checked. */
+/** Plain modules without types, because their imports are not installed where types are checked. */
 const partsIn = async (name: string): Promise<Partial<Parts>> =>
   (await import(new URL(`../bench/${name}.mjs`, import.meta.url).href)) as Partial<Parts>
 const {
@@ -118,11 +118,11 @@ const measured = (found: Readonly<Record<string, Figures[]>>, rest: Partial<Row>
 })
 
 describe('bench report', () => {
-  it('takes the middle of an odd number of rounds, and the middle of the two middle ones else', () => {
+  it('takes the median, which is the mean of the two middle values for an even number of rounds', () => {
     expect([median([9, 1, 5]), median([4, 1, 3, 2])]).toEqual([5, 2.5])
   })
 
-  it('writes numbers that can be read', () => {
+  it('writes readable numbers', () => {
     expect([1_234_567.8, 999.4, 12.345, 0.1906, Number.NaN].map(format)).toEqual([
       '1,234,568',
       '999',
@@ -132,7 +132,7 @@ describe('bench report', () => {
     ])
   })
 
-  it('compares what was measured in the same round', () => {
+  it('compares values of the same round', () => {
     const result = measured({ 'Muster, Redis': figures(100, 50, 10), BullMQ: figures(20, 10, 2) })
     expect(judge(result, { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5 })).toEqual({
       text: '5 × BullMQ (≥ 5)',
@@ -141,7 +141,7 @@ describe('bench report', () => {
     expect(judge(result, { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5.1 })).toMatchObject({ met: false })
   })
 
-  it('holds a count to its bound', () => {
+  it('compares a count with its bound', () => {
     const result = measured({ 'Muster, Redis': [{ value: 1, innerCalls: 0.31 }] })
     expect(judge(result, { subject: 'Muster, Redis', field: 'innerCalls', atMost: 0.3 })).toEqual({
       text: 'innerCalls 0.31 (≤ 0.3)',
@@ -149,7 +149,7 @@ describe('bench report', () => {
     })
   })
 
-  it('breaks a gate whose subject failed, and not one whose subject this machine lacks', () => {
+  it('fails a gate whose subject failed, but not one whose subject is not available', () => {
     const result = measured({ 'Muster, Redis': figures(1) })
     const gate = { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5 }
     expect([
@@ -158,7 +158,7 @@ describe('bench report', () => {
     ]).toEqual([false, null])
   })
 
-  it('names ours beside the best peer and beside the limit', () => {
+  it('names our value next to the best peer and next to the limit', () => {
     const { lines } = summaryOf(
       measured({
         'Muster, Redis': figures(100),
@@ -175,7 +175,7 @@ describe('bench report', () => {
     ])
   })
 
-  it('takes the lowest for the best where lower is better', () => {
+  it('prefers the lowest value where lower is better', () => {
     const {
       lines: [ours],
     } = summaryOf(
@@ -187,7 +187,7 @@ describe('bench report', () => {
     expect(ours).toMatchObject({ ratio: 0.5, share: 0.25 })
   })
 
-  it('is not sound with a missed gate or a failed subject', () => {
+  it('is not valid with a missed gate or a failed subject', () => {
     const gates = [{ subject: 'Muster', over: 'BullMQ', atLeast: 2 }]
     const result = measured({ Muster: figures(3), BullMQ: figures(1) }, { gates })
     const lacking = { ...result, figures: { Muster: figures(3) } }
@@ -198,7 +198,7 @@ describe('bench report', () => {
     ]).toEqual([true, false, true])
   })
 
-  it('says in the table what is missing, and why', () => {
+  it('shows in the table what is missing and why', () => {
     const result = measured(
       { Muster: figures(3), 'pg-boss': figures(1) },
       { aim: 10, gates: [{ subject: 'Muster', over: 'pg-boss', atLeast: 2 }] },
@@ -217,7 +217,7 @@ describe('bench report', () => {
     ])
   })
 
-  it('writes tables that Markdown understands', () => {
+  it('writes valid Markdown tables', () => {
     expect(
       markdown([
         ['a', 'b'],
@@ -239,14 +239,14 @@ describe('bench report', () => {
 })
 
 describe('bench delivery', () => {
-  it('is exact when each id was done once, in any order', () => {
+  it('is exact when each ID was done once, in any order', () => {
     expect(() => checkDelivery(['a', 'b'], ['b', 'a'])).not.toThrow()
   })
 
   it.each([
     ['a lost one', ['a', 'b'], ['a'], '1 lost, 0 doubled, 0 unknown'],
     ['a doubled one', ['a', 'b'], ['a', 'b', 'a'], '0 lost, 1 doubled, 0 unknown'],
-    ['one that nobody submitted', ['a'], ['a', 'c'], '0 lost, 0 doubled, 1 unknown'],
+    ['an unsubmitted one', ['a'], ['a', 'c'], '0 lost, 0 doubled, 1 unknown'],
     ['an id that was given twice', ['a', 'a'], ['a', 'a'], '1 ids were given twice'],
   ])('is not exact with %s', (_, submitted, done, words) => {
     expect(() => checkDelivery(submitted, done)).toThrow(words)
@@ -256,7 +256,7 @@ describe('bench delivery', () => {
 describe('bench run', () => {
   const benchOf = createBench({ scale: 0.5, directory: '', rounds: 2 })
 
-  it('runs subjects in turns, goes on without one that failed, and tells it from one that cannot be had', async () => {
+  it('alternates the subjects, continues after a failed one, and distinguishes it from an unavailable one', async () => {
     const order: string[] = []
     const subjects = {
       A: async () => ({ value: 1 }),
@@ -278,7 +278,7 @@ describe('bench run', () => {
     })
   })
 
-  it('runs a row no more often than it is worth the time of', async () => {
+  it('runs a row only as often as its time is worth', async () => {
     const result = await runRow(row({ rounds: 1, subjects: { A: async () => ({ value: 1 }) } }), {
       benchOf,
       rounds: 2,
@@ -288,19 +288,19 @@ describe('bench run', () => {
     expect(result.figures).toEqual({ A: figures(1) })
   })
 
-  it('measures once in a round what several rows are parts of', () => {
+  it('measures once per round what several rows share', () => {
     let made = 0
     const measure = (round: number): unknown => benchOf(round).once('life', () => (made += 1))
     expect([measure(1), measure(1), measure(2)]).toEqual([1, 1, 2])
   })
 
-  it('shrinks counts by the scale, in whole thousands', () => {
+  it('scales counts, rounded to thousands', () => {
     expect([benchOf(1).count(30_000), benchOf(1).count(500)]).toEqual([15_000, 1_000])
   })
 })
 
 describe('the measurement of the operator', () => {
-  it('takes percentiles by nearest rank', () => {
+  it('calculates percentiles by nearest rank', () => {
     expect(distribution(Array.from({ length: 200 }, (_, at) => 200 - at))).toEqual({
       n: 200,
       p50: 100,
@@ -311,7 +311,7 @@ describe('the measurement of the operator', () => {
     expect(distribution([7])).toEqual({ n: 1, p50: 7, p90: 7, p99: 7, max: 7 })
   })
 
-  it('holds figures against the gates, and says what was not measured', () => {
+  it('compares values with the gates, and lists what was not measured', () => {
     const metOf = (measuredFigures: object, loops = {}): Map<string, unknown> =>
       new Map(verdictsOf({ figures: measuredFigures, loops }).map(({ title, met }) => [title, met]))
     const met = metOf(

@@ -45,7 +45,7 @@ function treeOf(files: Files): Tree {
 }
 
 describe('hack/build', () => {
-  it('makes a command that starts by itself, with its packages inside', () => {
+  it('creates a standalone command that contains its packages', () => {
     const tree = treeOf(SOURCES)
     expect(tree.run('build.mjs')).toMatchObject({ status: 0, stderr: '' })
     const command = join(tree.root, 'dist/cmd/tiny.js')
@@ -54,7 +54,7 @@ describe('hack/build', () => {
     expect(existsSync(join(tree.root, 'dist/storage/sqlite/thread.js'))).toBe(true)
   })
 
-  it('writes the manifest that is published: paths in dist, and what stays outside the bundle', () => {
+  it('writes the published manifest: paths in dist, and the dependencies outside of the bundle', () => {
     const tree = treeOf(SOURCES)
     tree.run('build.mjs')
     const published = JSON.parse(readFileSync(join(tree.root, 'dist/package.json'), 'utf8'))
@@ -82,7 +82,7 @@ describe('hack/build', () => {
     )
   })
 
-  it('names entry points that are promised and missing, and builds the others', () => {
+  it('reports missing entry points and builds the others', () => {
     const { 'src/automation/index.ts': _, ...rest } = SOURCES
     const tree = treeOf({ ...rest, 'src/cmd/tiny.ts': 'console.log(1)\n' })
     const { status, stderr } = tree.run('build.mjs')

@@ -16,7 +16,7 @@ function verified(files: Files): Ran {
 }
 
 describe('hack/verify-crds', () => {
-  it('accepts what the code makes, and names the cure for a byte of difference or none at all', () => {
+  it('accepts generated files, and prints advice for a changed or missing one', () => {
     expect(verified({ [CRD]: text })).toMatchObject({ status: 0, stderr: '' })
     expect(verified({ [CRD]: text.replace('minimum: 0', 'minimum: 1') })).toMatchObject({
       status: 1,
@@ -50,7 +50,7 @@ describe('structuralFaults', () => {
       { type: 'array', maxItems: 1, items: { type: 'object', additionalProperties: false } },
       '/items/additionalProperties: is no keyword',
     ],
-  ])('refuses %s', async (_, schema, fault) => {
+  ])('rejects %s', async (_, schema, fault) => {
     expect(await faults(schema)).toEqual([expect.stringContaining(fault)])
   })
 })

@@ -1,4 +1,4 @@
-// The script with a PATH of fakes: `apt-get` notes how it was called and "installs" by writing a program.
+// Runs the script with fake programs in PATH: `apt-get` records its calls and "installs" by writing a program.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -12,7 +12,7 @@ const NOTES = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/../notes"\n'
 const WRITES_PROGRAM =
   '[ "$1" = install ] && { printf "#!/bin/sh\\n" >"$(dirname "$0")/${@: -1}"; chmod +x "$(dirname "$0")/${@: -1}"; }; exit 0'
 
-/** A copy of the script in a tree of its own, so that its .tools is the tree's. */
+/** A copy of the script in its own tree, so that .tools is inside of it. */
 function machine(fakes: { uid: number; aptGet: string }): {
   tree: Tree
   run: (names: string[], env?: Record<string, string>) => Ran
@@ -35,7 +35,7 @@ function machine(fakes: { uid: number; aptGet: string }): {
 }
 
 describe('hack/install-debian', () => {
-  it('uses what PATH has and says nothing', () => {
+  it('uses programs in PATH and prints nothing', () => {
     const { run, notes } = machine({ uid: 0, aptGet: WRITES_PROGRAM })
     expect(run(['present'])).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(notes()).toEqual([])
@@ -52,7 +52,7 @@ describe('hack/install-debian', () => {
     expect(run(['muster-test-a']).stdout).toBe('')
   })
 
-  it('takes no option for a package, and names what it takes', () => {
+  it('rejects options as package names, and lists what it accepts', () => {
     const { run, notes } = machine({ uid: 0, aptGet: WRITES_PROGRAM })
     for (const words of [['--help'], ['present', '-h'], []])
       expect(run(words)).toEqual({
@@ -63,14 +63,14 @@ describe('hack/install-debian', () => {
     expect(notes()).toEqual([])
   })
 
-  it('fetches the package lists when they do not know the package, once for all names', () => {
+  it('updates the package lists once if they lack a package', () => {
     const { run, notes } = machine({ uid: 0, aptGet: 'exit 100' })
     writeFileSync(join(trees.at(-1)?.root ?? '', 'bin/apt-get'), program(`${NOTES}[ "$1" = update ]`))
     expect(run(['muster-test-a', 'muster-test-b']).status).toBe(0)
     expect(notes().filter((line) => line === 'apt-get update')).toHaveLength(1)
   })
 
-  it('goes on without a package that cannot be had, and with CI=true fails', () => {
+  it('continues without an unavailable package, and fails with CI=true', () => {
     const { run } = machine({ uid: 0, aptGet: 'exit 100' })
     const plain = run(['muster-test-a'])
     expect(plain.status).toBe(0)

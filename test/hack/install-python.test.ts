@@ -1,4 +1,5 @@
-// The script with a PATH that has a fake python3: its "virtual environment" holds a fake of itself, which notes how pip was called.
+// Runs the script with a fake python3 in PATH. Its "virtual environment" contains a fake of itself, which records the
+// calls of pip.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -38,7 +39,7 @@ function machine(): {
 }
 
 describe('hack/install-python', () => {
-  it('installs what is pinned, by hash and without building anything, once', () => {
+  it('installs the pinned packages once, by hash and without building', () => {
     const { run, notes, isReady } = machine()
     expect(run()).toMatchObject({ status: 0, stderr: '' })
     expect(isReady()).toBe(true)
@@ -49,7 +50,7 @@ describe('hack/install-python', () => {
     expect(notes().split('\n')).toHaveLength(2)
   })
 
-  it('installs again when the pins changed', () => {
+  it('installs again after the pins changed', () => {
     const { tree, run, notes } = machine()
     run()
     writeFileSync(join(tree.root, 'hack/python-requirements.txt'), 'a==2 --hash=sha256:0\n')
@@ -59,8 +60,8 @@ describe('hack/install-python', () => {
 
   it.each([
     ['no registry', { NO_INDEX: '1' }, PYTHON],
-    ['no Python that is new enough', {}, '#!/bin/bash\nexit 1\n'],
-  ])('goes on without them and leaves nothing half done; with CI=true it fails: %s', (_, env, fake) => {
+    ['only an old Python', {}, '#!/bin/bash\nexit 1\n'],
+  ])('continues without them and leaves nothing behind, but fails with CI=true: %s', (_, env, fake) => {
     const { tree, run, isReady } = machine()
     writeFileSync(join(tree.root, 'bin/python3'), fake)
     const plain = run(env)

@@ -14,7 +14,7 @@ afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
 const program = '#!/bin/sh\n'
 
-/** A machine with these programs in `assets/`, `path/` and the cache, and no other. */
+/** A machine with exactly these programs in `assets/`, `path/` and the cache. */
 function machine(files: Files): { readonly root: string; readonly run: (...args: readonly string[]) => Ran } {
   const tree = new Tree({ 'assets/.keep': '', 'path/.keep': '', ...files })
   trees.push(tree)
@@ -28,7 +28,7 @@ function machine(files: Files): { readonly root: string; readonly run: (...args:
 }
 
 describe('hack/install-tools', () => {
-  it('prefers KUBEBUILDER_ASSETS to PATH, and PATH to what it built', () => {
+  it('prefers KUBEBUILDER_ASSETS to PATH, and PATH to its own builds', () => {
     const files = { [`${ETCD}/etcd*`]: program }
     const where = (more: Files): string => {
       const { root, run } = machine({ ...files, ...more })
@@ -39,7 +39,7 @@ describe('hack/install-tools', () => {
     expect(where({ 'path/etcd*': program, 'assets/etcd*': program })).toBe('assets/etcd')
   })
 
-  it('takes kubectl from the place of the API server before any other', () => {
+  it('uses the kubectl next to the API server first', () => {
     const { root, run } = machine({
       'path/kubectl*': program,
       [`${KUBERNETES}/kube-apiserver*`]: program,
@@ -48,19 +48,19 @@ describe('hack/install-tools', () => {
     expect(run('--where', 'kubectl').stdout.trim()).toBe(`${root}/${KUBERNETES}/kubectl`)
   })
 
-  it('names the cure when a program is nowhere', () => {
+  it('prints advice when a program is missing', () => {
     expect(machine({}).run('--where', 'kube-apiserver')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('run make tools'),
     })
   })
 
-  it('builds nothing where everything is there', () => {
+  it('builds nothing if everything exists', () => {
     const { run } = machine({ 'path/etcd*': program, 'path/go*': '#!/bin/sh\nexit 9\n' })
     expect(run('etcd')).toMatchObject({ status: 0, stdout: expect.stringContaining('etcd: /') })
   })
 
-  it('leaves nothing behind when a build fails, and builds into the cache when it does not', () => {
+  it('leaves nothing behind when a build fails, and caches a successful one', () => {
     const go = (build: string): string => `#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\n${build}\n`
     const failing = machine({ 'path/go*': go('exit 1') })
     expect(failing.run('etcd').status).toBe(1)
@@ -74,7 +74,7 @@ describe('hack/install-tools', () => {
     })
   })
 
-  it('names a tool that `go install` builds as the tool is called', () => {
+  it('names a tool of `go install` by its command', () => {
     const { root, run } = machine({
       'path/go*':
         '#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\nprintf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n',
@@ -85,7 +85,7 @@ describe('hack/install-tools', () => {
     })
   })
 
-  it('refuses a tool it does not know', () => {
+  it('rejects an unknown tool', () => {
     expect(machine({}).run('docker')).toMatchObject({
       status: 1,
       stderr:

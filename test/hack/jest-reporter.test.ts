@@ -1,4 +1,4 @@
-// Runs jest as a child on a tree of its own, since what matters is its last line and its exit code.
+// Runs jest as a child process on its own tree, because its last line and exit code are under test.
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,13 +23,13 @@ function tested(body: string, env: Record<string, string> = {}): Ran & { readonl
 }
 
 describe('hack/jest-reporter', () => {
-  it('closes with the counts alone on the last line', () => {
+  it('prints only the counts on the last line', () => {
     const { status, lines } = tested("test('a', () => {})\ntest('b', () => {})\n")
     expect(lines.at(-1)).toBe('2 passed, 0 failed')
     expect(status).toBe(0)
   }, 60_000)
 
-  it('names every skipped test and counts it', () => {
+  it('names and counts every skipped test', () => {
     const { status, lines } = tested(
       "test('a', () => {})\ndescribe('redis', () => { test.skip('needs redis-server', () => {}) })\ntest.todo('later')\n",
     )
@@ -47,7 +47,7 @@ describe('hack/jest-reporter', () => {
     expect(status).toBe(1)
   }, 60_000)
 
-  it('counts a failed test, and a file that does not load', () => {
+  it('counts a failed test, and a file that cannot be loaded', () => {
     expect(tested("test('a', () => { throw new Error('no') })\n")).toMatchObject({
       status: 1,
       lines: expect.arrayContaining(['0 passed, 1 failed']),

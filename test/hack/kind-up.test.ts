@@ -1,6 +1,6 @@
 /**
- * hack/kind-up.sh on a machine without apt-get. No container engine runs here, so docker, kind, kubectl and helm are
- * programs that record how they were called.
+ * Runs hack/kind-up.sh without apt-get. No container engine runs here: docker, kind, kubectl and helm are programs that
+ * record their calls.
  */
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
@@ -44,7 +44,7 @@ describe('hack/kind-up on a machine without apt-get', () => {
   setUp()
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
-  it('lets Docker build the image and the cluster pull that of the store', () => {
+  it('builds the image with Docker, and lets the cluster pull the image of the store', () => {
     const ran = kindUp()
     expect(ran).toMatchObject({ status: 0, stderr: '' })
     expect(ran.calls).toContain(`docker build --tag localhost/muster:${version} .`)
@@ -53,7 +53,7 @@ describe('hack/kind-up on a machine without apt-get', () => {
     expect(ran.calls).not.toContain('redis.embedded.image')
   })
 
-  it('refuses --ingress, whose image it cannot build', () => {
+  it('rejects --ingress, whose image it cannot build', () => {
     expect(kindUp('--ingress')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('leave --ingress out'),

@@ -1,4 +1,4 @@
-// A small tree of files in a temporary folder, on which a script of hack/ is run as a person would run it.
+// Creates a small tree of files in a temporary folder, on which a script of hack/ runs.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const HACK = fileURLToPath(new URL('../../hack/', import.meta.url))
 
-/** Paths and contents. A path that ends in `*` is an executable. */
+/** Paths and contents. A path that ends with `*` is executable. */
 export type Files = Readonly<Record<string, string>>
 export interface Ran {
   readonly status: number | null

@@ -6,7 +6,7 @@ afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
 const AUTHOR = ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.com']
 
-/** A repository with one base commit and one commit per message on top of it. */
+/** Creates a repository with one base commit and one commit per message. */
 function verified(messages: readonly string[], options: readonly string[] = ['--base', 'start']): Ran {
   const tree = new Tree({ 'a.txt': 'a' })
   trees.push(tree)
@@ -45,13 +45,13 @@ describe('hack/verify-commits', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
   })
 
-  it('names each commit that is wrong, and no other', () => {
+  it('reports only the invalid commits', () => {
     const good = 'queue: count the tasks\n\nCategory: addition'
     const { stderr } = verified([good, 'queue: one\n\nBody.', good, 'queue: two\n\nBody.'])
     expect(stderr.match(/queue: \w+/g)).toEqual(['queue: two', 'queue: one'])
   })
 
-  it('checks nothing where there is no main branch to compare with', () => {
+  it('checks nothing without a main branch to compare with', () => {
     expect(verified(['anything'], [])).toMatchObject({ status: 0, stderr: '' })
   })
 

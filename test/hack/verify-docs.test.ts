@@ -13,7 +13,7 @@ function verified(files: Files): Ran {
 const fence = (info: string, body: string): string => `\`\`\`${info}\n${body}\n\`\`\`\n`
 
 describe('hack/verify-docs', () => {
-  it('accepts links that lead somewhere and commands that a test runs', () => {
+  it('accepts valid links and tested commands', () => {
     const { status, stderr } = verified({
       'README.md': `# A page\n[the wire](src/protocol/README.md#error-codes-and-more) [src](src) [web](https://example.org/x) [here](#a-page)\n\`[not](a-link)\`\n`,
       'src/protocol/README.md': `## Error codes, and more\n${fence('sh', 'muster --help')}${fence('sh dev', 'muster dev')}${fence('text', '[a](b)')}`,
@@ -23,7 +23,7 @@ describe('hack/verify-docs', () => {
     expect(status).toBe(0)
   })
 
-  it('names dead links, dead anchors, absolute links and those that leave the repository', () => {
+  it('reports dead links, dead anchors, absolute links and links out of the repository', () => {
     const { status, stderr } = verified({
       'README.md': '# One\n[a](gone.md)\n[b](#two)\n[c](/etc/passwd) [d](../x)\n\n[e]: gone.txt\n',
     })
@@ -42,13 +42,13 @@ describe('hack/verify-docs', () => {
     ['sh soon', 'ls', '"sh soon" is not known'],
     ['sh cluster', 'helm upgrade muster charts/muster --reuse-values', 'use --reset-then-reuse-values'],
     ['', '$ muster dev', 'a prompt in a fence'],
-  ])('refuses a fence "%s" with %s', (info, body, why) => {
+  ])('rejects a fence "%s" with %s', (info, body, why) => {
     const { status, stderr } = verified({ 'README.md': `# A\n\n${fence(info, body)}` })
     expect(stderr).toContain(`README.md:3: ${why}`)
     expect(status).toBe(1)
   })
 
-  it('refuses a fence that is never closed', () => {
+  it('rejects a fence without an end', () => {
     expect(verified({ 'README.md': '```sh\nls\n' }).stderr).toContain('never closed')
   })
 })

@@ -11,7 +11,7 @@ function verified(files: Files): Ran {
 }
 
 describe('hack/verify-imports', () => {
-  it('accepts imports through faces, along the layout, and deep ones within an area', () => {
+  it('accepts imports through an index.ts along the layout, and deep ones within an area', () => {
     const { status, stderr } = verified({
       'src/protocol/index.ts': "export * from './limits.ts'\n",
       'src/master/http/routes.ts':
@@ -25,7 +25,7 @@ describe('hack/verify-imports', () => {
     expect(status).toBe(0)
   })
 
-  it('names every import against the direction, round a face, or of a package away from home', () => {
+  it('reports imports against the layout, past an index.ts, or of a package outside of its area', () => {
     const { status, stderr } = verified({
       'src/protocol/frames.ts': "import { log } from '../runtime/index.ts'\n",
       'src/master/a.ts':
@@ -45,27 +45,27 @@ describe('hack/verify-imports', () => {
     ])
   })
 
-  it('lets the dashboard take types alone', () => {
+  it('allows the dashboard to import types only', () => {
     const { stderr } = verified({
       'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n",
     })
     expect(stderr).toContain('the dashboard takes types alone')
   })
 
-  it('lets the dashboard take the reader of events by value', () => {
+  it('allows the dashboard to import the event reader as a value', () => {
     const { stderr, status } = verified({
       'src/dashboard/live.ts': "import { EventReader } from '../protocol/event-stream/index.ts'\n",
     })
     expect([stderr, status]).toEqual(['', 0])
   })
 
-  it('refuses a file that no area of the layout holds, even one without imports', () => {
+  it('rejects a file outside of all areas, even without imports', () => {
     const { status, stderr } = verified({ 'src/utils/strings.ts': 'export const EMPTY = 1\n' })
     expect(stderr).toBe('src/utils/strings.ts: no area of the layout holds this file\n')
     expect(status).toBe(1)
   })
 
-  it('reads no import out of a comment', () => {
+  it('ignores imports in comments', () => {
     const { status } = verified({
       'src/protocol/a.ts': "/**\n * Not: import x from '../master/index.ts'\n */\nexport const A = 1\n",
     })

@@ -12,7 +12,7 @@ function treeOf(files: Files): Tree {
   return tree
 }
 
-/** A package with one local dependency, so that npm asks no registry; `locked` is what the lock knows of it. */
+/** A package with one local dependency, so that npm contacts no registry. `locked` is its entry in the lock. */
 function project(dependencies: Record<string, string>, locked: Record<string, object>): Files {
   const root = { name: 'tiny', version: '1.0.0', dependencies }
   return {
@@ -29,14 +29,14 @@ function project(dependencies: Record<string, string>, locked: Record<string, ob
 }
 
 describe('hack/verify-lock', () => {
-  it('accepts a lock that npm ci installs into an empty folder, and remembers it', () => {
+  it('accepts a lock that npm ci installs into an empty folder, and caches the result', () => {
     const tree = treeOf(project({}, {}))
     expect(tree.run('verify-lock.mjs')).toMatchObject({ status: 0, stderr: '' })
     const again = tree.run('verify-lock.mjs')
     expect(again).toMatchObject({ status: 0, stdout: '' })
   }, 60_000)
 
-  it('refuses a lock that npm ci refuses, and does not remember it', () => {
+  it('rejects a lock that npm ci rejects, and does not cache it', () => {
     const files = project({}, {})
     const manifest = JSON.stringify({ name: 'tiny', version: '1.0.0', dependencies: { left: '1.0.0' } })
     const tree = treeOf({ ...files, 'package.json': manifest })
@@ -46,7 +46,7 @@ describe('hack/verify-lock', () => {
     expect(existsSync(join(tree.root, '.tools/lock-verified'))).toBe(false)
   }, 60_000)
 
-  it('refuses addresses in the lock and ranges in package.json', () => {
+  it('rejects URLs in the lock and ranges in package.json', () => {
     const locked = { 'node_modules/left': { version: '1.0.0', resolved: 'https://registry.example/left.tgz' } }
     const { status, stderr } = treeOf(project({ left: '^1.0.0', right: '~2.1.0', centre: '3.0.0' }, locked)).run(
       'verify-lock.mjs',
@@ -59,7 +59,7 @@ describe('hack/verify-lock', () => {
     ])
   })
 
-  it('takes the word of --remember, which follows an npm ci of the same files', () => {
+  it('trusts --remember, which runs after npm ci of the same files', () => {
     const tree = treeOf(project({}, {}))
     expect(tree.run('verify-lock.mjs', ['--remember']).status).toBe(0)
     expect(readFileSync(join(tree.root, '.tools/lock-verified'), 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)

@@ -8,7 +8,7 @@ import { SCOPED_PERMISSIONS } from '../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { checkRaw } from '../openapi/every-answer.ts'
+import { checkRaw } from '../openapi/every-response.ts'
 import { recordingLog, type Line } from './recording-log.ts'
 
 export const TOKENS = {

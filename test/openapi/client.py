@@ -1,5 +1,5 @@
-"""A client of a Muster master that knows nothing but its openapi.json: which operations there are, where each
-parameter stands, what a body looks like. Usage: client.py URL TOKEN TYPE PAYLOAD; prints what came of the task."""
+"""A client of a Muster master that uses only its openapi.json: the operations, their parameters and bodies.
+Usage: client.py URL TOKEN TYPE PAYLOAD; prints the result of the task."""
 
 import json
 import sys

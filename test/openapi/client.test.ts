@@ -1,4 +1,4 @@
-/** A program in another language, written from openapi.json alone, submits a task and reads what came of it. */
+/** A program in another language that uses only openapi.json submits a task and reads its result. */
 import { afterEach, describe, expect } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -25,7 +25,7 @@ async function target(): Promise<AddressInfo> {
   return server.address() as AddressInfo
 }
 
-describe('a Python program that read the document', () => {
+describe('a Python program that uses the document', () => {
   withPython(
     'submits a task to a real fleet and reads its output',
     async () => {

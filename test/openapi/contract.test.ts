@@ -1,4 +1,7 @@
-/** What guards all other tests: each answer that strays from the document is a fault, named by operation, status and fault. */
+/**
+ * Tests the check that guards all other tests: each response that differs from the document is a fault, with operation,
+ * status and difference.
+ */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { startTestMaster } from '../master/running-master.ts'
 import { Contract, type OpenApi } from './contract.ts'
@@ -12,7 +15,7 @@ beforeAll(async () => {
   await master.stop()
 })
 
-/** The faults of an answer that is right but for what is named. */
+/** Checks a valid response with the given changes. */
 function faultsOf({
   method = 'GET',
   path = QUEUE,
@@ -37,19 +40,19 @@ function faultsOf({
   })
 }
 
-describe('an answer that the document told of', () => {
+describe('a response that matches the document', () => {
   it.each([
     [{}],
     [{ status: 404, body: { detail: 'gone' } }],
     [{ status: 422, body: { detail: [{ path: '/n', message: 'm', keyword: 'k', params: {} }] } }],
-    [{ status: 503, headers: { 'retry-after': '1' }, body: { detail: 'away' } }],
+    [{ status: 503, headers: { 'retry-after': '1' }, body: { detail: 'down' } }],
     [{ path: '/api/v1/nowhere', status: 404, body: { detail: 'no' } }],
     [{ method: 'HEAD', body: '' }],
     [{ method: 'POST', status: 405, headers: { allow: 'GET, HEAD' }, body: { detail: 'no' } }],
     [{ path: '/metrics', headers: { 'content-type': 'text/plain; version=0.0.4', 'muster-epoch': '' }, body: 'a 1\n' }],
     [{ path: '/healthz', status: 400, headers: { 'muster-epoch': '' }, body: { detail: 'no' } }],
     [{ path: '/api/v1/automations/mailer/workers/a%2Fb/config', status: 304, headers: { etag: '"e.1"' }, body: '' }],
-  ])('is none: %j', (told) => expect(faultsOf(told)).toEqual([]))
+  ])('is accepted: %j', (received) => expect(faultsOf(received)).toEqual([]))
 })
 
 describe('a fault', () => {
@@ -57,29 +60,29 @@ describe('a fault', () => {
     [
       'a status',
       { status: 418 },
-      /^GET \/api\/v1\/automations\/\{type\}\/queue answered 418: the document does not tell of this status$/,
+      /^GET \/api\/v1\/automations\/\{type\}\/queue returned 418: the document does not list this status$/,
     ],
     [
       'an operation',
       { path: '/api/v1/nowhere' },
-      /^GET \/api\/v1\/nowhere answered 200: the document does not tell of this operation$/,
+      /^GET \/api\/v1\/nowhere returned 200: the document does not list this operation$/,
     ],
     [
       'a field that is missing',
       { body: { items: [] } },
-      /answered 200: body must have required property 'length' in \{"items":\[\]\}/,
+      /returned 200: body must have required property 'length' in \{"items":\[\]\}/,
     ],
-    ['an item of another shape', { body: { length: 1, items: [{ id: 7 }] } }, /answered 200: body\/items\/0/],
+    ['an item of another shape', { body: { length: 1, items: [{ id: 7 }] } }, /returned 200: body\/items\/0/],
     [
-      'a refusal of another shape',
+      'an error response of another shape',
       { status: 404, body: { error: 'gone' } },
-      /answered 404: body must have required property 'detail'/,
+      /returned 404: body must have required property 'detail'/,
     ],
-    ['a 422 with a sentence', { status: 422, body: { detail: 'bad' } }, /answered 422: body\/detail must be array/],
+    ['a 422 with a sentence', { status: 422, body: { detail: 'bad' } }, /returned 422: body\/detail must be array/],
     [
       'a media type',
       { headers: { 'content-type': 'text/plain' } },
-      /its media type is "text\/plain", the document tells of application\/json/,
+      /its media type is "text\/plain", the document lists application\/json/,
     ],
     ['no request id', { headers: { 'muster-request-id': '' } }, /the header Muster-Request-Id is missing/],
     [
@@ -88,21 +91,21 @@ describe('a fault', () => {
       /the header Muster-Epoch is missing/,
     ],
     ['an epoch outside the API', { path: '/healthz', body: { status: 'ok' } }, /the header Muster-Epoch is there/],
-    ['no Retry-After', { status: 503, body: { detail: 'away' } }, /the header Retry-After is missing/],
+    ['no Retry-After', { status: 503, body: { detail: 'down' } }, /the header Retry-After is missing/],
     [
-      'a Retry-After that is no number',
-      { status: 503, headers: { 'retry-after': 'soon' }, body: { detail: 'away' } },
+      'an invalid Retry-After',
+      { status: 503, headers: { 'retry-after': 'soon' }, body: { detail: 'down' } },
       /no integer: soon/,
     ],
     [
-      'verbs in Allow that differ',
+      'other methods in Allow',
       { method: 'POST', status: 405, headers: { allow: 'GET' }, body: { detail: 'no' } },
       /Allow names GET, the document GET,HEAD/,
     ],
     [
-      'a body where there is none',
+      'an unexpected body',
       { path: '/api/v1/automations/mailer/workers/w/config', status: 304, headers: { etag: '"e.1"' }, body: 'x' },
       /it has a body/,
     ],
-  ])('is found: %s', (_, told, expected) => expect(faultsOf(told)).toEqual([expect.stringMatching(expected)]))
+  ])('is found: %s', (_, received, expected) => expect(faultsOf(received)).toEqual([expect.stringMatching(expected)]))
 })

@@ -1,7 +1,6 @@
 /**
  * @module test/openapi/contract
- * Holds an answer of a master against the OpenAPI document: is this status told of for the operation, with this media
- * type, these headers and a body of this shape?
+ * Checks a response of a master against the OpenAPI document: status, media type, headers and body of the operation.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -32,8 +31,8 @@ export interface OpenApi {
   readonly components: { readonly responses: Readonly<Record<string, Response>> }
 }
 
-/** One answer; `text` is null where the body is a stream that nobody waits for. */
-export interface Told {
+/** One response. `text` is null for a stream that is not read. */
+export interface ReceivedResponse {
   readonly method: string
   readonly path: string
   readonly status: number
@@ -41,7 +40,7 @@ export interface Told {
   readonly text: string | null
 }
 
-/** What a request may be answered before anybody looks which operation it means. */
+/** Error responses that may be sent before the operation is determined. */
 const BEFORE_THE_PATH = [
   'BadRequest',
   'Unauthenticated',
@@ -54,7 +53,7 @@ const BEFORE_THE_PATH = [
   'Unavailable',
   'VersionNotSupported',
 ] as const
-/** By status, of the refusals that no operation lists. */
+/** Status of each error response that no operation lists. */
 const STATUS: Readonly<Record<(typeof BEFORE_THE_PATH)[number] | 'MethodNotAllowed', number>> = {
   BadRequest: 400,
   Unauthenticated: 401,
@@ -68,7 +67,7 @@ const STATUS: Readonly<Record<(typeof BEFORE_THE_PATH)[number] | 'MethodNotAllow
   Unavailable: 503,
   VersionNotSupported: 505,
 }
-/** Answered without the request being read, so without an epoch. */
+/** Sent without reading the request, so without an epoch. */
 const UNREAD = new Set([400, 408, 414, 417, 431, 505])
 
 export class Contract {
@@ -93,16 +92,18 @@ export class Contract {
       }))
   }
 
-  /** What is wrong with an answer; empty when the document told of it. */
-  faultsOf(told: Told): readonly string[] {
-    const path = this.#paths.find(({ pattern }) => pattern.test(told.path))?.path
-    const found = this.#responseTo(told, path)
+  /** @returns the differences between a response and the document; empty without any. */
+  faultsOf(received: ReceivedResponse): readonly string[] {
+    const path = this.#paths.find(({ pattern }) => pattern.test(received.path))?.path
+    const found = this.#responseTo(received, path)
     const faults =
-      typeof found === 'string' ? [found] : [...this.#headerFaults(told, found), ...this.#bodyFaults(told, found)]
-    return faults.map((fault) => `${told.method} ${path ?? told.path} answered ${told.status}: ${fault}`)
+      typeof found === 'string'
+        ? [found]
+        : [...this.#headerFaults(received, found), ...this.#bodyFaults(received, found)]
+    return faults.map((fault) => `${received.method} ${path ?? received.path} returned ${received.status}: ${fault}`)
   }
 
-  /** What is wrong with a value of a schema that stands in the document; null: nothing. */
+  /** Validates a value against a schema of the document. @returns null if it is valid. */
   faultOf(value: unknown, schema: object): string | null {
     const check =
       this.#compiled.get(schema) ??
@@ -111,12 +112,12 @@ export class Contract {
     return check(value) ? null : this.#ajv.errorsText(check.errors, { dataVar: 'body' })
   }
 
-  #responseTo({ method, status, headers }: Told, path: string | undefined): Response | string {
+  #responseTo({ method, status, headers }: ReceivedResponse, path: string | undefined): Response | string {
     const operations = path === undefined ? {} : (this.document.paths[path] ?? {})
     const operation = operations[method === 'HEAD' ? 'get' : method.toLowerCase()]
     if (operation !== undefined) {
       const response = operation.responses[status]
-      return response === undefined ? 'the document does not tell of this status' : this.#resolved(response)
+      return response === undefined ? 'the document does not list this status' : this.#resolved(response)
     }
     if (status === STATUS.MethodNotAllowed && path !== undefined) {
       const verbs = Object.keys(operations).flatMap((each) => (each === 'get' ? ['GET', 'HEAD'] : [each.toUpperCase()]))
@@ -126,7 +127,7 @@ export class Contract {
         : `Allow names ${allowed.join()}, the document ${verbs.join()}`
     }
     const name = BEFORE_THE_PATH.find((each) => STATUS[each] === status)
-    return name === undefined ? 'the document does not tell of this operation' : this.#refusal(name)
+    return name === undefined ? 'the document does not list this operation' : this.#refusal(name)
   }
 
   #refusal(name: string): Response {
@@ -135,27 +136,26 @@ export class Contract {
     return response
   }
 
-  #headerFaults({ headers, path, status, text }: Told, { headers: told = {} }: Response): string[] {
-    const faults = Object.entries(told).flatMap(([name, reference]) => {
+  #headerFaults({ headers, path, status, text }: ReceivedResponse, { headers: documented = {} }: Response): string[] {
+    const faults = Object.entries(documented).flatMap(([name, reference]) => {
       const { required, schema } = this.#resolved(reference)
       const value = headers.get(name)
       if (value === null) return required === true ? [`the header ${name} is missing`] : []
       return schema.type === 'integer' && !/^\d+$/.test(value) ? [`the header ${name} is no integer: ${value}`] : []
     })
     const named = headers.has('muster-epoch')
-    const isStarting = status === 503 && text?.includes('the master starts: ') === true // The store is not open yet, so its epoch is unknown (D97).
+    // The store is not open yet, so its epoch is unknown (D97).
+    const isStarting = status === 503 && text?.includes('the master starts: ') === true
     return named === path.startsWith('/api/v1/') || UNREAD.has(status) || isStarting
       ? faults
       : [...faults, `the header Muster-Epoch is ${named ? 'there' : 'missing'}`]
   }
 
-  #bodyFaults({ method, headers, text }: Told, { content }: Response): string[] {
+  #bodyFaults({ method, headers, text }: ReceivedResponse, { content }: Response): string[] {
     const media = /^[^;\s]*/.exec(headers.get('content-type') ?? '')?.[0] ?? ''
-    if (content === undefined)
-      return text === '' || text === null ? [] : ['it has a body, and the document tells of none']
+    if (content === undefined) return text === '' || text === null ? [] : ['it has a body, and the document lists none']
     const { schema } = content[media] ?? content['*/*'] ?? {}
-    if (schema === undefined)
-      return [`its media type is "${media}", the document tells of ${Object.keys(content).join()}`]
+    if (schema === undefined) return [`its media type is "${media}", the document lists ${Object.keys(content).join()}`]
     if (method === 'HEAD' || text === null || media !== 'application/json') return []
     const fault = this.faultOf(JSON.parse(text), schema)
     return fault === null ? [] : [`${fault} in ${text.slice(0, 500)}`]
@@ -170,5 +170,5 @@ export class Contract {
   }
 }
 
-/** How far a path goes before its last parameter ends: the more literal one is meant where two fit. */
+/** Position of the last parameter. When two paths match, the more literal one is meant. */
 const lastLiteral = (path: string): number => path.length - path.lastIndexOf('}')

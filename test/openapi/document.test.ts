@@ -1,4 +1,4 @@
-/** The document of a whole master, as others read it: a validator of OpenAPI, and clients that trust every word of it. */
+/** Checks the document of a complete master with a validator of OpenAPI and with strict clients. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineContinuous } from '../../src/automation/index.ts'
 import { createOpenApi, route } from '../../src/master/http/index.ts'
@@ -26,7 +26,7 @@ const statuses = (path: string, method: string): string[] =>
 
 describe('the document', () => {
   withPython(
-    'is valid OpenAPI 3.1 in the eyes of openapi-spec-validator',
+    'is valid OpenAPI 3.1 according to openapi-spec-validator',
     async () => {
       expect(await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, text)).toEqual({
         code: 0,
@@ -37,7 +37,7 @@ describe('the document', () => {
   )
 
   withPython(
-    'is told apart from one with a fault by the same validator',
+    'is accepted by a validator that rejects a faulty one',
     async () => {
       const broken = text.replace('#/components/schemas/WorkerRecord', '#/components/schemas/Nowhere')
       expect((await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, broken)).code).not.toBe(0)
@@ -53,7 +53,7 @@ describe('the document', () => {
     expect(its).toBe(text)
   })
 
-  it('has an example of every body, which fits the body', () => {
+  it('has a valid example for every body', () => {
     const contract = new Contract(document)
     const faults = operations().flatMap(([name, { requestBody }]) => {
       if (requestBody === undefined) return []
@@ -65,7 +65,7 @@ describe('the document', () => {
     expect(faults).toEqual([])
   })
 
-  it('describes every rpc method by its name', () => {
+  it('describes every RPC method by its name', () => {
     const call = (document as unknown as { components: { schemas: { RpcCall: { oneOf: { $ref: string }[] } } } })
       .components.schemas.RpcCall
     expect(call.oneOf).toContainEqual({ $ref: '#/components/schemas/tasks.reserve' })
@@ -79,7 +79,7 @@ describe('the document', () => {
   })
 })
 
-describe('the refusals of an operation', () => {
+describe('the error responses of an operation', () => {
   it.each([
     ['/healthz', 'get', ['200', '400', '408', '414', '417', '431', '503', '505']],
     ['/api/v1/me', 'get', ['200', '400', '401', '403', '408', '414', '417', '431', '503', '505']],
@@ -101,7 +101,7 @@ describe('the refusals of an operation', () => {
     ],
   ])('follow from its row: %s %s', (path, method, expected) => expect(statuses(path, method)).toEqual(expected))
 
-  it('tell of the headers that come with them', () => {
+  it('describe their headers', () => {
     const { responses } = (document as unknown as { components: { responses: Record<string, { headers: object }> } })
       .components
     expect(Object.keys(responses['Unauthenticated']?.headers ?? {})).toContain('WWW-Authenticate')
@@ -111,7 +111,7 @@ describe('the refusals of an operation', () => {
 })
 
 describe('a row', () => {
-  it('that does not say what it answers makes no document', () => {
+  it('without responses is rejected', () => {
     const row = route({
       method: 'GET',
       path: '/api/v1/thing',
@@ -121,8 +121,6 @@ describe('a row', () => {
       handle: () => ({ body: {} }),
     })
     const [own] = createOpenApi([row], '0').routes
-    expect(() => own?.handle(undefined as never)).toThrow(
-      /^GET \/api\/v1\/thing does not say what it answers: give the row a `response`/,
-    )
+    expect(() => own?.handle(undefined as never)).toThrow(/^GET \/api\/v1\/thing [^:]*: give the row a `response`/)
   })
 })

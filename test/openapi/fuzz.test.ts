@@ -1,9 +1,9 @@
 /**
- * Schemathesis reads the document and asks a real master everything it tells of, rightly and wrongly: no answer may be
- * a 5xx, or one that the document does not tell of. `make api-fuzz` is the long run.
+ * Schemathesis reads the document and sends valid and invalid requests for all its operations to a real master. No
+ * response may be a 5xx, or differ from the document. `make api-fuzz` is the long run.
  *
- * Left out are the answers that do not end: event streams, which have tests of their own. The control channel is no
- * operation of the document.
+ * Event streams are left out, because they do not end; they have their own tests. The control channel is not in the
+ * document.
  */
 import { afterEach, describe, expect } from '@jest/globals'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ import type { OpenApi } from './contract.ts'
 import { python, withPython } from './python.ts'
 
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 45)
-/** The same requests at each commit, others in a long run. */
+/** The same requests for each commit, and others in a long run. */
 const SEED = process.env['FUZZ_SECONDS'] === undefined ? ['--seed', '1'] : []
-/** Of the phases that have no end by time, at the pace of a slow machine. */
+/** For phases that are not limited by time, on a slow machine. */
 const MARGIN_MS = 180_000
 const HERE = join(process.cwd(), 'test/openapi')
 
@@ -24,7 +24,7 @@ afterEach(async () => {
   await Promise.all(fleets.splice(0).map((fleet) => fleet.stop()))
 })
 
-/** The operations whose answer is a stream of events, as patterns for schemathesis. */
+/** The operations that respond with an event stream, as patterns for schemathesis. */
 async function streamPaths(fleet: Fleet): Promise<readonly string[]> {
   const { paths } = await fleet.ok<OpenApi>('GET', '/openapi.json')
   return Object.entries(paths)
@@ -32,9 +32,9 @@ async function streamPaths(fleet: Fleet): Promise<readonly string[]> {
     .map(([path]) => path)
 }
 
-describe('a master that is asked everything its document tells of', () => {
+describe('a master that receives requests for its whole document', () => {
   withPython(
-    `answers no 5xx and nothing that the document does not tell of, in ${SECONDS} s`,
+    `returns no 5xx and nothing that differs from the document, in ${SECONDS} s`,
     async () => {
       const fleet = new Fleet('memory://')
       fleets.push(fleet)

@@ -1,4 +1,7 @@
-/** @module test/openapi/python  The Python programs of hack/install-python.sh; tests that need one are skipped, by name, where they are not installed. */
+/**
+ * @module test/openapi/python Runs the Python programs of hack/install-python.sh. Tests that need one are skipped, by
+ * name, if it is not installed.
+ */
 import { it } from '@jest/globals'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -7,10 +10,10 @@ import { join } from 'node:path'
 
 const PYTHON = join(process.cwd(), '.tools/python/bin/python')
 
-/** `it`, or its skip. */
+/** `it`, or `it.skip` without Python. */
 export const withPython = existsSync(PYTHON) ? it : it.skip
 
-/** Runs Python to its end, in a folder that is nobody's: some programs leave notes where they stand. */
+/** Runs Python to its end in a temporary folder, because some programs write files into theirs. */
 export function python(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -27,7 +30,7 @@ export function python(
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  child.stdin.on('error', () => {}) // It ended without reading all: its exit code says why.
+  child.stdin.on('error', () => {}) // The program ended without reading everything; its exit code explains why.
   child.stdin.end(stdin)
   return new Promise((resolve) => void child.once('close', (code) => resolve({ code, output })))
 }

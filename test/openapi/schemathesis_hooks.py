@@ -1,10 +1,10 @@
-"""What schemathesis is told beside its settings (schemathesis.toml)."""
+"""Configures schemathesis, in addition to schemathesis.toml."""
 
 import schemathesis
 
 
 def impatient(call):
-    """A reserve waits up to 30 s for tasks, so only the first call of a run would be made."""
+    """A reserve waits up to 30 s for tasks, so a run would make only its first call."""
     params = call.get("params") if isinstance(call, dict) else None
     if isinstance(params, dict) and isinstance(params.get("wait_ms"), (int, float)) and 0 < params["wait_ms"] <= 30_000:
         params["wait_ms"] = 1

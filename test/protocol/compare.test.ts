@@ -34,25 +34,25 @@ const schema: JsonSchema = {
 }
 
 describe('withoutDefaults', () => {
-  it('leaves out what stands at its default, at any depth of objects and arrays, behind references', () => {
+  it('removes values equal to their default, at any depth of objects and arrays, and behind references', () => {
     expect(
       withoutDefaults(schema, { port: 25, smtp: { port: 25, tags: ['a'] }, list: [{ weight: 1 }, { weight: 2 }] }),
     ).toEqual({ list: [{}, { weight: 2 }] })
   })
 
-  it('tells an object of defaults from none where none is the default', () => {
+  it('distinguishes an object of defaults from a missing one, if missing is the default', () => {
     expect(withoutDefaults(schema, { tree: { name: 'n' } })).toEqual({ tree: {} })
   })
 
-  it("takes a field's own default, not that of the schema it refers to, as the master fills in", () => {
+  it('uses the default of a field, not that of the schema it refers to, as the master does', () => {
     expect(withoutDefaults(schema, { smtp: { port: 7 } })).toEqual({ smtp: { port: 7 } })
   })
 
-  it('ends where a default holds itself', () => {
+  it('stops at a default that contains itself', () => {
     expect(withoutDefaults(schema, { tree: { child: { child: {} } } })).toEqual({ tree: {} })
   })
 
-  it('costs no more than the value, whatever the schema could fill in', () => {
+  it('takes time proportional to the value, not to the schema', () => {
     const level = (next: number): JsonSchema => ({
       type: 'object',
       properties: { a: { $ref: `#/$defs/l${next}`, default: {} }, b: { $ref: `#/$defs/l${next}`, default: {} } },
@@ -69,7 +69,7 @@ describe('withoutDefaults', () => {
 })
 
 describe('sameJson', () => {
-  it('compares by value alone', () => {
+  it('compares only values', () => {
     expect(sameJson({ a: [1, { b: null }], c: 0 }, { c: -0, a: [1, { b: null }] })).toBe(true)
     expect([
       sameJson([1, 2], [2, 1]),
@@ -83,7 +83,7 @@ describe('sameJson', () => {
 })
 
 describe('differingPointers', () => {
-  it('names the innermost member of objects, arrays as a whole', () => {
+  it('returns the innermost member of objects, and arrays as a whole', () => {
     expect(differingPointers({ a: { 'b/c': 1, d: 2 }, e: [1] }, { a: { d: 3 }, e: [2], f: null })).toEqual([
       '/a/b~1c',
       '/a/d',
@@ -121,7 +121,7 @@ describe('acceptsNull', () => {
     ),
   })).schema
 
-  it('agrees with the validator on every schema, without compiling it (D13)', () => {
+  it('agrees with the validator for every schema, without compiling it (D13)', () => {
     fc.assert(
       fc.property(anySchema, (field) => {
         const whole: JsonSchema = {
@@ -136,7 +136,7 @@ describe('acceptsNull', () => {
     )
   })
 
-  it('ends where a reference leads in a circle, and soon where many ways lead to one place', () => {
+  it('ends for circular references, and quickly if many paths lead to one schema', () => {
     const twice = (next: string): JsonSchema => ({ anyOf: [{ $ref: `#/$defs/${next}` }, { $ref: `#/$defs/${next}` }] })
     const definitions = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`l${index}`, twice(`l${index + 1}`)]),

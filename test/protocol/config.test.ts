@@ -26,7 +26,7 @@ const secrets = secretPathsOf(schema)
 const merge = (stored: JsonObject, patch: JsonObject) => mergeConfig(schema, secrets, stored, patch)
 
 describe('configSchemaOf', () => {
-  it('adds the base fields and refuses unknown ones (D4)', () => {
+  it('adds the base fields and rejects unknown ones (D4)', () => {
     expect(schema['additionalProperties']).toBe(false)
     expect(defaultsOf(schema)).toEqual({
       enabled: false,
@@ -37,7 +37,7 @@ describe('configSchemaOf', () => {
     })
   })
 
-  it('refuses a schema that names a base field or is no object', () => {
+  it('rejects a schema with a base field, or of another type than object', () => {
     expect(() => configSchemaOf({ type: 'object', properties: { slots: {} } })).toThrow(
       '/properties/slots: is a base field',
     )
@@ -47,11 +47,11 @@ describe('configSchemaOf', () => {
 })
 
 describe('mergeConfig', () => {
-  it('replaces top-level fields alone (D13)', () => {
+  it('replaces only top-level fields (D13)', () => {
     expect(merge({ host: 'a', smtp: { user: 'u' } }, { smtp: {} }).config).toEqual({ host: 'a', smtp: {} })
   })
 
-  it('takes null as "back to the default", or removes where there is none (D13)', () => {
+  it('resets a field to its default for null, or removes it without one (D13)', () => {
     expect(merge({ host: 'a', smtp: {} }, { host: null, smtp: null }).config).toEqual({ host: 'localhost' })
   })
 
@@ -59,7 +59,7 @@ describe('mergeConfig', () => {
     expect(merge({}, { note: null }).config).toEqual({ note: null })
   })
 
-  it('names what changed by value, whatever the order of keys', () => {
+  it('lists the changed fields by value, independent of the order of keys', () => {
     expect(
       merge(
         { host: 'a', slots: 1, smtp: { user: 'u', password: 'p' } },
@@ -68,7 +68,7 @@ describe('mergeConfig', () => {
     ).toEqual(['slots'])
   })
 
-  it('leaves an unknown field to the validator', () => {
+  it('leaves unknown fields to the validator', () => {
     expect(merge({}, { unknown: null }).config).toEqual({ unknown: null })
   })
 })
@@ -76,7 +76,7 @@ describe('mergeConfig', () => {
 describe('secrets', () => {
   const stored = { api_key: 'k', smtp: { user: 'u', password: 'p' }, keys: [{ value: 'v' }] }
 
-  it('are found at any depth of objects, and as the whole field inside arrays (D52)', () => {
+  it('are found at any depth of objects, and as whole fields inside arrays (D52)', () => {
     expect(secrets).toEqual([['api_key'], ['smtp', 'password'], ['keys']])
   })
 
@@ -97,7 +97,7 @@ describe('secrets', () => {
     ).toEqual([['key'], ['below']])
   })
 
-  it('are masked wherever they are set (D17)', () => {
+  it('are masked everywhere (D17)', () => {
     expect(maskSecrets(stored, secrets)).toEqual({
       api_key: SECRET_MASK,
       smtp: { user: 'u', password: SECRET_MASK },
@@ -106,7 +106,7 @@ describe('secrets', () => {
     expect(maskSecrets({ host: 'a' }, secrets)).toEqual({ host: 'a' })
   })
 
-  it('stay as they are when the mask comes back, at depth too (D17, D52)', () => {
+  it('are kept when the mask is sent back, at any depth (D17, D52)', () => {
     const { config, changed } = merge(stored, {
       api_key: SECRET_MASK,
       smtp: { user: 'new', password: SECRET_MASK },
@@ -116,7 +116,7 @@ describe('secrets', () => {
     expect(changed).toEqual(['smtp'])
   })
 
-  it('stay unset when a mask stands where nothing is stored', () => {
+  it('stay unset when a mask is sent without a stored value', () => {
     expect(merge({}, { api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK } }).config).toEqual({
       smtp: { user: 'u' },
     })
@@ -124,7 +124,7 @@ describe('secrets', () => {
 })
 
 describe('forbiddenKeys', () => {
-  it.each(['__proto__', 'constructor', 'prototype'])('finds %s wherever it stands (D13)', (key) => {
+  it.each(['__proto__', 'constructor', 'prototype'])('finds %s at any place (D13)', (key) => {
     const value = JSON.parse(`{"a/b":[{"x":{"${key}":1}}],"${key}":{}}`) as JsonObject
     expect(
       forbiddenKeys(value)

@@ -24,7 +24,7 @@ describe('decodeWorkerFrame', () => {
     output,
     { type: 'output_batch', outputs: [{ slot_id: 0, ts: 1, payload: { a: 1 } }] },
     { type: 'ping', id: '' },
-  ])('takes %j as it is', (frame) => {
+  ])('accepts %j unchanged', (frame) => {
     expect(decodeWorkerFrame(JSON.stringify(frame))).toEqual(frame)
   })
 
@@ -52,20 +52,20 @@ describe('decodeWorkerFrame', () => {
       /\/outputs/,
     ],
     [{ type: 'ping' }, /\/id: is required/],
-  ])('refuses %j, naming the field (D12)', (frame, reason) => {
+  ])('rejects %j, naming the field (D12)', (frame, reason) => {
     const text = typeof frame === 'string' ? frame : JSON.stringify(frame)
     expect(() => decodeWorkerFrame(text)).toThrow(FrameFault)
     expect(() => decodeWorkerFrame(text)).toThrow(reason)
   })
 
-  it('tells an unknown type apart, since it closes with another code (D12)', () => {
+  it('distinguishes an unknown type, which has another close code (D12)', () => {
     expect(() => decodeWorkerFrame('{"type":"config_changed","config_gen":1}')).toThrow(
       expect.objectContaining({ unknownType: true }),
     )
     expect(() => decodeWorkerFrame('{"type":"__proto__"}')).toThrow(expect.objectContaining({ unknownType: true }))
   })
 
-  it('answers any text with a frame or a FrameFault, nothing else', () => {
+  it('returns a frame or throws a FrameFault for any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -93,10 +93,10 @@ describe('decodeMasterFrame', () => {
     { type: 'drain' },
     { type: 'ping', id: 'x' },
     { type: 'task_assign', task_id: 't', payload: {} },
-  ])('takes %j', (frame) => {
+  ])('accepts %j', (frame) => {
     expect(decodeMasterFrame(JSON.stringify(frame))).toEqual(frame)
   })
-  it('refuses a frame of the other direction', () => {
+  it('rejects a frame of the other direction', () => {
     expect(() => decodeMasterFrame(JSON.stringify(state))).toThrow(
       /"state" is not known; known: config_changed, drain, ping, task_assign/,
     )
@@ -108,7 +108,7 @@ describe('isWorkerId', () => {
     expect(isWorkerId(id)).toBe(true),
   )
   it.each(['', '.', '..', 'a/b', 'a\nb', '\u0000', 'a\u0085', '\ud800', 'x'.repeat(257)])(
-    'refuses %j (D56, D59)',
+    'rejects %j (D56, D59)',
     (id) => expect(isWorkerId(id)).toBe(false),
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Hostile text for everything that decodes text: frames in both directions, rpc params, bodies. Whatever comes is a value
- * or the decoder's own error, in a time that follows from its length, and no prototype is another afterwards.
+ * Sends hostile text to everything that decodes text: frames in both directions, RPC params and bodies. The result must
+ * be a value or the decoder's own error, in bounded time, without a change of prototypes.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
@@ -19,7 +19,10 @@ import {
   type FieldError,
 } from '../../src/protocol/index.ts'
 
-/** For one text of at most a frame's size, on a slow machine: far above what any takes, far below what backtracking would. */
+/**
+ * Time limit for a text of the maximum frame size on a slow machine: far more than any text takes, far less than
+ * backtracking would.
+ */
 const WITHIN_MS = 2_000
 const RUNS = { numRuns: 1_000 }
 
@@ -57,7 +60,7 @@ const FRAMES: readonly string[] = [
 
 const nested = (open: string, middle: string, close: string, depth: number): string =>
   open.repeat(depth) + middle + close.repeat(depth)
-/** JSON, or nearly, to stand where a value stood. */
+/** JSON, or almost, to replace a value with. */
 const value = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc.json().map((text) => `{"__proto__":${text},"constructor":{"prototype":{"polluted":${text}}}}`),
@@ -91,7 +94,7 @@ const value = fc.oneof(
     `"${'x'.repeat(10_000)}"`,
   ),
 )
-/** A frame with one of its values replaced, a field added or doubled, or a part cut out. */
+/** A frame with one value replaced, one field added or duplicated, or one part removed. */
 const twisted = fc.oneof(
   fc.tuple(fc.constantFrom(...FRAMES), value, fc.nat()).map(([frame, text, at]) => {
     const places = [...frame.matchAll(/:("[^"]*"|[\d.]+|null|\{\}|\[)/g)]
@@ -114,7 +117,7 @@ const twisted = fc.oneof(
   value,
 )
 
-/** What decoding makes of a text: the value, or the error it is allowed to throw. */
+/** Decodes a text. @returns the value, or the error that the decoder may throw. */
 function outcome(decode: (text: string) => unknown, text: string, own: new (...args: never[]) => Error): unknown {
   const startedMs = performance.now()
   try {
@@ -131,7 +134,7 @@ describe.each([
   ['decodeWorkerFrame', decodeWorkerFrame, WORKER_FRAMES],
   ['decodeMasterFrame', decodeMasterFrame, MASTER_FRAMES],
 ] as const)('%s', (_, decode, schemas) => {
-  it('answers hostile text with a frame of its table or a FrameFault (D12)', () => {
+  it('returns a known frame or throws a FrameFault for hostile text (D12)', () => {
     fc.assert(
       fc.property(twisted, (text) => {
         const result = outcome(decode, text, FrameFault)
@@ -145,7 +148,7 @@ describe.each([
     )
   })
 
-  it('takes the last of doubled keys, as JSON does, so that what was checked is what is used', () => {
+  it('uses the last of duplicate keys, as JSON does, so that the checked value is the used one', () => {
     const twice = decode('{"type":"drain","type":"ping","id":"1","id":"2"}')
     expect(twice).toEqual({ type: 'ping', id: '2' })
     expect(outcome(decode, '{"type":"ping","id":"1","type":"nothing"}', FrameFault)).toMatchObject({
@@ -155,13 +158,13 @@ describe.each([
 })
 
 const MIB = MAX_FRAME_BYTES
-/** A whole frame of the largest size, each hard in another way. */
+/** Frames of the maximum size, each difficult in another way. */
 const LARGE: readonly (readonly [string, string])[] = [
   ['levels of arrays', nested('[', '', ']', MIB / 2 - 100)],
   ['levels of objects', nested('{"":', '0', '}', MIB / 5 - 100)],
   ['levels that never close', '['.repeat(MIB - 100)],
   ['keys', `{${Array.from({ length: MIB / 12 }, (_, index) => `"${index}":0`).join()}}`],
-  ['keys that are one', `{${'"a":0,'.repeat(MIB / 7)}"a":0}`],
+  ['duplicate keys', `{${'"a":0,'.repeat(MIB / 7)}"a":0}`],
   ['values', `[${'0,'.repeat(MIB / 2 - 100)}0]`],
   ['digits', '9'.repeat(MIB - 100)],
   ['digits of an exponent', `1e${'9'.repeat(MIB - 100)}`],
@@ -173,7 +176,7 @@ const LARGE: readonly (readonly [string, string])[] = [
 ]
 
 describe('a frame of a mebibyte', () => {
-  it.each(LARGE)('of %s is decoded or refused in time, wherever it stands', (_, text) => {
+  it.each(LARGE)('of %s is decoded or rejected in time, at any position', (_, text) => {
     for (const frame of [
       `{"type":"output","slot_id":0,"ts":1,"payload":${text}}`,
       `{"type":"stats","metrics":${text}}`,
@@ -190,7 +193,7 @@ describe('a frame of a mebibyte', () => {
 
 describe('a body', () => {
   const read = (text: string): unknown => checkDocument(parseJson(text))
-  it('that is hostile is counted, or refused with a FleetError that does not quote it', () => {
+  it('that is hostile is counted, or rejected with a FleetError that does not quote it', () => {
     fc.assert(
       fc.property(twisted, (text) => {
         const result = outcome(read, text, FleetError)
@@ -202,7 +205,7 @@ describe('a body', () => {
     )
   })
 
-  it.each(LARGE)('of a mebibyte of %s is counted or refused in time', (_, text) => {
+  it.each(LARGE)('of a mebibyte of %s is counted or rejected in time', (_, text) => {
     for (const body of [text, `{"payload":${text}}`]) outcome(read, body, FleetError)
   })
 })
@@ -239,7 +242,7 @@ describe('the params of an rpc call', () => {
     ),
   )
 
-  it('are faults or none, in time, and stay as they were sent', () => {
+  it('are accepted or rejected in time, and stay unchanged', () => {
     fc.assert(
       fc.property(fc.constantFrom(...RPC_METHODS), params, (method, sent) => {
         const before = typeof sent === 'object' ? Object.keys(sent ?? {}).join() : ''

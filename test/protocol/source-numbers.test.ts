@@ -26,18 +26,18 @@ describe('numbers as they were sent', () => {
     '[]',
     '7',
     '"x"',
-  ])('need no second parse where a double has them all: %s', (text) => {
+  ])('need no second parse if a double represents them all: %s', (text) => {
     const value: unknown = JSON.parse(text)
     expect(withSourceNumbers(text, value)).toBe(value)
   })
 
-  it('keep the last of doubled keys and __proto__ as data, as JSON.parse does', () => {
+  it('use the last of duplicate keys, and treat __proto__ as data, as JSON.parse does', () => {
     expect(JSON.stringify(exactOf('{"__proto__":{"a":9007199254740993},"a":1,"a":9007199254740995}'))).toBe(
       '{"__proto__":{"a":9007199254740993},"a":9007199254740995}',
     )
   })
 
-  it('take linear time, however many digits they have', () => {
+  it('take linear time for any number of digits', () => {
     const text = `[9007199254740993.${'0'.repeat(900_000)}1]`
     expect(JSON.stringify(exactOf(text))).toBe(text)
   })
@@ -65,7 +65,7 @@ describe('integers that would change', () => {
 })
 
 describe('an infinite number', () => {
-  it('is found at its pointer, and is not a number of many digits', () => {
+  it('is found at its pointer, and differs from a number with many digits', () => {
     expect(infiniteNumber(exactOf('{"a":[9007199254740993,{"b":-1e400}]}'))).toBe('/a/1/b')
     expect(infiniteNumber(exactOf('{"a":9007199254740993}'))).toBeUndefined()
     expect(infiniteNumber(exactOf(`{"a":1${'0'.repeat(400)}}`))).toBe('/a')

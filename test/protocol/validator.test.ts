@@ -4,7 +4,7 @@ import { compileValidator } from '../../src/protocol/index.ts'
 import { SLACK } from '../slack.ts'
 
 describe('compileValidator', () => {
-  it('reports all faults at once, each at the field itself (D14)', () => {
+  it('reports all faults together, each at its field (D14)', () => {
     const validate = compileValidator(
       Type.Object(
         { a: Type.Integer(), b: Type.Object({ 'c/d': Type.String() }), e: Type.Enum(['x', 'y']) },
@@ -19,11 +19,11 @@ describe('compileValidator', () => {
     expect(validate({ a: 1, b: { 'c/d': '' }, e: 'x' })).toEqual([])
   })
 
-  it('keeps one validator for equal schemas', () => {
+  it('returns the same validator for equal schemas', () => {
     expect(compileValidator({ type: 'string', maxLength: 3 })).toBe(compileValidator({ type: 'string', maxLength: 3 }))
   })
 
-  it('is not stalled by a pattern that explodes elsewhere', () => {
+  it('is not blocked by a pattern with exponential backtracking', () => {
     const validate = compileValidator({ type: 'string', pattern: '^(a+)+$' })
     const before = performance.now()
     expect(validate(`${'a'.repeat(5_000)}!`)).toHaveLength(1)
@@ -39,7 +39,7 @@ describe('compileValidator', () => {
     expect(() => compileValidator(schema)).toThrow()
   })
 
-  it('answers at most 100 faults and changes nothing', () => {
+  it('returns at most 100 faults and does not change the value', () => {
     const validate = compileValidator({ type: 'array', items: { type: 'string', default: 'x' } })
     const value = Array.from({ length: 500 }, () => 1)
     expect(validate(value)).toHaveLength(100)

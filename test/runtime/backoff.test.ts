@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Backoff, seededRandom } from '../../src/runtime/index.ts'
 
 describe('Backoff', () => {
-  it('doubles from the base up to the cap, and starts over after a reset', () => {
+  it('doubles from the base up to the cap, and restarts after a reset', () => {
     const backoff = new Backoff({ baseMs: 1_000, capMs: 30_000, random: { ...seededRandom(1), unit: () => 1 } })
     expect(Array.from({ length: 7 }, () => backoff.nextMs())).toEqual([
       1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000,
@@ -12,7 +12,7 @@ describe('Backoff', () => {
     expect(backoff.nextMs()).toBe(1_000)
   })
 
-  it('draws each delay from [floor·d, d], however many failures came before', () => {
+  it('draws each delay from [floor·d, d], after any number of failures', () => {
     fc.assert(
       fc.property(fc.nat({ max: 5_000 }), fc.integer(), fc.constantFrom(0, 0.5), (failures, seed, floor) => {
         const backoff = new Backoff({ baseMs: 100, capMs: 10_000, random: seededRandom(seed), floor })
@@ -28,7 +28,7 @@ describe('Backoff', () => {
 })
 
 describe('seededRandom', () => {
-  it('repeats from its seed and differs between seeds', () => {
+  it('repeats for the same seed and differs for another', () => {
     const draw = (seed: number) => {
       const random = seededRandom(seed)
       return [random.unit(), random.uuid(), [...random.bytes(4)]]

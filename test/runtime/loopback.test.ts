@@ -7,7 +7,7 @@ describe('isLoopbackHost', () => {
   })
 
   it.each(['0.0.0.0', '127.0.0.1.example.com', '127.evil', '128.0.0.1', 'localhost.example.com', '[::2]', ''])(
-    'refuses %s',
+    'rejects %s',
     (host) => {
       expect(isLoopbackHost(host)).toBe(false)
     },

@@ -11,7 +11,7 @@ const sizes = (bytesPerItem: number, pages = 5): readonly number[] => {
 }
 
 describe('the size of a page', () => {
-  it('begins small, grows at most fourfold, and stays near the target whatever an item weighs', () => {
+  it('starts small, grows at most fourfold, and stays near the target for items of any size', () => {
     expect([sizes(3_000), sizes(100_000), sizes(1_200_000)]).toEqual([
       [10, 40, 160, 200, 200],
       [10, 20, 20, 20, 20],
@@ -19,7 +19,7 @@ describe('the size of a page', () => {
     ])
   })
 
-  it('takes a quarter of the items after a page that was too large, and never none', () => {
+  it('drops to a quarter after a page that was too large, but not to zero', () => {
     const size = new PageSize({ first: 10, most: 200, targetBytes: 2_000_000 })
     const limits = [1, 2, 3].map(() => {
       size.tooLarge()

@@ -5,7 +5,7 @@ import { serveProbes } from '../../src/runtime/index.ts'
 const ok = () => ({ ok: true, why: 'ok' })
 
 describe('the listener of probes', () => {
-  it('serves 16 requests of a connection, so that a client that sends ahead and never reads costs little', async () => {
+  it('serves 16 requests per connection, so that a pipelining client that never reads costs little', async () => {
     let made = 0
     const metrics = { contentType: 'text/plain', metrics: () => Promise.resolve(`m ${(made += 1)}\n`) }
     const listener = await serveProbes('SVC_X', { host: '127.0.0.1', port: 0 }, { healthz: ok, readyz: ok, metrics })

@@ -9,7 +9,10 @@ beforeEach(() => {
   limiter = new RefusalLimiter({ clock: time, timers: time, random: seededRandom(1) })
 })
 
-/** Sends in a loop from `callers` callers, each answer `latencyMs` later, until the time is over: when each request left. */
+/**
+ * Sends requests in a loop from `callers` callers, with responses after `latencyMs`. @returns when each request was
+ * sent.
+ */
 async function hammer(
   ms: number,
   { callers = 8, latencyMs = 5, isServed = (): boolean => false, retryAfterMs = 0 } = {},
@@ -36,18 +39,18 @@ const most = (left: readonly number[]): number =>
   Math.max(...left.map((from) => left.filter((at) => at >= from && at < from + 1_000).length))
 
 describe('the refusal limiter', () => {
-  it('lets fewer than three requests a second leave while all are refused, however many callers retry in a loop', async () => {
+  it('sends less than three requests per second while all are rejected, with any number of retrying callers', async () => {
     const left = await hammer(75_000)
     const later = left.filter((at) => at >= 100)
-    expect(left.filter((at) => at < 100).length).toBeLessThanOrEqual(8 + 2) // The first two refusals change nothing.
+    expect(left.filter((at) => at < 100).length).toBeLessThanOrEqual(8 + 2) // The first two rejections change nothing.
     expect(most(later)).toBeLessThanOrEqual(3)
-    expect(later.length).toBeGreaterThan(30) // It keeps trying.
+    expect(later.length).toBeGreaterThan(30) // It continues to retry.
     expect(later.length).toBeLessThan(60)
     const gaps = later.slice(1).map((at, index) => at - (later[index] ?? 0))
     expect(new Set(gaps).size).toBeGreaterThan(gaps.length / 2) // With jitter.
   })
 
-  it('lets nothing leave before the time that Retry-After requests, and never waits longer than 30 s', async () => {
+  it('sends nothing before the time that Retry-After requests, and waits at most 30 s', async () => {
     const left = await hammer(61_000, { callers: 4, retryAfterMs: 3_600_000 })
     expect(left.filter((at) => at > 0).length).toBeGreaterThanOrEqual(2)
     const later = left.filter((at) => at > 10)
@@ -55,7 +58,7 @@ describe('the refusal limiter', () => {
     expect(later[0]).toBeLessThanOrEqual(30_010)
   })
 
-  it('lets everyone leave as soon as one request is served', async () => {
+  it('lifts the limit as soon as one request succeeds', async () => {
     await hammer(20_000)
     expect(limiter.isLimited).toBe(true)
     const { signal } = new AbortController()
@@ -70,13 +73,13 @@ describe('the refusal limiter', () => {
     expect([new Set(leftMs).size, limiter.isLimited, time.pending]).toEqual([1, false, 0])
   })
 
-  it('does not slow down a peer that refuses some requests and serves others', async () => {
+  it('does not slow down while the peer rejects only some requests', async () => {
     let count = 0
     const left = await hammer(1_000, { callers: 1, isServed: () => (count += 1) % 3 === 0 })
     expect(left.length).toBeGreaterThan(150)
   })
 
-  it('lets a caller leave the queue when its signal aborts', async () => {
+  it('removes a caller from the queue when its signal aborts', async () => {
     await hammer(5_000)
     const end = new AbortController()
     const waiting = limiter.turn(end.signal)

@@ -8,7 +8,7 @@ import {
 } from '../../src/runtime/index.ts'
 
 describe('Retry-After', () => {
-  it('is read as seconds and as an HTTP date; anything else is no request to wait', () => {
+  it('is read as seconds or as an HTTP date; anything else is ignored', () => {
     const headers = [
       '5',
       '0',
@@ -40,7 +40,7 @@ describe('Retry-After', () => {
     expect(headers.map((header) => parseRetryAfter(header, 10_000))).toEqual(expected)
   })
 
-  it('delays for at least the requested time, up to a quarter longer, and for a long one between 24 and 30 s', () => {
+  it('delays for at least the requested time and at most a quarter longer, capped between 24 and 30 s', () => {
     const random = seededRandom(1)
     for (const requestedMs of [0, 1_000, 20_000, 24_000]) {
       const delays = Array.from({ length: 50 }, () => retryAfterDelayMs(requestedMs, random))

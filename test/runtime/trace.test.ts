@@ -6,11 +6,11 @@ describe('tracingWanted', () => {
     [{ SVC_OTEL_ENABLED: '1' }, true],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, true],
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' }, true],
-  ])('is so with %j', (environment, wanted) => {
+  ])('is true with %j', (environment, wanted) => {
     expect(tracingWanted(environment)).toBe(wanted)
   })
   it.each([{}, { SVC_OTEL_ENABLED: '0' }, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }, { OTEL_SERVICE_NAME: 'x' }])(
-    'is not with %j',
+    'is false with %j',
     (environment) => {
       expect(tracingWanted(environment)).toBe(false)
     },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../src/runtime/index.ts'
 
 describe('VirtualTime', () => {
-  it('fires what is due in order of its time, and of setting it where times are equal', async () => {
+  it('fires timers in the order of their time, and in the order of creation at the same time', async () => {
     const time = new VirtualTime()
     const fired: string[] = []
     time.after(20, () => fired.push('c'))
@@ -14,7 +14,7 @@ describe('VirtualTime', () => {
     expect(fired).toEqual(['a', 'b', 'c'])
   })
 
-  it('fires timers that a timer set, within the same advance', async () => {
+  it('fires timers that a timer created, within the same advance', async () => {
     const time = new VirtualTime()
     const at: number[] = []
     time.after(10, () => time.after(10, () => at.push(time.monotonicMs())))
@@ -23,7 +23,7 @@ describe('VirtualTime', () => {
     expect(time.monotonicMs()).toBe(100)
   })
 
-  it('lets promises settle between two timers', async () => {
+  it('settles promises between two timers', async () => {
     const time = new VirtualTime()
     const seen: number[] = []
     void (async () => {
@@ -57,7 +57,7 @@ describe('VirtualTime', () => {
     expect(time.pending).toBe(0)
   })
 
-  it('steps the wall clock alone', async () => {
+  it('changes only the wall clock', async () => {
     const time = new VirtualTime(1_000_000)
     time.stepWall(-3_600_000)
     await time.advance(5)

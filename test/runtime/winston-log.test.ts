@@ -20,7 +20,7 @@ const json = async (write: (log: Log) => void): Promise<Record<string, unknown>[
   (await logged('json', write)).map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('createLog', () => {
-  it('writes one line each, for people and for programs', async () => {
+  it('writes one line per message, as text and as JSON', async () => {
     const write = (log: Log): void => log.info('worker registered', { worker_id: 'm 7', slots: 3 })
     expect(await logged('text', write)).toEqual([
       '2026-01-01T00:00:00.000Z info  worker registered worker_id="m 7" slots=3',
@@ -30,7 +30,7 @@ describe('createLog', () => {
     ])
   })
 
-  it('leaves out what is below the level', async () => {
+  it('omits lines below the level', async () => {
     expect(
       await logged(
         'text',
@@ -45,7 +45,7 @@ describe('createLog', () => {
     ).toHaveLength(1)
   })
 
-  it('carries bound fields across asynchronous calls, inner ones added to outer ones', async () => {
+  it('keeps bound fields across asynchronous calls, and adds inner ones to outer ones', async () => {
     const lines = await json((log) =>
       withLogFields({ automation_type: 'mailer' }, () =>
         withLogFields({ slot_id: 1 }, () => log.info('x', { task_id: 't' })),
@@ -54,7 +54,7 @@ describe('createLog', () => {
     expect(lines[0]).toMatchObject({ automation_type: 'mailer', slot_id: 1, task_id: 't' })
   })
 
-  it('keeps an error whole, cause and code included', async () => {
+  it('keeps an error with its cause and code', async () => {
     const [line] = await json((log) =>
       log.error('failed', {
         error: Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'E1' }),
@@ -69,7 +69,7 @@ describe('createLog', () => {
     })
   })
 
-  it('cannot be made to forge a line, a field of the line, or a terminal sequence', async () => {
+  it('prevents forged lines, fields and terminal sequences', async () => {
     const hostile = 'a\r\n2026-01-01T00:00:00.000Z error forged \u001b[31m'
     for (const format of ['text', 'json'] as const) {
       const lines = await logged(format, (log) => log.info(hostile, { note: hostile, message: 'mine', level: 'mine' }))
@@ -83,7 +83,7 @@ describe('createLog', () => {
     })
   })
 
-  it('bounds fields and lines, and survives what cannot be serialised', async () => {
+  it('limits fields and lines, and accepts values that cannot be serialised', async () => {
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
     const [line] = await json((log) =>

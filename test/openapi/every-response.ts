@@ -1,9 +1,10 @@
 /**
- * @module test/openapi/every-answer
- * Loaded before every test file (package.json, `jest.setupFilesAfterEnv`): each answer of a master that a test fetches is
- * held against the document of that master, and the test fails when the document did not tell of it.
+ * @module test/openapi/every-response
+ * Checks every response of a master that a test fetches against the OpenAPI document of that master, and fails the test
+ * if they differ. Loaded before every test file (package.json, `jest.setupFilesAfterEnv`).
  *
- * A master is known by `Muster-Request-Id`. A server without the document (a part of a master under test) is left alone.
+ * A master is recognised by `Muster-Request-Id`. Servers without the document (parts of a master under test) are
+ * ignored.
  */
 import { afterEach } from '@jest/globals'
 import type { Contract, OpenApi } from './contract.ts'
@@ -23,8 +24,8 @@ globalThis.fetch = async (input, init) => {
 }
 
 /**
- * Holds what came back on a raw connection against the document, where it is one answer to one request. An upgrade to
- * the control channel is no operation of the document.
+ * Checks the response on a raw connection against the document, if it is one response to one request. The upgrade to
+ * the control channel is not in the document.
  */
 export function checkRaw(port: number, sent: string | Uint8Array, received: string): void {
   const asked = Buffer.from(sent).toString('latin1')
@@ -58,14 +59,16 @@ afterEach(async () => {
   const made = checks
   checks = []
   await Promise.all(made)
-  if (faults.length > 0) throw new Error(`answers that openapi.json does not tell of:\n${faults.splice(0).join('\n')}`)
+  if (faults.length > 0) throw new Error(`responses that openapi.json does not list:\n${faults.splice(0).join('\n')}`)
 })
 
 async function check(request: Request, response: Response): Promise<void> {
   const { origin, pathname } = new URL(request.url)
-  const contract = contractOf(origin) // Asked for at once: the master may be gone when the body has been read.
+  // Fetch the document immediately: the master may be stopped when the body has been read.
+  const contract = contractOf(origin)
   const text =
-    response.headers.get('content-type') === 'text/event-stream' ? null : await response.text().catch(() => null) // Null: the test broke off.
+    // Null: the test aborted the stream.
+    response.headers.get('content-type') === 'text/event-stream' ? null : await response.text().catch(() => null)
   await contract
   await hold(origin, {
     method: request.method,
@@ -76,9 +79,9 @@ async function check(request: Request, response: Response): Promise<void> {
   })
 }
 
-async function hold(origin: string, told: Parameters<Contract['faultsOf']>[0]): Promise<void> {
+async function hold(origin: string, received: Parameters<Contract['faultsOf']>[0]): Promise<void> {
   const contract = await contractOf(origin)
-  if (contract !== null) faults.push(...contract.faultsOf(told))
+  if (contract !== null) faults.push(...contract.faultsOf(received))
 }
 
 function contractOf(origin: string): Promise<Contract | null> {
@@ -94,9 +97,9 @@ async function readContract(origin: string): Promise<Contract | null> {
     (response) => (response.status === 200 ? response.text() : ''),
     () => null,
   )
-  if (text === null) contracts.delete(origin) // It is away; perhaps the next answer comes from one that stays.
+  if (text === null) contracts.delete(origin) // It is not reachable; a later response may come from another master.
   if (text === null || text === '') return null
-  const { Contract } = await import('./contract.ts') // Only where a master answers: most test files have none.
+  const { Contract } = await import('./contract.ts') // Only needed when a master responds: most test files have none.
   const contract = documents.get(text) ?? new Contract(JSON.parse(text) as OpenApi)
   documents.set(text, contract)
   return contract
