@@ -1,6 +1,6 @@
 /**
- * Every scenario of the chart before a real API server: admission in a namespace that enforces the restricted profile,
- * and server-side apply that settles at once (R4: P2, P3, P4, P11).
+ * Applies every scenario of the chart to a real API server: admission in a namespace that enforces the restricted
+ * profile, and server-side apply without later changes (R4: P2, P3, P4, P11).
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { writeFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ describe('the chart before a real API server', () => {
     if (status >= 300) throw new Error(String(body['message']))
   }
 
-  /** One call of kubectl for each namespace in which these objects stand; `home` is that of the release. */
+  /** One call of kubectl per namespace of these objects. `home` is the namespace of the release. */
   const kubectl = async (
     command: string,
     objects: readonly KubeObject[],
@@ -75,7 +75,9 @@ describe('the chart before a real API server', () => {
     objects.filter(({ kind }) => kind !== 'Pod')
   const apply = (objects: readonly KubeObject[]): Promise<void> => kubectl('apply', lasting(objects))
 
-  /** The pod that each workload would make, with the account and the volumes that only a controller can give replaced. */
+  /**
+   * The pod that each workload would create. The account and the volumes that only a controller can set are replaced.
+   */
   const podsOf = (objects: readonly KubeObject[]): readonly KubeObject[] =>
     objects.flatMap((each) => {
       const pod = podOf(each)
@@ -104,19 +106,20 @@ describe('the chart before a real API server', () => {
   )
 
   it.each(Object.keys(SCENARIOS))(
-    'shows no difference once it is applied: %s (P2)',
+    'shows no difference after it is applied: %s (P2)',
     async (name) => {
       const home = `of-${name}`
       await ok(server.request('POST', '/api/v1/namespaces', { body: { metadata: { name: home, labels: PROFILE } } }))
       const objects = lasting(render(SCENARIOS[name] as Json, { args: ['--namespace', home] }))
       await kubectl('apply', objects, { home })
-      await kubectl('diff', objects, { home }) // Which ends with 1 when there is one.
-      await server.request('DELETE', `/api/v1/namespaces/${home}/services/muster-master`) // Two may not have one node port.
+      await kubectl('diff', objects, { home }) // It exits with 1 if there is a difference.
+      // Two may not have the same node port.
+      await server.request('DELETE', `/api/v1/namespaces/${home}/services/muster-master`)
     },
     120_000,
   )
 
-  it('settles at once: applied again no generation moves and no field differs (P2)', async () => {
+  it('changes nothing when it is applied again: no generation and no field (P2)', async () => {
     const objects = render(SCENARIOS['everything'] as Json)
     await apply(objects)
     const state = async (): Promise<string> => {
@@ -142,15 +145,15 @@ describe('the chart before a real API server', () => {
       ...each,
       metadata: { ...each.metadata, labels: { ...each.metadata.labels, edited: 'here' } },
     }))
-    await expect(kubectl('diff', edited)).rejects.toThrow('edited: here') // What shows no difference could show one.
+    await expect(kubectl('diff', edited)).rejects.toThrow('edited: here') // Shows that the check detects differences.
   }, 120_000)
 
-  it('leaves the replicas of an autoscaled set to others (P4)', async () => {
+  it('leaves the replicas of an autoscaled workload to the autoscaler (P4)', async () => {
     const objects = render(SCENARIOS['everything'] as Json)
     await apply(objects)
     const { code } = await server.kubectl('scale', 'deployment/muster-master', '--namespace=muster', '--replicas=3')
     expect(code).toBe(0)
-    await apply(objects) // No --force-conflicts: a conflict would be an error.
+    await apply(objects) // Without --force-conflicts, so that a conflict is an error.
     const { stdout } = await server.kubectl(
       'get',
       'deployment/muster-master',
@@ -161,7 +164,7 @@ describe('the chart before a real API server', () => {
     expect(stdout).toBe('3')
   }, 120_000)
 
-  it('keeps the definition small enough for kubectl apply (P11)', () => {
+  it('keeps the CRD small enough for kubectl apply (P11)', () => {
     const definition = render({}).find((each) => each.kind === 'CustomResourceDefinition')
     expect(Buffer.byteLength(JSON.stringify(definition))).toBeLessThan(200_000)
   })

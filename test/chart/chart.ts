@@ -1,5 +1,6 @@
 /**
- * charts/muster for tests: what Helm renders from values, as objects, and the named scenarios that every rung looks at.
+ * Renders charts/muster for tests: the objects that Helm renders from values, and the named scenarios that all chart
+ * tests use.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +24,7 @@ export interface KubeObject {
   readonly [key: string]: unknown
 }
 
-/** These tests are asked for by name (`make test-chart`): a tool that is missing is a failure. */
+/** Missing tools are failures, because these tests run only on request (`make test-chart`). */
 function tool(name: string): string {
   const { status, stdout, stderr } = spawnSync(hackPath('install-tools.sh'), ['--where', name], { encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
@@ -31,18 +32,18 @@ function tool(name: string): string {
 }
 
 const paths = new Map<string, string>()
-/** Runs a tool; `cwd` outside the repository, as a user of the packed chart. */
+/** Runs a tool. `cwd` is outside of the repository, as for a user of the packed chart. */
 export function run(name: string, args: readonly string[], cwd = tmpdir()): Ran {
   const path = paths.get(name) ?? tool(name)
   paths.set(name, path)
   return started(path, args, process.env, cwd)
 }
 
-/** A folder with `values.yaml`, removed when `inside` has ended. */
+/** Creates a folder with `values.yaml`, and removes it after `inside`. */
 export function withValues<T>(values: Json, inside: (file: string) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'muster-chart-'))
   const file = join(folder, 'values.yaml')
-  writeFileSync(file, JSON.stringify(values)) // Which is YAML too, and `yes` stays a word in it.
+  writeFileSync(file, JSON.stringify(values)) // JSON is also YAML, and `yes` stays a string in it.
   try {
     return inside(file)
   } finally {
@@ -50,7 +51,7 @@ export function withValues<T>(values: Json, inside: (file: string) => T): T {
   }
 }
 
-/** `helm template` in the namespace `muster`. */
+/** Runs `helm template` in the namespace `muster`. */
 export const template = (
   values: Json,
   {
@@ -69,7 +70,7 @@ export function render(values: Json, options: Parameters<typeof template>[1] = {
   return objectsOf(stdout)
 }
 
-/** What the chart says against these values. */
+/** @returns the error message of the chart for these values. */
 export function refusal(values: Json): string {
   const { status, stderr } = template(values)
   if (status === 0) throw new Error('the chart has rendered these values')
@@ -103,14 +104,14 @@ export interface PodSpec {
   readonly volumes: readonly Json[]
   readonly [key: string]: unknown
 }
-/** The pod of a workload; undefined for other kinds. */
+/** @returns the pod of a workload; undefined for other kinds. */
 export function podOf({ kind, spec }: KubeObject): PodSpec | undefined {
   if (kind === 'Pod') return spec as PodSpec
   return (spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec
 }
 
 const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Values laid over others, as Helm does it. */
+/** Merges values as Helm does. */
 export const merged = (below: Json, above: Json): Json => ({
   ...below,
   ...Object.fromEntries(
@@ -246,7 +247,7 @@ const EVERYTHING: Json = {
   },
 }
 
-/** Names that YAML takes for something else where they stand without quotes. */
+/** Names that YAML interprets as other types without quotes. */
 const WORDS_LIKE_NUMBERS: Json = {
   nameOverride: '7',
   operator: {
@@ -266,7 +267,7 @@ const WORDS_LIKE_NUMBERS: Json = {
   exposure: { type: 'ingress', host: '1e3', ingress: { className: '8' }, tls: { secret: '9' } },
 }
 
-/** All that every rung looks at. */
+/** The scenarios of all chart tests. */
 export const SCENARIOS: Readonly<Record<string, Json>> = {
   default: {},
   ...EXAMPLES,

@@ -1,4 +1,4 @@
-/** kubeconform, against the recorded schemas of a real API server and closed ones of the foreign kinds (R2). */
+/** Runs kubeconform with the recorded schemas of a real API server and closed ones of foreign kinds (R2). */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,14 +6,14 @@ import { run, type Json } from './chart.ts'
 import { FOREIGN_DEFINITIONS } from './foreign.ts'
 
 export const RECORDED = resolve('test/chart/schemas')
-/** The file of a kind, as `apps/v1 Deployment`. */
+/** The file of a kind, for example `apps/v1 Deployment`. */
 export const fileOf = (id: string): string =>
   `${id
     .replace(/^(.*) (.*)$/, '$2-$1')
     .replaceAll('/', '-')
     .toLowerCase()}.json`
 
-/** The schema in a definition of a kind, closed. */
+/** The closed schema in the definition of a kind. */
 function closedDefinition(schema: Json): Json {
   const { properties, items, ...rest } = schema as { properties?: Readonly<Record<string, Json>>; items?: Json }
   return {
@@ -49,7 +49,7 @@ export class Conformance {
     }
   }
 
-  /** What kubeconform says of the objects in this text. */
+  /** @returns the report of kubeconform for the objects in this text. */
   of(objects: string): { readonly status: number | null; readonly stdout: string } {
     const file = join(this.#folder, 'objects.yaml')
     writeFileSync(file, objects)

@@ -1,4 +1,4 @@
-/** What the outside reaches: the public routes of the master, and no other (R1). */
+/** Checks what is reachable from outside: only the public routes of the master (R1). */
 import { describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { find, render, SCENARIOS, type Json } from './chart.ts'
@@ -27,7 +27,7 @@ const pathsOf = (values: Json): readonly Path[] =>
   []
 const covers = ({ path, type }: Path, route: string): boolean =>
   type === 'Exact' ? route === path : route === path || route.startsWith(`${path}/`)
-/** All routes of the master: those of its API document, and those without one. */
+/** All routes of the master: those of its API document, and those outside of it. */
 const ROUTES = [
   ...new Set(
     [...readFileSync('src/master/README.md', 'utf8').matchAll(/\/api\/v1\/[a-z/{}_]+/g)].map(([route]) => route),
@@ -38,9 +38,9 @@ const ROUTES = [
 ]
 const NEVER = ['/metrics', '/readyz', '/metrics/', '/assetsx', '/api/v2', '/healthz/x', '/anything']
 
-describe('the way in from outside', () => {
+describe('the external access', () => {
   it.each(['ingress-generic', 'ingress-contour', 'ingress-alb'])(
-    'leads to every public route and to no other: %s',
+    'exposes every public route and no other: %s',
     (name) => {
       const paths = pathsOf(SCENARIOS[name] as Json)
       expect(ROUTES.filter((route) => !paths.some((each) => covers(each, route)))).toEqual([])
@@ -48,7 +48,7 @@ describe('the way in from outside', () => {
     },
   )
 
-  it('leads to the API alone without the dashboard', () => {
+  it('exposes only the API without the dashboard', () => {
     expect(pathsOf({ exposure: { type: 'ingress', host: 'a.b', dashboard: false } })).toEqual([
       { path: '/api/v1', type: 'Prefix' },
       { path: '/healthz', type: 'Exact' },
@@ -63,7 +63,7 @@ describe('the way in from outside', () => {
     expect(rules[0]?.timeouts).toBeUndefined()
   })
 
-  it('bears long streams behind Envoy, which would cut them after 15 s', () => {
+  it('allows long streams behind Envoy, which would close them after 15 s', () => {
     expect(
       (find(render(SCENARIOS['gateway-envoy'] as Json), 'HTTPRoute muster-master')['spec'] as Route).rules[0]?.timeouts,
     ).toEqual({ request: '0s' })
@@ -91,13 +91,13 @@ describe('the way in from outside', () => {
     ['contour', { 'projectcontour.io/websocket-routes': '/api/v1', 'projectcontour.io/response-timeout': 'infinity' }],
     ['openshift', { 'route.openshift.io/termination': 'edge', 'haproxy.router.openshift.io/timeout-tunnel': '1h' }],
     ['alb', { 'alb.ingress.kubernetes.io/target-type': 'ip', 'alb.ingress.kubernetes.io/healthcheck-path': '/readyz' }],
-  ])('has what %s needs', (profile, annotations) => {
+  ])('sets the annotations that %s needs', (profile, annotations) => {
     const found = ingressOf(SCENARIOS[`ingress-${profile}`] as Json).metadata.annotations ?? {}
     expect(found).toMatchObject(annotations)
     if (Object.keys(annotations).length === 0) expect(found).toEqual({})
   })
 
-  it('has what Google needs, beside the Ingress', () => {
+  it('renders what Google needs in addition to the Ingress', () => {
     const objects = render(SCENARIOS['ingress-gke'] as Json)
     expect(find(objects, 'Service muster-master').metadata.annotations).toEqual({
       'cloud.google.com/backend-config': '{"default":"muster-master"}',
@@ -106,14 +106,14 @@ describe('the way in from outside', () => {
     expect(find(objects, 'BackendConfig muster-master')['spec']).toMatchObject({ timeoutSec: 86_400 })
   })
 
-  it("lets the user's annotations win, key by key", () => {
+  it("prefers the user's annotations, key by key", () => {
     const annotations = { 'projectcontour.io/response-timeout': '1h', mine: 'yes' }
     expect(
       ingressOf({ exposure: { type: 'ingress', host: 'a.b', profile: 'contour', annotations } }).metadata.annotations,
     ).toEqual({ 'projectcontour.io/websocket-routes': '/api/v1', ...annotations })
   })
 
-  it('asks for a certificate where an issuer is named', () => {
+  it('requests a certificate if an issuer is set', () => {
     const withIssuer = (kind: string) =>
       ingressOf({ exposure: { type: 'ingress', host: 'a.b', tls: { certManager: { issuer: 'ca', kind } } } })
     expect(withIssuer('Issuer').metadata.annotations).toEqual({ 'cert-manager.io/issuer': 'ca' })

@@ -1,6 +1,6 @@
 /**
- * Kinds of others that the chart renders when asked, as small closed definitions of ours: only the fields that the chart
- * uses, so that a misspelt one is refused.
+ * Small closed definitions of foreign kinds that the chart can render. They contain only the fields that the chart
+ * uses, so that a misspelt field is rejected.
  */
 import type { CustomResourceDefinition } from '../operator/real-apiserver.ts'
 
@@ -14,7 +14,7 @@ const closed = (properties: object, required: readonly string[] = []): object =>
 const list = (items: object): object => ({ type: 'array', items })
 const map = (values: object): object => ({ type: 'object', additionalProperties: values })
 
-/** `spec` of each kind, by apiVersion and kind. */
+/** `spec` of each kind, by API version and kind. */
 const FOREIGN: readonly (readonly [group: string, version: string, kind: string, plural: string, spec: object])[] = [
   [
     'gateway.networking.k8s.io',

@@ -1,6 +1,6 @@
 /**
- * What the chart renders, to be read: the default whole, and of each other scenario what is different in it, a line a field
- * (R1). A change of the render is a change of these files, which UPDATE_GOLDEN=1 make test-chart ONLY=golden writes.
+ * Records the render for review: the default as a whole, and for each other scenario the differences, one line per
+ * field (R1). After a change of the render, UPDATE_GOLDEN=1 make test-chart ONLY=golden updates the files.
  */
 import { describe, expect, it } from '@jest/globals'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { CHART, idOf, render, SCENARIOS, type Json, type KubeObject } from './ch
 
 const FOLDER = 'test/chart/golden'
 const UPDATE = process.env['UPDATE_GOLDEN'] === '1'
-/** Its point are the quotes, which are gone once it is read. */
+/** This scenario tests quoting, which is not visible in parsed objects. */
 const NAMES = Object.keys(SCENARIOS).filter((name) => name !== 'words-like-numbers')
 const FILES = new Map(
   readdirSync(join(CHART, 'files'), { recursive: true, encoding: 'utf8' })
@@ -18,7 +18,7 @@ const FILES = new Map(
     .map((name) => [readFileSync(join(CHART, 'files', name), 'utf8').trim(), `(files/${name})`]),
 )
 
-/** Without what only repeats a file of the chart. */
+/** Removes contents that repeat a file of the chart. */
 function readable(value: unknown): unknown {
   if (typeof value === 'string') return FILES.get(value.trim()) ?? value
   if (Array.isArray(value)) return value.map(readable)
@@ -34,7 +34,7 @@ const objects = (values: Json): readonly KubeObject[] =>
     )
     .toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
 
-/** `PATH: VALUE` of each field; what has a name goes by it. */
+/** One `PATH: VALUE` per field. Named list items are identified by their name. */
 function fieldsOf(value: unknown, path: string): readonly string[] {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
     return [`${path}: ${JSON.stringify(value)}`]
@@ -44,7 +44,7 @@ function fieldsOf(value: unknown, path: string): readonly string[] {
   )
 }
 
-/** What is gone is one line, what is new or different a line a field. */
+/** One line per removed, new or changed field. */
 function difference(values: Json): string {
   const [before, after] = [objects({}), objects(values)]
   const left = new Set(after.map(idOf))
@@ -64,7 +64,7 @@ function difference(values: Json): string {
 describe('the render', () => {
   const fileOf = (name: string): string => join(FOLDER, name === 'default' ? 'default.yaml' : `${name}.diff`)
 
-  it.each(NAMES)('is the one that was read: %s', (name) => {
+  it.each(NAMES)('equals the reviewed one: %s', (name) => {
     const values = SCENARIOS[name] as Json
     const text =
       name === 'default'
@@ -76,7 +76,7 @@ describe('the render', () => {
     expect(text).toBe(readFileSync(fileOf(name), 'utf8'))
   })
 
-  it('has no file of a scenario that is gone', () => {
+  it('has no files of removed scenarios', () => {
     expect(
       readdirSync(FOLDER)
         .map((name) => join(FOLDER, name))

@@ -1,8 +1,8 @@
 /**
- * What kube-score, checkov and yamllint say of the render and of the files: nothing that test/chart/waivers.yaml does not
- * answer, and no more of it than test/chart/scores.json holds (R3). The scores, in percent of what was asked, may only rise;
- * higher ones are written by UPDATE_SCORES=1 make test-chart ONLY=graders. polaris and kube-linter are not asked: neither
- * can be had as a Go module.
+ * Runs kube-score, checkov and yamllint on the render and on the files. Each finding needs a waiver in
+ * test/chart/waivers.yaml, and test/chart/scores.json contains the scores (R3). A score is the percentage of passed
+ * checks. Scores may only rise; UPDATE_SCORES=1 make test-chart ONLY=graders writes higher ones. polaris and
+ * kube-linter are not used, because neither is available as a Go module.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,7 @@ const isLike = (pattern: string, text: string): boolean => new RegExp(`^${patter
 const waives = (waiver: Waiver, { tool, check, object }: Finding): boolean =>
   waiver.tool === tool && waiver.check === check && isLike(waiver.object, object)
 
-/** What one tool says of one scenario: how many questions were answered well, and which were not. */
+/** Results of one tool for one scenario: the number of passed checks, and the failed ones. */
 interface Graded {
   readonly tool: string
   readonly scenario: string
@@ -55,7 +55,7 @@ interface Graded {
   readonly findings: readonly Finding[]
 }
 
-/** The file of a graded scenario, with the namespace that Helm would give. */
+/** The file of a rendered scenario, with the namespace that Helm would set. */
 function inFile<T>(scenario: string, inside: (file: string) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'muster-graders-'))
   try {
@@ -120,7 +120,7 @@ describe('the graders', () => {
   }, 240_000)
 
   it.each(['kube-score', 'checkov'])(
-    '%s gives each scenario the score that is recorded, or a higher one that then is',
+    '%s gives each scenario its recorded score; a higher one must be recorded',
     (tool) => {
       const recorded = JSON.parse(readFileSync(SCORES, 'utf8')) as Scores
       const scores = Object.fromEntries(
@@ -140,17 +140,17 @@ describe('the graders', () => {
     },
   )
 
-  it.each(['kube-score', 'checkov'])('%s finds nothing that is not answered', (tool) => {
+  it.each(['kube-score', 'checkov'])('%s finds nothing without a waiver', (tool) => {
     const open = findings.filter((each) => each.tool === tool && !waivers.some((waiver) => waives(waiver, each)))
     expect([...new Set(open.map(({ check, object }) => `${check} ${object}`))]).toEqual([])
   })
 
-  it('are answered with a reason, and only where they ask', () => {
+  it('waivers have a reason, and match a finding', () => {
     expect(waivers.filter((waiver) => !findings.some((each) => waives(waiver, each)))).toEqual([])
     expect(waivers.filter(({ reason }) => reason.length < 20)).toEqual([])
   })
 
-  it('yamllint takes every file', () => {
+  it('yamllint accepts every file', () => {
     const files = [
       'manifests',
       ...['values.yaml', 'Chart.yaml', 'examples', 'files'].map((name) => `charts/muster/${name}`),
@@ -165,7 +165,7 @@ describe('the graders', () => {
     ).toEqual({ status: 0, stdout: '', stderr: '' })
   })
 
-  it('shellcheck takes the scripts that bring tools', () => {
+  it('shellcheck accepts the scripts that install tools', () => {
     expect(
       started(
         'shellcheck',

@@ -1,4 +1,4 @@
-/** Helm before a real API server, with nothing that this machine's user keeps for it. */
+/** Runs Helm against a real API server, without the configuration of this machine's user. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ApiServer } from '../operator/real-apiserver.ts'
@@ -13,7 +13,7 @@ export class Helm {
     this.#server = server
   }
 
-  /** @returns what it says. */
+  /** @returns its output. */
   run(...args: readonly string[]): string {
     const folders = ['--registry-config', '--repository-cache', '--repository-config'].flatMap((flag) => [
       flag,
@@ -29,7 +29,7 @@ export class Helm {
     return stdout
   }
 
-  /** The release muster in the namespace muster. `chart`: a folder or an archive. */
+  /** Installs or upgrades the release muster in the namespace muster. @param chart is a folder or an archive. */
   put(verb: 'install' | 'upgrade', chart: string, values: Json, ...more: readonly string[]): string {
     const file = join(this.#server.folder, 'values.json')
     writeFileSync(file, JSON.stringify(values))

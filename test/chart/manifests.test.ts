@@ -1,4 +1,7 @@
-/** The kustomize tree is the chart by another way: each overlay gives, object for object, what Helm renders from these values (R1). */
+/**
+ * Checks that the kustomize tree equals the chart: each overlay gives the same objects as Helm renders from these
+ * values (R1).
+ */
 import { describe, expect, it } from '@jest/globals'
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,13 +46,13 @@ interface Rule {
   readonly verbs: readonly string[]
 }
 const OWN_OF_HELM = /^(app\.kubernetes\.io\/managed-by|helm\.sh\/.*)$/
-/** Objects of manifests/ alone. */
+/** Objects only in manifests/. */
 const BEYOND = new Set([
   'ValidatingAdmissionPolicy muster-operator-guard',
   'ValidatingAdmissionPolicyBinding muster-operator-guard',
 ])
 
-/** Without what is Helm's own, and with named lists in one order, as Kubernetes reads them. */
+/** Normalises an object: removes Helm's own fields, and sorts named lists as Kubernetes reads them. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(canonical)
@@ -67,7 +70,7 @@ function canonical(value: unknown): unknown {
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   )
 }
-/** Helm is told the namespace, kustomize writes it. */
+/** Helm gets the namespace as an option, kustomize writes it. */
 function placed(object: KubeObject): KubeObject {
   const { namespace, ...metadata } = object.metadata
   return namespace === 'muster' ? { ...object, metadata } : object
@@ -86,11 +89,11 @@ function builtAt(folder: string): readonly KubeObject[] {
 }
 
 describe('manifests/', () => {
-  it.each(Object.entries(SAME))('%s is what the chart renders', (folder, values) => {
+  it.each(Object.entries(SAME))('%s equals the render of the chart', (folder, values) => {
     expect(comparable(built(folder).filter((each) => !BEYOND.has(idOf(each))))).toEqual(comparable(render(values)))
   })
 
-  /** Each verb that a role grants, as `secrets./muster-tokens get`. */
+  /** @returns each verb that a role grants, as `secrets./muster-tokens get`. */
   const granted = (roles: readonly KubeObject[]): readonly string[] =>
     roles
       .flatMap((role) => role['rules'] as readonly Rule[])
@@ -110,19 +113,16 @@ describe('manifests/', () => {
       { operator: { watchNamespaces: ['*'], tenants: EVERYONE } },
       ['ClusterRole muster-muster-operator', 'Role muster-operator-own', 'Role muster-bootstrap'],
     ],
-  ] as const)(
-    'grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)',
-    (variant, values, names) => {
-      const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) =>
-        objectsOf(readFileSync(join('manifests/operator', file), 'utf8')),
-      )
-      expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(
-        granted(files.filter(({ kind }) => kind.endsWith('Role'))),
-      )
-    },
-  )
+  ] as const)('grants the operator the same permissions as the chart: %s (P13)', (variant, values, names) => {
+    const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) =>
+      objectsOf(readFileSync(join('manifests/operator', file), 'utf8')),
+    )
+    expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(
+      granted(files.filter(({ kind }) => kind.endsWith('Role'))),
+    )
+  })
 
-  it('gives the right to read Secrets by a part of its own, as the chart does for named ones (D63)', () => {
+  it('grants the right to read Secrets with a component of its own, as the chart does for named ones (D63)', () => {
     const named = render({ operator: { configFrom: { secretNames: ['probe'] } } }).filter(
       (each) => idOf(each) === 'Role muster-operator',
     )
@@ -161,7 +161,7 @@ describe('manifests/', () => {
     },
   )
 
-  it('has no overlay without values, and uses every component', () => {
+  it('has values for each overlay, and uses every component', () => {
     expect(
       readdirSync('manifests/overlays')
         .map((name) => `overlays/${name}`)
@@ -177,7 +177,7 @@ describe('manifests/', () => {
     expect(readdirSync('manifests/components').filter((name) => !overlays.includes(`components/${name}`))).toEqual([])
   })
 
-  it('has files that any reader of YAML takes', () => {
+  it('contains only valid YAML', () => {
     const files = readdirSync('manifests', { recursive: true, encoding: 'utf8' }).filter((name) =>
       name.endsWith('.yaml'),
     )

@@ -1,4 +1,4 @@
-/** Alerts fire for their cause and for nothing else, each says what to do, and no query names a metric that is not exported (R3). */
+/** Checks that alerts fire only for their cause, each alert has advice, and queries use only exported metrics (R3). */
 import { describe, expect, it } from '@jest/globals'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: readonly { rules:
   (group) => group.rules,
 )
 
-/** A fleet in which all is well, an hour of it. */
+/** One hour of a healthy fleet. */
 const HEALTHY: Readonly<Record<string, string>> = {
   'svc_master_up{namespace="muster", pod="m-0"}': '1x90',
   'svc_store_up{namespace="muster", pod="m-0"}': '1x90',
@@ -35,7 +35,7 @@ const HEALTHY: Readonly<Record<string, string>> = {
   'svc_operator_workers{condition="Ready", status="False"}': '0x90',
   'svc_operator_watch_age_seconds{name="fleetworkers"}': '30x90',
 }
-/** What each alert is about: one series of the healthy fleet, gone wrong; null: gone. */
+/** The cause of each alert: one series of the healthy fleet with wrong values, or without values (null). */
 const CAUSES: Readonly<Record<string, readonly [series: string, values: string | null]>> = {
   MusterMasterAbsent: ['svc_master_up', null],
   MusterStoreDown: ['svc_store_up', '0x90'],
@@ -74,7 +74,7 @@ const firing = (alert: string, value: number): object => ({
 })
 
 describe('the alerts', () => {
-  it('fire for their cause alone', () => {
+  it('fire only for their cause', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
     try {
       const test = (name: string, cause?: readonly [string, string | null]): object => ({
@@ -101,7 +101,7 @@ describe('the alerts', () => {
     }
   })
 
-  it('on dead letters fires once where two masters export the same queue, as older releases do (D93)', () => {
+  it('on dead letters fires once if two masters export the same queue, as older releases do (D93)', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
     const letters = (pod: string, values: string): object => {
       const labels = `namespace="muster", automation_type="mail", pod="${pod}"`
@@ -119,7 +119,7 @@ describe('the alerts', () => {
     }
   })
 
-  it('are all tested, and each says what to look at', () => {
+  it('are all tested and have advice', () => {
     expect(rules.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(CAUSES).toSorted())
     for (const {
       annotations: { summary, runbook },
@@ -129,7 +129,7 @@ describe('the alerts', () => {
 })
 
 describe('every query', () => {
-  it('names metrics that a process of ours exports', () => {
+  it('uses only exported metrics', () => {
     const documented = ['src/master/README.md', 'src/operator/README.md'].flatMap((page) =>
       [...readFileSync(resolve(page), 'utf8').matchAll(/^\| `([a-z_]+)` \| (?:gauge|counter|histogram)/gm)].map(
         ([, name]) => name,

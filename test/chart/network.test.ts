@@ -1,4 +1,7 @@
-/** The network policies, judged as a cluster would judge them: every way between two pods, allowed or not (R5's cells, without a cluster). */
+/**
+ * Evaluates the network policies as a cluster does: whether each connection between two pods is allowed (the cells of
+ * R5, without a cluster).
+ */
 import { describe, expect, it } from '@jest/globals'
 import { render, SCENARIOS, type Json, type KubeObject } from './chart.ts'
 
@@ -18,7 +21,7 @@ interface Spec {
   readonly ingress?: readonly Rule[]
   readonly egress?: readonly Rule[]
 }
-/** One end of a way: a pod of the release, of another namespace, or an address outside. */
+/** One end of a connection: a pod of the release, a pod of another namespace, or an external address. */
 interface End {
   readonly labels?: Readonly<Record<string, string>>
   readonly namespace?: string
@@ -57,7 +60,7 @@ function isPeer({ podSelector, namespaceSelector, ipBlock }: Peer, { labels, nam
   return inNamespace && (podSelector === undefined || matches(podSelector.matchLabels, labels))
 }
 
-/** Where no policy selects a pod, everything is allowed; else what any rule allows. */
+/** Everything is allowed if no policy selects a pod; otherwise what any rule allows. */
 function lets(
   policies: readonly Spec[],
   direction: 'Ingress' | 'Egress',
@@ -92,7 +95,7 @@ function waysOf(values: Json): (from: string, to: string, port: number) => boole
   }
 }
 
-/** All pairs of ends that may speak on this port. */
+/** @returns all pairs of ends that may connect on this port. */
 const pairs = (values: Json, port: number): readonly string[] => {
   const may = waysOf(values)
   const inside = new Set(['master', 'operator', 'bootstrap', 'redis', 'worker', 'test', 'stranger'])
@@ -108,7 +111,7 @@ const pairs = (values: Json, port: number): readonly string[] => {
 const quick = { workers: { probe: { type: 'http-probe' } } }
 
 describe('the network policies', () => {
-  it('let everybody to the master, and to its port alone', () => {
+  it('allow every pod to connect to the master, on its port only', () => {
     expect(pairs(quick, 8080).filter((way) => way.endsWith('→ master'))).toEqual([
       'operator → master',
       'worker → master',
@@ -121,7 +124,7 @@ describe('the network policies', () => {
     expect(pairs(quick, 8081).filter((way) => /→ (master|operator|redis)/.test(way))).toEqual([])
   })
 
-  it('let the master alone to Redis, and Redis nowhere', () => {
+  it('allow only the master to connect to Redis, and Redis to connect to nothing', () => {
     for (const values of [quick, SCENARIOS['everything'] as Json]) {
       expect(pairs(values, 6379).filter((way) => way.endsWith('→ redis'))).toEqual(['master → redis'])
       for (const port of [53, 80, 443, 8080, 6379])
@@ -129,7 +132,7 @@ describe('the network policies', () => {
     }
   })
 
-  it('let the operator to the master and the API server, and nobody to it but who reads its metrics', () => {
+  it('allow the operator to connect to the master and the API server, and only its metrics readers to connect to it', () => {
     const may = waysOf(quick)
     expect([
       may('operator', 'master', 8080),
@@ -141,7 +144,7 @@ describe('the network policies', () => {
     expect([may('monitoring', 'operator', 9090), may('monitoring', 'operator', 9091)]).toEqual([true, false])
   })
 
-  it('let the bootstrap process reach the API server alone, and no pod reach it', () => {
+  it('allow the bootstrap process to connect only to the API server, and no pod to connect to it', () => {
     const may = waysOf(quick)
     expect([
       may('bootstrap', 'apiserver', 443),
@@ -152,12 +155,12 @@ describe('the network policies', () => {
     ]).toEqual([true, true, false, false, false])
   })
 
-  it('keep the master from the API server and the world', () => {
+  it('block the master from the API server and from the internet', () => {
     const may = waysOf(quick)
     expect([443, 6443, 80].map((port) => may('master', 'apiserver', port))).toEqual([false, false, false])
   })
 
-  it('let workers everywhere: an automation asks whom it will', () => {
+  it('allow workers to connect anywhere, because automations choose their targets', () => {
     const may = waysOf(quick)
     expect([
       may('worker', 'internet', 443),
@@ -167,7 +170,7 @@ describe('the network policies', () => {
     ]).toEqual([true, true, false, false])
   })
 
-  it('let in only who is named, and the pods of the release', () => {
+  it('allow only the configured clients and the pods of the release', () => {
     const may = waysOf(SCENARIOS['everything'] as Json)
     expect([
       may('stranger', 'master', 8080),
@@ -191,12 +194,12 @@ describe('the network policies', () => {
     ]).toEqual([true, false, true, true, true])
   })
 
-  it('let the master to a Redis elsewhere on its port', () => {
+  it('allow the master to connect to an external Redis on its port', () => {
     const may = waysOf(SCENARIOS['external-redis'] as Json)
     expect([may('master', 'internet', 6380), may('master', 'internet', 6379)]).toEqual([true, false])
   })
 
-  it('are gone when they are switched off', () => {
+  it('are not rendered when they are disabled', () => {
     expect(render(SCENARIOS['in-memory'] as Json).filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([])
   })
 })

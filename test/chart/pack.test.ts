@@ -1,4 +1,4 @@
-/** hack/chart/pack: the archive of a release. */
+/** Tests hack/chart/pack, which creates the archive of a release. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ describe('hack/chart/pack', () => {
   const archive = (to: string): string =>
     join(folder, to, `muster-${(JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version}.tgz`)
 
-  it('gives the same bytes at any time, of which Helm renders what the folder renders', () => {
+  it('creates the same bytes at any time, and Helm renders them like the folder', () => {
     expect(pack('a').status).toBe(0)
     utimesSync(join(folder, 'muster/values.yaml'), 1, 1)
     expect(pack('b').status).toBe(0)
@@ -28,7 +28,7 @@ describe('hack/chart/pack', () => {
     expect(rendered(archive('a'))).toBe(rendered(CHART))
   })
 
-  it('never changes a release: another chart of its version is refused, the same one is not', () => {
+  it('never changes a release: rejects another chart of its version, accepts the same one', () => {
     pack('a')
     const before = readFileSync(archive('a'))
     expect(pack('a')).toMatchObject({ status: 0, stderr: '' })

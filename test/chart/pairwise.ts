@@ -1,6 +1,6 @@
 /**
- * Few rows in which every two choices of a matrix meet, as far as they may: most faults of switches show between two of
- * them. Greedy, and the same each time.
+ * Selects few rows that contain every possible pair of choices of a matrix, because most faults of switches need two of
+ * them. Greedy and deterministic.
  * @see Cohen, Dalal, Fredman, Patton 1997, "The AETG system".
  */
 export type Matrix = Readonly<Record<string, readonly unknown[]>>
@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, unknown>>
 const pairOf = (a: string, one: unknown, b: string, other: unknown): string =>
   a < b ? JSON.stringify([a, one, b, other]) : JSON.stringify([b, other, a, one])
 
-/** Every two choices that may meet, by their pair. */
+/** All possible pairs of choices. */
 function pairsOf(matrix: Matrix, isPossible: (row: Row) => boolean): Map<string, Row> {
   const switches = Object.entries(matrix)
   const pairs = switches.flatMap(([a, ones], index) =>
@@ -24,7 +24,7 @@ function pairsOf(matrix: Matrix, isPossible: (row: Row) => boolean): Map<string,
   return new Map(pairs.filter(([, row]) => isPossible(row)))
 }
 
-/** The choice that meets most of what has not met yet. */
+/** The choice that covers most missing pairs. */
 function best(
   name: string,
   choices: readonly unknown[],
@@ -39,12 +39,12 @@ function best(
   return possible.reduce((a, b) => (gain(b) > gain(a) ? b : a))
 }
 
-/** `isPossible` is asked of rows that are not whole yet as well. */
+/** @param isPossible is also called for incomplete rows. */
 export function pairwise(matrix: Matrix, isPossible: (row: Row) => boolean): readonly Row[] {
   const open = pairsOf(matrix, isPossible)
   const rows: Row[] = []
   for (const seed of open.values()) {
-    // A pair that was met meanwhile is no longer among them.
+    // A pair that was covered meanwhile is no longer in the set.
     const row = Object.entries(matrix).reduce<Row>(
       (whole, [name, choices]) =>
         name in whole ? whole : { ...whole, [name]: best(name, choices, whole, open, isPossible) },

@@ -1,4 +1,4 @@
-/** Values that the schema takes: at random, or each leaf by itself. */
+/** Creates values that match the schema: random ones, or one per leaf. */
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import type { Json } from './chart.ts'
@@ -15,7 +15,7 @@ export interface Schema {
 }
 
 export const SCHEMA = JSON.parse(readFileSync('charts/muster/values.schema.json', 'utf8')) as Schema
-/** Words that fit the patterns of the schema; the first that fits a leaf's own pattern is one of its values. */
+/** Words that match the patterns of the schema. A leaf uses the first one that matches its pattern. */
 const WORDS = [
   'a-name',
   'muster.example',
@@ -78,10 +78,10 @@ export function leavesOf({ properties = {} }: Schema, path: readonly string[] = 
     })
 }
 
-/** `{a: {b: value}}` of the path a.b. */
+/** @returns `{a: {b: value}}` for the path a.b. */
 export const nested = (path: readonly string[], value: unknown): Json =>
   path.reduceRight<unknown>((below, key) => ({ [key]: below }), value) as Json
 
-/** Strings that fit a leaf. */
+/** @returns strings that match the pattern of a leaf. */
 export const wordsOf = ({ pattern = '' }: Schema): readonly string[] =>
   WORDS.filter((word) => new RegExp(pattern).test(word))

@@ -1,7 +1,8 @@
 /**
- * The user of the embedded store may do all that the master asks for, and nothing beside: the whole storage contract as this
- * user, made by files/acl.mjs; and a restart, since a default user without rights would make the store forget transactions.
- * The server is the Valkey of the chart's default image, in the same version.
+ * Checks that the user of the embedded store may do everything that the master needs, and nothing else. Runs the
+ * complete storage contract as this user, created by files/acl.mjs, and a restart, because Redis would discard
+ * transactions with a default user without permissions. The server is the Valkey of the chart's default image, in the
+ * same version.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
@@ -15,7 +16,7 @@ import { testBackend } from '../storage/contract.ts'
 import { startRedis, type RedisServer } from '../storage/redis/server.ts'
 import { backendAt, DURABLE } from '../storage/redis/world.ts'
 
-jest.retryTimes(1) // As of the contract's other runs: a busy machine.
+jest.retryTimes(1) // As in the other runs of the contract, for a busy machine.
 
 const SCRIPT = resolve('charts/muster/files/acl.mjs')
 const folder = mkdtempSync(join(tmpdir(), 'muster-acl-'))
@@ -36,7 +37,8 @@ let server: RedisServer
 const urlOf = (password: string): string => `kvstore://muster:${password}@${server.host}:${server.port}`
 beforeAll(async () => {
   expect(made({ password: 'new\n', 'previous-password': 'old' })).toMatchObject({ status: 0, stderr: '' })
-  writeFileSync(USERS, readFileSync(USERS, 'utf8').replaceAll('muster:*', 'muster-test-*')) // Each test has a store of its own.
+  // Each test has its own store.
+  writeFileSync(USERS, readFileSync(USERS, 'utf8').replaceAll('muster:*', 'muster-test-*'))
   server = await startRedis({ ...DURABLE, program: VALKEY, config: [`aclfile ${USERS}`] })
 })
 afterAll(async () => {
@@ -56,7 +58,7 @@ describe('the user of the embedded Redis', () => {
       lazyConnect: true,
       retryStrategy: () => null,
     })
-    client.on('error', () => undefined) // The call says it too.
+    client.on('error', () => undefined) // The call reports the error too.
     try {
       const [name, ...args] = command
       return String(await client.call(name, ...args))
@@ -67,7 +69,7 @@ describe('the user of the embedded Redis', () => {
     }
   }
 
-  it('is tested with the version that the chart runs by default', () => {
+  it('is tested with the default version of the chart', () => {
     const { stdout } = spawnSync(VALKEY, ['--version'], { encoding: 'utf8' })
     const { redis } = parse(readFileSync('charts/muster/values.yaml', 'utf8')) as {
       redis: { embedded: { image: { registry: string; repository: string; tag: string } } }
@@ -79,13 +81,13 @@ describe('the user of the embedded Redis', () => {
     })
   })
 
-  it('is known by the new password, and by the one before during a rotation', async () => {
+  it('accepts the new password, and the previous one during a rotation', async () => {
     expect(await asked('new', 'PING')).toBe('PONG')
     expect(await asked('old', 'PING')).toBe('PONG')
     expect(await asked('other', 'PING')).toMatch(/WRONGPASS|closed/)
   })
 
-  it('may touch no key of others, and rule nothing', async () => {
+  it('may access no other keys and run no admin commands', async () => {
     const refused: readonly [string, ...string[]][] = [
       ['GET', 'other'],
       ['KEYS', '*'],
@@ -98,7 +100,7 @@ describe('the user of the embedded Redis', () => {
     for (const command of refused) expect(await asked('new', ...command)).toContain('NOPERM')
   })
 
-  it('finds what a transaction wrote after a restart of Redis', async () => {
+  it('finds the data of a transaction after a restart of Redis', async () => {
     await asked(
       'new',
       'EVAL',
@@ -114,7 +116,7 @@ describe('the user of the embedded Redis', () => {
     ])
   })
 
-  it("is made of no empty password, and its file is nobody else's to read", () => {
+  it('rejects an empty password, and writes a private file', () => {
     expect(made({ password: '\n' })).toMatchObject({ status: 1, stderr: expect.stringContaining('is empty') })
     expect(made({ password: 'one' }).status).toBe(0)
     expect(readFileSync(USERS, 'utf8')).not.toContain('one ')

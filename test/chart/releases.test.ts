@@ -1,6 +1,6 @@
 /**
- * The life of a release on a real API server, by both Helms: install, upgrade beside what others own, rollback, uninstall,
- * install again (R4: P4, P9, P10). Nothing runs there, so nobody waits.
+ * Tests the life of a release on a real API server with both Helm versions: install, upgrade next to foreign changes,
+ * rollback, uninstall and reinstall (R4: P4, P9, P10). No pods run there, so nothing waits for them.
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startApiServer, type ApiServer } from '../operator/real-apiserver.ts'
@@ -33,7 +33,7 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
       .split('\n')
       .filter((name) => name !== '' && !/kube-root-ca|serviceaccount\/default|secret\/sh\.helm/.test(name))
 
-  it('is installed with its notes, and an upgrade to the same moves nothing', async () => {
+  it('is installed with its notes, and an identical upgrade changes nothing', async () => {
     expect(helm.put('install', CHART, EXAMPLES['quickstart'] as Json, '--create-namespace')).toMatch(
       /kubectl port-forward[\s\S]*Security advice/,
     )
@@ -42,10 +42,15 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
     expect(await generations()).toBe(before)
   }, 120_000)
 
-  it('leaves to others what is theirs, is rolled back, and meets no conflict (P4)', async () => {
+  it('leaves foreign fields alone, can be rolled back, and causes no conflict (P4)', async () => {
     helm.put('install', CHART, scaling, '--create-namespace')
     await server.kubectl('scale', 'deployment/muster-master', '--namespace=muster', '--replicas=4')
-    await server.kubectl('annotate', 'deployment/muster-master', '--namespace=muster', 'injected.example/by=somebody')
+    await server.kubectl(
+      'annotate',
+      'deployment/muster-master',
+      '--namespace=muster',
+      'injected.example/by=another-tool',
+    )
     helm.put('upgrade', CHART, { ...scaling, log: { level: 'debug' } })
     helm.run('rollback', 'muster', '1', '--namespace', 'muster')
     expect(
@@ -54,10 +59,10 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
         '-o',
         'jsonpath={.spec.replicas} {.metadata.annotations.injected\\.example/by}',
       ),
-    ).toBe('4 somebody')
+    ).toBe('4 another-tool')
   }, 120_000)
 
-  it('leaves kind, FleetWorkers and created Secrets behind, and takes them up again (P9, P10)', async () => {
+  it('keeps the CRD, FleetWorkers and created Secrets after an uninstall, and uses them again (P9, P10)', async () => {
     helm.put('install', CHART, {}, '--create-namespace')
     const worker = {
       apiVersion: 'muster.dev/v1alpha1',
@@ -70,7 +75,7 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
       const limit = AbortSignal.timeout(30_000);
       (await server.request('POST', path, { body: worker })).status !== 201;
     )
-      limit.throwIfAborted() // Its kind is served a moment later.
+      limit.throwIfAborted() // The kind is served a moment later.
     await server.request('POST', '/api/v1/namespaces/muster/secrets', {
       body: { metadata: { name: 'muster-tokens' }, stringData: { 'admin-token': 'a' } },
     })
@@ -81,7 +86,7 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
     expect((await server.kubectl('get', 'crd', 'fleetworkers.muster.dev', '-o', 'name')).code).toBe(0)
   }, 120_000)
 
-  it('has room beside it for a second one without the definition (P12)', () => {
+  it('allows a second release without the CRD (P12)', () => {
     helm.put('install', CHART, {}, '--create-namespace')
     const second = (...more: readonly string[]): string =>
       helm.run('install', 'muster', CHART, '--namespace', 'other', '--create-namespace', ...more)

@@ -1,4 +1,4 @@
-/** What Helm renders: a pure function of the values, of settings that exist, without a secret (R1, P1). */
+/** Checks what Helm renders: a pure function of the values, with existing settings, and without secrets (R1, P1). */
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const scenarios = Object.entries(SCENARIOS)
 const byId = (objects: readonly KubeObject[]): readonly KubeObject[] =>
   objects.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
 
-/** Each process of Muster among these objects: what it is started with. */
+/** The arguments and settings of each process of Muster among these objects. */
 function processesOf(
   objects: readonly KubeObject[],
 ): readonly { readonly subcommand: string; readonly env: Readonly<Record<string, string>> }[] {
@@ -45,7 +45,7 @@ function helpOf(subcommand: string): string {
   return known
 }
 
-/** The faults that a process finds in these settings; files get something in them. An unknown flag ends it before it starts. */
+/** The faults that a process finds in these settings, with files filled. An unknown flag is a fault too. */
 function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[number]): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), 'muster-settings-'))
   try {
@@ -73,7 +73,7 @@ function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[numbe
 }
 
 describe('the chart', () => {
-  it.each(scenarios)('renders the same twice, and from anywhere: %s (P1)', (_, values) => {
+  it.each(scenarios)('renders the same each time, from any folder: %s (P1)', (_, values) => {
     expect(template(values, { cwd: '/' }).stdout).toBe(template(values).stdout)
   })
 
@@ -81,7 +81,7 @@ describe('the chart', () => {
     expect(byId(render(values, { helm: 'helm3' }))).toEqual(byId(render(values)))
   })
 
-  it('holds no hook but the test pod, asks no cluster, rolls no dice', () => {
+  it('contains no hook except the test pod, no lookup and no random values', () => {
     const templates = readdirSync(join(CHART, 'templates')).map(
       (name) => [name, readFileSync(join(CHART, 'templates', name), 'utf8')] as const,
     )
@@ -93,7 +93,7 @@ describe('the chart', () => {
     expect(templates.filter(([, text]) => text.includes('helm.sh/hook')).map(([name]) => name)).toEqual(['test.yaml'])
   })
 
-  it('renders by default one master, operator and Redis, and what they need', () => {
+  it('renders by default one master, one operator and one Redis, and what they need', () => {
     expect(render({}).map(idOf).toSorted()).toEqual([
       'ClusterRole muster-muster-fleetworkers-edit',
       'ClusterRole muster-muster-fleetworkers-view',
@@ -129,7 +129,7 @@ describe('the chart', () => {
     ])
   })
 
-  it('names every object once', () => {
+  it('gives every object its own name', () => {
     for (const [, values] of scenarios) {
       const ids = render(values).map(idOf)
       expect(ids).toEqual([...new Set(ids)])
@@ -137,7 +137,7 @@ describe('the chart', () => {
   })
 
   it.each(scenarios)(
-    'sets only settings that there are, to values that they take: %s',
+    'sets only known settings to valid values: %s',
     (_, values) => {
       for (const each of processesOf(render(values))) {
         const names = Object.keys(each.env).filter((name) => name.startsWith('SVC_'))
@@ -149,7 +149,7 @@ describe('the chart', () => {
   )
 
   it.each(scenarios)(
-    'gives no process a secret, and no token of the API but to operator, bootstrap and test: %s',
+    'gives no process a secret, and no token of the API except to operator, bootstrap and test: %s',
     (_, values) => {
       const objects = render(values)
       expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
@@ -169,7 +169,7 @@ describe('the chart', () => {
   )
 
   it.each(scenarios)(
-    'lets the operator read no Secret of the release through the API, and reserves each of them: %s (D63)',
+    'does not let the operator read Secrets of the release, and reserves each of them: %s (D63)',
     (_, values) => {
       const objects = render(values)
       const env = processesOf(objects).find(({ subcommand }) => subcommand === 'operator')?.env
@@ -203,16 +203,16 @@ describe('the chart', () => {
     },
   )
 
-  it.each(scenarios)('holds no word that looks like a key: %s (P1)', (_, values) => {
+  it.each(scenarios)('contains nothing that looks like a key: %s (P1)', (_, values) => {
     const looksMade = (word: string): boolean => [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(word))
     expect([...template(values).stdout.matchAll(/[\w+=-]{24,}/g)].map(([word]) => word).filter(looksMade)).toEqual([])
   })
 
-  it('mounts no secret by subPath, which would never be refreshed', () => {
+  it('mounts no secret by subPath, which would not be updated', () => {
     for (const [, values] of scenarios) expect(JSON.stringify(render(values).map(podOf))).not.toContain('subPath')
   })
 
-  it('keeps its selectors whatever the values say', () => {
+  it('keeps its selectors for all values', () => {
     const selectors = (values: Json): unknown =>
       (find(render(values), 'Deployment muster-master')['spec'] as { selector: unknown }).selector
     const labels = {
@@ -224,12 +224,12 @@ describe('the chart', () => {
     expect(selectors(SCENARIOS['everything'] as Json)).toEqual({ matchLabels: labels })
   })
 
-  it('renders no FleetWorker: its kind may not be there yet', () => {
+  it('renders no FleetWorker, because its kind may not exist yet', () => {
     for (const [, values] of scenarios) expect(render(values).some(({ kind }) => kind === 'FleetWorker')).toBe(false)
   })
 
   it(
-    'takes any values its schema takes, or says in words what is wrong with them, and the same twice',
+    'renders all values that match the schema or reports their faults, deterministically',
     () => {
       fc.assert(
         fc.property(randomValues(), (values) => {
@@ -249,7 +249,7 @@ describe('the chart', () => {
     10 * MINUTES,
   )
 
-  it('is part of another chart as well as alone', () => {
+  it('can be a dependency of another chart', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-umbrella-'))
     try {
       writeFileSync(

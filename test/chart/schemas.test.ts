@@ -1,4 +1,7 @@
-/** Every object of every scenario against closed schemas: those of a real API server, ours of our kind, and small ones of foreign kinds (R2). */
+/**
+ * Checks every object of every scenario against closed schemas: those of a real API server, of our own kind, and small
+ * ones of foreign kinds (R2).
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +45,7 @@ describe('the objects of the chart', () => {
     return `${JSON.stringify(schemaOf(body as never, group, version, kind))}\n`
   }
 
-  it.each(ownKinds)('have the recorded schema that a real API server has: %s', async (id) => {
+  it.each(ownKinds)('have the recorded schema of a real API server: %s', async (id) => {
     const now = await live(id)
     if (UPDATE) {
       mkdirSync(RECORDED, { recursive: true })
@@ -51,13 +54,13 @@ describe('the objects of the chart', () => {
     expect(existsSync(recorded(id)) && readFileSync(recorded(id), 'utf8') === now).toBe(true)
   })
 
-  it.each(Object.entries(SCENARIOS))('fit closed schemas: %s', (_, values) => {
+  it.each(Object.entries(SCENARIOS))('match closed schemas: %s', (_, values) => {
     const { status, stdout } = conformance.of(template(values).stdout)
     expect(stdout).toContain('Invalid: 0, Errors: 0, Skipped: 0')
     expect(status).toBe(0)
   })
 
-  it('would not fit with a misspelt field', () => {
+  it('do not match with a misspelt field', () => {
     const objects = render(SCENARIOS['everything'] as Json)
     const broken = (change: (text: string) => string): number | null =>
       conformance.of(objects.map((each: KubeObject) => change(JSON.stringify(each))).join('\n---\n')).status
@@ -73,7 +76,7 @@ describe('the objects of the chart', () => {
     }
   })
 
-  it('come from a chart whose samples fit its own kind', () => {
+  it('come from a chart whose examples match its own kind', () => {
     expect(readFileSync(join(CHART, 'files/fleetworkers.muster.dev.yaml'), 'utf8')).toBe(
       readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8'),
     )

@@ -1,7 +1,7 @@
 /**
- * Closed JSON Schemas of the kinds that the chart renders, made from the OpenAPI document of a real API server. They are
- * recorded in test/chart/schemas (so that kubeconform can do without a server) and held against a server by
- * schemas.test.ts, which also writes them anew: UPDATE_SCHEMAS=1 make test-chart ONLY=schemas.
+ * Creates closed JSON Schemas of the rendered kinds from the OpenAPI document of a real API server. They are recorded
+ * in test/chart/schemas, so that kubeconform needs no server. schemas.test.ts compares them with a server, and writes
+ * them with UPDATE_SCHEMAS=1 make test-chart ONLY=schemas.
  */
 import type { Json } from './chart.ts'
 
@@ -11,7 +11,7 @@ interface Document {
 }
 
 const REFERENCE = '#/components/schemas/'
-/** What a schema says to a validator; the rest is for people and for the API server. */
+/** The keywords that validators use; the others are for people and for the API server. */
 const KEPT = new Set([
   'type',
   'properties',
@@ -24,7 +24,7 @@ const KEPT = new Set([
   'anyOf',
   'allOf',
 ])
-/** Values that OpenAPI calls strings or objects and that may be more. */
+/** Values that OpenAPI declares as strings or objects although other types are valid. */
 const FREE: Readonly<Record<string, Schema>> = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { type: ['string', 'integer'] },
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { type: ['string', 'number'] },
@@ -34,7 +34,7 @@ const FREE: Readonly<Record<string, Schema>> = {
 
 const isMap = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The same schema for a validator: local references, no unknown key in an object that names its own. */
+/** Converts a schema for a validator: local references, and no unknown keys in objects that declare keys. */
 function closed(schema: Schema): Schema {
   const { allOf } = schema as { allOf?: readonly Schema[] }
   if (allOf?.length === 1 && schema['type'] === undefined) return closed(allOf[0] as Schema)
@@ -53,7 +53,7 @@ function closed(schema: Schema): Schema {
 const referencesOf = (value: unknown): readonly string[] =>
   [...JSON.stringify(value).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, name]) => name as string)
 
-/** The schema of one kind with all that it refers to. */
+/** The schema of one kind with all its references. */
 export function schemaOf(document: Document, group: string, version: string, kind: string): Json {
   const { schemas } = document.components
   const root = Object.entries(schemas).find(([, each]) =>

@@ -1,4 +1,7 @@
-/** files/smoke.mjs from outside, as `make smoke` runs it; the pod of `helm test` runs the same on a real node (test/cluster). */
+/**
+ * Runs files/smoke.mjs from outside, as `make smoke` does. The pod of `helm test` runs the same file on a real node
+ * (test/cluster).
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +28,7 @@ describe('make smoke', () => {
     )
   }
 
-  it('asks a master as its clients do, and leaves nothing behind', async () => {
+  it('sends requests to a master as its clients do, and leaves nothing behind', async () => {
     expect(smoke(ADMIN_TOKEN)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(ok: .+\n)+/) })
     const types = await fleet.ok<readonly { readonly type: string }[]>('GET', '/automations')
     const workers = await Promise.all(types.map(({ type }) => fleet.ok('GET', `/automations/${type}/workers`)))
@@ -33,7 +36,7 @@ describe('make smoke', () => {
     expect(JSON.stringify(workers)).not.toContain('smoke-')
   }, 60_000)
 
-  it('fails with the first thing that is not as it should be', () => {
-    expect(smoke('another-token-of-nobody').status).not.toBe(0)
+  it('fails with the first unexpected result', () => {
+    expect(smoke('an-unknown-token').status).not.toBe(0)
   }, 60_000)
 })

@@ -1,4 +1,7 @@
-/** Every two switches of the values, in all their positions that may meet: what then is rendered fits closed schemas (R1). */
+/**
+ * Combines every two switches of the values in all possible positions, and checks the render against closed schemas
+ * (R1).
+ */
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { idOf, merged, objectsOf, template, type Json } from './chart.ts'
 import { Conformance } from './conform.ts'
@@ -6,7 +9,7 @@ import { pairwise, type Matrix, type Row } from './pairwise.ts'
 import { leavesOf, nested, SCHEMA } from './random-values.ts'
 
 const MINUTES = 60_000
-/** What the switches ask for when they are on. */
+/** Values that the switches need when they are on. */
 const GROUND: Json = {
   masterUrl: 'https://muster.example',
   workers: { probe: { type: 'http-probe' } },
@@ -17,7 +20,7 @@ const GROUND: Json = {
   },
 }
 const TENANTS = { '*': { types: ['*'], workers: ['*'] } }
-/** Switches that are more than a word: a name and the values that each position sets. */
+/** Switches that are more than a boolean: a name, and the values of each position. */
 const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   trust: { none: {}, configMap: { trust: { configMap: 'ca' } }, secret: { trust: { secret: 'ca' } } },
   tokens: {
@@ -54,7 +57,7 @@ const MATRIX: Matrix = {
 }
 const INGRESS_ALONE = new Set(['haproxy', 'f5-nginx', 'ingress-nginx', 'contour', 'openshift', 'alb'])
 
-/** What the chart refuses in words: test/chart/values.test.ts. */
+/** Excludes combinations that the chart rejects, see test/chart/values.test.ts. */
 function isPossible(row: Row): boolean {
   const { 'exposure.type': type, 'exposure.profile': profile } = row as {
     'exposure.type'?: string
@@ -83,14 +86,14 @@ describe('two switches of the chart', () => {
   afterAll(() => conformance.close())
   const rows = pairwise(MATRIX, isPossible)
 
-  it('are all in the matrix, and meet within few rows', () => {
+  it('are all in the matrix, and combined within few rows', () => {
     expect(Object.keys(MATRIX).length).toBeGreaterThan(40)
     expect(rows.length).toBeLessThan(80)
     expect(rows.every(isPossible)).toBe(true)
   })
 
   it(
-    "never stand in each other's way: each row renders objects of closed schemas, each named once",
+    'are independent: each row renders valid objects with unique names',
     () => {
       const texts = rows.map((row) => {
         const { status, stdout, stderr } = template(valuesOf(row))

@@ -1,7 +1,7 @@
 /**
- * From the releases kept in test/chart/releases to this chart and back, by both Helms (R7). A real API server and master;
- * no kubelet, so the operator of this tree runs beside them, with the account, the rights and the settings that the chart
- * of each step gives it.
+ * Upgrades from the releases in test/chart/releases to this chart and back, with both Helm versions (R7). Uses a real
+ * API server and master. Without a kubelet, the operator of this tree runs locally, with the account, permissions and
+ * settings of each step's chart.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -17,14 +17,14 @@ import { leavesOf, nested, SCHEMA, type Schema } from './random-values.ts'
 const FOLDER = resolve('test/chart/releases')
 const TEST_MS = 300_000
 const SECRETS = ['muster-tokens', 'muster-redis']
-/** What the page says of Secrets that FleetWorkers read. */
+/** The values that the page recommends for Secrets that FleetWorkers read. */
 const VALUES = { operator: { configFrom: { secretNames: ['probe'] } } }
 
-/** The chart of a release, as a file of the folder; the oldest first. */
+/** The chart archives of all releases, oldest first. */
 const RELEASES = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.tgz'))
   .toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), 'en', { numeric: true }))
-/** A version without a suffix is newer than the same with one. */
+/** A version without a suffix is newer than the same version with one. */
 function keyOf(archive: string): string {
   const version = archive.replace(/^muster-(.*)\.tgz$/, '$1')
   return version.includes('-') ? version : `${version}-z`
@@ -40,11 +40,11 @@ interface Container {
   readonly env: readonly Env[]
 }
 
-/** As a kubelet would say it. */
+/** Resolves a value as a kubelet does. */
 const valueOf = ({ value, valueFrom }: Env): string | undefined =>
   valueFrom?.fieldRef?.fieldPath === 'metadata.namespace' ? 'muster' : value
 
-/** Settings that the test gives its operator itself: where its master is, and a free port. */
+/** Settings that the test provides: the address of its master, and a free port. */
 const OWN: ReadonlySet<string> = new Set(['SVC_MASTER_URL', 'SVC_METRICS_LISTEN'])
 
 /** A release on a cluster, and the operator that it would start. */
@@ -59,7 +59,7 @@ class Installed {
     ).map((document) => document.toJS() as KubeObject)
   }
 
-  /** What the operator's pod would have, but for the master's address and what is mounted. */
+  /** The settings of the operator's pod, except the master's address and mounted files. */
   async settings(deployment: string): Promise<Readonly<Record<string, string>>> {
     const { spec } = JSON.parse(
       await this.#cluster.kubectl('get', 'deployment', deployment, '--namespace=muster', '-o', 'json'),
@@ -95,7 +95,7 @@ class Installed {
       )
   }
 
-  /** The pods of a step replace those of the step before. */
+  /** Replaces the pods of the previous step. */
   async startOperator(): Promise<void> {
     await this.#cluster.stopOperator()
     await this.#bootstrap()
@@ -106,7 +106,7 @@ class Installed {
       await this.#cluster.condition(name, 'Ready=True', 60_000, 'muster')
   }
 
-  /** In releases before the process of its own the operator creates the Secrets, with its account. */
+  /** In older releases, the operator creates the Secrets with its own account. */
   async #bootstrap(): Promise<void> {
     const found = await this.#cluster.server.kubectl('get', 'deployment', 'muster-bootstrap', '--namespace=muster')
     const account = found.code === 0 ? 'muster-bootstrap' : 'muster-operator'
@@ -126,7 +126,7 @@ class Installed {
     await process.exited
   }
 
-  /** What no step may change: generations of the objects and of the configs, and the Secrets made at run time. */
+  /** What must not change: generations of objects and configs, and the Secrets created at run time. */
   async kept(): Promise<Json> {
     const generations = await Promise.all(
       this.#stored.map(async ({ metadata: { name }, spec }) => {
@@ -156,7 +156,7 @@ describe.each(['helm', 'helm3'])('upgrades by %s', (program) => {
   }, 60_000)
 
   it.each(ENDS)(
-    'from %s to this chart, back and forth keep FleetWorkers, configs and tokens (R7)',
+    'from %s to this chart and back keep FleetWorkers, configs and tokens (R7)',
     async (archive) => {
       cluster = await Cluster.start()
       const helm = new Helm(program, cluster.server)
@@ -192,7 +192,7 @@ describe.each(['helm', 'helm3'])('upgrades by %s', (program) => {
           config_gen: gen + 1,
           config: { interval_seconds: 61 + index },
         })
-        await release.apply() // What Git holds, again.
+        await release.apply() // Applies the objects of Git again.
         await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
       }
       expect(
@@ -211,19 +211,16 @@ describe('keys of the values', () => {
     JSON.parse(started('tar', ['-xzOf', join(FOLDER, archive), 'muster/values.schema.json']).stdout) as Schema
   const pathsOf = (schema: Schema): readonly string[] => leavesOf(schema).map(({ path }) => path.join('.'))
 
-  it.each(RELEASES)(
-    'of %s are keys still, or are in the list of removed ones with the version that took them away',
-    (archive) => {
-      const now = new Set(pathsOf(SCHEMA))
-      const removed = REMOVED.filter(({ since }) => since !== undefined).map(({ path }) => path)
-      const isRemoved = (path: string): boolean => removed.some((each) => path === each || path.startsWith(`${each}.`))
-      const then = pathsOf(schemaIn(archive))
-      expect(then.length).toBeGreaterThan(150)
-      expect(then.filter((path) => !now.has(path) && !isRemoved(path))).toEqual([])
-    },
-  )
+  it.each(RELEASES)('of %s still exist, or are listed as removed with their version', (archive) => {
+    const now = new Set(pathsOf(SCHEMA))
+    const removed = REMOVED.filter(({ since }) => since !== undefined).map(({ path }) => path)
+    const isRemoved = (path: string): boolean => removed.some((each) => path === each || path.startsWith(`${each}.`))
+    const then = pathsOf(schemaIn(archive))
+    expect(then.length).toBeGreaterThan(150)
+    expect(then.filter((path) => !now.has(path) && !isRemoved(path))).toEqual([])
+  })
 
-  it.each(REMOVED)('that are removed name their replacement: $path', ({ path, use }) => {
+  it.each(REMOVED)('that were removed name their replacement: $path', ({ path, use }) => {
     expect(refusal(nested(path.replace('*', 'probe').split('.'), {}))).toContain(`${path.replace('*', 'probe')}: `)
     expect(refusal(nested(path.replace('*', 'probe').split('.'), {}))).toContain(`use ${use}`)
   })

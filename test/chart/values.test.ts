@@ -1,4 +1,7 @@
-/** What the values may be: a wrong one is refused by its path, an old one names what took its place, and each is used (R2). */
+/**
+ * Checks the values: an invalid one is rejected with its path, an old one names its replacement, and each one is used
+ * (R2).
+ */
 import { describe, expect, it } from '@jest/globals'
 import { Ajv } from 'ajv'
 import { CHART, merged, refusal, render, run, SCENARIOS, template, withValues, type Json } from './chart.ts'
@@ -18,7 +21,7 @@ const workers = { probe: { type: 'http-probe' } }
 const tenant = { types: ['*'], workers: ['*'] }
 const gateways = [{ name: 'web' }]
 
-/** A value of another type, or one that no schema of a leaf takes. */
+/** A value of another type, or one that no schema of a leaf accepts. */
 function wrong({ schema }: Leaf): unknown {
   if (schema.enum !== undefined) return 'no-such-word'
   if (schema.type === 'integer') return (schema.maximum ?? 0) + 1
@@ -27,11 +30,11 @@ function wrong({ schema }: Leaf): unknown {
 }
 
 describe('the schema of the values', () => {
-  it.each(Object.entries(SCENARIOS))('takes %s', (_, values) => {
+  it.each(Object.entries(SCENARIOS))('accepts %s', (_, values) => {
     expect(faultsOf(values)).toEqual([])
   })
 
-  it('refuses a wrong value at each leaf, and a misspelt key beside it, naming the path', () => {
+  it('rejects an invalid value at each leaf, and a misspelt key next to it, with the path', () => {
     const missed = leaves.flatMap((leaf) => {
       const misspelt = [...leaf.path.slice(0, -1), `${leaf.path.at(-1) ?? ''}x`]
       return [[leaf.path, wrong(leaf)] as const, [misspelt, 'any'] as const]
@@ -51,7 +54,7 @@ describe('the schema of the values', () => {
     [{ redis: { external: { url: 'postgres://db' } } }, '/redis/external/url'],
     [{ workers: { probe: { type: 'HTTP' } } }, 'type'],
     [{ master: { pod: { env: { A: 1 } } } }, '/master/pod/env/A'],
-  ])('makes Helm refuse %j', (values, path) => {
+  ])('makes Helm reject %j', (values, path) => {
     expect(refusal(values).replaceAll("'", '')).toContain(path)
   })
 })
@@ -176,13 +179,13 @@ describe('the checks of the chart', () => {
       { workers: { probe: { type: 'a', slots: 4 } } },
       'workers.probe.slots: is no key of this chart; use spec.slots of the FleetWorker',
     ],
-  ])('say what is wrong with %j', (values, fault) => {
+  ])('report the fault of %j', (values, fault) => {
     const said = refusal(values)
     expect(said).toContain(fault)
     expect(said).not.toContain('hunter2')
   })
 
-  it('say all faults at once, a line each', () => {
+  it('report all faults together, one per line', () => {
     expect(
       refusal({ exposure: { type: 'ingress' }, workers: { probe: {} }, ingress: {} })
         .split('\n')
@@ -191,7 +194,9 @@ describe('the checks of the chart', () => {
   })
 })
 
-/** Where a value may show: alone, with everything on, and with what excludes other things. */
+/**
+ * Contexts in which a value may have an effect: alone, with everything enabled, and with settings that exclude others.
+ */
 const CONTEXTS: readonly Json[] = [
   { workers, workerDefaults: { persistence: { enabled: true } } },
   SCENARIOS['everything'] as Json,
@@ -215,9 +220,9 @@ const CONTEXTS: readonly Json[] = [
   },
   { master: { enabled: false }, masterUrl: 'https://a.b', tokens: { operator: { secret: 'a' } } },
 ]
-/** Values that change nothing on purpose. */
+/** Values that intentionally change nothing. */
 const IDLE = new Set(['enabled'])
-/** What the rules for words and numbers below cannot guess. */
+/** Values that the rules for words and numbers below cannot derive. */
 const OTHER: Readonly<Record<string, unknown>> = {
   global: { imageRegistry: 'mirror.example' },
   'operator.watchNamespaces': ['elsewhere'],
@@ -260,7 +265,7 @@ function otherValue({ path, schema }: Leaf): readonly unknown[] {
 
 describe('every value of the chart', () => {
   it(
-    'is used: another one gives another render, or a fault',
+    'is used: another value changes the render or causes a fault',
     () => {
       const plain = CONTEXTS.map((context) => template(context).stdout)
       const idle = leaves
@@ -280,7 +285,7 @@ describe('every value of the chart', () => {
   )
 
   it(
-    'has no place in the templates that the schema does not know',
+    'is in the schema if a template uses it',
     () => {
       expect(run('helm', ['lint', '--strict', CHART])).toMatchObject({ status: 0 })
       for (const values of Object.values(SCENARIOS))
@@ -291,7 +296,7 @@ describe('every value of the chart', () => {
     MINUTES,
   )
 
-  it('lets null take a default away', () => {
+  it('can be reset to no default with null', () => {
     expect(
       JSON.stringify(
         render({ master: { pod: { resources: { limits: { memory: null } } } } }).find(

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { LogThrottle, withThrottledWarnings, VirtualTime, type Log } from '../../src/runtime/index.ts'
 
-describe('Complaints', () => {
-  it('says the same once a minute, and how often it was kept silent', async () => {
+describe('LogThrottle', () => {
+  it('logs the same key once a minute, with the number of suppressed lines', async () => {
     const time = new VirtualTime()
     const logThrottle = new LogThrottle(time)
     const said: number[] = []
@@ -13,7 +13,7 @@ describe('Complaints', () => {
     expect(said).toEqual([0, 59])
   })
 
-  it('remembers 10,000 keys, and then forgets the oldest', () => {
+  it('remembers 10,000 keys, and then drops the oldest', () => {
     const logThrottle = new LogThrottle(new VirtualTime())
     let said = 0
     for (let n = 0; n <= 10_000; n += 1) logThrottle.run(`key ${n}`, () => (said += 1))
@@ -23,8 +23,8 @@ describe('Complaints', () => {
   })
 })
 
-describe('a quieted log', () => {
-  it('says a warning once a minute, another error or task of it at once, and leaves the rest alone', async () => {
+describe('a log with throttled warnings', () => {
+  it('logs a warning once a minute, one with another error or task immediately, and other levels always', async () => {
     const time = new VirtualTime()
     const lines: string[] = []
     const at =
