@@ -106,11 +106,11 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
 
 /** Calls `act` when the master responds again after an outage. @returns a function that unsubscribes. */
 function onReturn(act: () => void): () => void {
-  let wasAway = false
+  let wasDown = false
   return reach.watch(() => {
-    const isAway = reach.now.awaySinceMs !== undefined
-    if (wasAway && !isAway) act()
-    wasAway = isAway
+    const isDown = reach.now.awaySinceMs !== undefined
+    if (wasDown && !isDown) act()
+    wasDown = isDown
   })
 }
 

@@ -10,9 +10,9 @@ const AGAIN_MS = 3_000
 /** The delay until the next poll. Deterministic per query result, because the library calls it at every render. */
 export function nextTurnMs(everyMs: number, settledAtMs: number, problem: Problem | null): number {
   const fraction = (settledAtMs * 0.618_033_988_75) % 1
-  const turnMs = problem !== null && isAway(problem) ? Math.min(everyMs, AGAIN_MS) : everyMs
+  const turnMs = problem !== null && isOutage(problem) ? Math.min(everyMs, AGAIN_MS) : everyMs
   const requestedMs = retryAfterDelayMs((problem?.retryAfterSeconds ?? 0) * 1_000, { unit: () => fraction })
   return Math.round(Math.max(turnMs * (1 - JITTER + 2 * JITTER * fraction), requestedMs))
 }
 
-const isAway = ({ status }: Problem): boolean => status === null || status >= 500 || isRefusalStatus(status)
+const isOutage = ({ status }: Problem): boolean => status === null || status >= 500 || isRefusalStatus(status)

@@ -24,9 +24,9 @@ interface Asked {
   readonly body: string
 }
 
-/** A server that answers by path, and what it was asked. */
+/** Starts a server with one response per path. It records all requests. */
 async function served(
-  answers: Readonly<Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>>,
+  responses: Readonly<Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>>,
 ): Promise<{ api: Api; asked: Asked[]; refused: () => number; close: () => Promise<void> }> {
   const asked: Asked[] = []
   let refused = 0
@@ -44,7 +44,7 @@ async function served(
       status = 200,
       body,
       headers = {},
-    } = answers[request.url ?? ''] ?? { status: 404, body: { detail: 'this path does not exist' } }
+    } = responses[request.url ?? ''] ?? { status: 404, body: { detail: 'this path does not exist' } }
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
   }
   servers.push(server.listen(0, '127.0.0.1'))
@@ -67,7 +67,7 @@ async function served(
 }
 
 describe('an address', () => {
-  it('lies below the page, whatever an id holds', () => {
+  it('is below the base URL for IDs with any characters', () => {
     const base = new URL('https://host/fleet/api/v1/')
     expect(addressOf(base, ['automations', 'mailer', 'workers', 'a b?#%.&é'], { n: 5 }).href).toBe(
       'https://host/fleet/api/v1/automations/mailer/workers/a%20b%3F%23%25.%26%C3%A9?n=5',
@@ -76,7 +76,7 @@ describe('an address', () => {
 })
 
 describe('a call', () => {
-  it('carries the token, and a body as JSON', async () => {
+  it('sends the token, and the body as JSON', async () => {
     const { api, asked } = await served({ '/fleet/api/v1/x': { body: { ok: 1 }, headers: { 'muster-epoch': 'e' } } })
     expect(await api.send('PATCH', ['x'], { body: { a: 1 }, headers: { 'if-match': '"e.1"' } })).toEqual({
       body: { ok: 1 },
@@ -89,16 +89,16 @@ describe('a call', () => {
     })
   })
 
-  it("that is refused tells why in the master's words, with the request to look for", async () => {
+  it("that is rejected reports the master's message and the request ID", async () => {
     const { api } = await served({
       '/fleet/api/v1/x': {
         status: 503,
-        body: { detail: 'the backend is away' },
+        body: { detail: 'the backend is unavailable' },
         headers: { 'retry-after': '2', 'muster-request-id': 'r-1' },
       },
     })
     await expect(api.get(['x'])).rejects.toMatchObject({
-      message: 'the backend is away',
+      message: 'the backend is unavailable',
       status: 503,
       retryAfterSeconds: 2,
       requestId: 'r-1',
@@ -106,13 +106,13 @@ describe('a call', () => {
     })
   })
 
-  it('that is invalid brings the faults of its fields (D14)', async () => {
+  it('that is invalid reports its field errors (D14)', async () => {
     const faults = [{ path: '/slots', message: 'must be <= 1024', keyword: 'maximum', params: {} }]
     const { api } = await served({ '/fleet/api/v1/x': { status: 422, body: { detail: faults } } })
     await expect(api.get(['x'])).rejects.toMatchObject({ status: 422, faults, message: '/slots must be <= 1024' })
   })
 
-  it('asks for the token again after a 401 or 403 only', async () => {
+  it('reports a rejected token after a 401 or 403 only', async () => {
     const { api, refused } = await served({
       '/fleet/api/v1/a': { status: 401, body: { detail: 'a' } },
       '/fleet/api/v1/b': { status: 403, body: { detail: 'b' } },
@@ -122,12 +122,12 @@ describe('a call', () => {
     expect(refused()).toBe(2)
   })
 
-  it('that meets something else than the master says so', async () => {
+  it('reports a response that is not JSON', async () => {
     const { api } = await served({ '/fleet/api/v1/x': { body: '<html>a proxy</html>' } })
     await expect(api.get(['x'])).rejects.toThrow('the response with status 200 is not JSON')
   })
 
-  it('without an answer is unknown when it was a write', async () => {
+  it('without a response is unknown if it was a write', async () => {
     const { api, close } = await served({})
     await close()
     await expect(api.get(['x'])).rejects.toMatchObject({ status: null, message: 'the master did not respond' })
@@ -142,35 +142,35 @@ describe('a token at sign-in', () => {
   const check = async (answer: { status?: number; body: unknown }) =>
     checkToken((await served({ '/fleet/api/v1/me': answer })).api)
 
-  it('is accepted when it is an admin or scoped one', async () => {
+  it('is accepted if it is an admin or scoped token', async () => {
     const me = { role: 'scoped', automations: ['mailer'] }
     expect(await check({ body: me })).toEqual({ kind: 'accepted', me })
   })
 
-  it("that is wrong, a worker's, or could not be checked has a sentence of its own", async () => {
+  it('has its own message if it is wrong, a worker token, or could not be checked', async () => {
     const wrong = checkText(await check({ status: 403, body: { detail: 'no' } }))
     const worker = checkText(await check({ body: { role: 'worker', automations: [] } }))
-    const broken = checkText(await check({ status: 503, body: { detail: 'the backend is away' } }))
+    const broken = checkText(await check({ status: 503, body: { detail: 'the backend is unavailable' } }))
     expect(wrong).toMatch(/does not accept/)
     expect(worker).toMatch(/worker token/)
-    expect(broken).toBe('The master could not check the token: the backend is away.')
+    expect(broken).toBe('The master could not check the token: the backend is unavailable.')
     const { api, close } = await served({})
     await close()
     expect(checkText(await checkToken(api))).toMatch(/not responding/)
   })
 
-  it('is shown by what it covers', () => {
+  it('is labelled by its scope', () => {
     expect(roleText({ role: 'admin', automations: ['*'] })).toBe('admin')
     expect(roleText({ role: 'scoped', automations: ['mailer', 'a', 'b'] })).toBe('scoped: mailer, +2')
     expect(roleText({ role: 'scoped', automations: ['*'] })).toBe('scoped: all types')
   })
 
-  it('can be a header value', () => {
+  it('is printable ASCII without spaces', () => {
     expect(['abc-123_~', 'a b', 'é', ''].map(isTokenText)).toEqual([true, false, false, false])
   })
 })
 
-describe('what is installed', () => {
+describe('the installed automations', () => {
   const entry = (type: string) => ({
     type,
     kind: 'BatchAutomation',
@@ -180,7 +180,7 @@ describe('what is installed', () => {
   })
   const signal = AbortSignal.timeout(5_000)
 
-  it('is read whole by an admin', async () => {
+  it('are loaded in one list with an admin token', async () => {
     const { api } = await served({
       '/fleet/api/v1/automations': {
         body: [{ type: 'b', class: 'B', kind: 'BatchAutomation', config_schema: { title: 'from the descriptor' } }],
@@ -194,7 +194,7 @@ describe('what is installed', () => {
     ])
   })
 
-  it('is read type by type with a scoped token, which never asks for the whole list (D19)', async () => {
+  it('are loaded type by type with a scoped token, without requesting the whole list (D19)', async () => {
     const { api, asked } = await served({ '/fleet/api/v1/catalog/mailer': { body: entry('mailer') } })
     const installed = await loadInstalled(api, { role: 'scoped', automations: ['mailer', 'gone'] }, signal)
     expect(installed).toMatchObject({ automations: [{ type: 'mailer' }], missing: ['gone'] })
@@ -204,7 +204,7 @@ describe('what is installed', () => {
     ])
   })
 
-  it('is named by the overview for a scoped token of every type (D61)', async () => {
+  it('come from the overview for a token scoped to all types (D61)', async () => {
     const { api } = await served({
       '/fleet/api/v1/overview': { body: { automations: { mailer: {} } } },
       '/fleet/api/v1/catalog/mailer': { body: entry('mailer') },

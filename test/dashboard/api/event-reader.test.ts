@@ -11,8 +11,8 @@ const EVENTS = [
   { id: '3', name: 'message', data: 'two\nlines' },
 ]
 
-describe('the reader of events', () => {
-  it('finds the same events wherever the bytes are cut', () => {
+describe('the event reader', () => {
+  it('parses the same events from any chunking', () => {
     const all = bytes(TEXT)
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: all.length - 1 }), { maxLength: 12 }), (places) => {
@@ -25,7 +25,7 @@ describe('the reader of events', () => {
     )
   })
 
-  it('resumes behind the last event that was complete, also one without data', () => {
+  it('reports the ID of the last complete event, including events without data', () => {
     const reader = new EventReader('7')
     expect(reader.lastId).toBe('7')
     reader.read(bytes('id: 8\n'))
@@ -34,7 +34,7 @@ describe('the reader of events', () => {
     expect(reader.lastId).toBe('8')
   })
 
-  it('gives up on an event that does not end', () => {
+  it('throws for an event that exceeds the size limit', () => {
     const reader = new EventReader()
     expect(() => {
       for (let n = 0; n < 20; n += 1) reader.read(bytes(`data: ${'x'.repeat(100_000)}\n`))

@@ -11,11 +11,11 @@ interface Stream {
   end(): void
 }
 
-/** A feed on virtual time, whose streams the test writes. */
-function world(open: (n: number) => Problem | null = () => null) {
+/** Creates a feed on virtual time; the test writes its streams. */
+function setUp(open: (n: number) => Problem | null = () => null) {
   const time = new VirtualTime()
   const streams: Stream[] = []
-  const heard: (readonly FleetEvent[])[] = []
+  const batches: (readonly FleetEvent[])[] = []
   let tries = 0
   const feed = new Feed({
     open: async (lastId, signal) => {
@@ -40,29 +40,29 @@ function world(open: (n: number) => Problem | null = () => null) {
     random: () => 1,
     after: time.after,
   })
-  feed.listen((events) => heard.push(events))
-  const names = (): string[] => heard.flat().map(({ name }) => name)
-  return { time, feed, streams, heard, names, tries: () => tries }
+  feed.listen((events) => batches.push(events))
+  const names = (): string[] => batches.flat().map(({ name }) => name)
+  return { time, feed, streams, batches, names, tries: () => tries }
 }
 
 const event = (id: string, name: string): string => `id: ${id}\nevent: ${name}\ndata: {"type":"mailer"}\n\n`
 
 describe('the feed', () => {
-  it('hands events on in batches, four a second', async () => {
-    const { time, feed, streams, heard } = world()
+  it('delivers events in batches, four a second', async () => {
+    const { time, feed, streams, batches } = setUp()
     feed.start()
     await time.advance(0)
     expect(feed.state.kind).toBe('live')
     streams[0]?.send(event('1', 'worker.state') + event('2', 'queue.totals'))
     await time.advance(100)
-    expect(heard).toEqual([])
+    expect(batches).toEqual([])
     streams[0]?.send(event('3', 'worker.state'))
     await time.advance(150)
-    expect(heard.map((batch) => batch.length)).toEqual([3])
+    expect(batches.map((batch) => batch.length)).toEqual([3])
   })
 
-  it('comes back behind the last event, after 1, 2, 4 … 30 s', async () => {
-    const { time, feed, streams, tries } = world((n) => (n === 2 || n === 3 ? new Problem('away') : null))
+  it('resumes after the last event, with a backoff of 1, 2, 4 … 30 s', async () => {
+    const { time, feed, streams, tries } = setUp((n) => (n === 2 || n === 3 ? new Problem('unavailable') : null))
     feed.start()
     await time.advance(0)
     streams[0]?.send(event('41', 'worker.state'))
@@ -79,10 +79,10 @@ describe('the feed', () => {
     expect([tries(), feed.state.kind, streams.at(-1)?.lastId]).toEqual([4, 'live', '41'])
   })
 
-  it('keeps nothing of the waits that are over', async () => {
+  it('releases the listeners of finished waits', async () => {
     const hear = jest.spyOn(AbortSignal.prototype, 'addEventListener')
     const leave = jest.spyOn(AbortSignal.prototype, 'removeEventListener')
-    const { time, feed, tries } = world(() => new Problem('away'))
+    const { time, feed, tries } = setUp(() => new Problem('unavailable'))
     feed.start()
     await time.advance(600_000)
     expect(tries()).toBeGreaterThan(20)
@@ -93,19 +93,19 @@ describe('the feed', () => {
     leave.mockRestore()
   })
 
-  it('waits as long as the master asks', async () => {
-    const { time, feed, tries } = world((n) =>
+  it('respects Retry-After', async () => {
+    const { time, feed, tries } = setUp((n) =>
       n === 1 ? new Problem('full', { status: 503, retryAfterSeconds: 9 }) : null,
     )
     feed.start()
     await time.advance(8_999)
     expect(tries()).toBe(1)
-    await time.advance(2_251) // Up to a quarter longer.
+    await time.advance(2_251) // Jitter adds up to a quarter.
     expect(feed.state.kind).toBe('live')
   })
 
-  it('has everything read again when it comes back without a place to resume at', async () => {
-    const { time, feed, streams, names } = world()
+  it('emits a reset when it reconnects without an event ID', async () => {
+    const { time, feed, streams, names } = setUp()
     feed.start()
     await time.advance(0)
     streams[0]?.end()
@@ -113,8 +113,8 @@ describe('the feed', () => {
     expect(names()).toEqual(['reset'])
   })
 
-  it('replaces a stream that is silent for 45 s, and keeps one that comments', async () => {
-    const { time, feed, streams } = world()
+  it('replaces a stream without data for 45 s and keeps one that sends comments', async () => {
+    const { time, feed, streams } = setUp()
     feed.start()
     for (let n = 0; n < 5; n += 1) {
       await time.advance(15_000)
@@ -126,8 +126,8 @@ describe('the feed', () => {
     expect([streams.length, streams[0]?.signal.aborted, feed.state.kind]).toEqual([2, true, 'live'])
   })
 
-  it('rests 15 s after the page was hidden, and goes on when it is shown', async () => {
-    const { time, feed, streams } = world()
+  it('closes the stream 15 s after the tab was hidden and resumes when it is shown', async () => {
+    const { time, feed, streams } = setUp()
     feed.start()
     await time.advance(0)
     streams[0]?.send(event('5', 'worker.state'))
@@ -142,8 +142,8 @@ describe('the feed', () => {
     expect([feed.state.kind, streams.at(-1)?.lastId]).toEqual(['live', '5'])
   })
 
-  it('does not rest when the page is shown again in time', async () => {
-    const { time, feed, streams } = world()
+  it('keeps the stream if the tab is shown again within 15 s', async () => {
+    const { time, feed, streams } = setUp()
     feed.start()
     await time.advance(0)
     feed.show(false)
@@ -153,14 +153,14 @@ describe('the feed', () => {
     expect([feed.state.kind, streams.length]).toEqual(['live', 1])
   })
 
-  it('stands still while a person paused it, whatever is shown or hidden', async () => {
-    const { time, feed, streams, names } = world()
+  it('stays paused when the tab is hidden or shown', async () => {
+    const { time, feed, streams, names } = setUp()
     feed.start()
     await time.advance(0)
     streams[0]?.send(event('5', 'worker.state'))
     await time.advance(100)
     feed.pause()
-    expect([feed.state.kind, names()]).toEqual(['paused', ['worker.state']]) // What had come is not lost.
+    expect([feed.state.kind, names()]).toEqual(['paused', ['worker.state']]) // Received events are not lost.
     feed.show(false)
     feed.show(true)
     feed.retry()
@@ -171,8 +171,8 @@ describe('the feed', () => {
     expect([feed.state.kind, streams.at(-1)?.lastId]).toEqual(['live', '5'])
   })
 
-  it('tries at once when a person asks, and ends when the page does', async () => {
-    const { time, feed, tries } = world((n) => (n === 1 ? new Problem('away', { retryAfterSeconds: 60 }) : null))
+  it('retries immediately on request and stops when it is ended', async () => {
+    const { time, feed, tries } = setUp((n) => (n === 1 ? new Problem('unavailable', { retryAfterSeconds: 60 }) : null))
     feed.start()
     await time.advance(0)
     feed.retry()
@@ -183,8 +183,8 @@ describe('the feed', () => {
     expect(tries()).toBe(2)
   })
 
-  it('drops a stream whose events are no JSON', async () => {
-    const { time, feed, streams } = world()
+  it('closes a stream whose events are not JSON', async () => {
+    const { time, feed, streams } = setUp()
     feed.start()
     await time.advance(0)
     streams[0]?.send('data: not json\n\n')

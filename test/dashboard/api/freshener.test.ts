@@ -17,7 +17,7 @@ const QUIET: QueueTotals = {
 const totals = (type: string, queue = QUIET) => ({ name: 'queue.totals', data: { type, queue } })
 const state = (id: string) => ({ name: 'worker.state', data: { type: 'mailer', worker_id: id } })
 
-function world() {
+function setUp() {
   const time = new VirtualTime()
   const read: string[] = []
   const freshener = new Freshener({
@@ -28,9 +28,9 @@ function world() {
   return { time, freshener, times: (name: string): number => read.filter((each) => each === name).length }
 }
 
-describe('what events made old', () => {
-  it('is read at once, then every two seconds at most', async () => {
-    const { time, freshener, times } = world()
+describe('a query that events made stale', () => {
+  it('is reloaded immediately, then at most every two seconds', async () => {
+    const { time, freshener, times } = setUp()
     freshener.hear([state('m-1')])
     expect(times('worker/mailer/m-1')).toBe(1)
     for (let n = 0; n < 20; n += 1) {
@@ -40,8 +40,8 @@ describe('what events made old', () => {
     expect(times('worker/mailer/m-1')).toBe(3)
   })
 
-  it('is, of the overview, read once more when the master has counted again (D48)', async () => {
-    const { time, freshener, times } = world()
+  it('is reloaded once more, for the overview, when the master has recomputed it (D48)', async () => {
+    const { time, freshener, times } = setUp()
     freshener.hear([state('m-1')])
     await time.advance(4_999)
     expect(times('overview')).toBe(1)
@@ -51,8 +51,8 @@ describe('what events made old', () => {
     expect(times('overview')).toBe(2)
   })
 
-  it('is read no more after the end', async () => {
-    const { time, freshener, times } = world()
+  it('is not reloaded after the end', async () => {
+    const { time, freshener, times } = setUp()
     freshener.hear([state('m-1'), totals('mailer')])
     freshener.hear([state('m-1')])
     freshener.end()
@@ -61,7 +61,7 @@ describe('what events made old', () => {
   })
 })
 
-describe('an overview that was counted before an event', () => {
+describe('an overview that was computed before an event', () => {
   const overview = (dead: number): OverviewBody => ({
     ts: 1,
     automations: {
@@ -81,25 +81,25 @@ describe('an overview that was counted before an event', () => {
       },
     },
   })
-  const told: ToldQueues = withTold(
+  const totalsByType: ToldQueues = withTold(
     {},
     [totals('mailer', { ...QUIET, dead: 9 }), totals('mailer'), totals('probe'), totals('gone'), state('m-1')],
     10_000,
   )
 
-  it('shows the queue as it was told last', () => {
-    expect(overviewWith(overview(3), 9_000, told)).toEqual(overview(0))
-    expect(overviewWith(overview(3), 14_999, told)).toEqual(overview(0))
+  it('shows the queue totals of the latest event', () => {
+    expect(overviewWith(overview(3), 9_000, totalsByType)).toEqual(overview(0))
+    expect(overviewWith(overview(3), 14_999, totalsByType)).toEqual(overview(0))
   })
 
-  it('is right by itself once the master must have counted again', () => {
+  it('is used unchanged once the master must have recomputed it', () => {
     const read = overview(3)
-    expect(overviewWith(read, 15_000, told)).toBe(read)
+    expect(overviewWith(read, 15_000, totalsByType)).toBe(read)
   })
 
-  it('stays the same object where nothing was told', () => {
+  it('stays the same object without queue events', () => {
     const read = overview(3)
     expect(overviewWith(read, 9_000, {})).toBe(read)
-    expect(withTold(told, [state('m-1')], 20_000)).toBe(told)
+    expect(withTold(totalsByType, [state('m-1')], 20_000)).toBe(totalsByType)
   })
 })

@@ -1,4 +1,4 @@
-/** A page whose master, or a proxy before it, refuses every request for 75 s. */
+/** A dashboard whose master or proxy rejects every request for 75 s. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -53,7 +53,7 @@ function apiOn(): Api {
   return createApi({ base, token: 'secret', clock: new ServerClock(time.wallMs), localMs: time.wallMs, refusals })
 }
 
-/** Queries that are read again at their turn, as the library does it, and the stream of events. */
+/** Polls like the query library and follows the event stream. */
 function open(api: Api, signal: AbortSignal) {
   const state = { served: 0 }
   const random = seededRandom(2)
@@ -91,9 +91,9 @@ async function pass(ms: number, isOver = (): boolean => false): Promise<readonly
   return steps
 }
 
-describe('a page whose master refuses every request', () => {
+describe('a dashboard whose master rejects every request', () => {
   it.each(CASES)(
-    'sends at most three requests a second and is right within 31 s: HTTP $status $headers',
+    'sends at most three requests a second and recovers within 31 s: HTTP $status $headers',
     async (how) => {
       const end = new AbortController()
       const { state, feed, done } = open(apiOn(), end.signal)
@@ -102,7 +102,7 @@ describe('a page whose master refuses every request', () => {
       server.closeAllConnections()
       const steps = await pass(OUTAGE_MS)
       const perSecond = 1_000 / STEP_MS
-      // In the first seconds each query may have one request under way.
+      // In the first seconds, each query may have one request in flight.
       const later = steps.slice(7 * perSecond)
       const busiest = Math.max(
         ...later.map((_, from) => later.slice(from, from + perSecond).reduce((sum, n) => sum + n, 0)),

@@ -4,10 +4,10 @@ import { staleKeys } from '../../../src/dashboard/api/stale-keys.ts'
 import { nextTurnMs } from '../../../src/dashboard/api/turns.ts'
 import { EVENTS } from '../../../src/protocol/index.ts'
 
-describe('what an event makes old', () => {
+describe('the keys that an event makes stale', () => {
   const keys = (name: string) => staleKeys({ name, data: { type: 'mailer', worker_id: 'm-7' } })
 
-  it('is the queue and the numbers for totals, the worker for what happens to it, everything for a reset', () => {
+  it('are the queue for totals, the worker for worker events, and all keys for a reset', () => {
     expect(keys('queue.totals')).toEqual([
       ['overview'],
       ['queue', 'mailer'],
@@ -20,13 +20,13 @@ describe('what an event makes old', () => {
     expect(keys('of.the.future')).toEqual([])
   })
 
-  it('is something for every event of the protocol', () => {
+  it('are not empty for any event of the protocol', () => {
     for (const name of Object.keys(EVENTS)) expect([name, keys(name).length > 0]).toEqual([name, true])
   })
 })
 
-describe('the next turn', () => {
-  it('is within a tenth of the period, and the same however often it is asked', () => {
+describe('the poll interval', () => {
+  it('has 10 % jitter and is deterministic', () => {
     for (let at = 1_700_000_000_000; at < 1_700_000_000_100; at += 7) {
       expect(nextTurnMs(15_000, at, null)).toBeGreaterThanOrEqual(13_500)
       expect(nextTurnMs(15_000, at, null)).toBeLessThanOrEqual(16_500)
@@ -35,12 +35,15 @@ describe('the next turn', () => {
     expect(new Set([1, 2, 3, 4].map((at) => nextTurnMs(15_000, at, null))).size).toBe(4)
   })
 
-  it('is not before the master wants it', () => {
+  it('respects Retry-After', () => {
     expect(nextTurnMs(2_000, 1, new Problem('full', { retryAfterSeconds: 30 }))).toBeGreaterThanOrEqual(24_000)
   })
 
-  it('is soon where the master or its store did not serve, and as ever where the read itself was refused', () => {
-    for (const problem of [new Problem('no answer'), new Problem('away', { status: 503, retryAfterSeconds: 1 })])
+  it('is short after an outage of the master or its store, and unchanged after a rejected read', () => {
+    for (const problem of [
+      new Problem('no response'),
+      new Problem('unavailable', { status: 503, retryAfterSeconds: 1 }),
+    ])
       expect(nextTurnMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
     expect(nextTurnMs(2_000, 1, new Problem('no answer'))).toBeLessThanOrEqual(2_200)
     for (const status of [403, 404])

@@ -69,11 +69,11 @@ const faults = (draft: ConfigDraft): readonly string[] =>
   faultsIn(form, draft).map(({ path, message }) => `${path} ${message}`)
 
 describe('a draft', () => {
-  it('without edits changes nothing, and nothing is wrong with it', () => {
+  it('without edits has no changes and no errors', () => {
     expect([patch(untouched), faults(untouched), isDirty(form, untouched)]).toEqual([{}, [], false])
   })
 
-  it('that writes what is there already changes nothing', () => {
+  it('has no changes after edits to the same values', () => {
     expect(patch(edited(shown))).toEqual({})
   })
 
@@ -87,41 +87,41 @@ describe('a draft', () => {
     })
   })
 
-  it('goes back to a default by null, and by the default itself where null is a value (D13)', () => {
+  it('resets a field to its default with null, or with the default itself if null is a valid value (D13)', () => {
     expect(patch(edited({ slots: undefined }))).toEqual({ slots: null })
     const nulled = draftOn({ ...base, config: { ...shown, limit: null } })
     expect(patch(edited({ limit: undefined }, nulled))).toEqual({ limit: 5 })
     expect(changesIn(form, edited({ slots: undefined }))[0]).toMatchObject({ before: 4, after: 1, isDefault: true })
   })
 
-  it('has nothing to reset where the default stands already', () => {
+  it('has no change when a field with its default value is reset', () => {
     expect(patch(edited({ mode: undefined, targets: undefined }))).toEqual({})
   })
 
-  it('says that a field whose null is a value cannot be taken away again', () => {
+  it('rejects unsetting a field that accepts null and has no default', () => {
     expect(faults(edited({ note: undefined }, draftOn({ ...base, config: { ...shown, note: 'x' } })))).toEqual([
       '/note cannot be unset: null is a valid value of this field',
     ])
   })
 
-  it('is dirty, and faulty, while a text cannot be read', () => {
+  it('is dirty and has an error while a text cannot be parsed', () => {
     const draft = { ...untouched, mine: typeAt(untouched.mine, '/slots', 'integer', 'many') }
     expect([isDirty(form, draft), faults(draft)]).toEqual([true, ['/slots expected a whole number, got "many"']])
   })
 
-  it('keeps fields of the JSON text that no schema knows, for the master to refuse', () => {
+  it('keeps unknown fields of the JSON text, which the master rejects', () => {
     const draft = { ...untouched, mine: typeWhole(untouched.mine, JSON.stringify({ ...shown, unknown: 1 })) }
     expect([patch(draft), faults(draft)]).toEqual([{ unknown: 1 }, ['/unknown is not a known field']])
   })
 
-  it('needs what is required and has no default', () => {
+  it('requires fields that are required and have no default', () => {
     expect(faults(edited({ must: undefined }))).toEqual(['/must is required'])
     expect(faults(edited({ slots: undefined }))).toEqual([])
   })
 })
 
 describe('a secret in a draft (D17)', () => {
-  it('is never shown, neither the stored one nor the new one', () => {
+  it('is never shown, neither the stored nor the new value', () => {
     const changes = changesIn(form, edited({ key: 'open sesame', 'smtp/password': 'new' }))
     const [smtp, key] = changes
     expect(changes.map(({ name }) => name)).toEqual(['smtp', 'key'])
@@ -133,20 +133,20 @@ describe('a secret in a draft (D17)', () => {
     expect(withoutSecrets(form.fields, 'smtp', smtp.after)).toEqual({ user: 'u', password: '********' })
   })
 
-  it('is cleared by null, and not replaced by nothing', () => {
+  it('is cleared with null; an empty value is rejected', () => {
     expect(patch(edited({ key: undefined }))).toEqual({ key: null })
     expect(faults(edited({ key: '' }))).toEqual(['/key enter a new value or keep the stored one'])
     expect(faults(edited({ 'smtp/password': '' }))).toEqual(['/smtp/password enter a new value or keep the stored one'])
   })
 
-  it('inside an object is kept by its mask when something beside it changes', () => {
+  it('inside an object is kept when another field of the object changes', () => {
     expect(mergeConfig(schema, secrets, stored, patch(edited({ 'smtp/user': 'v' }))).config['smtp']).toEqual({
       user: 'v',
       password: 'deep',
     })
   })
 
-  it('stays as it is now when a draft goes back to an older config', () => {
+  it('keeps its current value when a draft reverts to an older config', () => {
     const old = { ...shown, slots: 9, smtp: { user: 'old', password: '********' } }
     const { key: _, ...without } = old as JsonObject
     expect(patch(revertTo(form, base, without, 'open'))).toEqual({
@@ -170,8 +170,8 @@ const someConfig = fc.record(
   { requiredKeys: ['must'] },
 ) as fc.Arbitrary<JsonObject>
 
-describe('a PATCH made of a draft', () => {
-  it('turns the stored config into what the form shows, and touches no other field', () => {
+describe('the PATCH of a draft', () => {
+  it('turns the stored config into the edited one and changes no other field', () => {
     fc.assert(
       fc.property(someConfig, someConfig, (before, after) => {
         const old = mergeConfig(schema, [], defaultsOf(schema), before).config
@@ -185,10 +185,10 @@ describe('a PATCH made of a draft', () => {
   })
 })
 
-describe('a draft under which somebody saved', () => {
+describe('a draft whose config was saved by another client', () => {
   const newest = { config: { ...shown, slots: 3, host: 'theirs' }, gen: 15, epoch: 'e' }
 
-  it('clashes only where both changed a field, to different values', () => {
+  it('has a conflict only if both sides changed a field to different values', () => {
     expect(mergeOf(form, edited({ slots: 8, host: 'theirs', mode: 'fast' }), newest)).toEqual({
       theirs: [],
       mine: ['mode', 'host'].toSorted(
@@ -198,13 +198,13 @@ describe('a draft under which somebody saved', () => {
     })
   })
 
-  it('takes theirs where both changed a field, unless mine is chosen', () => {
+  it('takes their value of a conflicting field unless `mine` is chosen', () => {
     const draft = edited({ slots: 8, mode: 'fast' })
     expect(patch(rebase(form, draft, newest, new Map()))).toEqual({ mode: 'fast' })
     expect(patch(rebase(form, draft, newest, new Map([['slots', 'mine']])))).toEqual({ slots: 8, mode: 'fast' })
   })
 
-  it('keeps a text that cannot be read, also that of the whole', () => {
+  it('keeps text with errors, including the JSON text of the whole config', () => {
     const draft = { ...untouched, mine: typeAt(untouched.mine, '/recycle_seconds', 'number', 'x') }
     expect(faults(rebase(form, draft, newest, new Map()))).toHaveLength(1)
     expect(
@@ -212,7 +212,7 @@ describe('a draft under which somebody saved', () => {
     ).toHaveLength(1)
   })
 
-  it('loses no field of either side', () => {
+  it('loses no change of either side', () => {
     fc.assert(
       fc.property(
         someConfig,

@@ -15,7 +15,7 @@ const fieldOf = (properties: Parameters<typeof Type.Object>[0], name: string) =>
   fieldsOf(schemaOf(properties)).find((field) => field.name === name)
 
 describe('the fields of a form', () => {
-  it("are the base fields, then the automation's own, in the order of the schema", () => {
+  it("are the base fields, then the automation's own fields in schema order", () => {
     expect(fieldsOf(schemaOf({ zeta: Type.String(), alpha: Type.String() })).map(({ name }) => name)).toEqual([
       'enabled',
       'slots',
@@ -26,7 +26,7 @@ describe('the fields of a form', () => {
     ])
   })
 
-  it('are inputs by type, and JSON text for what no input shows', () => {
+  it('have an input by type, or a JSON input for unsupported schemas', () => {
     const kinds = Object.fromEntries(
       fieldsOf(
         schemaOf({
@@ -84,7 +84,7 @@ describe('the fields of a form', () => {
     expect(['a', '', 2, null].map(optionText)).toEqual(['a', '""', '2', 'null'])
   })
 
-  it('take null where one of two types is null, however the schema says so', () => {
+  it('are nullable if one of two types is null, in any notation', () => {
     expect(shapeOf({ type: ['string', 'null'], maxLength: 3 })).toMatchObject({
       kind: 'string',
       nullable: true,
@@ -97,7 +97,7 @@ describe('the fields of a form', () => {
     })
   })
 
-  it('say what they may hold', () => {
+  it('describe their constraints', () => {
     expect(fieldOf({}, 'slots')?.shape.hint).toBe('0 to 1024 · default 1')
     expect(
       fieldOf({ user: Type.String({ maxLength: 9, format: 'email', pattern: '^a', examples: ['a@b.c'] }) }, 'user')
@@ -108,13 +108,13 @@ describe('the fields of a form', () => {
     )
   })
 
-  it('are required only where no default stands in', () => {
+  it('are required only without a default', () => {
     expect(fieldOf({ host: Type.String() }, 'host')?.required).toBe(true)
     expect(fieldOf({ host: Type.String({ default: 'x' }) }, 'host')?.required).toBe(false)
     expect(fieldOf({ host: Type.Optional(Type.String()) }, 'host')?.required).toBe(false)
   })
 
-  it('follow local references, and end where one leads back to itself', () => {
+  it('resolve local references and stop at recursive ones', () => {
     const schema = {
       $defs: {
         port: { type: 'integer', minimum: 1 },
@@ -135,11 +135,11 @@ describe('the fields of a form', () => {
     ])
   })
 
-  it('know the mask of the wire (D17)', () => {
+  it('use the same secret mask as the protocol (D17)', () => {
     expect(SECRET_MASK).toBe(MASK_OF_THE_WIRE)
   })
 
-  it('are secret as a whole exactly where the master masks the whole field (D52)', () => {
+  it('are whole secrets exactly when the master masks the whole field (D52)', () => {
     const secret = Type.String({ writeOnly: true })
     const schema = {
       ...schemaOf({

@@ -5,8 +5,8 @@ import { bodyForShow, kubectlPatch, resourceOf, setOperands } from '../../../src
 import { faultPosition } from '../../../src/dashboard/config/position.ts'
 import { around, diffLines } from '../../../src/dashboard/config/text-diff.ts'
 
-describe('the position of a fault in JSON text', () => {
-  it('is where reading it stops', () => {
+describe('the position of a syntax error in JSON text', () => {
+  it('is where parsing stops', () => {
     const cases: readonly (readonly [string, number, number])[] = [
       ['', 1, 1],
       ['{', 1, 2],
@@ -23,7 +23,7 @@ describe('the position of a fault in JSON text', () => {
     for (const [text, line, column] of cases) expect([text, faultPosition(text)]).toEqual([text, { line, column }])
   })
 
-  it('is nowhere exactly in a text that can be read', () => {
+  it('is null exactly for valid JSON', () => {
     const broken = fc
       .tuple(fc.json(), fc.nat(), fc.constantFrom(',', '}', ']', '"', ':', '1', ' ', '\\', 'x'))
       .map(([text, at, extra]) => text.slice(0, at % (text.length + 1)) + extra + text.slice(at % (text.length + 1)))
@@ -44,12 +44,12 @@ describe('the position of a fault in JSON text', () => {
   })
 })
 
-describe('the lines of two texts', () => {
-  it('that stayed, went and came', () => {
+describe('the line diff of two texts', () => {
+  it('marks unchanged, removed and added lines', () => {
     expect(diffLines('a\nb\nc', 'a\nx\nc').map(({ sign, text }) => sign + text)).toEqual([' a', '-b', '+x', ' c'])
   })
 
-  it('make up both texts', () => {
+  it('contains all lines of both texts', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 8 }).map((lines) => lines.join('\n'))
     fc.assert(
       fc.property(text, text, (before, after) => {
@@ -70,7 +70,7 @@ describe('the lines of two texts', () => {
     )
   })
 
-  it('are cut to those around changes', () => {
+  it('can be reduced to the lines around changes', () => {
     const [before, after] = [
       Array.from({ length: 20 }, (_, n) => `${n}`),
       Array.from({ length: 20 }, (_, n) => (n === 10 ? 'x' : `${n}`)),
@@ -85,13 +85,13 @@ describe('the lines of two texts', () => {
     ])
   })
 
-  it('are all replaced where a comparison would hold up the page', () => {
+  it('replaces all lines of texts that are too long to compare', () => {
     const many = (word: string): string => Array.from({ length: 600 }, (_, n) => `${word}${n}`).join('\n')
     expect(diffLines(many('a'), many('b'))).toHaveLength(1_200)
   })
 })
 
-describe('a change as text for elsewhere', () => {
+describe('a config change as a command', () => {
   const form = formOf({
     properties: {
       slots: { type: 'integer' },
@@ -113,7 +113,7 @@ describe('a change as text for elsewhere', () => {
     expect(resourceOf('terraform')).toBeNull()
   })
 
-  it('is a merge patch of the resource: slots in their place, secrets left out and named', () => {
+  it('is a merge patch of the resource with `slots` in `spec`; omitted secrets are listed', () => {
     const { text, leftOut } = kubectlPatch(form, changes, { namespace: 'mail', name: 'm-7' })
     expect(text).toBe(
       `kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"host":"it'\\''s","list":null,"smtp":{"user":"v"}},"slots":2}}'`,
@@ -121,14 +121,14 @@ describe('a change as text for elsewhere', () => {
     expect(leftOut).toEqual(['key', 'smtp.pass'])
   })
 
-  it('is operands of muster, text as it is and anything else as JSON', () => {
+  it('is formatted as operands of muster: strings unquoted, other values as JSON', () => {
     expect(setOperands(form, changes)).toEqual({
       operands: ['slots=2', "host=it's", '--unset', 'list', 'smtp={"user":"v"}'],
       leftOut: ['key', 'smtp.pass'],
     })
   })
 
-  it('never holds a secret', () => {
+  it('never contains a secret', () => {
     expect(bodyForShow(form, changes)).toEqual({ slots: 2, host: "it's", list: null, smtp: { user: 'v' } })
   })
 })

@@ -6,19 +6,19 @@ import { validate } from '../../../src/dashboard/config/validator.ts'
 const words = (schema: JsonSchema, value: JsonValue | undefined): readonly string[] =>
   validate(schema, value).map(({ path, message }) => `${path} ${message}`)
 
-describe('the validator of the page', () => {
-  it('says what was expected and what is there', () => {
+describe('the schema validator', () => {
+  it('reports the expected and the actual value', () => {
     expect(words({ type: 'integer', minimum: 1 }, 0)).toEqual([' expected 1 or more, got 0'])
     expect(words({ type: 'string' }, 4)).toEqual([' expected text, got 4'])
     expect(words({ type: ['string', 'null'] }, [])).toEqual([' expected text or null, got []'])
     expect(words({ enum: ['a', 2] }, 'b')).toEqual([' expected one of "a", 2, got "b"'])
     expect(words({ type: 'string', maxLength: 1 }, '🙂🙂')).toEqual([' expected 1 characters or less, got 2'])
     expect(words({ pattern: '^a' }, 'b')).toEqual([' expected text that matches ^a, got "b"'])
-    expect(words({ pattern: '^[^@]+@[^@]+$' }, 'nobody')).toHaveLength(1)
+    expect(words({ pattern: '^[^@]+@[^@]+$' }, 'no-address')).toHaveLength(1)
     expect(words({}, undefined)).toEqual([' expected a value, got nothing'])
   })
 
-  it('names the field of a fault by its pointer', () => {
+  it('reports the JSON pointer of each error', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -40,7 +40,7 @@ describe('the validator of the page', () => {
     ])
   })
 
-  it('tells the faults of the branch that was meant, where only one can be', () => {
+  it('reports the errors of a union branch if only one branch can be meant', () => {
     const schema = {
       anyOf: [
         { type: 'object', properties: { kind: { const: 'a' }, n: { type: 'integer' } }, required: ['n'] },
@@ -51,7 +51,7 @@ describe('the validator of the page', () => {
     expect(words({ anyOf: [{ const: 1 }, { const: 2 }] }, 3)).toEqual([' expected one of 1, 2, got 3'])
   })
 
-  it('leaves alone what it cannot judge', () => {
+  it('accepts values that it cannot check', () => {
     expect(words({ type: 'string', format: 'email' }, 'x')).toEqual([])
     expect(words({ pattern: '(a+)+$' }, 'b')).toEqual([])
     expect(words({ pattern: 'a*a*a*a*b' }, 'a'.repeat(100))).toEqual([])
@@ -83,7 +83,7 @@ describe('the validator of the page', () => {
     expect(words({ type: 'array', items: secret, uniqueItems: true }, [typed, typed]).join()).not.toContain(typed)
   })
 
-  it('ends on a schema that refers to itself', () => {
+  it('terminates on a recursive schema', () => {
     expect(words({ $ref: '#' }, 1)).toEqual([])
   })
 

@@ -27,7 +27,7 @@ describe('the key of a group', () => {
     ['commit deadbeef01 missing', 'commit 00c0ffee42 missing'],
     ['took 1.5s', 'took 12,000s'],
     ['timeout   of 5', 'timeout of\n9'],
-  ])('is one for %j and %j', (a, b) => {
+  ])('is the same for %j and %j', (a, b) => {
     expect(groupKey(a)).toBe(groupKey(b))
   })
 
@@ -40,7 +40,7 @@ describe('the key of a group', () => {
     expect(groupKey(a)).not.toBe(groupKey(b))
   })
 
-  it('is quick for the longest error there may be', () => {
+  it('is computed quickly for the longest possible errors', () => {
     const began = performance.now()
     for (const part of ['"', "'", 'a', '0', '0x', 'ab-', " 'a", '12345678-']) groupKey(part.repeat(4_096 / part.length))
     expect(performance.now() - began).toBeLessThan(1_000 * SLACK)
@@ -48,7 +48,7 @@ describe('the key of a group', () => {
 })
 
 describe('groups of dead tasks', () => {
-  it('hold every task once, the largest first', () => {
+  it('contain every task once, largest group first', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.constantFrom('a 1', 'a 2', 'b', null), fc.nat(9))), (deaths) => {
         const items = deaths.map(([error, at], n) => item(String(n), error, at))
@@ -64,26 +64,26 @@ describe('groups of dead tasks', () => {
     )
   })
 
-  it('tell the first and last death, and the newest words', () => {
+  it('report the first and last death and the latest error', () => {
     expect(groupsOf([item('a', 'code 1', 5), item('b', 'code 2', 9), item('c', 'code 3', 7)])).toMatchObject([
       { error: 'code 2', firstDiedAt: 5, lastDiedAt: 9 },
     ])
   })
 })
 
-describe('how much is read', () => {
-  it('doubles while the answer is light and there is more', () => {
+describe('the number of dead letters to read', () => {
+  it('doubles while the response is small and there are more', () => {
     expect(nextN(FIRST_N, 100, 12_400, () => 30_000)).toBe(200)
     expect(nextN(6_400, 6_400, 12_400, () => 400_000)).toBe(10_000)
     expect(nextN(10_000, 10_000, 12_400, () => 400_000)).toBe(10_000)
     expect(nextN(200, 150, 150, () => 30_000)).toBe(200)
-    expect(nextN(200, 180, 400, () => 30_000)).toBe(200) // The answer was cut at its size (D56).
+    expect(nextN(200, 180, 400, () => 30_000)).toBe(200) // The response was truncated at its size limit (D56).
     expect(nextN(1_600, 1_600, 12_400, () => 600_000)).toBe(1_600)
   })
 })
 
 describe('a selection', () => {
-  it('acts on what is listed and ticked, in the order of the list', () => {
+  it('contains the listed and selected tasks in list order', () => {
     const selection = withIds(withIds(NONE, ['c', 'a', 'gone'], true), ['x'], false)
     expect(listed(selection, [{ id: 'a' }, { id: 'b' }, { id: 'c' }])).toEqual(['a', 'c'])
     expect([ticked(selection, ['a', 'c']), ticked(selection, ['a', 'b']), ticked(selection, ['b'])]).toEqual([
@@ -94,20 +94,20 @@ describe('a selection', () => {
   })
 })
 
-describe('an act on dead tasks', () => {
+describe('a bulk action on dead tasks', () => {
   const ids = Array.from({ length: 2_500 }, (_, n) => `t-${n}`)
   const answered = (taskIds: readonly string[]): SelectedBody => ({
     results: taskIds.map((id) => ({ task_id: id, outcome: id === 't-7' ? 'not_dead' : 'replayed' })),
   })
 
-  it('names every id once, 1,000 a call, and tells how far it is', async () => {
+  it('sends every ID once, 1,000 per call, and reports progress', async () => {
     const calls: (readonly string[])[] = []
-    const told: Tally[] = []
+    const reports: Tally[] = []
     const tally = await actOnDead({
       action: 'replay',
       ids,
       signal: new AbortController().signal,
-      report: (now) => told.push(now),
+      report: (now) => reports.push(now),
       select: async ({ task_ids: taskIds }) => {
         calls.push(taskIds)
         return answered(taskIds)
@@ -115,11 +115,11 @@ describe('an act on dead tasks', () => {
     })
     expect(calls.map(({ length }) => length)).toEqual([1_000, 1_000, 500])
     expect(calls.flat()).toEqual(ids)
-    expect(told.map(({ done }) => done)).toEqual([0, 999, 1_999, 2_499])
+    expect(reports.map(({ done }) => done)).toEqual([0, 999, 1_999, 2_499])
     expect(tallyText(tally)).toBe('2,499 tasks requeued. 1 was no longer dead.')
   })
 
-  it('ends at the first failure, which leaves its tasks unknown', async () => {
+  it('stops at the first failure and reports its tasks as unknown', async () => {
     let calls = 0
     const tally = await actOnDead({
       action: 'remove',
@@ -141,7 +141,7 @@ describe('an act on dead tasks', () => {
   it.each([
     [403, /1,000 rejected/],
     [503, /is unknown/],
-  ])('tells a refusal from what nobody knows: %d', async (status, text) => {
+  ])('distinguishes rejected from unknown outcomes: %d', async (status, text) => {
     const tally = await actOnDead({
       action: 'replay',
       ids: ids.slice(0, 1_000),

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { curlCommand, musterCommand, shellQuote } from '../../../src/dashboard/parts/commands.ts'
 
 const BASE = new URL('https://host/fleet/api/v1/')
-/** The arguments that a shell makes of a line. */
+/** The arguments that a shell parses from the command. */
 const words = (line: string): string[] =>
   execFileSync('sh', ['-c', `for each in ${line}; do printf '%s\\0' "$each"; done`], {
     env: { SVC_API_TOKEN: 'the token' },
@@ -14,7 +14,7 @@ const words = (line: string): string[] =>
     .slice(0, -1)
 
 describe('a command to copy', () => {
-  it('keeps every name in its place, whatever a worker calls itself', () => {
+  it('quotes names with any characters', () => {
     for (const text of ['m-7', 'a b', '$(reboot)', '`x`', "'; rm -rf / #", '-n', 'é\u202E', '"', '\\', '*', ''])
       expect([text, ...words(`x ${shellQuote(text)}`).slice(1)]).toEqual([text, text])
     fc.assert(
@@ -31,7 +31,7 @@ describe('a command to copy', () => {
     )
   })
 
-  it('asks curl for the same call, with the token from the environment', () => {
+  it('is the same call with curl, with the token from the environment', () => {
     const { text } = curlCommand(BASE, {
       method: 'PATCH',
       path: ['automations', 'mailer', 'workers', 'a b'],
@@ -56,7 +56,7 @@ describe('a command to copy', () => {
     ])
   })
 
-  it('asks muster at the master of the page', () => {
+  it('calls muster with the URL of the current master', () => {
     expect(musterCommand(BASE, 'workers', 'drain', 'mailer/m-7').text).toBe(
       'muster workers drain mailer/m-7 --master-url https://host/fleet',
     )

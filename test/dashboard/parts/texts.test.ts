@@ -7,7 +7,7 @@ import { cutText, parseJson, sameJson } from '../../../src/dashboard/parts/json-
 import { countText, measureText, plural } from '../../../src/dashboard/parts/numbers.ts'
 
 describe('ages', () => {
-  it('are written in the unit a person would use', () => {
+  it('are shown in the most suitable unit', () => {
     const cases: readonly (readonly [number, string])[] = [
       [-5, 'now'],
       [0.9, 'now'],
@@ -23,17 +23,17 @@ describe('ages', () => {
     for (const [seconds, text] of cases) expect(spanText(seconds)).toBe(text)
   })
 
-  it('say "now" without "ago"', () => {
+  it('are "now" without "ago" below one second', () => {
     expect(agoText(0)).toBe('now')
     expect(agoText(5)).toBe('5 s ago')
   })
 
-  it('say of what began just now that it did', () => {
+  it('are "just now" for durations below one second', () => {
     expect(lastingText(0.4)).toBe('just now')
     expect(lastingText(65)).toBe('for 1 min')
   })
 
-  it('count down to a point in time and say when it has passed', () => {
+  it('count down to a point in time and show when it has passed', () => {
     expect(leftText(90, 'over')).toBe('in 1 min')
     expect(leftText(0.4, 'over')).toBe('in 1 s')
     expect(leftText(0, 'over')).toBe('over')
@@ -41,7 +41,7 @@ describe('ages', () => {
 })
 
 describe('numbers', () => {
-  it('are grouped, and as fine as they are useful', () => {
+  it('are grouped and rounded', () => {
     expect(countText(1_234_567)).toBe('1,234,567')
     expect(measureText(0.57)).toBe('0.6')
     expect(measureText(117.6)).toBe('118')
@@ -49,14 +49,14 @@ describe('numbers', () => {
     expect(plural(2_000, 'entry', 'entries')).toBe('2,000 entries')
   })
 
-  it('of an act are whole and between 1 and 10,000 (D9)', () => {
+  it('of items are whole and between 1 and 10,000 (D9)', () => {
     expect([' 7 ', '1', '10000'].map(readN)).toEqual([7, 1, 10_000])
     expect(['', '0', '-1', '1.5', '1e3', '10001', 'x'].map(readN)).toEqual([null, null, null, null, null, null, null])
   })
 })
 
 describe('JSON as text', () => {
-  it('is compared by value, whatever the order of keys', () => {
+  it('is compared by value, regardless of key order', () => {
     expect(sameJson({ a: [1, { b: null }], c: 'x' }, { c: 'x', a: [1, { b: null }] })).toBe(true)
     expect(sameJson({ a: 1 }, { a: 1, b: 2 })).toBe(false)
     expect(sameJson([], {})).toBe(false)
@@ -64,19 +64,19 @@ describe('JSON as text', () => {
     expect(sameJson({ toString: 1 }, { other: 1 })).toBe(false)
   })
 
-  it('equals its copy, and nothing that is written differently', () => {
+  it('equals its copy; equality is symmetric', () => {
     const value = fc.jsonValue() as fc.Arbitrary<JsonValue>
     fc.assert(fc.property(value, (one) => sameJson(one, JSON.parse(JSON.stringify(one)) as JsonValue)))
     fc.assert(fc.property(value, value, (one, other) => !sameJson(one, other) || sameJson(other, one)))
   })
 
-  it('is cut at a whole character, with the rest counted', () => {
+  it('is truncated at a whole character, with the number of omitted ones', () => {
     expect(cutText('abc', 3)).toBe('abc')
     expect(cutText('abcdef', 4)).toBe('abcd… (2 more characters)')
     expect(cutText('ab😀d', 3)).toBe('ab… (3 more characters)')
   })
 
-  it('that cannot be read is a sentence, not an exception', () => {
+  it('with a syntax error results in a message, not an exception', () => {
     expect(parseJson(' ')).toEqual({ fault: 'expected JSON, got nothing' })
     expect(parseJson('{"a":')).toEqual({ fault: expect.stringMatching(/^invalid JSON: /) })
     expect(parseJson('[1]')).toEqual({ value: [1] })

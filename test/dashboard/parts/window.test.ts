@@ -5,8 +5,8 @@ import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { actorOf } from '../../../src/dashboard/settings/actor.ts'
 import { piecesOf, rangeOf } from '../../../src/dashboard/parts/window.ts'
 
-describe('the rows in the document', () => {
-  it('and the spaces between them are as high as the whole table, with the row that has focus among them', () => {
+describe('the rows of a virtual table', () => {
+  it('and spacers have the height of the whole table and include the focused row', () => {
     fc.assert(
       fc.property(
         fc.nat(20_000),
@@ -26,14 +26,14 @@ describe('the rows in the document', () => {
     )
   })
 
-  it('are those in view and a few around them', () => {
+  it('are the visible ones and a few around them', () => {
     expect(rangeOf(3_600, 720, 36, 10_000)).toEqual({ first: 97, end: 123 })
     expect(rangeOf(0, 720, 36, 3)).toEqual({ first: 0, end: 3 })
     expect(rangeOf(0, 720, 36, 0)).toEqual({ first: 0, end: 0 })
   })
 })
 
-describe('the badge', () => {
+describe('the live badge', () => {
   const facts: BadgeFacts = {
     feed: { kind: 'live' },
     awaySinceMs: undefined,
@@ -52,13 +52,13 @@ describe('the badge', () => {
     ['offline since at 4', { feed: lost(4_000), awaySinceMs: 4_000 }],
     ['offline since at 4', { awaySinceMs: 4_000 }],
     ['paused since at 3', { feed: { kind: 'paused', sinceMs: 3_000 }, awaySinceMs: 4_000 }],
-  ])('says "%s"', (text, change) => {
+  ])('shows "%s"', (text, change) => {
     expect(badgeOf({ ...facts, ...change }).text).toBe(text)
   })
 })
 
-describe('the actor of a change', () => {
-  it('is the page, with the name a person gave, in what a header takes', () => {
+describe('the actor of a change (D39)', () => {
+  it('is the dashboard with the name of the user, in printable ASCII', () => {
     expect([actorOf(''), actorOf(' ana '), actorOf('Zoë\n'), actorOf('é'), actorOf('x'.repeat(300)).length]).toEqual([
       'dashboard',
       'dashboard:ana',
