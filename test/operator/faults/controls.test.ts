@@ -47,7 +47,7 @@ describe('the fault policies detect an operator without', () => {
   it(
     'If-Match: a delayed PATCH restores an older spec',
     async () => {
-      expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec came back/)
+      expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec was applied again/)
     },
     TIMEOUT_MS,
   )
@@ -61,7 +61,7 @@ describe('the fault policies detect an operator without', () => {
           stale,
           withoutReadingAgain,
         ),
-      ).toMatch(/an older spec came back/)
+      ).toMatch(/an older spec was applied again/)
     },
     TIMEOUT_MS,
   )
