@@ -40,7 +40,7 @@ describe('the tasks page', () => {
     const page = await world.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{')
     await page.getByRole('button', { name: 'Submit' }).click()
-    await page.getByText('Not JSON from line 1').waitFor()
+    await page.getByText('Invalid JSON at line 1').waitFor()
     await page.getByLabel('Payload', { exact: true }).fill('{"url": 1}')
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText('must be string').waitFor()
