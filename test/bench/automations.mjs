@@ -1,4 +1,4 @@
-/** The automations of the benchmark. What ran is noted in the file BENCH_IDS, see recorder.mjs. */
+/** The automations of the benchmark. They record their runs in the file BENCH_IDS, see recorder.mjs. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineBatch, defineContinuous, RetryIn, Type } from '../../dist/automation/public.js'
 import { recorder } from './recorder.mjs'
@@ -9,7 +9,7 @@ const Text = Type.Object({ text: Type.String() })
 /** A task that does nothing. */
 export const noop = defineBatch({ type: 'noop', payload: Text, run: ({ task }) => ran(task.id) })
 
-/** Fails once, and asks to run again 200 ms later. */
+/** Fails once, and requests a retry after 200 ms. */
 export const retry = defineBatch({
   type: 'retry',
   payload: Text,
@@ -19,7 +19,7 @@ export const retry = defineBatch({
   },
 })
 
-/** Lasts long enough to be killed; what it holds comes back after five seconds without a sign of life. */
+/** Runs long enough to be killed. Its tasks return after five seconds without an extension. */
 export const held = defineBatch({
   type: 'held',
   payload: Type.Object({ ms: Type.Integer() }),
@@ -31,7 +31,7 @@ export const held = defineBatch({
   },
 })
 
-/** Emits `total` outputs as fast as it may. */
+/** Emits `total` outputs as fast as possible. */
 export const firehose = defineContinuous({
   type: 'firehose',
   config: Type.Object({ total: Type.Integer({ default: 0 }) }),

@@ -1,5 +1,5 @@
 /**
- * The peer's worker as its documentation advises: one process, concurrency 100, finished jobs removed.
+ * The worker of the peer as its documentation recommends: one process, concurrency 100, finished jobs removed.
  * Usage: bullmq-worker.mjs PORT QUEUE IDS; the queue is `noop`, `retry` or `held`, as in automations.mjs.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

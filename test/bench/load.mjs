@@ -1,4 +1,4 @@
-/** Shapes of load, and what is said of latencies. */
+/** Load generators and latency statistics. */
 
 /** Runs `work(i)` for i in 0..count-1 with `width` in flight (closed loop). */
 export async function inFlight(count, width, work) {
@@ -18,7 +18,7 @@ export function spread(numbers) {
 
 export const perSecond = (count, ms) => (count / ms) * 1_000
 
-/** Every id was done, and done once. @throws with the number of those lost, doubled and unknown. */
+/** Checks that every ID was done exactly once. @throws with the number of lost, duplicate and unknown ones. */
 export function checkDelivery(submitted, done) {
   const [expected, seen] = [new Set(submitted), new Set(done)]
   const lost = submitted.filter((id) => !seen.has(id)).length

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// Measures Muster beside its peers and beside what the machine can do, side by side in one run.
+// Measures Muster, its peers and the limits of the machine in one run.
 // Usage: make bench ARGS="…", or node test/bench/main.mjs [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--list]
 // Exit: 0 measured and every gate held; 1 a gate was missed, a delivery was not exact, or something failed; 2 wrong arguments.
 //
-// A gate is a ratio within this run, or a count; aims are absolute figures and fail nothing. A whole run (all rows, five rounds or
-// more, scale 1) writes RESULTS.md.
+// A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A complete run (all
+// rows, five rounds or more, scale 1) writes RESULTS.md.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { execFileSync } from 'node:child_process'
@@ -55,7 +55,7 @@ function settings() {
 const versionOf = (name) =>
   JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')).version
 
-/** In words that name no place and nobody. */
+/** Describes the machine without host or user names. */
 function machineOf(directory, rounds) {
   const redis = /v=([\d.]+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1]
   const { bytesPerSecond, flushesPerSecond } = diskRates(directory)
@@ -67,7 +67,7 @@ function machineOf(directory, rounds) {
   ]
 }
 
-/** One line, while it runs. */
+/** Prints one line during the run. */
 function progress(round, name, figures) {
   if (figures.value === undefined)
     return say(`  round ${round}  ${name.padEnd(60)} ${Object.entries(figures)[0].join(': ')}`)
@@ -126,4 +126,4 @@ try {
   process.stderr.write(`error: ${error.message}\n`)
   process.exitCode = error instanceof TypeError || error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1
 }
-process.exit() // A subject that was given up may still hold a socket.
+process.exit() // A subject that was abandoned may still have open sockets.

@@ -1,4 +1,4 @@
-/** Starting and ending what the benchmark measures. Everything started here is ended by its own handle. */
+/** Starts and stops the processes that the benchmark measures. Each is stopped by its own handle. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dirname, '../..')
 export const ADMIN_TOKEN = 'bench-admin-token'
 export const WORKER_TOKEN = 'bench-worker-token'
-/** What Linux counts processor time in, for programs. */
+/** The unit of CPU time in Linux interfaces. */
 const TICKS_PER_SECOND = 100
 const PAGE_BYTES = 4_096
 
@@ -21,7 +21,7 @@ export async function freePort() {
   return port
 }
 
-/** Polls until `holds` answers true; the benchmark's own waiting costs at most one small request each `everyMs`. */
+/** Polls until `holds` returns true. Its load is at most one small request per `everyMs`. */
 export async function until(what, holds, { withinMs = 120_000, everyMs = 5 } = {}) {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) {
@@ -31,7 +31,10 @@ export async function until(what, holds, { withinMs = 120_000, everyMs = 5 } = {
   throw new Error(`not within ${withinMs} ms: ${what}`)
 }
 
-/** `stop` and `kill` may be called again: a process that has ended stays so. @param options.hasChannel for messages, as of node:child_process. */
+/**
+ * Starts a process. `stop` and `kill` may be called repeatedly. @param options.hasChannel for messages, as of
+ * node:child_process.
+ */
 export function start(command, args, environment = {}, { hasChannel = false } = {}) {
   const child = spawn(command, args, {
     cwd: ROOT,
@@ -58,7 +61,7 @@ export async function firstLine({ child }) {
   return chunk.toString().trim()
 }
 
-/** Processor time of a process so far, in milliseconds; NaN where the system does not tell. */
+/** CPU time of a process so far, in milliseconds; NaN if the system does not report it. */
 export function cpuMs(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')
@@ -68,7 +71,7 @@ export function cpuMs(pid) {
   }
 }
 
-/** Resident memory of a process; NaN where the system does not tell. */
+/** Resident memory of a process; NaN if the system does not report it. */
 export function rssBytes(pid) {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES
@@ -77,7 +80,7 @@ export function rssBytes(pid) {
   }
 }
 
-/** @param options.port the one to listen on, for a master that comes back; options.nodeArguments for Node itself. */
+/** @param options.port Port of a master that is restarted; options.nodeArguments for Node itself. */
 export async function startMaster(
   backendUrl,
   { port, nodeArguments = [], automations = './test/bench/automations.mjs' } = {},
@@ -103,7 +106,7 @@ export async function startMaster(
   return { ...master, url, port: listens }
 }
 
-/** `ids`: the file that gets what ran, see recorder.mjs. */
+/** @param ids The file for the executed IDs, see recorder.mjs. */
 export function startWorker(url, type, ids, id = 'w-1') {
   return start(process.execPath, ['dist/cmd/muster.js', 'worker'], {
     SVC_MASTER_URL: url,

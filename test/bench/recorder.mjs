@@ -1,13 +1,16 @@
 /**
- * What a worker process ran, for the check of exact delivery and for latencies: one line a run, "<id> <milliseconds>",
- * written when the process ends. The clock is the monotonic one of the machine, the same in all processes.
+ * Records the runs of a worker process, for the check of exact delivery and for latencies: one line per run, "<id>
+ * <milliseconds>", written when the process ends. The clock is the monotonic one of the machine, which all processes
+ * share.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { checkDelivery } from './load.mjs'
 
 export const nowMs = () => Number(process.hrtime.bigint()) / 1e6
 
-/** Notes runs for `file`; without a file nothing is kept. `flush` writes at once what a killed process would lose. */
+/**
+ * Records runs for `file`; without a file, does nothing. `flush` writes immediately what a killed process would lose.
+ */
 export function recorder(file) {
   let lines = []
   const flush = () => {
@@ -18,7 +21,7 @@ export function recorder(file) {
   return { ran: (id) => void (file && lines.push(`${id} ${nowMs()}`)), flush }
 }
 
-/** All runs in the file, oldest first. */
+/** @returns all runs in the file, oldest first. */
 export function readRuns(file) {
   if (!existsSync(file)) return []
   const text = readFileSync(file, 'utf8').trim()
@@ -30,7 +33,7 @@ export function readRuns(file) {
       })
 }
 
-/** Every id ran, and ran once. @returns when each began, by id. @throws when it is not so. */
+/** Checks that every ID ran exactly once. @returns when each began, by ID. @throws if not. */
 export function exactRuns(file, submitted) {
   const runs = readRuns(file)
   checkDelivery(

@@ -1,4 +1,7 @@
-/** What a run says: medians with their range, ratios within the rounds, gates; as text while it runs, as Markdown in the end. */
+/**
+ * Creates the report of a run: medians with their range, ratios within the rounds, and gates; as text during the run,
+ * as Markdown at the end.
+ */
 
 export function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b)
@@ -6,14 +9,14 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Four digits at most after the first that is not zero; thousands parted. */
+/** At most four significant digits, with separated thousands. */
 export function format(number) {
   if (!Number.isFinite(number)) return '–'
   if (Math.abs(number) >= 1_000) return Math.round(number).toLocaleString('en')
   return `${Number(number.toPrecision(3))}`
 }
 
-/** Median of the ratios of one round each: the two were measured within moments, so a slower minute slows both. */
+/** Median of the ratios within each round: both values were measured within moments, so a slow minute affects both. */
 export function ratioOf(figures, others, field = 'value') {
   const rounds = Math.min(figures.length, others.length)
   return median(Array.from({ length: rounds }, (_, i) => figures[i][field] / others[i][field]))
@@ -29,7 +32,7 @@ function bestPeerOf({ row, figures }) {
 }
 const medianOf = (figures, field = 'value') => median(figures.map((each) => each[field]))
 
-/** `{ text, met }`; met is null where a subject of the gate could not be had. */
+/** @returns `{ text, met }`; met is null if a subject of the gate is not available. */
 export function judge({ figures, skipped }, gate) {
   const { subject, over, field = 'value', atLeast, atMost } = gate
   const bound = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
@@ -51,7 +54,7 @@ export function judge({ figures, skipped }, gate) {
 
 const verdictOf = ({ text, met }) => `${met === null ? 'skipped' : met ? 'met' : 'MISSED'}: ${text}`
 
-/** What is said of one row: its lines and its gates. */
+/** The report of one row: its lines and its gates. */
 export function summaryOf(result) {
   const { row, figures, skipped, failed } = result
   const best = bestPeerOf(result)
@@ -105,7 +108,7 @@ export const isSound = ({ lines, gates }) =>
 
 const HEAD = ['operation', 'subject', 'median', 'range', '× best other', 'of limit', 'aim', 'gate']
 
-/** The cells of the table, a row a subject; what belongs to the operation stands in its first line. */
+/** The cells of the table, one row per subject. The gates of the operation are in its first line. */
 export function tableOf(summaries) {
   return [
     HEAD,
@@ -128,7 +131,7 @@ export function tableOf(summaries) {
   ]
 }
 
-/** The cells of what one item costs, for the subjects of which it is known. */
+/** The cells for costs per item, for the subjects that have them. */
 export function costTableOf(summaries) {
   const body = summaries.flatMap(({ row, lines }) =>
     lines
@@ -168,7 +171,7 @@ const LEVELS = {
 const conditionOf = ({ row }) =>
   `- **${row.title}**: ${row.note}.${row.rounds === undefined ? '' : ` Rounds: at most ${row.rounds}.`}`
 
-/** The page that a whole run leaves behind. `notes`: Markdown written by hand. */
+/** The page of a complete run. @param notes Handwritten Markdown. */
 export function pageOf({ machine, summaries, notes }) {
   const sections = Object.entries(LEVELS)
     .filter(([level]) => summaries.some(({ row }) => row.level === level))

@@ -1,6 +1,6 @@
 /**
- * Runs a row: its subjects one after the other, A-B-A-B, as often as there are rounds. Each begins on a heap without
- * garbage, and on a machine that is as fast as it was at its best: a calibration loop says so, and is waited for, a while.
+ * Runs a row: its subjects alternate, A-B-A-B, for all rounds. Each measurement begins with a collected heap, and
+ * waits, for a limited time, until a calibration loop is as fast as at its best.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc')
 
-/** A subject that this machine cannot have: a named skip, not a failure. */
+/** A subject that is not available on this machine: skipped by name, not a failure. */
 export class Unavailable extends Error {}
 
 const SUBJECT_MS = 240_000
@@ -16,18 +16,18 @@ const TOLERANCE = 1.1
 const TRIES = 5
 const PAUSE_MS = 300
 
-/** Milliseconds of a fixed piece of work. */
+/** Milliseconds of a fixed amount of work. */
 function calibration() {
   const began = performance.now()
   let sum = 0
   for (let i = 0; i < 20_000_000; i += 1) sum = (Math.imul(sum, 31) + i) | 0
-  return Number.isInteger(sum) ? performance.now() - began : NaN // What nobody reads, the compiler would leave out.
+  return Number.isInteger(sum) ? performance.now() - began : NaN // The compiler would remove an unused result.
 }
 
-/** How steady the machine was over the whole run. */
+/** How steady the machine was during the run. */
 export const calm = { measured: 0, restless: 0, bestMs: Infinity }
 
-/** What precedes each measurement. */
+/** Prepares each measurement. */
 export async function settle() {
   collectGarbage()
   calm.measured += 1
@@ -53,8 +53,8 @@ async function withinTime(work) {
 }
 
 /**
- * What subjects get, by round. `once(key, work)`: the same answer for all who ask with this key in one round, so that rows
- * that are parts of one measurement (adding, processing, both) make it once.
+ * Creates the helpers of subjects, per round. `once(key, work)` returns the same result for all calls with the same key
+ * in one round, so that rows that share a measurement (adding, processing, both) make it once.
  */
 export function createBench({ scale, directory, rounds }) {
   const made = Array.from({ length: rounds + 1 }, () => new Map())
@@ -70,7 +70,10 @@ export function createBench({ scale, directory, rounds }) {
   })
 }
 
-/** Answers `{ row, figures, skipped, failed }`, by subject; one that failed is not run again, and has no figures. `row.rounds`: the most it is worth the time of. */
+/**
+ * @returns `{ row, figures, skipped, failed }`, by subject. A failed subject is not run again, and has no figures.
+ * `row.rounds` limits the rounds of slow rows.
+ */
 export async function runRow(row, { benchOf, rounds, onFigures, before = settle }) {
   const result = { row, figures: {}, skipped: {}, failed: {} }
   for (let round = 1; round <= Math.min(rounds, row.rounds ?? rounds); round += 1) {

@@ -1,7 +1,7 @@
 /**
- * The stores that subjects run on, each private and in a temporary folder: a redis-server on a free loopback port, and one
- * PostgreSQL for the run, reached by a socket in its own folder, with a database of its own for each measurement.
- * `endStores` ends what a subject left behind.
+ * Starts the stores of the subjects, in temporary folders: a redis-server on a free loopback port, and one PostgreSQL
+ * for the run, with a socket in its own folder and one database per measurement. `endStores` stops what a subject left
+ * running.
  */
 import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -14,12 +14,12 @@ import { Unavailable } from './run.mjs'
 
 const running = new Set()
 
-/** What was started here and never stopped, as after a failure. */
+/** Stops everything that was started here and not stopped, for example after a failure. */
 export async function endStores() {
   for (const stop of running) await stop()
 }
 
-/** @param options.appendfsync with an append-only file of this fsync; without one nothing is written. */
+/** @param options.appendfsync uses an append-only file with this fsync setting; otherwise nothing is written. */
 export async function startRedis(directory, { appendfsync } = {}) {
   const folder = mkdtempSync(join(directory, 'redis-'))
   const port = await freePort()
@@ -44,11 +44,11 @@ export async function startRedis(directory, { appendfsync } = {}) {
     rmSync(folder, { recursive: true, force: true })
   }
   running.add(stop)
-  await until('redis answers', () => isReady(port))
+  await until('Redis is ready', () => isReady(port))
   return { ...server, stop, port }
 }
 
-/** A command without a reconnect: the first that is answered ends the wait. */
+/** Sends a command without reconnecting. The wait ends with the first reply. */
 async function isReady(port) {
   const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null })
   client.on('error', () => {})
@@ -62,7 +62,7 @@ async function isReady(port) {
   }
 }
 
-/** What the measurement itself asks, and the calls that carry scripts: all other commands are counted as inner calls. */
+/** Commands of the measurement itself, and calls that run scripts. All other commands are counted as inner calls. */
 const UNCOUNTED = new Set([
   'info',
   'eval',
@@ -93,7 +93,7 @@ async function readCosts(port) {
   }
 }
 
-/** Begins to count what a Redis spends; the answer is asked later, with the number of items. */
+/** Starts counting the costs of a Redis. The returned function calculates them for a number of items. */
 export async function redisCosts(port) {
   const before = await readCosts(port)
   return async (items) => {
@@ -106,7 +106,7 @@ export async function redisCosts(port) {
   }
 }
 
-/** Debian keeps the server's programs off PATH. */
+/** Debian does not add the server's programs to PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 function programOf(name) {
   const folders = [
@@ -123,13 +123,17 @@ export const postgresVersion = () => {
     : /\d+\.\d+/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[0]
 }
 
-/** PostgreSQL refuses to run as root: then it is nobody's. */
-const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
-const idOf = (flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+/** User and group of unprivileged processes on Linux. */
+const UNPRIVILEGED_ID = 65_534
+/** PostgreSQL refuses to run as root, so it runs as an unprivileged user. */
+const asUnprivileged =
+  process.getuid?.() === 0
+    ? ['setpriv', `--reuid=${UNPRIVILEGED_ID}`, `--regid=${UNPRIVILEGED_ID}`, '--clear-groups']
+    : []
 
 /**
- * Commits do not wait for the disk (`synchronous_commit=off`): what a power failure takes is about half a second, which
- * lies between a Redis without append-only file and one with `everysec`.
+ * Commits do not wait for the disk (`synchronous_commit=off`): a power failure loses about half a second, which is
+ * between a Redis without append-only file and one with `everysec`.
  */
 const POSTGRES_SETTINGS = [
   'synchronous_commit=off',
@@ -143,10 +147,10 @@ let cluster
 async function startCluster() {
   const [initdb, postgres] = [programOf('initdb'), programOf('postgres')]
   if (initdb === undefined || postgres === undefined) throw new Unavailable('PostgreSQL is not installed')
-  const folder = mkdtempSync(join(tmpdir(), 'muster-pg-')) // Not inside the run's own folder, which nobody else may enter.
-  if (asNobody.length > 0) chownSync(folder, idOf('-u'), idOf('-g'))
+  const folder = mkdtempSync(join(tmpdir(), 'muster-pg-')) // Not in the run's folder, which other users cannot enter.
+  if (asUnprivileged.length > 0) chownSync(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
   const [program, ...args] = [
-    ...asNobody,
+    ...asUnprivileged,
     initdb,
     '-D',
     join(folder, 'data'),
@@ -160,10 +164,10 @@ async function startCluster() {
     execFileSync(program, args, { stdio: 'pipe' })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
-    throw new Unavailable(`PostgreSQL cannot be had here: ${error.message.trim()}`, { cause: error })
+    throw new Unavailable(`PostgreSQL is not available: ${error.message.trim()}`, { cause: error })
   }
   const [server, ...options] = [
-    ...asNobody,
+    ...asUnprivileged,
     postgres,
     '-D',
     join(folder, 'data'),
@@ -174,12 +178,12 @@ async function startCluster() {
   const child = start(server, options)
   const stop = async () => {
     running.delete(stop)
-    child.child.kill('SIGINT') // At once, whoever is still connected.
+    child.child.kill('SIGINT') // Stops immediately, without waiting for clients.
     await child.stop()
     rmSync(folder, { recursive: true, force: true })
   }
   running.add(stop)
-  await until('PostgreSQL answers', () =>
+  await until('PostgreSQL is ready', () =>
     query({ host: folder, user: 'bench', database: 'postgres' }, 'SELECT 1').then(
       () => true,
       () => false,
@@ -199,7 +203,7 @@ async function query(address, text) {
 }
 
 let databases = 0
-/** An empty database; the server starts with the first. @throws Unavailable where there is no PostgreSQL. */
+/** Creates an empty database. The first call starts the server. @throws {Unavailable} without PostgreSQL. */
 export async function startPostgres() {
   cluster ??= startCluster()
   const admin = { host: await cluster, user: 'bench', database: 'postgres' }

@@ -327,6 +327,6 @@ describe('the measurement of the operator', () => {
     expect(met.get('warm restart, nothing changed: PATCHes')).toBe(true)
     expect(met.get('warm restart, nothing changed: status writes')).toBe(false)
     expect(met.get('longest block of the event loop, its own processor time')).toBe(true)
-    expect(met.get('master away: calls to it')).toBeUndefined()
+    expect(met.get('master unavailable: calls to it')).toBeUndefined()
   })
 })

@@ -1,4 +1,4 @@
-/** Five types of workers whose configs are as large and as nested as those of people. */
+/** Five worker types whose configs are as large and nested as real ones. */
 import { defineBatch, Type } from '../../../dist/automation/public.js'
 
 const Rule = Type.Object({

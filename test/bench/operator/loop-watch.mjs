@@ -1,7 +1,7 @@
 /**
- * Loaded into the operator with --import. Answers any message with the longest time its event loop went without a turn
- * since the last one: by the clock, which on a busy machine is also time when others ran, and by the processor time of the
- * thread, which is its own doing.
+ * Loaded into the operator with --import. Replies to any message with the longest block of its event loop since the
+ * previous one: by the clock, which on a busy machine includes time of other processes, and by the CPU time of the
+ * thread.
  */
 const TICK_MS = 5
 let [atMs, cpuUs] = [performance.now(), threadCpuUs()]
@@ -22,4 +22,4 @@ process.on('message', () => {
   process.send({ ...longest, heapBytes: process.memoryUsage().heapUsed })
   longest = { wallMs: 0, cpuMs: 0 }
 })
-process.channel?.unref() // It is no reason to live on.
+process.channel?.unref() // It must not keep the process running.

@@ -18,7 +18,7 @@ const HELP = `Measures the operator with a real kube-apiserver, a real master an
 
   --crs N              FleetWorkers, and as many workers (1000); what 10000 show goes into RESULTS.md and results.json,
                        which keep the phases that were not run, and what got worse by half is said
-  --outage-seconds N   how long the master is away (600)
+  --outage-seconds N   how long the master is unavailable (600)
   --only PHASE,…       these after the cold start: ${Object.keys(PHASES).slice(1).join(', ')}
                        steady waits for the first heartbeats, a tenth of a second for each FleetWorker; quiet does not, and
                        measures the same but for them, whose rate 1000 show as well as 10000
@@ -27,7 +27,7 @@ const HELP = `Measures the operator with a real kube-apiserver, a real master an
 `
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kubectl']
 const FULL = 10_000
-/** A worker each, and some more. */
+/** File descriptors in addition to one per worker. */
 const FILES_BESIDE = 200
 const say = (text) => void process.stdout.write(`${text}\n`)
 
@@ -62,7 +62,7 @@ function whole(values, name, min, max) {
   return value
 }
 
-/** @throws Error that names the cure. */
+/** @throws {Error} with advice. */
 function checkMachine(count) {
   const absent = PROGRAMS.filter((name) => programPath(name) === undefined)
   if (absent.length > 0) throw new Error(`${absent.join(', ')}: not here; run make tools (15 minutes, once)`)
@@ -75,7 +75,7 @@ function checkMachine(count) {
     )
 }
 
-/** In words that name no place and nobody. */
+/** Describes the machine without host or user names. */
 function machineOf({ crs }) {
   const versionOf = (name) =>
     /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
@@ -86,7 +86,7 @@ function machineOf({ crs }) {
   ]
 }
 
-/** Runs a phase, and keeps what it cost whom. */
+/** Runs a phase, and records its CPU time by process. */
 async function measure(name, world, run, result) {
   await run.operator?.loop()
   const [beganMs, before] = [nowMs(), world.cpu()]
@@ -145,11 +145,12 @@ function write(result) {
   say('RESULTS.md and results.json are written')
 }
 
-process.on('unhandledRejection', () => {}) // Of what is waited for when something else fails first; who waits is told.
+// For promises that are still pending when another one fails first; that failure is reported.
+process.on('unhandledRejection', () => {})
 try {
   await main()
 } catch (error) {
   process.stderr.write(`error: ${error.message}\n`)
   process.exitCode = error instanceof TypeError || error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1
 }
-process.exit() // What a failure left open.
+process.exit() // Resources that a failure left open.

@@ -1,6 +1,6 @@
 /**
- * The one way from the operators to the master: passes bytes on while it is open. Closed, it is a master that is away:
- * what connects is counted and cut. The master itself goes on, so that what it knows is still there when it is back.
+ * A TCP proxy from the operators to the master. When it is closed, it simulates an unavailable master: it counts and
+ * closes connections. The master itself continues, so its state is still there afterwards.
  */
 import { connect, createServer } from 'node:net'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ export class Passage {
   #server
   #sockets = new Set()
   #isOpen = true
-  /** Connections that came while it was closed. */
+  /** Connections that were attempted while it was closed. */
   refused = 0
 
   constructor(target) {
@@ -40,7 +40,7 @@ export class Passage {
   }
 
   #came(near) {
-    near.on('error', () => {}) // Said by `close` as well.
+    near.on('error', () => {}) // Reported by `close` too.
     if (!this.#isOpen) {
       this.refused += 1
       near.destroy()

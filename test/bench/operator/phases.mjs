@@ -1,6 +1,6 @@
 /**
- * What is done to the world, in this order. Each phase begins and ends converged, and answers its figures; `run.operator` is
- * the one that leads.
+ * The phases of the measurement, in this order. Each phase begins and ends in a converged state, and returns its
+ * figures. `run.operator` is the leader.
  */
 import { cpuMs, until } from '../processes.mjs'
 import { nowMs } from '../recorder.mjs'
@@ -16,10 +16,10 @@ const DASHBOARD_EDITS = 100
 const DASHBOARDS = 8
 const QUIET_MS = 15_000
 const STEADY_MS = 60_000
-/** No heartbeat is written before, nor more often. */
+/** No heartbeat is written earlier or more often. */
 const PERIOD_MS = { least: 60_000, perResource: 100 }
 const FAILOVERS = 3
-/** A leader has renewed its lease by then, as a standby has looked at it. */
+/** Within this time, a leader has renewed its lease, and a standby has read it. */
 const SETTLED_MS = 4_000
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -28,7 +28,7 @@ const patient = { withinMs: 900_000, everyMs: 250 }
 const sum = (counts) => [...counts.values()].reduce((total, each) => total + each, 0)
 const most = (counts) => Math.max(0, ...counts.values())
 
-/** Names to be edited: each call another one, spread over types and pages, until all have been. */
+/** Names to edit: each call returns another one, spread over types and pages, until all have been used. */
 export function picker(count) {
   let at = 0
   return () => nameOf((at++ * 7_919) % count)
@@ -37,7 +37,7 @@ export function picker(count) {
 const inForce = ({ watch, count }) => watch.count((each) => holds('Synced')(each) && holds('Applied')(each)) === count
 const rateOf = () => 1_000 + Math.random()
 
-/** The operator starts for the first time: no status, no claim, each config at its defaults. */
+/** First start of the operator: no status, no claim, each config at its defaults. */
 async function cold({ world, run }) {
   const { count, watch, feed } = world
   const beganMs = nowMs()
@@ -60,7 +60,7 @@ async function cold({ world, run }) {
   }
 }
 
-/** One edit of a FleetWorker, seen from both sides. */
+/** Edits one FleetWorker, and measures both sides. */
 async function edited({ world, run }) {
   const { feed, watch } = world
   const name = run.pick()
@@ -84,14 +84,17 @@ const ofEdits = (done) => ({
   appliedMs: distribution(done.map(({ appliedMs }) => appliedMs)),
 })
 
-/** One edit after the other. */
+/** Edits one after the other. */
 async function edits(each) {
   const done = []
   for (let n = 0; n < EDITS; n += 1) done.push(await edited(each))
   return ofEdits(done)
 }
 
-/** Every config is changed at the master at once, so that all are to be put back; FleetWorkers are edited meanwhile. */
+/**
+ * Changes every config at the master simultaneously, so that all have to be reverted. FleetWorkers are edited
+ * meanwhile.
+ */
 async function pass({ world, run }) {
   const { count, feed } = world
   const beganMs = nowMs()
@@ -105,7 +108,7 @@ async function pass({ world, run }) {
   )
   const busy = []
   while (drifted.size > 0 && secondsSince(beganMs) < 600) {
-    busy.push(edited({ world, run }).catch((error) => error)) // Said at the end.
+    busy.push(edited({ world, run }).catch((error) => error)) // Reported at the end.
     await sleep(BUSY_EDIT_EVERY_MS)
   }
   const revertedSeconds = secondsSince(beganMs)
@@ -118,7 +121,7 @@ async function pass({ world, run }) {
   return { ...ofEdits(done), revertedSeconds, inForceSeconds: secondsSince(beganMs) }
 }
 
-/** Configs changed at the master, one after the other. */
+/** Changes configs at the master one after the other. */
 async function drift({ world, run }) {
   const reverted = []
   for (let n = 0; n < DASHBOARD_EDITS; n += 1) {
@@ -131,7 +134,7 @@ async function drift({ world, run }) {
   return { revertedMs: distribution(reverted) }
 }
 
-/** A new operator looks at everything, which is as it should be; FleetWorkers are edited from its first look to its last. */
+/** A new operator checks everything, and nothing has changed. FleetWorkers are edited during its first pass. */
 async function look({ world, run }) {
   await run.operator.stop()
   run.operator = await world.startOperator()
@@ -151,10 +154,10 @@ async function look({ world, run }) {
   return ofEdits(await Promise.all(busy))
 }
 
-/** The operator stops and starts, and nothing has changed. */
+/** Restarts the operator when nothing has changed. */
 async function restart({ world, run }) {
   const { count, feed, watch } = world
-  await sleep(QUIET_MS) // What the phases before have left is written.
+  await sleep(QUIET_MS) // All writes of the previous phases are done.
   await run.operator.stop()
   watch.reset()
   const before = feed.patches
@@ -203,17 +206,17 @@ async function steadyFigures({ world, run }) {
   }
 }
 
-/** Workers report, nothing is written yet. */
+/** Workers report, and nothing is written yet. */
 const quiet = steadyFigures
 
-/** Once the first period is over the statuses follow what workers report. */
+/** After the first period, the statuses follow the reports of the workers. */
 async function steady({ world, run }) {
   const periodMs = Math.max(PERIOD_MS.least, PERIOD_MS.perResource * world.count)
   await sleep(Math.max(0, run.startedMs + periodMs * 1.1 - nowMs()))
   return steadyFigures({ world, run })
 }
 
-/** The master cannot be reached. A FleetWorker is edited in the middle of it. */
+/** Makes the master unreachable. A FleetWorker is edited during the outage. */
 async function outage({ world, run, options }) {
   const { count, passage, watch, feed } = world
   const seconds = options['outage-seconds']
@@ -224,7 +227,7 @@ async function outage({ world, run, options }) {
   const patched = feed.patched(name, 'rate', seconds * MS_PER_SECOND + 120_000)
   await world.edit(name, { config: { rate: rateOf() } })
   await sleep((seconds * MS_PER_SECOND) / 2)
-  const away = {
+  const outageFigures = {
     callsPerSecond: passage.refused / seconds,
     flipped: watch.readyFlips.size,
     flips: most(watch.readyFlips),
@@ -234,10 +237,16 @@ async function outage({ world, run, options }) {
   passage.open()
   const editSeconds = ((await patched) - backMs) / MS_PER_SECOND
   await until('all are ready again', () => watch.count(holds('Ready')) === count, patient)
-  return { seconds, ...away, flipsBack: most(watch.readyFlips), editSeconds, readySeconds: secondsSince(backMs) }
+  return {
+    seconds,
+    ...outageFigures,
+    flipsBack: most(watch.readyFlips),
+    editSeconds,
+    readySeconds: secondsSince(backMs),
+  }
 }
 
-/** The leader ends, by either signal, with a warm standby beside it; a FleetWorker is edited in the moment it does. */
+/** Stops the leader with each signal while a warm standby runs. A FleetWorker is edited at that moment. */
 async function failover({ world, run }) {
   const seconds = { kill: [], stop: [] }
   for (const way of Array.from({ length: FAILOVERS }, () => ['kill', 'stop']).flat()) {

@@ -1,13 +1,16 @@
-/** The FleetWorkers of the measurement, about 2.8 kB of JSON each, over five types; each names the worker that has its name. */
+/**
+ * The FleetWorkers of the measurement: about 2.8 kB of JSON each, of five types. Each configures the worker of the same
+ * name.
+ */
 export const NAMESPACE = 'bench'
 export const COLLECTION = `/apis/muster.dev/v1alpha1/namespaces/${NAMESPACE}/fleetworkers`
 export const TYPES = ['fleet-ingest', 'fleet-enrich', 'fleet-score', 'fleet-deliver', 'fleet-archive']
 const RULES = 19
-const NOTE = 'Kept beside the rules so that whoever is on call knows why they are as they are. '
+const NOTE = 'Kept beside the rules so that the engineer on call knows why they are as they are. '
 
 export const typeOf = (index) => TYPES[index % TYPES.length]
 export const nameOf = (index) => `${typeOf(index)}-${index}`
-/** Of the worker that a name belongs to, at the master. */
+/** Path of the worker with this name at the master. */
 export const workerPath = (name) => `${name.slice(0, name.lastIndexOf('-'))}/workers/${name}`
 
 export function fleetWorker(index) {

@@ -1,6 +1,6 @@
 /**
- * The result that is kept beside this file. A full run takes an hour, so it is put together: each phase stands as the last
- * run of 10,000 FleetWorkers measured it, with its date and commit. Figures of another machine are dropped.
+ * Keeps the recorded result next to this file. A full run takes an hour, so the result is combined: each phase has the
+ * figures of its last run with 10,000 FleetWorkers, with date and commit. Figures of another machine are dropped.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const RESULT = join(import.meta.dirname, 'results.json')
 const PAGE = join(import.meta.dirname, 'RESULTS.md')
 const WORSE = 1.5
 
-/** When a run began, of what, and how busy the machine was. */
+/** When and of which commit a run began, and how busy the machine was. */
 export function stampOf() {
   const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
   const isChanged = git('status', '--porcelain', '--', 'src') !== ''
@@ -26,7 +26,10 @@ export function stampOf() {
 
 const stored = () => (existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')) : undefined)
 
-/** Both files, with the phases of this run in place of those before. @returns what got worse by half, in words. */
+/**
+ * Writes both files, with the phases of this run replaced. @returns a description of each figure that got worse by
+ * half.
+ */
 export function store({ machine, ...run }, phases) {
   const before = stored()
   const kept = JSON.stringify(before?.machine) === JSON.stringify(machine) ? before : undefined

@@ -1,4 +1,7 @@
-/** What is asked of the figures, and what a run says in the end. A gate is a bound that the run fails by; an aim fails nothing. */
+/**
+ * Defines the gates and aims for the figures, and the report of a run. A missed gate fails the run; a missed aim does
+ * not.
+ */
 import { format, markdown } from '../report.mjs'
 
 /** Percentiles by nearest rank. */
@@ -50,10 +53,10 @@ export const ROWS = [
   { title: 'steady: resident memory', unit: 'MiB', of: ({ steady, quiet }) => (steady ?? quiet)?.rssMib, below: 200 },
   { title: 'steady: heartbeat writes', unit: '/s', of: ({ steady }) => steady?.heartbeatsPerSecond, atMost: 10 },
   { title: 'steady: reads of the master', unit: '/s', of: ({ steady, quiet }) => (steady ?? quiet)?.readsPerSecond },
-  s('master away: for', ({ outage }) => outage?.seconds),
-  { title: 'master away: calls to it', unit: '/s', of: ({ outage }) => outage?.callsPerSecond, below: 1 },
+  s('master unavailable: for', ({ outage }) => outage?.seconds),
+  { title: 'master unavailable: calls to it', unit: '/s', of: ({ outage }) => outage?.callsPerSecond, below: 1 },
   {
-    title: 'master away: status transitions of one FleetWorker',
+    title: 'master unavailable: status transitions of one FleetWorker',
     unit: '',
     of: ({ outage }) => outage?.flips,
     atMost: 1,
@@ -82,7 +85,7 @@ function worst(loops, field) {
   return known.length === 0 ? undefined : Math.max(...known)
 }
 
-/** `met`: null without a gate; undefined without a figure. */
+/** @returns `met`: null without a gate; undefined without a figure. */
 export function verdictsOf({ figures, loops }) {
   return ROWS.map(({ title, unit, of, below, atMost }) => {
     const value = of(figures, loops)
@@ -108,7 +111,10 @@ export const tableOf = (verdicts) => [
   ]),
 ]
 
-/** Processor time by process in each phase, as a share of one processor; who had most of what there is was the bound. */
+/**
+ * CPU time by process in each phase, as a share of one processor. The process with the highest share was the
+ * bottleneck.
+ */
 export function loadTableOf({ loads, loops, runs }) {
   const names = Object.keys(Object.values(loads)[0].share)
   return [
@@ -129,11 +135,11 @@ export function loadTableOf({ loads, loops, runs }) {
 export function pageOf(result) {
   return `${[
     '# The operator, measured',
-    'Written by `make bench-operator ARGS="--crs 10000"`, whole or in parts (`--only`): each phase stands as it was measured last.',
+    'Written by `make bench-operator ARGS="--crs 10000"`, as a whole or in parts (`--only`): each phase shows its latest measurement.',
     result.machine.map((each) => `- ${each}`).join('\n'),
     markdown(tableOf(result.verdicts)),
-    '## Where the processors were',
-    'As shares of one processor; `machine` is everything on it.',
+    '## CPU usage',
+    'As shares of one processor; `machine` includes all processes.',
     markdown(loadTableOf(result)),
     '## Conditions',
     CONDITIONS.map((each) => `- ${each}`).join('\n'),
@@ -142,12 +148,12 @@ export function pageOf(result) {
 
 const CONDITIONS = [
   'etcd (without fsync), kube-apiserver (TLS, RBAC, audit log), a master on memory, one process of simulated workers, the operator and the probe share the processors, unpinned.',
-  'A FleetWorker is about 2.8 kB of JSON when it is created; there are five types, and a worker for each FleetWorker: a socket on the real control channel that registers, reports every five seconds, and acknowledges a config the moment it is told of it.',
+  'A FleetWorker is about 2.8 kB of JSON when it is created; there are five types, and a worker for each FleetWorker: a socket on the real control channel that registers, reports every five seconds, and acknowledges a config as soon as it is notified.',
   'Latencies are those of the probe: from the moment it sends an edit to the moment it reads the event of the other side.',
-  'Judged: the operator has held the FleetWorker against the record of its worker, and knows what there is to do.',
+  'Judged: the operator has compared the FleetWorker with the record of its worker, and has decided what to do.',
   'The operator starts as the chart does it, with the flags for its heap and its memory limit of 256 MiB.',
-  'While all, unchanged, are looked at: a new operator makes its first round, and a FleetWorker is edited every 50 ms from its first look to its last.',
-  'While all configs are put back: each was changed at the master at once, and a FleetWorker is edited every 50 ms until the last is back.',
-  'The master is away: the passage to it is shut for the operator, and each connection that is tried is counted; workers keep theirs.',
-  'Failover: the edit is sent in the moment the leader is told to end; three times each way, in turns.',
+  'While all are checked without a change: a new operator makes its first pass, and a FleetWorker is edited every 50 ms during that pass.',
+  'While all configs are reverted: all were changed at the master simultaneously, and a FleetWorker is edited every 50 ms until the last is reverted.',
+  'The master is unavailable: the proxy to it is closed for the operator, and each attempted connection is counted; workers stay connected.',
+  'Failover: the edit is sent at the same time as the signal that stops the leader; three times per signal, alternating.',
 ]

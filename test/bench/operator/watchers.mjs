@@ -1,6 +1,7 @@
 /**
- * The two sides as somebody outside sees them: the FleetWorkers at the API server, and the events of the master. Each keeps
- * what was last seen, counts, and tells when something holds for a name; all times are of the clock of this process.
+ * Observes both sides from outside: the FleetWorkers at the API server, and the events of the master. Each watcher
+ * keeps the newest state, counts, and resolves when a condition holds for a name. All times are of this process's
+ * clock.
  */
 import { Agent, request } from 'undici'
 import { readFileSync } from 'node:fs'
@@ -13,13 +14,13 @@ const PAGE = 500
 class Waiters {
   #waiting = new Map()
 
-  /** When `holds` of what is told of `name`, from now on; rejects after `withinMs`. */
+  /** Resolves when `holds` is true for a new state of `name`. Rejects after `withinMs`. */
   when(name, what, holds, withinMs) {
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting.get(name) ?? new Set()
       this.#waiting.set(name, waiting)
-      const waiter = (told) => {
-        if (!holds(told)) return
+      const waiter = (state) => {
+        if (!holds(state)) return
         clearTimeout(timer)
         waiting.delete(waiter)
         resolve(nowMs())
@@ -32,8 +33,8 @@ class Waiters {
     })
   }
 
-  tell(name, told) {
-    for (const waiter of this.#waiting.get(name) ?? []) waiter(told)
+  tell(name, state) {
+    for (const waiter of this.#waiting.get(name) ?? []) waiter(state)
   }
 }
 
@@ -112,7 +113,7 @@ export class ResourceWatch {
     this.readyFlips.clear()
   }
 
-  /** How many there are of which `holds`. */
+  /** The number of states for which `holds` is true. */
   count(holds) {
     let found = 0
     for (const each of this.seen.values()) if (holds(each)) found += 1
@@ -137,7 +138,7 @@ const briefOf = ({ metadata, status }) => ({
   status: JSON.stringify(status),
   conditions: Object.fromEntries((status?.conditions ?? []).map((each) => [each.type, each])),
 })
-/** True, and said of the newest spec. */
+/** True, and for the newest generation of the spec. */
 export const holds =
   (type) =>
   ({ generation, conditions }) =>
@@ -148,7 +149,7 @@ export class MasterFeed {
   #abort = new AbortController()
   #agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 })
   #waiters = new Waiters()
-  /** Configs that an operator changed, since the start. */
+  /** Number of config changes by an operator since the start. */
   patches = 0
   onPatch = () => {}
 
@@ -179,13 +180,13 @@ export class MasterFeed {
   }
 
   #changed(data) {
-    if (data.config_changed_by?.includes(' kubernetes:') !== true) return // Behind the role of the token.
+    if (data.config_changed_by?.includes(' kubernetes:') !== true) return // After the role of the token.
     this.patches += 1
     this.onPatch(data)
     this.#waiters.tell(data.worker_id, data)
   }
 
-  /** When an operator next changes this field of the worker's config. */
+  /** Resolves when an operator next changes this field of the worker's config. */
   patched(name, field, withinMs = 120_000) {
     return this.#waiters.when(name, 'gets a PATCH', ({ changed }) => changed.includes(field), withinMs)
   }

@@ -1,6 +1,6 @@
 /**
- * A process of its own that holds every simulated worker: a socket each on the real control channel. They report every
- * five seconds, evenly spread, and run a new config the moment they are told of it.
+ * A process that runs all simulated workers, with one socket each on the real control channel. They report every five
+ * seconds, evenly spread, and apply a new config as soon as they receive `config_changed`.
  * Usage: node workers.mjs PORT COUNT    Prints "ready" once all are registered, and ends with its input channel.
  */
 import { FakeWorker } from '../service/fake-worker.mjs'
@@ -9,8 +9,8 @@ import { nameOf, typeOf } from './resources.mjs'
 const [port, count] = process.argv.slice(2).map(Number)
 const REPORT_MS = 5_000
 const SLICES = 100
-/** The master lets 500 a second in. */
-const OPEN_AT_ONCE = 8
+/** The master accepts 500 per second. */
+const MAX_CONCURRENT_OPENS = 8
 const OPEN_EVERY_MS = 20
 
 const seconds = () => Date.now() / 1_000
@@ -29,8 +29,8 @@ let next = 0
 const opened = []
 await new Promise((resolve) => {
   const timer = setInterval(() => {
-    for (const worker of workers.slice(next, next + OPEN_AT_ONCE)) opened.push(worker.open())
-    next += OPEN_AT_ONCE
+    for (const worker of workers.slice(next, next + MAX_CONCURRENT_OPENS)) opened.push(worker.open())
+    next += MAX_CONCURRENT_OPENS
     if (next < count) return
     clearInterval(timer)
     resolve()

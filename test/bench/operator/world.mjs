@@ -1,6 +1,7 @@
 /**
- * Everything the measurement runs: etcd, kube-apiserver, a master on memory, a process of simulated workers and operators,
- * each a process of its own; and this process, which is the passage between operator and master and watches both sides.
+ * Starts everything that the measurement needs: etcd, kube-apiserver, a master with the memory backend, a process of
+ * simulated workers, and operators, each in its own process. This process is the proxy between operator and master, and
+ * watches both sides.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,8 +15,8 @@ import { MasterFeed, ResourceWatch } from './watchers.mjs'
 
 const HERE = import.meta.dirname
 const AUTOMATIONS = './test/bench/operator/automations.mjs'
-const CREATED_AT_ONCE = 16
-/** As in the chart: the share of the image's entry point of a limit of 256 MiB, and what the operator's pod sets. */
+const MAX_CONCURRENT_CREATES = 16
+/** As in the chart: the image's share of a limit of 256 MiB, and the settings of the operator's pod. */
 const HEAP = ['--max-old-space-size=179', '--max-semi-space-size=2']
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
 const TOKEN_SECONDS = 14_400
@@ -33,7 +34,7 @@ export class World {
   #passageUrl
   #operators = new Set()
 
-  /** @param options.profiles a folder for CPU profiles of the operators; undefined: none are made. */
+  /** @param options.profiles Folder for CPU profiles of the operators; undefined: no profiles. */
   constructor({ count, profiles }) {
     this.count = count
     this.#profiles = profiles
@@ -60,7 +61,7 @@ export class World {
   async #createAll() {
     let next = 0
     await Promise.all(
-      Array.from({ length: CREATED_AT_ONCE }, async () => {
+      Array.from({ length: MAX_CONCURRENT_CREATES }, async () => {
         while (next < this.count) await this.#ok('POST', COLLECTION, fleetWorker(next++))
       }),
     )
@@ -101,12 +102,12 @@ export class World {
     return this.#ok('PATCH', `${COLLECTION}/${name}`, { spec }, 'application/merge-patch+json')
   }
 
-  /** Changes the config of a worker at the master, as somebody on the dashboard would. */
+  /** Changes the config of a worker at the master, as a dashboard user does. */
   editAtMaster(name, config) {
     return call(this.master.url, 'PATCH', `${workerPath(name)}/config`, config)
   }
 
-  /** Does not wait for anything but the process. */
+  /** Waits only for the start of the process. */
   async startOperator() {
     const port = await freePort()
     if (this.#profiles !== undefined) mkdirSync(this.#profiles, { recursive: true })
@@ -130,7 +131,7 @@ export class World {
     return operator
   }
 
-  /** Processor time so far by process, in milliseconds; `machine`: of all processors, whoever used them. */
+  /** CPU time so far by process, in milliseconds; `machine`: of all processors. */
   cpu() {
     const children = readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name))
@@ -147,7 +148,7 @@ export class World {
     }
   }
 
-  /** Ends all, also after a failure in the middle of `start`. */
+  /** Stops everything, also after a failure in `start`. */
   async end() {
     await Promise.all([...this.#operators].map((operator) => operator.kill()))
     await Promise.all([this.watch?.end(), this.feed?.end()])
@@ -158,7 +159,7 @@ export class World {
   }
 }
 
-/** One `muster operator`, and what it tells of itself. */
+/** One `muster operator` and its metrics. */
 class OperatorProcess {
   #process
   #port
@@ -173,7 +174,7 @@ class OperatorProcess {
     return this.#process.pid
   }
 
-  /** So far; of one that has ended, when this was asked last. */
+  /** CPU time so far; after the process has ended, the last known value. */
   get cpuMs() {
     this.#cpuMs = cpuMs(this.pid) || this.#cpuMs
     return this.#cpuMs
@@ -191,7 +192,7 @@ class OperatorProcess {
     return this.#process.kill()
   }
 
-  /** The sum of a metric over its labels, of those series that match; 0 while it does not answer. */
+  /** The sum of a metric over its matching series; 0 while the operator is not reachable. */
   async metric(name, labels = '') {
     const text = await fetch(`http://127.0.0.1:${this.#port}/metrics`).then(
       (answer) => answer.text(),
@@ -211,7 +212,7 @@ class OperatorProcess {
     return (await fetch(`http://127.0.0.1:${this.#port}/readyz`).catch(() => null))?.status === 200
   }
 
-  /** The longest block of its event loop since this was asked last. */
+  /** The longest block of its event loop since the previous call. */
   async loop() {
     const answer = once(this.#process.child, 'message')
     this.#process.child.send('read')
@@ -230,7 +231,7 @@ function childOf(pid) {
 }
 
 const TICK_MS = 10
-/** All but idle and waiting for the disk. */
+/** All time except idle and waiting for the disk. */
 function machineMs() {
   const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8')
     .split('\n')[0]

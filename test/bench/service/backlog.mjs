@@ -1,7 +1,8 @@
 /**
- * A queue with a million tasks in it. One worker process with 100 slots runs 20,000 to warm up and 20,000 as the sample,
- * once with nothing behind them and once with the rest of the million. What ran and what is left must add up to what was
- * added. A submit that the master refuses for load is sent again when it says, as clients should; `refused` counts them.
+ * A queue with a million tasks. One worker process with 100 slots runs 20,000 as a warm-up and 20,000 as the sample,
+ * once without further tasks and once with the rest of the million. Executed and remaining tasks must add up to the
+ * submitted ones. A submit that an overloaded master rejects is sent again after the requested delay; `refused` counts
+ * them.
  */
 import { inFlight, perSecond } from '../load.mjs'
 import { call, until } from '../processes.mjs'
@@ -12,7 +13,7 @@ import { musterOn, freshFile, PAYLOAD, withFleet } from './subjects.mjs'
 const SAMPLE = 20_000
 const BACKLOG = 1_000_000
 const PER_REQUEST = 1_000
-/** Beyond the sample: what a worker may hold ahead of its slots when it is stopped. */
+/** Tasks in addition to the sample: those that a stopped worker may have prefetched. */
 const SPARE = 2_000
 const RETRY_AFTER_MS = 1_000
 const REQUEST = requestBytes('POST', '/api/v1/automations/noop/tasks/batch', {
@@ -21,7 +22,7 @@ const REQUEST = requestBytes('POST', '/api/v1/automations/noop/tasks/batch', {
 
 const lengthOf = async (url) => (await call(url, 'GET', 'noop/queue?n=1')).length
 
-/** Adds tasks for `requests` full requests; answers how often the master refused one of them. */
+/** Adds tasks for `requests` full requests. @returns how often the master rejected one of them. */
 function addAll(port, requests) {
   let refused = 0
   return withLoad(port, 4, async (load) => {
@@ -75,7 +76,7 @@ export const backlog = {
   unit: 'tasks/s',
   better: 'higher',
   rounds: 1,
-  note: '20,000 runs of one worker process with 100 slots, with nothing behind them and with a million; added by batches of 1,000 in 4 connections',
+  note: '20,000 runs of one worker process with 100 slots, with an otherwise empty queue and with a million tasks; added in batches of 1,000 over 4 connections',
   subjects: Object.fromEntries(
     STORES.flatMap((store) => [
       [musterOn(store), empty(store)],

@@ -1,4 +1,4 @@
-/** What goes wrong and comes right by itself: tasks that ask for another attempt, and a worker that is killed. */
+/** Measures recoveries: tasks that request another attempt, and a worker that is killed. */
 import { spread } from '../load.mjs'
 import { call, until } from '../processes.mjs'
 import { exactRuns, nowMs, readRuns } from '../recorder.mjs'
@@ -21,7 +21,7 @@ async function addAll(port, type, count, payload) {
   return ids
 }
 
-/** How much later than asked the second runs began; each task ran exactly twice. */
+/** The delay of second runs after the requested time. Each task ran exactly twice. */
 function lateness(file, ids) {
   const began = exactRuns(
     file,
@@ -66,7 +66,7 @@ const retriedOnBullmq = (bench) =>
     { attempts: 2, backoff: { type: 'fixed', delay: RETRY_MS } },
   )
 
-/** Kills the worker that holds all tasks; the time until the other one has begun the last of them. */
+/** Kills the worker with all tasks. @returns the time until the other worker has started the last of them. */
 async function untilRecovered(ids, killed, [first, second]) {
   await until('all tasks run', () => readRuns(first).length === ids.length, { everyMs: 50 })
   await killed.kill()
@@ -107,7 +107,7 @@ const recoveredOnBullmq = (bench) =>
 export const retried = {
   id: 'retry-lateness',
   level: 'service',
-  title: 'a retry asked for in 200 ms, how much later it begins, p50',
+  title: 'a retry requested in 200 ms, its delay beyond that, p50',
   unit: 'ms',
   better: 'lower',
   note: '2,000 tasks that fail once, one worker process of 100 slots; counted from the beginning of the failed run; each runs exactly twice',

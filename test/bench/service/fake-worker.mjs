@@ -1,7 +1,7 @@
 /**
- * Workers that run nothing: sockets in this process that register as the protocol says, report once, and count what
- * they are told. They come back as real ones do: after half to all of 1, 2, 4 … 30 s, and not before the Retry-After of
- * a refusal.
+ * Simulates workers without runs: sockets in this process that register, report once, and count the frames they
+ * receive. They reconnect like real ones: after half to all of 1, 2, 4 … 30 s, and not before the Retry-After of a
+ * rejection.
  */
 import { WebSocket } from 'ws'
 import { WORKER_TOKEN } from '../processes.mjs'
@@ -20,7 +20,7 @@ export class FakeWorker {
   #ended = false
   #onOpen = () => {}
   socket = null
-  /** The master has read `register`: the ping behind it came back. */
+  /** The master has read `register`, because the response to the ping after it arrived. */
   isRegistered = false
   refusals = 0
   onFrame = () => {}
@@ -31,7 +31,7 @@ export class FakeWorker {
     this.id = id
   }
 
-  /** Resolves once registered, however many attempts that takes. */
+  /** Resolves when it is registered, after any number of attempts. */
   open() {
     return new Promise((resolve) => {
       this.#onOpen = resolve
@@ -43,7 +43,7 @@ export class FakeWorker {
     this.socket.send(JSON.stringify(frame))
   }
 
-  /** Ends the socket as a cut cable would; the worker comes back by itself. */
+  /** Closes the socket abruptly. The worker reconnects by itself. */
   cut() {
     this.socket?.terminate()
   }
@@ -78,14 +78,15 @@ export class FakeWorker {
       request.destroy()
       socket.terminate()
     })
-    socket.on('error', () => {}) // Said by `close` as well.
+    socket.on('error', () => {}) // Reported by `close` too.
     socket.on('close', () => this.#closed(retryAfterMs))
   }
 
   #received(frame) {
     if (frame.type === 'ping' && frame.id === 'greeting') {
       this.isRegistered = true
-      this.#delayMs = FIRST_DELAY_MS // A real one forgets its failures after 30 s; ours stand for workers that were there for long.
+      // A real worker resets its delay after 30 s of connection; these simulate workers with long connections.
+      this.#delayMs = FIRST_DELAY_MS
       const ts = Date.now() / 1_000
       this.send({ type: 'state', state: 'IDLE', config_gen: 1, ts, last_error: null })
       this.send({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 60, ts, metrics: {} })
@@ -101,7 +102,7 @@ export class FakeWorker {
   }
 }
 
-/** Opens `count` of them, at most `width` at a time; `use(workers)`; ends them. */
+/** Opens `count` workers, at most `width` at a time, calls `use(workers)`, and closes them. */
 export async function withFakeWorkers(port, type, count, use, width = 100) {
   const workers = Array.from({ length: count }, (_, at) => new FakeWorker(port, type, `fake-${at}`))
   try {

@@ -1,4 +1,7 @@
-/** A thread that asks a master for /healthz every 10 ms and keeps the longest wait: it shows how long its event loop stalled. */
+/**
+ * A thread that requests /healthz of a master every 10 ms and keeps the longest wait, which shows how long its event
+ * loop was blocked.
+ */
 import { parentPort, workerData } from 'node:worker_threads'
 import { requestBytes, RestLoad } from './rest-load.mjs'
 

@@ -1,7 +1,7 @@
 /**
- * 5,000 workers that do nothing: what one costs the master in memory, and how long it takes until all are back after
- * the master was killed and started again. The workers are sockets in this process; both ends need a file descriptor
- * for each, so a process must be allowed 6,000.
+ * 5,000 idle workers: the memory of the master per worker, and the time until all have reconnected after the master was
+ * killed and restarted. The workers are sockets in this process. Both ends need one file descriptor per worker, so a
+ * process must be allowed 6,000.
  */
 import { execSync } from 'node:child_process'
 import { Worker } from 'node:worker_threads'
@@ -14,11 +14,14 @@ import { musterOn, withFleet, withLimit } from './subjects.mjs'
 const WORKERS = 5_000
 const FILES = 6_000
 const WARM_UP = 500
-/** Resident memory should be what is kept: little room for young garbage, and a full collection at SIGUSR2. */
+/** Makes resident memory equal the live memory: a small heap for young objects, and a full collection on SIGUSR2. */
 const COLLECTS = ['--max-semi-space-size=1', '--expose-gc', '--import', './test/bench/service/collect-on-signal.mjs']
 const KIB = 1_024
 
-/** Node raises the soft limit to the hard one at its start; what it got is what a child is told. @throws Unavailable */
+/**
+ * Node raises the soft limit to the hard one at its start, and children inherit it. @throws {Unavailable} for a low
+ * limit.
+ */
 function checkFiles() {
   const files = Number(execSync('ulimit -n', { encoding: 'utf8' }).replace('unlimited', 'Infinity'))
   if (files < FILES) throw new Unavailable(`a process may open ${files} files here, ${FILES} are needed (ulimit -n)`)
@@ -35,7 +38,7 @@ async function collected({ pid, child }) {
 async function memoryPerWorker(bench, port, server) {
   checkFiles()
   const count = bench.count(WORKERS)
-  await withFakeWorkers(port, 'noop', WARM_UP, () => {}) // The first ones bring code and pools that stay.
+  await withFakeWorkers(port, 'noop', WARM_UP, () => {}) // The first ones load code and pools that stay.
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const before = await collected(server)
   return withFakeWorkers(port, 'noop', count, async () => ({
@@ -49,10 +52,10 @@ const onMuster = (store) => (bench) =>
 const bare = (bench) =>
   withLimit('sockets', ({ port, server }) => memoryPerWorker(bench, port, server), { nodeArguments: COLLECTS })
 
-/** The heap for young objects that the chart gives the master. */
+/** The chart's setting for the heap of young objects. */
 const AS_DEPLOYED = ['--max-semi-space-size=4']
 const REPORT_EVERY_MS = 15_000
-/** Three reports of each worker: the heap for young objects has its size by then. */
+/** Three reports per worker; the heap for young objects has reached its size then. */
 const REPORTING_MS = 3 * REPORT_EVERY_MS
 const TICK_MS = 50
 const METRICS = {
@@ -79,7 +82,7 @@ function report(worker) {
   })
 }
 
-/** Each worker reports every 15 s, spread evenly; resolves after three reports of each. */
+/** Each worker reports every 15 s, evenly spread. Resolves after three reports of each. */
 async function reportFor(workers) {
   const perTick = (workers.length * TICK_MS) / REPORT_EVERY_MS
   let due = 0
@@ -92,7 +95,7 @@ async function reportFor(workers) {
   clearInterval(timer)
 }
 
-/** Memory as the system counts it: nothing is collected first. */
+/** Memory as the system reports it, without a collection. */
 async function memoryPerReportingWorker(bench, port, server) {
   checkFiles()
   const count = bench.count(WORKERS)
@@ -104,7 +107,10 @@ async function memoryPerReportingWorker(bench, port, server) {
   })
 }
 
-/** Asks /healthz all the time from a thread of its own; `end` answers the longest wait, in milliseconds, while a master was there. */
+/**
+ * Requests /healthz continuously from its own thread. `end` returns the longest wait while a master was running, in
+ * milliseconds.
+ */
 function watchHealth(port) {
   const thread = new Worker(new URL('health-watch.mjs', import.meta.url), { workerData: { port } })
   return () =>
@@ -155,7 +161,7 @@ export const idleWorker = {
   unit: 'KiB',
   better: 'lower',
   rounds: 1,
-  note: 'growth of resident memory / 5,000 after a garbage collection, on a heap with 1 MiB for young objects, once 500 others have come and gone. On memory the records of the workers are part of it',
+  note: 'growth of resident memory / 5,000 after a garbage collection, on a heap with 1 MiB for young objects, after 500 others have connected and disconnected. With the memory backend, it includes the records of the workers',
   subjects: {
     [musterOn('memory')]: onMuster('memory'),
     [musterOn('redis')]: onMuster('redis'),
@@ -172,7 +178,7 @@ export const reconnectStorm = {
   unit: 's',
   better: 'lower',
   rounds: 1,
-  note: 'from the new master being ready; workers return after the pauses of real ones, and the master lets 500 a second in. max: the longest answer of /healthz meanwhile',
+  note: 'from the new master being ready; workers return after the pauses of real ones, and the master accepts 500 per second. max: the longest response time of /healthz meanwhile',
   subjects: { [musterOn('sqlite')]: storm('sqlite'), [musterOn('redis')]: storm('redis') },
 }
 
@@ -186,7 +192,7 @@ export const reportingWorker = {
   unit: 'KiB',
   better: 'lower',
   rounds: 1,
-  note: 'growth of resident memory / 5,000 after three reports of each, nothing collected by force; the master as the chart starts it (4 MiB for young objects) and with the default of Node',
+  note: 'growth of resident memory / 5,000 after three reports of each, without a forced collection; the master with the settings of the chart (4 MiB for young objects) and with the default of Node',
   subjects: {
     [musterOn('redis')]: reportingOn(AS_DEPLOYED),
     [`${musterOn('redis')}, default heap`]: reportingOn([]),

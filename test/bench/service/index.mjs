@@ -1,6 +1,6 @@
 /**
- * The rows of the service level, in the order of the table: everything goes through REST, rpc and the control channel of
- * the built command. Some say `rounds`: the most they are worth the time of.
+ * The rows of the service level, in the order of the table: everything goes through REST, RPC and the control channel
+ * of the built command. `rounds` limits the number of rounds of slow rows.
  */
 import { backlog } from './backlog.mjs'
 import { recovered, retried } from './failures.mjs'

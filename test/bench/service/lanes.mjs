@@ -1,6 +1,6 @@
 /**
- * Many concurrent reserves of one worker id, as one process with threads makes them: each lane reserves one task, acks it
- * and reserves again, over a connection of its own. Tasks are there all the time, so no reserve may come back empty.
+ * Many concurrent reserves of one worker ID, as one process with threads sends them: each lane reserves one task, acks
+ * it and reserves again, over its own connection. Tasks are always available, so no reserve may return empty.
  */
 import { inFlight, perSecond } from '../load.mjs'
 import { WORKER_TOKEN } from '../processes.mjs'
@@ -19,7 +19,7 @@ const MOST_MS = 20_000
 const rpc = (method, params) => requestBytes('POST', PATH, { jsonrpc: '2.0', id: 1, method, params }, WORKER_TOKEN)
 const RESERVE = rpc('tasks.reserve', { limit: 1, wait_ms: 5_000 })
 
-/** Runs `lanes` closed loops until the tasks are done. @throws when a reserve came back empty. */
+/** Runs `lanes` closed loops until the tasks are done. @throws when a reserve returned empty. */
 async function drained(load, lanes, count) {
   let [left, empty] = [count, 0]
   const began = performance.now()
@@ -45,7 +45,7 @@ export const measureLanes = (lanes) => async (bench, fleet) => {
     const count = Math.ceil(bench.count(TASKS_PER_LANE * Math.max(lanes, 8)) / 100) * 100
     await withLoad(fleet.port, 4, (load) => inFlight((2 * count) / 100, 4, () => load.send(BATCH)))
     return await withLoad(fleet.port, lanes, async (load) => {
-      await drained(load, lanes, count) // Warms up.
+      await drained(load, lanes, count) // Warm-up.
       const costs = await fleet.costs()
       const value = await drained(load, lanes, count)
       return { value, ...(await costs(count)) }
@@ -62,7 +62,7 @@ const at = (lanes) => ({
   unit: 'tasks/s',
   better: 'higher',
   rounds: 3,
-  note: `${lanes} connections; each reserves one task, acks it and reserves again; a reserve that comes back empty fails the row`,
+  note: `${lanes} connections; each reserves one task, acks it and reserves again; a reserve that returns empty fails the row`,
   subjects: onEachStore(measureLanes(lanes)),
 })
 

@@ -1,13 +1,13 @@
 /**
- * The physical limits beside our rows, each in a process of its own as the master is. Usage: limit-server.mjs MODE …
+ * Servers for the limits of the machine, each in its own process like the master. Usage: limit-server.mjs MODE …
  * Prints the port it listens on.
  *
  *   http      raw node:http that reads a body and sends it back
  *   express   the same through Express with its JSON reader
- *   check     raw node:http that parses a batch of tasks, checks it against the schemas, and answers as many ids
- *   answer N  raw node:http that answers N bytes to anything
- *   frames    a ws server that parses each frame, counts the outputs in it, and answers a frame `ping` with that number
- *   sockets   a ws server that keeps sockets and answers frames `ping`
+ *   check     raw node:http that parses a batch of tasks, checks it against the schemas, and returns as many ids
+ *   answer N  raw node:http that returns N bytes for any request
+ *   frames    a ws server that parses each frame, counts the outputs in it, and replies to a frame `ping` with that number
+ *   sockets   a ws server that keeps sockets and replies to `ping` frames
  *   notify P  HTTP in, one GET and one SET on the Redis at port P, a frame to the socket named in the path, HTTP out
  */
 import { createServer } from 'node:http'
@@ -26,7 +26,7 @@ function withBody(request, use) {
   request.on('end', () => use(Buffer.concat(chunks).toString()))
 }
 
-/** Sockets by the path they came by; `onFrame(socket, frame)` gets what they send, parsed. */
+/** Keeps sockets by path. `onFrame(socket, frame)` receives their frames, parsed. */
 function sockets(server, onFrame) {
   const byPath = new Map()
   const upgrades = new WebSocketServer({ server, perMessageDeflate: false })

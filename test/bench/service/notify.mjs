@@ -1,4 +1,7 @@
-/** From sending a config PATCH until its worker has received `config_changed`: 300 workers are connected, one PATCH at a time. */
+/**
+ * Measures the time from a config PATCH until its worker has received `config_changed`: 300 connected workers, one
+ * PATCH at a time.
+ */
 import { WebSocket } from 'ws'
 import { spread } from '../load.mjs'
 import { nowMs } from '../recorder.mjs'
@@ -10,13 +13,13 @@ import { onEachStore, withLimit } from './subjects.mjs'
 const WORKERS = 300
 const WARM_UP = 500
 
-/** Sends to one after the other; `frames[i]` is where worker i notes what it is told. */
-async function patchAll(bench, port, requestOf, told) {
+/** Sends to one worker after the other. `onNotified[i]` is called when worker i is notified. */
+async function patchAll(bench, port, requestOf, onNotified) {
   const latencies = []
   await withLoad(port, 1, async (load) => {
     for (let at = 0; at < bench.count(2_000) + WARM_UP; at += 1) {
       const worker = at % WORKERS
-      const received = new Promise((resolve) => void (told[worker] = resolve))
+      const received = new Promise((resolve) => void (onNotified[worker] = resolve))
       const sentMs = nowMs()
       await load.send(requestOf(worker))
       latencies.push((await received) - sentMs)
@@ -28,14 +31,14 @@ async function patchAll(bench, port, requestOf, told) {
 
 const onMuster = (bench, fleet) =>
   withFakeWorkers(fleet.port, 'noop', WORKERS, async (workers) => {
-    const told = []
+    const onNotified = []
     for (const [at, worker] of workers.entries())
-      worker.onFrame = ({ type }) => type === 'config_changed' && told[at](nowMs())
+      worker.onFrame = ({ type }) => type === 'config_changed' && onNotified[at](nowMs())
     return patchAll(
       bench,
       fleet.port,
       (at) => requestBytes('PATCH', `/api/v1/automations/noop/workers/fake-${at}/config`, { slots: 2 }),
-      told,
+      onNotified,
     )
   })
 
@@ -45,7 +48,7 @@ async function bareRoundTrips(bench) {
     return await withLimit(
       'notify',
       async ({ port }) => {
-        const told = []
+        const onNotified = []
         const sockets = await Promise.all(
           Array.from(
             { length: WORKERS },
@@ -54,7 +57,7 @@ async function bareRoundTrips(bench) {
                 const socket = new WebSocket(`ws://127.0.0.1:${port}${controlPath('noop', `fake-${at}`)}`, {
                   perMessageDeflate: false,
                 })
-                socket.on('message', () => told[at](nowMs()))
+                socket.on('message', () => onNotified[at](nowMs()))
                 socket.once('open', () => resolve(socket))
               }),
           ),
@@ -63,7 +66,7 @@ async function bareRoundTrips(bench) {
           bench,
           port,
           (at) => requestBytes('PATCH', controlPath('noop', `fake-${at}`), { slots: 2 }),
-          told,
+          onNotified,
         )
         for (const socket of sockets) socket.terminate()
         return figures
@@ -78,7 +81,7 @@ async function bareRoundTrips(bench) {
 export const configNotified = {
   id: 'config-notified',
   level: 'service',
-  title: 'config PATCH until the worker is told, p50',
+  title: 'config PATCH until the worker is notified, p50',
   unit: 'ms',
   better: 'lower',
   note: '300 connected workers in this process, one PATCH at a time; the limit does HTTP, a GET and a SET on Redis, and a frame',

@@ -1,8 +1,9 @@
 import { nowMs } from '../recorder.mjs'
 
 /**
- * Calls `send(i)` `perSecond` times a second, whatever happened to those before (open loop). A timer ends at whole
- * milliseconds: what is due within one is sent together. @throws when a send failed, or when the pace was not held.
+ * Calls `send(i)` `perSecond` times per second, independent of earlier calls (open loop). Timers fire at whole
+ * milliseconds, so calls of the same millisecond are sent together. @throws when a send failed, or when the rate was
+ * not reached.
  */
 export async function evenly(count, perSecond, send) {
   const began = nowMs()

@@ -1,7 +1,7 @@
 /**
- * Outputs into the stream, and out of it. One fake worker in this process sends frames as fast as the socket takes them;
- * a wave is done when the stream holds all of it, then it is popped, and each number must come out once, in order.
- * A stream keeps 50,000 entries, hence waves.
+ * Measures outputs into the stream and out of it. One fake worker in this process sends frames as fast as the socket
+ * accepts them. A wave is done when the stream contains all of it. Then it is popped, and each number must be returned
+ * once, in order. Waves are needed because a stream keeps 50,000 entries.
  */
 import { WebSocket } from 'ws'
 import { inFlight, perSecond } from '../load.mjs'
@@ -12,14 +12,14 @@ import { freshFile, onEachStore, withLimit } from './subjects.mjs'
 
 const WAVE = 40_000
 const WAVES = 4
-/** What may lie unsent in the socket before the sender waits, as in the worker. */
+/** Maximum of unsent bytes in the socket, as in the worker. */
 const SOCKET_HIGH_BYTES = 1_048_576
 const TEXT = 'x'.repeat(150)
 const POP_PATH = '/api/v1/automations/firehose/output/pop'
 
 const output = (n) => ({ slot_id: 0, ts: 1_700_000_000.123, payload: { n, text: TEXT } })
 
-/** The frames of `count` outputs, `size` in each. */
+/** Creates the frames of `count` outputs, with `size` outputs in each. */
 function framesOf(count, size) {
   return Array.from({ length: Math.ceil(count / size) }, (_, at) => {
     const outputs = Array.from({ length: Math.min(size, count - at * size) }, (_each, n) => output(at * size + n))
@@ -36,7 +36,7 @@ async function sendAll(socket, frames) {
 
 const lengthOf = async (url) => (await call(url, 'GET', 'firehose/output/length')).length
 
-/** Takes everything out; each of 0..count-1 must be there once, in order. */
+/** Pops everything. Each of 0..count-1 must be returned once, in order. */
 async function popAll(url, count) {
   const numbers = []
   while (numbers.length < count) {
@@ -167,7 +167,7 @@ export const pop100 = {
   title: 'REST pop, 100 outputs a request',
   unit: 'outputs/s',
   better: 'higher',
-  note: '4 keep-alive connections from this process; the limit answers as many bytes without a store',
+  note: '4 keep-alive connections from this process; the limit returns as many bytes without a store',
   subjects: { ...onEachStore(popped), 'limit: raw http, same answer': answered },
   aim: 500_000,
 }

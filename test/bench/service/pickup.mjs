@@ -1,8 +1,8 @@
 /**
- * Pick-up latency: from the answer to a submit until the automation's run of that task begins in an idle worker process.
- * Open loop, evenly spaced, one task a request; load from this process. All processes read the machine's monotonic
- * clock. A run that began before its answer was read counts as 0. `sent…` is the same from the moment the submit was sent.
- * A first part of the load warms up all processes; it is delivered exactly as well, and its latencies are not counted.
+ * Pick-up latency: the time from the response to a submit until the run of that task begins in an idle worker process.
+ * Open loop, evenly spaced, one task per request, with load from this process. All processes read the machine's
+ * monotonic clock. A run that began before its response was read counts as 0. `sent…` is measured from the time the
+ * submit was sent. The first part of the load is a warm-up: its delivery is checked, but its latencies are not counted.
  */
 import { Redis } from 'ioredis'
 import { spread } from '../load.mjs'
@@ -17,7 +17,10 @@ import { freshFile, onEachStore, PAYLOAD, withBullmq } from './subjects.mjs'
 const SUBMIT = requestBytes('POST', '/api/v1/automations/noop/tasks', { payload: PAYLOAD })
 const [WARM_UP_SECONDS, SECONDS] = [2, 2]
 
-/** Submits at the pace, notes when each was sent and answered. @returns `{ id, sentMs, answeredMs }` for each. */
+/**
+ * Submits at the given rate, and records when each was sent and when its response arrived. @returns `{ id, sentMs,
+ * answeredMs }` for each.
+ */
 async function offered(count, rate, submit) {
   const tasks = []
   await evenly(count, rate, async () => {
@@ -28,7 +31,7 @@ async function offered(count, rate, submit) {
   return tasks
 }
 
-/** Offers the load twice; what the second part of it shows. */
+/** Offers the load twice. @returns the figures of the second part. */
 async function measured(bench, rate, submit, drain, costs) {
   const before = await offered(bench.count(rate * WARM_UP_SECONDS), rate, submit)
   await drain(before)
@@ -79,7 +82,7 @@ const onBullmq = (rate) => (bench) =>
     return latencies(figures, ran)
   })
 
-/** One empty script on an idle Redis at the same pace: what the machine itself adds. */
+/** One empty script on an idle Redis at the same rate: the latency of the machine itself. */
 const roundTrip = (rate) => async (bench) => {
   const redis = await startRedis(bench.directory)
   const client = new Redis({ host: '127.0.0.1', port: redis.port })
@@ -104,7 +107,7 @@ const at = (rate, more = {}) => ({
   title: `pick-up latency at ${rate.toLocaleString('en')} tasks/s, p50`,
   unit: 'ms',
   better: 'lower',
-  note: 'submit answered until its run begins in one worker process of 100 slots; open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
+  note: 'from the response to a submit until its run begins in one worker process of 100 slots; open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
   subjects: {
     ...onEachStore(onMuster(rate)),
     BullMQ: onBullmq(rate),

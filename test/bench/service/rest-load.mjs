@@ -1,7 +1,7 @@
 /**
- * Load on HTTP from this process: keep-alive connections with one request in flight each, written and read by hand, so
- * that the load generator costs a fraction of what it measures. Answers must carry a Content-Length; ours and the
- * limits' do.
+ * Generates HTTP load from this process: keep-alive connections with one request in flight each. Requests and responses
+ * are written and parsed by hand, so that the load generator costs a fraction of what it measures. Responses need a
+ * Content-Length.
  */
 import { connect } from 'node:net'
 import { once } from 'node:events'
@@ -88,7 +88,9 @@ export class RestLoad {
     return load
   }
 
-  /** Answers the body of a 200. Waits while every connection is busy. @throws for any other status. */
+  /**
+   * Sends a request. @returns the body of a 200. Waits while every connection is busy. @throws for any other status.
+   */
   async send(bytes) {
     const connection = this.#idle.pop() ?? (await new Promise((resolve) => void this.#waiting.push(resolve)))
     const { status, body } = await connection.send(bytes)
@@ -104,7 +106,7 @@ export class RestLoad {
   }
 }
 
-/** Runs `use(load)` with `connections` of them open. */
+/** Runs `use(load)` with `connections` open connections. */
 export async function withLoad(port, connections, use) {
   const load = await RestLoad.open(port, connections)
   try {

@@ -1,6 +1,6 @@
 /**
- * The worlds that service rows are measured in: a fresh store and a master before it, or a fresh Redis for the peer.
- * Redis runs without AOF for all. Every process is ended, however the measurement ends.
+ * Creates the environments of service rows: an empty store with a master, or an empty Redis for the peer. Redis always
+ * runs without AOF. Every process is stopped at the end, also after a failure.
  */
 import { join } from 'node:path'
 import { Queue } from 'bullmq'
@@ -15,7 +15,7 @@ export const freshFile = (bench) => join(bench.directory, `service-${(files += 1
 const STORES = { memory: 'memory', sqlite: 'SQLite', redis: 'Redis' }
 export const musterOn = (store) => `Muster, ${STORES[store]}`
 
-/** `measure(bench, fleet)` as one subject for each store. */
+/** Returns `measure(bench, fleet)` as one subject per store. */
 export function onEachStore(measure, stores = ['memory', 'sqlite', 'redis']) {
   return Object.fromEntries(
     stores.map((store) => [musterOn(store), (bench) => withFleet(bench, store, (fleet) => measure(bench, fleet))]),
@@ -23,8 +23,8 @@ export function onEachStore(measure, stores = ['memory', 'sqlite', 'redis']) {
 }
 
 /**
- * Runs `measure` with a fleet of one master and no worker yet.
- * `fleet.costs()` begins to count; what it answers is asked later, with the number of items.
+ * Runs `measure` with a fleet of one master and no worker. `fleet.costs()` starts counting; the returned function
+ * calculates the costs for a number of items.
  */
 export async function withFleet(bench, store, measure, options = {}) {
   const ended = []
@@ -67,7 +67,10 @@ export async function withFleet(bench, store, measure, options = {}) {
   }
 }
 
-/** Runs `measure` with an empty BullMQ queue in this process. `peer.worker(ids)` starts a worker process, and resolves when it is ready. */
+/**
+ * Runs `measure` with an empty BullMQ queue in this process. `peer.worker(ids)` starts a worker process, and resolves
+ * when it is ready.
+ */
 export async function withBullmq(bench, name, measure, jobOptions = {}) {
   const redis = await startRedis(bench.directory)
   const queue = new Queue(name, {
@@ -87,7 +90,8 @@ export async function withBullmq(bench, name, measure, jobOptions = {}) {
       Object.values(await queue.getJobCounts('waiting', 'active', 'delayed', 'prioritized')).every(
         (count) => count === 0,
       )
-    // The producer is a library in this process: what this process costs is part of the peer, as the master is of ours.
+    // The producer is a library in this process, so its costs are part of the peer's, as the master's are part of
+    // Muster's.
     return await measure({
       queue,
       worker,
@@ -101,7 +105,7 @@ export async function withBullmq(bench, name, measure, jobOptions = {}) {
   }
 }
 
-/** Runs `measure` beside one of the servers of limit-server.mjs. */
+/** Runs `measure` with one of the servers of limit-server.mjs. */
 export async function withLimit(mode, measure, { nodeArguments = [], settings = [] } = {}) {
   const server = start(process.execPath, [...nodeArguments, 'test/bench/service/limit-server.mjs', mode, ...settings])
   try {

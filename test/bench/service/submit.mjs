@@ -1,4 +1,4 @@
-/** REST submits alone: no worker is there. Every id is new, and all of them are in the queue afterwards. */
+/** Measures REST submits without a worker. Every ID is new, and all of them are in the queue afterwards. */
 import { inFlight, perSecond } from '../load.mjs'
 import { call } from '../processes.mjs'
 import { requestBytes, withLoad } from './rest-load.mjs'
@@ -9,18 +9,20 @@ const SINGLE = requestBytes('POST', TASKS, { payload: PAYLOAD })
 const BATCH = requestBytes('POST', `${TASKS}/batch`, {
   tasks: Array.from({ length: 100 }, () => ({ payload: PAYLOAD })),
 })
-/** Tasks before the measured ones, so that the just-in-time compiler has seen them. */
+/** Tasks before the measured ones, to warm up the just-in-time compiler. */
 const WARM_UP = 5_000
 
-/** Sends `request` `count` times with `width` in flight; what `read` takes from each answer, and the time it took. */
+/**
+ * Sends `request` `count` times with `width` in flight. @returns the results of `read` for each response, and the time.
+ */
 function hammer(port, width, request, count, warmUp, read = () => {}) {
   return withLoad(port, width, async (load) => {
-    const answers = []
-    const once = async () => void answers.push(read(await load.send(request)))
+    const results = []
+    const once = async () => void results.push(read(await load.send(request)))
     await inFlight(warmUp, width, once)
     const began = performance.now()
     await inFlight(count, width, once)
-    return { answers, ms: performance.now() - began }
+    return { results, ms: performance.now() - began }
   })
 }
 
@@ -36,23 +38,23 @@ const idsOf = (body) => JSON.parse(body).results.map(({ task_id: id }) => id)
 const single = async (bench, fleet) => {
   const count = bench.count(30_000)
   const costs = await fleet.costs()
-  const { answers, ms } = await hammer(fleet.port, 200, SINGLE, count, bench.count(WARM_UP), idOf)
-  const spent = await costs(answers.length)
-  await checkQueued(fleet.url, answers)
+  const { results, ms } = await hammer(fleet.port, 200, SINGLE, count, bench.count(WARM_UP), idOf)
+  const spent = await costs(results.length)
+  await checkQueued(fleet.url, results)
   return { value: perSecond(count, ms), ...spent }
 }
 
 const batches = async (bench, fleet) => {
   const count = bench.count(80_000) / 100
   const costs = await fleet.costs()
-  const { answers, ms } = await hammer(fleet.port, 4, BATCH, count, bench.count(WARM_UP) / 100, idsOf)
-  const ids = answers.flat()
+  const { results, ms } = await hammer(fleet.port, 4, BATCH, count, bench.count(WARM_UP) / 100, idsOf)
+  const ids = results.flat()
   const spent = await costs(ids.length)
   await checkQueued(fleet.url, ids)
   return { value: perSecond(count * 100, ms), ...spent }
 }
 
-/** The same requests at a limit; `items` is what one of them counts for. */
+/** Sends the same requests to a limit server. @param items Number of items per request. */
 const limit = (mode, width, request, size, items) => (bench) =>
   withLimit(mode, async ({ port, costs }) => {
     const [count, before] = [bench.count(size) / items, bench.count(WARM_UP) / items]

@@ -1,7 +1,7 @@
 /**
- * The whole system: tasks are added, then one worker process with 100 slots runs them; the rate is
- * tasks / (time to add + time to process). Muster goes through REST and the control channel, with master and worker as
- * processes of their own; BullMQ goes straight to Redis, from this process and one worker process.
+ * Measures the whole system: tasks are added, then one worker process with 100 slots runs them. The rate is tasks /
+ * (time to add + time to process). Muster uses REST and the control channel, with master and worker as processes.
+ * BullMQ uses Redis directly, from this process and one worker process.
  */
 import { inFlight, perSecond } from '../load.mjs'
 import { call, until } from '../processes.mjs'
@@ -15,7 +15,7 @@ const BATCH = requestBytes('POST', `${TASKS}/batch`, {
 })
 const SINGLE = requestBytes('POST', TASKS, { payload: PAYLOAD })
 
-/** How tasks are added to Muster: answers their ids. */
+/** Adds tasks to Muster. @returns their IDs. */
 export const inBatches = (port, count) =>
   withLoad(port, 4, async (load) => {
     const ids = []
@@ -33,14 +33,14 @@ const oneByOne = (port, count) =>
     return ids
   })
 
-/** No place of the queue holds the task any more. */
+/** Resolves when the queue does not contain the task any more. */
 export async function isGone(url, type, id) {
   return !(await call(url, 'GET', `${type}/tasks/${id}`).catch((error) =>
     error.message.includes(': 404 ') ? null : Promise.reject(error),
   ))
 }
 
-/** No task is pending, and the last ones are acknowledged. */
+/** Resolves when no task is pending, and the last ones are acknowledged. */
 export async function drained(url, ids) {
   await until('the queue is empty', async () => (await call(url, 'GET', 'noop/queue?n=1')).length === 0)
   for (const id of ids.slice(-20)) await until('the last tasks are acknowledged', () => isGone(url, 'noop', id))
@@ -76,7 +76,7 @@ const onBullmq = (size, add) => (bench) =>
     const ids = await add(queue, count)
     const added = performance.now()
     const spentAdding = await adding(count)
-    const peer = await worker(ran) // Its start is not the peer's work, and not counted.
+    const peer = await worker(ran) // The start of the peer's worker is not counted.
     const processing = await costs()
     const ready = performance.now()
     await until('every job is done', isEmpty)
@@ -116,7 +116,7 @@ export const systemTasks = {
   title: 'whole system, tasks added in batches of 100',
   unit: 'tasks/s',
   better: 'higher',
-  note: 'all are added (4 requests in flight, load from this process), then one worker process with 100 slots runs them. Favours BullMQ: no HTTP, no process between, no lease to settle over the network',
+  note: 'all are added (4 requests in flight, load from this process), then one worker process with 100 slots runs them. Favours BullMQ: no HTTP, no intermediate process, no lease to settle over the network',
   subjects: { ...onEachStore(onMuster(20_000, inBatches)), BullMQ: onBullmq(20_000, addBulk) },
   gates: aheadOfBullmq,
 }

@@ -1,4 +1,7 @@
-/** What a long queue, or many leases, take from our speed: tasks flow through in batches of 100 while others stay. */
+/**
+ * Measures how a long queue, or many leases, slow the backends down: tasks flow through in batches of 100 while others
+ * stay.
+ */
 import { checkDelivery, inFlight } from '../load.mjs'
 import { timed } from './life.mjs'
 import { ack, countOf, openBackend, reserve, submit } from './muster.mjs'
@@ -9,7 +12,10 @@ const CALLERS = 4
 const LOADERS = 8
 const LOAD_BATCH = 500
 
-/** Each caller submits, reserves and acknowledges 100. First in is first out, so of what was `waiting` the oldest come. */
+/**
+ * Each caller submits, reserves and acknowledges 100 tasks. First in, first out: the oldest of the `waiting` tasks are
+ * reserved.
+ */
 async function flow(bench, { backend, costs }, waiting, others) {
   const tasks = bench.count(FLOW)
   const [known, done] = [new Set(waiting), []]

@@ -1,4 +1,6 @@
-/** bee-queue as its documents advise: saveAll, no events where nobody listens, no jobs kept in memory or in Redis. */
+/**
+ * bee-queue as its documentation recommends: saveAll, no events without listeners, no jobs kept in memory or in Redis.
+ */
 import BeeQueue from 'bee-queue'
 import { redisCosts, startRedis } from '../stores.mjs'
 import { PAYLOAD } from './life.mjs'

@@ -1,9 +1,12 @@
-/** BullMQ as its documents advise: addBulk, one Worker with a concurrency, finished jobs removed. */
+/** BullMQ as its documentation recommends: addBulk, one Worker with a concurrency, finished jobs removed. */
 import { Queue, Worker } from 'bullmq'
 import { redisCosts, startRedis } from '../stores.mjs'
 import { PAYLOAD } from './life.mjs'
 
-/** Its documents say 100 to 300; of 50, 100, 200 and 500 this one cost the least processor time, here and in Redis. */
+/**
+ * Its documentation recommends 100 to 300. Of 50, 100, 200 and 500, this value costs the least CPU time, here and in
+ * Redis.
+ */
 const CONCURRENCY = 200
 
 export async function openBullmq(bench, { appendfsync }) {
@@ -30,7 +33,7 @@ export async function openBullmq(bench, { appendfsync }) {
         const done = []
         worker.on('completed', ({ id }) => {
           done.push(id)
-          if (done.length === n) setImmediate(resolve, done) // One that comes twice is still heard.
+          if (done.length === n) setImmediate(resolve, done) // A duplicate is still counted.
         })
         failed.catch(reject)
         worker.run().catch(reject)

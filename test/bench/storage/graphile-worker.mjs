@@ -1,4 +1,7 @@
-/** graphile-worker with the settings of its performance page: 24 jobs at once, a local queue of 500, completions in batches. */
+/**
+ * graphile-worker with the settings of its performance page: 24 concurrent jobs, a local queue of 500, completions in
+ * batches.
+ */
 import { EventEmitter } from 'node:events'
 import { Logger, makeWorkerUtils, run, WorkerPreset } from 'graphile-worker'
 import pg from 'pg'
@@ -45,7 +48,8 @@ export async function openGraphileWorker() {
         taskList: { noop: () => {} },
         preset: { extends: [WorkerPreset], worker: SETTINGS },
       })
-      await until('every job is complete', async () => done.length >= n && (await count()) === 0) // Batches are told of before they are written.
+      // Batches are reported before they are written.
+      await until('every job is complete', async () => done.length >= n && (await count()) === 0)
       return done
     },
     count,

@@ -1,4 +1,4 @@
-/** The storage level: backends called in process, as a peer's library is. */
+/** The storage level: backends called in process, like the library of a peer. */
 import { backlogRows } from './backlog.mjs'
 import { sqliteRows } from './sqlite.mjs'
 import { streamRows } from './streams.mjs'

@@ -1,16 +1,16 @@
 /**
- * The life of tasks in a queue: all are added, then all are processed, each timed by itself; the cycle is both. Every queue,
- * ours and the peers', is measured by this one function through a driver of five methods:
+ * Measures the life of tasks in a queue: all are added, then all are processed, each phase with its own time; the cycle
+ * is both. The same function measures every queue through a driver of five methods:
  *
  *   open(bench, shape) ─▶ { add(n) ─▶ ids      one call of the queue's own, with n tasks
- *                           drain(n) ─▶ ids    n tasks processed and acknowledged, in whatever way its documents advise
- *                           count() ─▶ n       tasks the store still knows, however their place is called
+ *                           drain(n) ─▶ ids    n tasks processed and acknowledged, as its documentation recommends
+ *                           count() ─▶ n       tasks that the store still contains, in any state
  *                           costs() ─▶ (n) ─▶ { redisCpuUs, innerCalls, … } where there is a Redis
  *                           close() }
  *
- * A life that is not counted precedes each: Node compiles what runs often, and forgets it when the last objects of its
- * kind are collected, as after every measurement. A server is never there; without the first life we paid for it, whose
- * measurements are short, and the slower peers hardly.
+ * Each measurement is preceded by an uncounted warm-up. Node compiles frequently executed code, and discards it when
+ * the last objects of its kind are collected, as after each measurement. A server does not have this effect; without
+ * the warm-up, fast queues with short measurements would pay more than slow ones.
  */
 import { checkDelivery, inFlight, perSecond, spread } from '../load.mjs'
 
@@ -32,7 +32,7 @@ export const LIVES = {
   eightCallers: { name: 'batches of 100, 8 callers', tasks: 40_000, batch: 100, adders: 8, takers: 8 },
 }
 
-/** Times `work`, which handles `items`: the rate, and what one item costs this process and Redis. */
+/** Times `work`, which handles `items`. @returns the rate, and the costs per item in this process and in Redis. */
 export async function timed(queue, items, work) {
   const costs = await queue.costs?.()
   const cpu = process.cpuUsage()
@@ -43,10 +43,12 @@ export async function timed(queue, items, work) {
   return { value: perSecond(items, ms), ms, nodeCpuUs: (user + system) / items, ...(await costs?.(items)) }
 }
 
-/** Of the tasks of a life, for the one that is not counted. */
+/** Share of the tasks of a life, for the warm-up. */
 const WARM_UP = 1 / 3
 
-/** Answers `{ submit, process, cycle }`, measured once a round. `share`: of the tasks, for a queue that is slow beside the others. */
+/**
+ * @returns `{ submit, process, cycle }`, measured once per round. @param share Share of the tasks, for a slow queue.
+ */
 export function lifeOf(bench, name, open, shape, share = 1) {
   return bench.once(`${name}, ${shape.name}`, async () => {
     await live(bench, open, shape, bench.count(shape.tasks * share * WARM_UP))

@@ -1,6 +1,6 @@
 /**
- * What the machine can do at best with the same bytes: commands without decisions, sent by the same client. A share of 1
- * would mean that everything a queue has to think of costs nothing.
+ * Measures the limits of the machine with the same bytes: commands without decisions, sent by the same client. A share
+ * of 1 would mean that the logic of a queue costs nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
@@ -40,7 +40,7 @@ async function pipelined(client, items, commandsPerItem, fill) {
   })
 }
 
-/** A task as a field and a list entry. */
+/** Stores a task as a field and a list entry. */
 export const hsetAndRpush = (bench) =>
   bench.once('limit: HSET + RPUSH', () =>
     withRedis(bench, ({ client, costs }) => {
@@ -67,7 +67,7 @@ export const lpop = (bench, entry) =>
     return timed({ costs }, items, () => inFlight(items / BATCH, UNDER_WAY, () => client.lpop('l', BATCH)))
   })
 
-/** One item is one EVALSHA, 100 of them in flight, as a library sends them that makes one call a task. */
+/** One EVALSHA per item, 100 in flight, as libraries send them that make one call per task. */
 export const emptyEvalsha = (bench) =>
   withRedis(bench, async ({ client, costs }) => {
     const sha = await client.script('LOAD', '#!lua\nreturn 0')
@@ -76,7 +76,7 @@ export const emptyEvalsha = (bench) =>
     return { ...figures, value: figures.redisCpuUs }
   })
 
-/** As many inner calls as our submit makes, with what it writes. ARGV: id, ticket, body of each task. */
+/** As many inner calls as the submit of Muster, with the same writes. ARGV: id, ticket, body of each task. */
 const SUBMIT = `#!lua
 local call, n, ids, bodies, tickets = redis.call, #ARGV / 3, {}, {}, {}
 for i = 1, n do
@@ -92,7 +92,7 @@ call('HSET', 't', unpack(bodies))
 call('HINCRBY', 'm', 'submitted', n)
 return false`
 
-/** As our reserve. ARGV: how many, the deadline, what a lease begins with. */
+/** Like the reserve of Muster. ARGV: count, deadline, prefix of a lease. */
 const RESERVE = `#!lua
 local call, n, ids, leases, deadlines, reply = redis.call, tonumber(ARGV[1]), {}, {}, {}, {}
 call('TIME')
@@ -112,7 +112,7 @@ call('ZADD', 'v', unpack(deadlines))
 call('LTRIM', 'p1', n, -1)
 return reply`
 
-/** As our ack. ARGV: the ids. */
+/** Like the ack of Muster. ARGV: the ids. */
 const ACK = `#!lua
 local call = redis.call
 call('TIME')
@@ -125,7 +125,7 @@ call('ZREM', 'v', unpack(ARGV))
 call('HINCRBY', 'm', 'acked', #ARGV)
 return false`
 
-/** Adding and processing in batches of 100, as scripts without decisions: `{ submit, process, cycle }`. */
+/** Adds and processes in batches of 100, with scripts without decisions: `{ submit, process, cycle }`. */
 const scriptedLife = (bench) =>
   bench.once('limit: scripts', () =>
     withRedis(bench, async ({ client, costs }) => {
@@ -161,7 +161,7 @@ const scriptedLife = (bench) =>
 
 export const scripted = (part) => async (bench) => (await scriptedLife(bench))[part]
 
-/** How fast this disk takes one long file, and how often a second it takes 4 KiB for good. */
+/** Measures the speed of this disk for one long file, and its number of synced writes of 4 KiB per second. */
 export function diskRates(directory) {
   const folder = mkdtempSync(join(directory, 'disk-'))
   try {

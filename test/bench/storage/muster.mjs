@@ -1,6 +1,7 @@
 /**
- * Our backends, called in this process as the master calls them: ids are drawn, bodies are written as JSON, leased bodies are
- * parsed, since a peer's library does all three. What the master adds (HTTP, validation, the control channel) is not here.
+ * Calls the backends of Muster in this process as the master does: draws IDs, writes bodies as JSON and parses leased
+ * bodies, because the library of a peer does all three. The master's own work (HTTP, validation, the control channel)
+ * is not included.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +19,7 @@ const DAY_MS = 86_400_000
 const VISIBILITY_MS = 600_000
 const OPENS_WITHIN_MS = 20_000
 
-/** As the master draws them. */
+/** An ID as the master draws it. */
 function timedUuid(ms) {
   const drawn = systemRandom.uuid()
   return `${ms.toString(16).padStart(12, '0')}7${drawn.slice(15, 18)}${drawn.slice(19, 23)}${drawn.slice(24)}`
@@ -40,12 +41,12 @@ function newTask() {
 
 export async function submit(backend, n) {
   const tasks = Array.from({ length: n }, newTask)
-  const answers = await backend.tasks.submit(TYPE, DAY_MS, tasks)
-  if (answers.some((answer) => answer.queued !== true)) throw new Error('a task was refused')
+  const results = await backend.tasks.submit(TYPE, DAY_MS, tasks)
+  if (results.some((answer) => answer.queued !== true)) throw new Error('a task was refused')
   return tasks.map(({ id }) => id)
 }
 
-/** The one place that knows how a reserve is asked for. */
+/** Sends a reserve with the arguments of the benchmark. */
 export async function reserve(backend, limit) {
   const {
     results: [answer],
@@ -55,11 +56,11 @@ export async function reserve(backend, limit) {
 }
 
 export async function ack(backend, leases) {
-  const answers = await backend.tasks.ack(TYPE, leases)
-  if (answers.some((answer) => answer !== 'ok')) throw new Error('a lease was lost')
+  const results = await backend.tasks.ack(TYPE, leases)
+  if (results.some((answer) => answer !== 'ok')) throw new Error('a lease was lost')
 }
 
-/** Reserves and acknowledges `n` tasks in batches, `width` of them in flight. */
+/** Reserves and acknowledges `n` tasks in batches, with `width` of them in flight. */
 async function drain(backend, n, batch, width) {
   const done = []
   await inFlight(width, width, async () => {
@@ -74,7 +75,7 @@ async function drain(backend, n, batch, width) {
   return done
 }
 
-/** `end` ends what the store needed beside the backend. */
+/** `end` stops what the store needed in addition to the backend. */
 const MADE = {
   redis: async (bench, { appendfsync } = {}) => {
     const redis = await startRedis(bench.directory, { appendfsync })
@@ -100,7 +101,7 @@ const MADE = {
   memory: () => ({ backend: new MemoryBackend({ clock: systemTime, random: systemRandom }), end: () => {} }),
 }
 
-/** An open backend on a fresh store, with one registered worker. */
+/** Opens a backend on an empty store, with one registered worker. */
 export async function openBackend(store, bench, settings) {
   const { backend, end, costs } = await MADE[store](bench, settings)
   const close = async () => {
@@ -124,7 +125,7 @@ export async function countOf(backend) {
   return tiers[0] + tiers[1] + tiers[2] + scheduled + leased + dead
 }
 
-/** The driver of a life on `store`. */
+/** The driver for a task life on `store`. */
 export const openMuster = (store) => async (bench, shape) => {
   const { backend, ...rest } = await openBackend(store, bench, shape)
   return {

@@ -1,4 +1,7 @@
-/** pg-boss: insert, then fetch and complete in batches of 100, its calls for those who do not want to wait for a poll. */
+/**
+ * pg-boss: insert, then fetch and complete in batches of 100, which are its calls for processing without polling
+ * delays.
+ */
 import { PgBoss } from 'pg-boss'
 import { inFlight } from '../load.mjs'
 import { startPostgres } from '../stores.mjs'

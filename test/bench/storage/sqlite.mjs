@@ -1,4 +1,7 @@
-/** SQLite, flushed at every commit: groups beside one commit per item, and beside plain statements of as many bytes. */
+/**
+ * SQLite, flushed at every commit: groups, compared with one commit per item and with plain statements of the same
+ * size.
+ */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +14,7 @@ const BODY = JSON.stringify({ payload: PAYLOAD, priority: 0, submitted_at: 1_700
 const open = openMuster('sqlite')
 const muster = (part) => async (bench) => (await lifeOf(bench, 'Muster, SQLite', open, LIVES.eightCallers))[part]
 
-/** Plain statements on one table, `batch` items a commit, in this thread: `{ submit, process }`. */
+/** Plain statements on one table, with `batch` items per commit, in this thread: `{ submit, process }`. */
 const plain = (batch, count) => (bench) =>
   bench.once(`plain SQLite, ${batch} a commit`, () => {
     const database = new Database(join(mkdtempSync(join(bench.directory, 'plain-')), 'plain.db'))
@@ -67,7 +70,7 @@ const row = (id, title, part, aim, statements) => ({
   title,
   unit: 'tasks/s',
   better: 'higher',
-  note: `synchronous=FULL: every commit is flushed; payloads of 200 bytes. Muster in its own thread, answers after the commit; ${statements} straight from this thread, no fences, no tiers, no retries`,
+  note: `synchronous=FULL: every commit is flushed; payloads of 200 bytes. Muster in its own thread, with results after the commit; ${statements} directly from this thread, without fencing, tiers and retries`,
   subjects: {
     'Muster, SQLite': muster(part),
     'one commit per item': async (bench) => (await single(bench))[part],

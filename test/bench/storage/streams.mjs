@@ -1,4 +1,4 @@
-/** Outputs: entries are pushed, then popped; beside a Redis Stream that is bounded like ours. */
+/** Outputs: entries are pushed, then popped. Compared with a Redis Stream with the same bound. */
 import { Redis } from 'ioredis'
 import { checkDelivery, inFlight } from '../load.mjs'
 import { redisCosts, startRedis } from '../stores.mjs'
@@ -8,19 +8,21 @@ import { openBackend } from './muster.mjs'
 
 const ENTRIES = 160_000
 const BATCH = 100
-/** Each caller has a stream of its own, which holds 50,000. */
+/** Each caller has its own stream, which keeps 50,000 entries. */
 const CALLERS = 4
 const MAX_LENGTH = 50_000
 const LONG_NUMBER = 1e9
 
-/** About 200 bytes, each its own. */
+/** About 200 bytes, different for each entry. */
 const entryOf = (n) =>
   `{"slot_id":0,"ts":1700000000.123,"payload":{"n":${LONG_NUMBER + n},"text":"${'x'.repeat(135)}"}}`
 const numberOf = (entry) => Number(/"n":(\d+)/.exec(entry)[1]) - LONG_NUMBER
 const streamOf = (call) => `s${call % CALLERS}`
 const entriesOf = (call) => Array.from({ length: BATCH }, (_, i) => entryOf(call * BATCH + i))
 
-/** `open` answers `push(stream, entries)`, `pop(stream)` ─▶ entries, `costs`, `close`. Answers `{ push, pop }`. */
+/**
+ * @param open returns `push(stream, entries)`, `pop(stream)` ─▶ entries, `costs`, `close`. @returns `{ push, pop }`.
+ */
 function lifeOfEntries(bench, name, open) {
   return bench.once(`stream, ${name}`, async () => {
     const queue = await open(bench)
@@ -60,7 +62,7 @@ const openMuster = (store) => async (bench) => {
   }
 }
 
-/** Taking from a Stream for good is a read without acknowledgement, then a deletion. */
+/** Removing entries from a Stream needs a read without acknowledgement, then a deletion. */
 async function openRedisStream(bench) {
   const redis = await startRedis(bench.directory)
   const client = new Redis({ host: '127.0.0.1', port: redis.port })
@@ -115,7 +117,7 @@ export const streamRows = [
     title: 'pop outputs, 100 a call',
     unit: 'outputs/s',
     better: 'higher',
-    note: 'what the row above pushed, 4 callers; from a Redis Stream by XREADGROUP NOACK and XDEL. One answer is one script with us and two round trips there',
+    note: 'what the row above pushed, 4 callers; from a Redis Stream by XREADGROUP NOACK and XDEL. One pop is one script in Muster and two round trips there',
     subjects: { ...subjects('pop'), 'limit: LPOP 100': (bench) => lpop(bench, entryOf(0)) },
     aim: 500_000,
     gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],

@@ -1,4 +1,4 @@
-/** The rows that are parts of a task's life: submit, reserve + ack, the cycle, and what it costs Redis. */
+/** The rows for parts of a task's life: submit, reserve + ack, the cycle, and its costs in Redis. */
 import { openBeeQueue } from './bee-queue.mjs'
 import { openBullmq } from './bullmq.mjs'
 import { openGraphileWorker } from './graphile-worker.mjs'
@@ -15,12 +15,12 @@ const QUEUES = {
   'graphile-worker': openGraphileWorker,
   'pg-boss': openPgBoss,
 }
-/** Of the tasks the others get, so that a run ends in time. */
+/** Share of the tasks of the other queues, so that a run ends in time. */
 const SHARES = { 'graphile-worker': 1 / 3, 'pg-boss': 1 / 3 }
 const PEERS = Object.keys(QUEUES).filter((name) => !name.startsWith('Muster'))
 const ON_REDIS = ['Muster, Redis', 'BullMQ', 'bee-queue']
 
-/** `part` of the life of each of `names`. */
+/** Returns `part` of the life of each of `names`. */
 const subjects = (shape, part, names = Object.keys(QUEUES)) =>
   Object.fromEntries(
     names.map((name) => [
@@ -38,7 +38,7 @@ const row = (id, title, rest) => ({ id, level: 'storage', title, unit: 'tasks/s'
 
 export const taskRows = [
   row('submit-1', 'submit, single, 200 concurrent', {
-    note: `${SAME}. Muster groups what is asked in one turn; the peers send each by itself, pipelined by their clients`,
+    note: `${SAME}. Muster groups the calls of one turn; the peers send each call separately, pipelined by their clients`,
     subjects: {
       ...subjects('single', 'submit'),
       'limit: EVALSHA with as many inner calls, groups of 100': scripted('submit'),
