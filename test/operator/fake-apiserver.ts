@@ -2,7 +2,7 @@
  * A small API server over real HTTP, for tests. Its rules are in fake-store.ts; conformance.ts proves that they match
  * kube-apiserver. Faults are scripted per request:
  *
- *   fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'lose' })   the next PATCH takes effect, its response is lost
+ *   fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'lose' })   the next PATCH takes effect, no response
  *
  * Watches stay open until `endWatches`, `cutWatches` or `close`. No timer is used.
  */

@@ -1,7 +1,7 @@
 /**
  * Injects one fault at one point of a scenario, which is first recorded without a fault:
  *
- *   intermediate   the operator is killed at the n-th write: before it is sent, after it took effect, after its response
+ *   intermediate   the operator is killed at the n-th write: before it is sent, after its effect, after its response
  *   answers        the n-th write is lost, broken, rejected or late, and the operator continues
  *   unobserved     the n-th event of the watch, or of the master's feed, is never delivered
  *   interrupted    the next user action happens when the n-th write is lost with its sender, or is three seconds late
