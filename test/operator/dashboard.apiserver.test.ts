@@ -34,7 +34,7 @@ withApiServer('the dashboard with an operator', () => {
   describe('the dashboard with an operator', () => {
     it('shows a patch that the API server accepts, and updates the worker when it is applied', async () => {
       const { page } = await signedIn(`${cluster.fleet.url}/`, '#/workers/http-probe/p-1?tab=config')
-      await page.getByText('It is locked here').waitFor()
+      await page.getByText('Editing is locked').waitFor()
       await page.getByRole('button', { name: 'Edit for Git…' }).click()
       await page.getByLabel('slots', { exact: true }).fill('3')
       await page.getByLabel('interval_seconds').fill('45')
@@ -58,7 +58,7 @@ withApiServer('the dashboard with an operator', () => {
       await page.getByLabel('interval_seconds').fill('50')
       await page.getByRole('button', { name: /^Review/ }).click()
       expect(await page.getByRole('button', { name: /^Save/ }).isDisabled()).toBe(true)
-      await page.getByLabel('I know that a change made here').check()
+      await page.getByLabel('I understand that a change made here').check()
       await page.getByRole('button', { name: /^Save/ }).click()
       await page.getByText(/Generation \d+ is saved\./).waitFor()
       await cluster.until(
