@@ -1,6 +1,7 @@
 /**
  * @module master/deps
- * What the folders of the master share: the ports, the store, the catalog and the settings. Made once in master.ts.
+ * Defines what all areas of the master share: clock, timers, log, store, catalog and settings. master.ts creates it
+ * once.
  */
 import type { Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
@@ -10,7 +11,7 @@ import type { StoreEpoch } from './epoch.ts'
 import type { Route } from './http/route.ts'
 import type { Inspections } from './inspections/index.ts'
 
-/** The settings that core logic needs; durations as the setting's own unit says. */
+/** The settings that the areas need. The unit of a duration is part of its name. */
 export interface MasterSettings {
   readonly submitRpsPerToken: number
   readonly idempotencyTtlSeconds: number
@@ -27,19 +28,19 @@ export interface MasterDeps {
   readonly backend: Backend
   readonly catalog: Catalog
   readonly settings: MasterSettings
-  /** Random per master process; the first part of every `conn`. */
+  /** Random per master process. It is the first part of every `conn`. */
   readonly masterId: string
   readonly epoch: StoreEpoch
-  /** Where each part registers its own counters (`svc_…`); never the global registry. */
+  /** The registry of this master, where each part registers its `svc_…` metrics. The global registry is not used. */
   readonly metrics: MetricsRegistry
-  /** Bounds the routes whose responses may be large. */
+  /** Limits the memory of routes whose responses may be large. */
   readonly inspections: Inspections
 }
 
-/** One folder of the master, as master.ts wires it: its routes, and what runs beside them. */
+/** One area of the master: its routes, and the background work that master.ts starts and stops. */
 export interface Part {
   readonly routes: readonly Route[]
   start?(): Promise<void> | void
-  /** Ends what `start` began; called after the last request was answered. */
+  /** Ends what `start` began. Called after the last response was sent. */
   stop?(): Promise<void> | void
 }

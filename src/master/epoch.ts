@@ -1,7 +1,7 @@
 /**
  * @module master/epoch
- * The epoch of the store, as this master saw it last. A Redis may begin another one while the master runs (D46): the
- * heartbeat looks every 5 s, and what needs it exactly reads it anew.
+ * Caches the epoch of the store. Redis may begin a new epoch while the master runs (D46). The heartbeat of this master
+ * reads the epoch every 5 s; code that needs the exact value calls {@link StoreEpoch.read}.
  */
 import type { Backend } from '../storage/index.ts'
 
@@ -13,12 +13,12 @@ export class StoreEpoch {
     this.#backend = backend
   }
 
-  /** As of the last read. */
+  /** The epoch at the last read. */
   get current(): string {
     return this.#current
   }
 
-  /** Asks the store. */
+  /** Reads the epoch from the store. */
   async read(): Promise<string> {
     const { epoch } = await this.#backend.meta.info()
     this.#current = epoch

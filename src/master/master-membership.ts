@@ -14,7 +14,10 @@ const LEADS_AFTER_MS = 2 * BEAT_EVERY_MS
 type BeatListener = (alive: readonly string[]) => void
 
 export interface MasterMembership extends Part {
-  /** Whether this master is the leader, which does the work that one master does for all. Briefly after a change there may be no leader. */
+  /**
+   * Whether this master is the leader, which does the work that one master does for all.
+   * Briefly after a change there may be no leader.
+   */
   isLeader(): boolean
   /** Calls `listener` after each successful heartbeat. */
   onBeat(listener: BeatListener): void

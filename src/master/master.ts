@@ -1,10 +1,10 @@
 /**
  * @module master/master
- * The master: composes its parts over one backend, listens, and stops without losing what it has accepted.
+ * Starts the master: composes its parts over one backend and listens. Stopping loses nothing that was accepted.
  *
- *   start   backend opens (meanwhile, if it takes long, `/readyz` is 503) ▶ parts start ▶ listens
- *   stop    /readyz falls ▶ control sockets close (1001), waiting reserves are answered empty ▶ requests in flight end
- *           (10 s at most) ▶ parts stop ▶ backend closes
+ *   start   open the backend (if this takes long, `/readyz` returns 503) ▶ start the parts ▶ listen
+ *   stop    `/readyz` returns 503 ▶ close control sockets (1001), return empty from waiting reserves ▶ finish requests
+ *           (10 s at most) ▶ stop the parts ▶ close the backend
  */
 import { Gauge, Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
@@ -34,26 +34,26 @@ const FINISH_WITHIN_MS = 10_000
 
 export interface MasterOptions {
   readonly listen: { readonly host: string; readonly port: number }
-  /** Where `/metrics` is served instead of `listen`; left out: there. */
+  /** A separate address for `/metrics`. By default `listen` serves it. */
   readonly metricsListen?: { readonly host: string; readonly port: number } | undefined
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
-  /** The load of this process; left out: it is not watched. Stopped with the master. */
+  /** Measures the event loop delay of this process. If left out, overload is not detected. Stopped with the master. */
   readonly loopDelay?: LoopDelay
-  /** Not yet open. */
+  /** Not open yet. */
   readonly backend: Backend
-  /** The scheme of the backend's URL, as people and metrics see it. */
+  /** The scheme of the backend's URL, shown in `/me` and in metrics. */
   readonly backendScheme: string
   readonly catalog: Catalog
   readonly tokens: TokenSettings
-  /** Reads the tokens again, every 2 s; left out: they stay as they are. */
+  /** Reads the tokens again, every 2 s. If left out, the tokens never change. */
   readonly rereadTokens?: () => Promise<TokenReading>
   readonly settings: MasterSettings
-  /** What the audit trail contains and where it goes; left out: nothing is written. */
+  /** What the audit trail contains and where it goes. If left out, nothing is written. */
   readonly audit?: AuditOptions
-  /** Where the built page stands; null: it is not there. */
+  /** The folder of the built dashboard; null if there is none. */
   readonly dashboardDir: string | null
   readonly version: string
 }
@@ -61,15 +61,16 @@ export interface MasterOptions {
 export interface RunningMaster {
   readonly url: string
   readonly port: number
-  /** The route table, for those who document or test it. */
+  /** The route table, for documentation and tests. */
   readonly routes: readonly Route[]
-  /** Repeatable; resolves when the backend is closed. */
+  /** May be called repeatedly. Resolves when the backend is closed. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a master.
- * @throws {FleetError} what `backend.open` throws; Error when the address is taken. Nothing is left running then.
+ * Starts a master. After an error nothing is left running.
+ * @throws {FleetError} if `backend.open` fails.
+ * @throws {Error} if no automation is installed or the address is in use.
  */
 export async function startMaster(options: MasterOptions): Promise<RunningMaster> {
   if (options.catalog.size === 0)
@@ -119,7 +120,7 @@ async function openBackend({ backend, listen, clock, random, log }: MasterOption
 
 type Composed = Awaited<ReturnType<typeof compose>>
 
-/** Makes every part; nothing runs yet. */
+/** Creates every part without starting it. */
 async function compose(options: MasterOptions) {
   const { backend, backendScheme, version } = options
   const masterId = options.random.uuid()
@@ -208,7 +209,9 @@ async function stop(
   log.info('the master stopped')
 }
 
-/** The faults of changed token settings, for `/readyz` and as a metric: until they are corrected the tokens before stay in force. */
+/**
+ * Keeps the faults of changed token settings, for `/readyz` and a metric. Until they are fixed, the old tokens apply.
+ */
 function tokenFaultsIn({ metrics }: MasterDeps) {
   let current: readonly string[] = []
   const gauge = new Gauge({
@@ -241,7 +244,7 @@ function tokenWatch(
   }
 }
 
-/** Where to reach it from this machine. */
+/** The URL that reaches this master from the same machine. */
 function urlOf(host: string, port: number): string {
   const isEveryAddress = ['', '0.0.0.0', '::'].includes(host)
   const reachable = isEveryAddress ? '127.0.0.1' : host

@@ -1,13 +1,13 @@
 /**
  * @module master/overload
- * Whether this process has more work than time. The event loop is looked at every second; late at the 99th percentile
- * in five looks on end, it is overloaded until a look finds it in time again. One long pause alone (a stopped process,
- * a slow disk at start) is not: it shows in one look, however long it was.
+ * Detects that this process is overloaded, by the delay of its event loop. The delay is measured every second. After
+ * five consecutive seconds with a 99th percentile above 100 ms the master is overloaded, until one measurement below.
+ * One long pause alone (a stopped process, a slow disk at start) affects one measurement and is no overload.
  *
- *   in time ──five late looks on end──▶ overloaded ──one look in time──▶ in time
+ *   normal ──five late measurements in a row──▶ overloaded ──one measurement in time──▶ normal
  *
- * New tasks are refused then, since they are what can wait elsewhere. Whatever ends work that is there (settles, states,
- * configs) never is.
+ * An overloaded master rejects new tasks, because clients can submit them later. It never rejects calls that complete
+ * existing work: settles, states, configs.
  */
 import type { Cancel, LoopDelay } from '../runtime/index.ts'
 import type { MasterDeps, Part } from './deps.ts'
@@ -20,7 +20,7 @@ export interface Overload extends Part {
   readonly overloaded: () => boolean
 }
 
-/** @param loopDelay null: nothing is measured, and nothing ever overloaded. */
+/** @param loopDelay null: nothing is measured, and the master is never overloaded. */
 export function createOverload(
   { timers, log }: Pick<MasterDeps, 'timers' | 'log'>,
   loopDelay: LoopDelay | null,

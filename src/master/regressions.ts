@@ -1,4 +1,8 @@
-/** @module master/regressions  How often a worker showed that the store went back in time (G26): one counter for all parts that can notice. */
+/**
+ * @module master/regressions
+ * Counts how often a worker reported something newer than the store has, which shows that the store lost changes (G26).
+ * All parts that can notice this share one counter.
+ */
 import { Counter, type Registry } from 'prom-client'
 
 const NAME = 'svc_store_regressions_total'

@@ -8,7 +8,8 @@
  *    "outcome":"done","status":200,"count":1,"changed":[],"request_id":"01a2…","peer":"10.0.3.9"}
  *
  * Values never appear, only the names of changed fields. The line is written after the outcome is known; a crash in
- * between loses it. A sink that fails never delays a call: the line is counted in `svc_audit_dropped_total` and dropped.
+ * between loses it. A sink that fails never delays a call: the line is counted in `svc_audit_dropped_total` and
+ * dropped.
  * @see D87
  */
 import { Counter, type Registry } from 'prom-client'
@@ -17,7 +18,10 @@ import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Part } from '../deps.ts'
 import { RefusalWindow } from './refusal-window.ts'
 
-/** `control`: changes of workers, configs, dead letters and outputs. `auth`: refused and replaced tokens. `data`: submitted tasks. */
+/**
+ * `control`: changes of workers, configs, dead letters and outputs. `auth`: refused and replaced tokens.
+ * `data`: submitted tasks.
+ */
 export const AUDIT_CLASSES = ['control', 'auth', 'data'] as const
 export type AuditClass = (typeof AUDIT_CLASSES)[number]
 
@@ -30,7 +34,7 @@ export interface AuditOptions {
   readonly write: (line: string) => boolean
 }
 
-/** A call that changes something, whichever way it ended. */
+/** A call that changes something, successful or not. */
 export interface AuditedCall {
   readonly action: string
   readonly route: string

@@ -1,17 +1,17 @@
 /**
  * @module master/audit/refusal-window
  * Limits repeated refusals to two lines per key and window: the first one immediately, with count 1, and one at the end
- * of the window with the number of those that followed. A client that is refused 1,000 times a second writes two lines
- * a minute.
+ * of the window with the number of the refusals after it. A client that is refused 1,000 times a second writes two
+ * lines a minute.
  */
 
-/** Keys of one window; refusals beyond share one line, so that many peers cannot fill memory or the trail. */
+/** Keys of one window. Further keys share one line, so that many peers cannot fill memory or the trail. */
 const MAX_KEYS = 1_000
 const OTHERS = ''
 
 export class RefusalWindow<T> {
   readonly #emit: (entry: T, count: number) => void
-  /** The last entry of each key and how many were not emitted. */
+  /** The last entry of each key, and how many refusals were not emitted. */
   readonly #keys = new Map<string, { entry: T; count: number }>()
 
   constructor(emit: (entry: T, count: number) => void) {

@@ -1,28 +1,28 @@
 /**
  * @module master/auth/authenticator
- * Who is calling. A presented token is hashed and compared with the hash of every token there is, each in constant
- * time and none left out, so that neither the outcome nor which one matched shows in the time taken.
+ * Finds the principal of a token. A presented token is hashed and compared with the hash of every configured token, in
+ * constant time and without stopping at a match. The time taken shows neither the result nor which token matched.
  *
- * Tokens may be replaced while the master runs (D22). Whoever keeps a connection open asks {@link Authenticator.still}
- * again when `onChange` calls.
+ * Tokens may be replaced while the master runs (D22). Code that keeps a connection open calls
+ * {@link Authenticator.isStillValid} again after each `onChange`.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { FleetError, ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../protocol/index.ts'
 import type { Principal } from '../http/route.ts'
 import type { TokenSettings } from './token-settings.ts'
 
-/** Why a header names nobody: absent, not of the form `Bearer <token>`, or a token that is not known. */
-type Stranger = 'missing' | 'malformed' | 'wrong'
+/** Why a header does not authenticate: absent, not of the form `Bearer <token>`, or an unknown token. */
+type AuthFailure = 'missing' | 'malformed' | 'wrong'
 
 export interface Authenticator {
-  /** The value of an `Authorization` header. */
-  authenticate(header: string | undefined): Principal | Stranger
-  /** A token by itself, as `?token=` brings it. */
+  /** @param header The value of an `Authorization` header. */
+  authenticate(header: string | undefined): Principal | AuthFailure
+  /** @param bearerToken The token alone, as in `?token=`. */
   identify(bearerToken: string): Principal | 'wrong'
   /** Whether this principal's token is still accepted with the same rights. */
-  still(principal: Principal): boolean
+  isStillValid(principal: Principal): boolean
   replace(tokens: TokenSettings): void
-  /** Calls `listener` after the tokens were replaced; answers how to stop. */
+  /** Calls `listener` after every token change. @returns a function that unsubscribes. */
   onChange(listener: () => void): () => void
 }
 
@@ -31,7 +31,7 @@ interface Candidate {
   readonly principal: Principal
 }
 
-/** Of the digest of a token: enough to tell tokens apart, too little to guess one. */
+/** Digits of the digest that are shown: enough to distinguish tokens, too few to guess one. */
 const ID_CHARS = 8
 
 /** The scheme is compared without case, and one or more spaces follow it (RFC 9110 sections 11.1, 11.4). */
@@ -42,7 +42,7 @@ export function bearerTokenOf(header: string): string | undefined {
   return BEARER.exec(header)?.[1]
 }
 
-/** @param equal compares two digests of one length, in a time that does not tell where they differ */
+/** @param equal Compares two digests of the same length in constant time. */
 export function createAuthenticator(
   tokens: TokenSettings,
   equal: (one: Buffer, other: Buffer) => boolean = timingSafeEqual,
@@ -62,7 +62,7 @@ export function createAuthenticator(
       const bearerToken = bearerTokenOf(header)
       return bearerToken === undefined ? 'malformed' : identify(bearerToken)
     },
-    still: (principal) => candidates.some((each) => sameRights(each.principal, principal)),
+    isStillValid: (principal) => candidates.some((each) => sameRights(each.principal, principal)),
     replace: (next) => {
       candidates = candidatesOf(next)
       for (const listener of listeners) listener()
@@ -74,7 +74,7 @@ export function createAuthenticator(
   }
 }
 
-/** Whether `principal` may use what belongs to an automation type: compared whole, never as a pattern. */
+/** Whether `principal` may use an automation type. Types are compared as a whole, never as a pattern. */
 export function covers(principal: Principal, type: string): boolean {
   if (principal.role === 'admin') return true
   return principal.role === 'scoped' && (principal.types.has('*') || principal.types.has(type))
@@ -88,8 +88,8 @@ export function permissionsOf(principal: Principal): readonly Permission[] {
 }
 
 /**
- * Refuses a principal that has none of the permissions `needs`, or whose token does not cover `type`.
- * @param type undefined: the path has none; a scoped token then sees what belongs to its own types.
+ * Rejects a principal that has none of the permissions `needs`, or whose token does not cover `type`.
+ * @param type undefined if the path has no type; a scoped token then sees what belongs to its own types.
  * @throws {FleetError} FORBIDDEN.
  */
 export function requirePermission(

@@ -1,12 +1,13 @@
 /**
  * @module master/auth/named-tokens
- * Reads SVC_TOKENS: a JSON list of tokens, each with a name, the automation types it covers and what it may do there.
+ * Reads SVC_TOKENS: a JSON list of tokens, each with a name, the automation types it covers and its permissions.
  *
  *   [{"name": "oncall", "role": "responder", "types": ["*"], "sha256": "9f86d0…"},
  *    {"name": "indexer", "permissions": ["consume"], "types": ["crawler"], "token": "…"}]
  *
  * `sha256` is the SHA-256 of the token in hex, so that the setting need not contain the token itself. An unknown key is
- * a fault: a limit that a later release knows must not be dropped silently. No fault contains a value of the setting.
+ * a fault, because ignoring a restriction of a later release would grant too much. Faults never contain a value of the
+ * setting.
  * @see D86
  */
 import { createHash } from 'node:crypto'
@@ -36,7 +37,7 @@ const TYPE = new RegExp(TYPE_PATTERN)
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** @returns the entries that are valid; what is wrong with the others is added to `faults`. */
+/** @returns the valid entries. The faults of the other entries are appended to `faults`. */
 export function namedTokensOf(text: string | undefined, faults: string[], allowShort: boolean): readonly NamedToken[] {
   if (text === undefined || text.trim() === '') return []
   const entries = jsonOf(text)
@@ -56,7 +57,7 @@ export function namedTokensOf(text: string | undefined, faults: string[], allowS
   return good
 }
 
-/** The digest that an entry of SVC_TOKENS and the authenticator compare tokens by. */
+/** The digest by which an entry of SVC_TOKENS and the authenticator compare tokens. */
 export const sha256Of = (bearerToken: string): string => createHash('sha256').update(bearerToken).digest('hex')
 
 function entryFaults(entry: Entry, where: string, allowShort: boolean): readonly string[] {
@@ -106,7 +107,7 @@ function secretFaults({ token, sha256 }: Entry, where: string, allowShort: boole
     : [`the sha256 in ${where} is not 64 hex digits in a string`]
 }
 
-/** Only for an entry without faults. */
+/** @param entry An entry without faults. */
 function toToken(entry: Entry): NamedToken {
   const { name, role, permissions, types, token, sha256 } = entry as {
     name: string

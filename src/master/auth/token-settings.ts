@@ -1,14 +1,14 @@
 /**
  * @module master/auth/token-settings
- * From the settings to the tokens the master accepts. Pure: what is wrong comes back as sentences, all of them
- * together, and no sentence ever holds a token (D21). A setting is named, an entry of a list by its number.
+ * Parses the token settings. A pure function: faults are returned as sentences, all of them together. A sentence never
+ * contains a token (D21): it names the setting, and an entry of a list by its number.
  *
  *   SVC_ADMIN_TOKEN, SVC_WORKER_TOKEN   one token
  *   SVC_WORKER_TOKENS                   tokens separated by commas, or a JSON list
  *   SVC_TOKEN_SCOPES                    JSON object: token → list of automation types, or "*" for every type
  *   SVC_TOKENS                          JSON list of named tokens with permissions (named-tokens.ts)
  *
- * Each may come from a file instead, named by the same setting with _FILE behind it (D22).
+ * Each may be read from a file instead, which the same setting with the suffix _FILE names (D22).
  */
 import { TYPE_PATTERN } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
@@ -16,14 +16,14 @@ import { namedTokensOf, sha256Of, type NamedToken } from './named-tokens.ts'
 import { shortness, tokenFaults } from './token-text.ts'
 
 export interface TokenSettings {
-  /** null: not set. */
+  /** null if not set. */
   readonly admin: string | null
   readonly worker: string | null
-  /** Accepted beside `worker`, for rotation. */
+  /** Accepted in addition to `worker`, for rotation. */
   readonly workerPeers: readonly string[]
-  /** Token → automation types, or '*'. */
+  /** Token → automation types, or '*' for every type. */
   readonly scopes: ReadonlyMap<string, readonly string[]>
-  /** The tokens of SVC_TOKENS; left out: none. */
+  /** The tokens of SVC_TOKENS; none if left out. */
   readonly named?: readonly NamedToken[]
 }
 
@@ -50,12 +50,12 @@ type TokenVariable = (typeof TOKEN_VARIABLES)[number]
 const TYPE = new RegExp(TYPE_PATTERN)
 
 export interface TokenRules {
-  /** Whether tokens of fewer than 16 characters are taken. */
+  /** Whether tokens of fewer than 16 characters are accepted. */
   readonly allowShort: boolean
 }
 const STRICT: TokenRules = { allowShort: false }
 
-/** Reads the settings out of `environment`; their _FILE forms are {@link readTokens}. */
+/** Parses the settings of `environment`. {@link readTokens} also reads their _FILE forms. */
 export function parseTokens(environment: Environment, { allowShort }: TokenRules = STRICT): TokenReading {
   const faults: TokenFault[] = []
   const read = <T>(
@@ -78,7 +78,9 @@ export function parseTokens(environment: Environment, { allowShort }: TokenRules
   return faults.length === 0 ? { tokens } : { faults }
 }
 
-/** As {@link parseTokens}, with the _FILE forms read through `readText`. A trailing line break of a file is no part of it. */
+/**
+ * Like {@link parseTokens}, and reads the _FILE forms through `readText`. Trailing line breaks of a file are removed.
+ */
 export async function readTokens(
   environment: Environment,
   readText: (path: string) => Promise<string>,
@@ -105,7 +107,7 @@ export async function readTokens(
   return { faults: 'faults' in reading ? [...faults, ...reading.faults] : faults }
 }
 
-/** What a start-up warning should say about tokens that work but should not be used. */
+/** Warnings for the log at start: tokens that work but should not be used. */
 export function tokenWarnings(tokens: TokenSettings): readonly string[] {
   return named(tokens)
     .flatMap(({ where, token }) => [
@@ -117,7 +119,7 @@ export function tokenWarnings(tokens: TokenSettings): readonly string[] {
     .filter((warning) => warning !== undefined)
 }
 
-/** A random token for a setting that was left out: 32 bytes, base64url. */
+/** Generates a random token for a setting that was left out: 32 bytes, base64url. */
 export function generateToken(random: Random): string {
   return Buffer.from(random.bytes(32)).toString('base64url')
 }
@@ -168,12 +170,12 @@ function scopesOf(
   return new Map(entries as [string, string[]][])
 }
 
-/** One token in two roles would make the weaker role as strong as the other. */
+/** Finds tokens with two roles: the holder of the weaker role would have the stronger one as well. */
 function sharedTokens(tokens: TokenSettings): readonly TokenFault[] {
   const firstUse = new Map<string, { role: string; where: string }>()
   const faults: TokenFault[] = []
   for (const { name, role, where, token } of named(tokens)) {
-    if (token === '') continue // A fault of its own.
+    if (token === '') continue // Reported as a separate fault.
     const first = firstUse.get(token)
     if (first === undefined) firstUse.set(token, { role, where })
     else if (first.role !== role)
@@ -182,11 +184,11 @@ function sharedTokens(tokens: TokenSettings): readonly TokenFault[] {
   return [...faults, ...sharedDigests(tokens)]
 }
 
-/** An entry of SVC_TOKENS may be known by its digest alone. */
+/** Finds tokens of SVC_TOKENS that are used twice. They are compared by digest, because an entry may have only that. */
 function sharedDigests(tokens: TokenSettings): readonly TokenFault[] {
   const firstUse = new Map(named(tokens).map(({ where, token }) => [sha256Of(token), where]))
   return (tokens.named ?? []).flatMap(({ sha256 }) => {
-    const where = 'an entry of SVC_TOKENS' // Without its name: `/readyz` shows faults to everybody.
+    const where = 'an entry of SVC_TOKENS' // Without its name, because `/readyz` needs no token and lists the faults.
     const first = firstUse.get(sha256)
     firstUse.set(sha256, where)
     return first === undefined

@@ -1,21 +1,21 @@
-/** @module master/auth/token-text  What the text of a token must look like, whichever setting contains it. */
+/** @module master/auth/token-text  Checks the text of a token, whichever setting contains it. */
 
-/** What a header can carry: visible ASCII without spaces. */
+/** The characters that a header can carry: visible ASCII without spaces. */
 const TOKEN = /^[\x21-\x7e]+$/
-/** Longer than any header may be: no client could ever send it. */
+/** Longer tokens do not fit into a request header. */
 const MAX_TOKEN_CHARS = 4_096
 
-/** A shorter one can be guessed. */
+/** Shorter tokens can be guessed. */
 const MIN_TOKEN_CHARS = 16
 
-/** Undefined: it is long enough. */
+/** @returns undefined if the token is long enough. */
 export function shortness(token: string, where: string): string | undefined {
   return token.length < MIN_TOKEN_CHARS
     ? `${where} is shorter than ${MIN_TOKEN_CHARS} characters and can be guessed`
     : undefined
 }
 
-/** Faults of one token, none of which contains it. `where` names its place in the settings. */
+/** Faults of one token. They do not contain it. @param where Names the setting or the entry. */
 export function tokenFaults(token: string, where: string, allowShort: boolean): readonly string[] {
   if (token === '') return [`${where} is empty`]
   if (token.length > MAX_TOKEN_CHARS) return [`${where} is longer than ${MAX_TOKEN_CHARS} characters`]

@@ -1,7 +1,8 @@
 /**
  * @module master/auth/token-watch
- * Reads the token settings again every 2 s and compares their content, since Kubernetes swaps a symlinked folder and
- * file watchers go deaf (D22). A bad reading keeps the tokens in force and is logged once until it changes (D54).
+ * Reads the token settings again every 2 s and compares their content. File watchers are not used, because they miss
+ * changes when Kubernetes replaces a symlinked folder (D22). Invalid settings keep the previous tokens valid, and are
+ * logged once until they change (D54).
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Log, Timers } from '../../runtime/index.ts'
@@ -15,11 +16,11 @@ export interface TokenWatchOptions {
   readonly reread: () => Promise<TokenReading>
   readonly initial: TokenSettings
   readonly apply: (tokens: TokenSettings) => void
-  /** Called when the faults of the settings changed; with none, the settings are in force. */
+  /** Called when the faults of the settings change. An empty list means that the settings were applied. */
   readonly onFaults?: (faults: readonly string[]) => void
 }
 
-/** Starts watching; answers how to stop. */
+/** Starts watching. @returns a function that stops it. */
 export function watchTokens({
   timers,
   log,
@@ -29,26 +30,26 @@ export function watchTokens({
   onFaults = () => {},
 }: TokenWatchOptions): () => void {
   let current = initial
-  let complaint = ''
-  let busy = false
-  const look = async (): Promise<void> => {
+  let lastFaults = ''
+  let isBusy = false
+  const check = async (): Promise<void> => {
     const reading = await reread()
     const faults = 'faults' in reading ? reading.faults.map(({ problem }) => problem) : missing(reading.tokens)
-    if (faults.join('; ') !== complaint && faults.length > 0)
+    if (faults.join('; ') !== lastFaults && faults.length > 0)
       log.error('the changed token settings are invalid; the previous tokens remain valid', { faults })
-    if (faults.join('; ') !== complaint) onFaults(faults)
-    complaint = faults.join('; ')
+    if (faults.join('; ') !== lastFaults) onFaults(faults)
+    lastFaults = faults.join('; ')
     if (faults.length > 0 || 'faults' in reading || isDeepStrictEqual(reading.tokens, current)) return
     current = reading.tokens
     apply(current)
     log.info('the tokens were replaced')
   }
   return timers.every(REREAD_EVERY_MS, () => {
-    if (busy) return // A slow disk must not pile up readings.
-    busy = true
-    look()
+    if (isBusy) return // Reads must not pile up on a slow disk.
+    isBusy = true
+    check()
       .catch((error: unknown) => log.error('failed to reload the tokens', { error }))
-      .finally(() => (busy = false))
+      .finally(() => (isBusy = false))
   })
 }
 

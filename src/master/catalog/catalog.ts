@@ -1,6 +1,6 @@
 /**
  * @module master/catalog/catalog
- * The installed automations as the API shows them, and `me`: what the caller's token may do (D32).
+ * Serves the installed automations and `/me`, which shows what the caller's token may do (D32).
  */
 import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
@@ -21,7 +21,7 @@ export function createCatalogRoutes({
   version,
   backendScheme,
 }: CatalogRoutesOptions): Part {
-  // The catalog never changes while the master runs, so its answers are made once.
+  // The catalog never changes while the master runs, so the response bodies are made once.
   const descriptors = [...catalog.values()].map(toDescriptor)
   const entries = new Map([...catalog.values()].map((entry) => [entry.type, toCatalogEntry(entry)]))
   const { durable, shared, pubsub } = backend.capabilities

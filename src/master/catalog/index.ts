@@ -1,2 +1,2 @@
-/** What is installed, and what a token may do with it. */
+/** The routes of the automation catalog and of `/me`. */
 export { createCatalogRoutes } from './catalog.ts'

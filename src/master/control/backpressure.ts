@@ -1,7 +1,7 @@
 /**
  * @module master/control/backpressure
- * Reads no faster than the store takes: pauses the sockets that feed what is full, and reads on at half. Nothing is
- * dropped here; the worker's own buffer fills instead, and is bounded there.
+ * Applies back-pressure: pauses reading from sockets while a buffer that they fill is full, and resumes at half.
+ * Nothing is dropped here. The worker's own buffer fills instead, and has its own limit.
  */
 import type { OutputSink } from '../streams/sink.ts'
 import { PAUSE, type Connection } from './connection.ts'
@@ -16,19 +16,19 @@ export class Backpressure {
     this.#sink = sink
   }
 
-  /** Outputs of this connection went to the sink. */
+  /** To be called after outputs of this connection were passed to the sink. */
   onOutput(connection: Connection): void {
     if (this.#sink.full(connection.type)) this.#pause(connection, PAUSE.sink)
   }
 
-  /** The sink has room again, at least for some type. */
+  /** To be called when the sink can take outputs again, for at least one type. */
   onDrain(): void {
     for (const connection of this.#paused) {
       if (!this.#sink.full(connection.type)) this.#resume(connection, PAUSE.sink)
     }
   }
 
-  /** Statistics were read and wait for the store. */
+  /** Statistics were read and are waiting to be stored. */
   addUnflushed(connection: Connection, bytes: number): void {
     connection.unflushedBytes += bytes
     this.#unflushedBytes += bytes
@@ -36,7 +36,7 @@ export class Backpressure {
       this.#pause(connection, PAUSE.unflushed)
   }
 
-  /** The store took them, or they were given up. */
+  /** Statistics were stored or discarded. */
   removeUnflushed(connection: Connection, bytes: number): void {
     const crowdedBefore = this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES / 2
     connection.unflushedBytes -= bytes

@@ -1,11 +1,12 @@
 /**
  * @module master/control/connection
- * One accepted control socket: plain fields, no closure and no timer of its own, since there are thousands.
+ * The state of one accepted control socket. Plain fields without closures or timers of their own, since there are
+ * thousands of connections.
  *
  *   new ──register──▶ registering ──stored──▶ registered ──▶ closing
- *    └──────────── refused, 10 s over ───────────────────────▶┘
+ *    └──────────── rejected, or 10 s without register ───────▶┘
  *
- * Reading stops while any reason to pause stands, and goes on when the last is gone.
+ * Reading is paused while there is at least one reason to pause it.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { JsonText } from '../../protocol/index.ts'
@@ -17,33 +18,33 @@ export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
 
 export type ReportedStateFrame = NonNullable<WorkerReport['state']>
 
-/** As every record begins. */
+/** The status of a new record. */
 export const NOTHING_REPORTED: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
 
 export class Connection implements Ref {
   readonly socket: ControlSocket
   readonly entry: CatalogEntry
   readonly id: string
-  /** Asked about again when tokens change (D22). */
+  /** Checked again when tokens change (D22). */
   readonly bearerToken: string
   readonly openedAtMs: number
   phase: 'new' | 'registering' | 'registered' | 'closing' = 'new'
-  /** '' before the first register. */
+  /** Empty before the first register. */
   conn = ''
-  /** The store names this connection: it has to hear when it ends. */
+  /** Whether the store names this connection. If so, its end has to be stored as well. */
   stored = false
-  /** The socket is closed. */
+  /** Whether the socket is closed. */
   gone = false
-  /** Another connection took over, or the record is gone: the end of this one is no news. */
+  /** Another connection replaced this one, or the record was deleted: its end must not be published. */
   disowned = false
 
-  /** Frames read while a register is on its way. */
+  /** Frames that were read while the register was being stored. */
   backlog: string[] = []
   pausedFor = 0
   unflushedBytes = 0
   misses = 0
 
-  /** What the next beat carries. */
+  /** What the next report to the store contains. */
   pendingState: ReportedStateFrame | null = null
   pendingStats: JsonText[] = []
   lastReportMs = 0
@@ -54,10 +55,10 @@ export class Connection implements Ref {
   /** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
   reported: RecordedStatus = NOTHING_REPORTED
   published: RecordedStatus = NOTHING_REPORTED
-  /** Before this monotonic time the throttle publishes no further state. */
+  /** The throttle publishes no further state before this monotonic time. */
   nextStateEventAtMs = -Infinity
 
-  /** Kept back while the peer does not read. */
+  /** Frames that are held back while the peer does not read. */
   heldGen: number | null = null
   heldDrain = false
   stuckBytes = 0
@@ -91,12 +92,12 @@ export class Connection implements Ref {
     if (this.pausedFor === 0) this.socket.resume()
   }
 
-  /** Closes with a reason that fits and prints; what is still read from here on is ignored. */
+  /** Closes the socket. The reason is made printable and cut to its limit. Frames read after this call are ignored. */
   close(code: number, reason: string): void {
     if (this.phase === 'closing') return
     this.phase = 'closing'
     this.backlog = []
-    if (this.pausedFor !== 0) this.socket.resume() // Or the peer's own close frame would stay unread.
+    if (this.pausedFor !== 0) this.socket.resume() // Otherwise the peer's close frame would not be read.
     this.pausedFor = 0
     this.socket.close(code, closeReason(reason))
   }

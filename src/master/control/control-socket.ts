@@ -3,8 +3,8 @@
  * The server side of a control socket. It accepts a frame of up to 1 MiB in any number of fragments (RFC 6455 section
  * 5.4) and closes with a code and a reason after a fault in the byte stream, where `ws` sends the code alone.
  *
- * `ws` keeps every fragment as an object of its own, which also keeps the chunk of the socket alive that it was read in:
- * 1 MiB in fragments of 1 byte would cost 100 MiB, and 64 KiB for each byte if a peer fills the chunks with pongs.
+ * `ws` keeps every fragment as an object of its own, which also keeps the chunk of the socket alive that it was read
+ * in: 1 MiB in fragments of 1 byte would cost 100 MiB, and 64 KiB for each byte if a peer fills the chunks with pongs.
  * {@link mergePieces} bounds this: an incomplete frame keeps at most {@link MAX_PIECES} pieces.
  */
 import { Buffer } from 'node:buffer'
@@ -15,7 +15,7 @@ import { CLOSE, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 /** Each piece keeps at most one chunk of 64 KiB alive, so an incomplete frame costs about 4 MiB at most. */
 export const MAX_PIECES = 32
 
-/** What `ws` detects by itself, by the close code that it chooses. */
+/** Faults that `ws` detects itself, by the close code that it chooses. */
 const FAULTS: Readonly<Record<number, string>> = {
   1002: 'the data is not a valid WebSocket frame',
   [CLOSE.INVALID_FRAME]: 'the text of a frame is not UTF-8',
@@ -24,7 +24,9 @@ const FAULTS: Readonly<Record<number, string>> = {
 }
 
 export class ControlSocket extends WebSocket {
-  /** The first code that this side sent, which is why the socket ended. `ws` reports 1006 if the peer does not echo it. */
+  /**
+   * The first code that this side sent, which is why the socket ended. `ws` reports 1006 if the peer does not echo it.
+   */
   sentCode: number | undefined
   /** Why `ws` closed the socket by itself. */
   fault: string | undefined
@@ -37,7 +39,9 @@ export class ControlSocket extends WebSocket {
   }
 }
 
-/** What `ws` 8 keeps of a frame that is not complete. Its fields are not public; control-socket.test.ts shows that they are there. */
+/**
+ * What `ws` 8 keeps of an incomplete frame. The fields are not public; control-socket.test.ts checks that they exist.
+ */
 interface Receiver {
   /** Fragments of the message, unmasked. */
   readonly _fragments: Buffer[]
@@ -49,15 +53,16 @@ interface Receiver {
 export function boundPieces(socket: WebSocket, stream: Duplex): void {
   const { _receiver: receiver } = socket as unknown as { readonly _receiver: Receiver }
   stream.on('data', () => {
-    const { _fragments: fragments, _buffers: chunks } = receiver // Other arrays after each message.
+    const { _fragments: fragments, _buffers: chunks } = receiver // `ws` replaces these arrays after each message.
     mergePieces(fragments)
     mergePieces(chunks)
   })
 }
 
 /**
- * Merges the pieces into one, if there are more than {@link MAX_PIECES}. A piece at the front that is more than twice as
- * long as all after it stays as it is: at most 20 do, and each byte of a frame is copied about 35 times at most.
+ * Merges the pieces into one if there are more than {@link MAX_PIECES}. A piece at the front that is more than twice as
+ * long as all pieces after it is not copied. There are at most 20 of those, and each byte is copied about 35 times at
+ * most.
  */
 export function mergePieces(pieces: Buffer[]): void {
   if (pieces.length <= MAX_PIECES) return

@@ -1,14 +1,15 @@
 /**
  * @module master/control/control
- * The control channel: every worker's WebSocket, from the upgrade to its end.
+ * Serves the control channel: the WebSocket of every worker, from the upgrade request to its close.
  *
- *   upgrade ── path ──▶ token, type, id ── room ──▶ new ── register ──▶ registered ──▶ closed
- *      │ 404                │ 4401, 1008   │ 503                            │
- *                                                        frames ─▶ inbound ─▶ beats (states, statistics), sink (outputs)
- *                                                        outbound ◀─ signals, answers of the store
+ *   upgrade ── path ──▶ token, type, id ── limits ──▶ new ── register ──▶ registered ──▶ closed
+ *      │ 404                │ 4401, 1008   │ 503
  *
- * An invalid token is accepted and then closed with 4401, so that every client can read the code (D12). Handlers are
- * shared by all sockets; nothing is made per connection but its {@link Connection}.
+ *   frames  ─▶ Inbound ─▶ HeartbeatWriter (states, statistics), OutputSink (outputs)
+ *   signals, results of the store ─▶ Outbound ─▶ frames
+ *
+ * A socket with an invalid token is accepted and then closed with 4401, so that every client can read the code (D12).
+ * All sockets share the event handlers; only a {@link Connection} is created per socket.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -37,18 +38,18 @@ import { StateEventThrottle } from './state-event-throttle.ts'
 export interface ControlParts {
   readonly registry: Registry
   readonly sink: OutputSink
-  /** Whose token this is. */
+  /** Finds the principal of a token. */
   readonly identify: (bearerToken: string) => Principal | 'wrong'
-  /** Left out: no trail is written. */
+  /** If left out, no audit trail is written. */
   readonly audit?: Audit
 }
 
 export interface Control extends Part {
-  /** Takes an upgrade request of the HTTP server, whatever its path. */
+  /** Handles an upgrade request of the HTTP server, for any path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Closes every socket and lets none in; resolves when all are gone. */
+  /** Closes every socket and accepts no new ones. Resolves when all are closed. */
   closeAll(code: number, reason: string): Promise<void>
-  /** Closes the sockets whose token is valid no more (D22); to be called when tokens changed. */
+  /** Closes the sockets whose token is no longer valid (D22). To be called after tokens changed. */
   closeRevoked(): void
 }
 
@@ -57,7 +58,7 @@ interface Refusal {
   readonly reason: string
 }
 
-/** As labels: ours, and what a WebSocket says by itself; a peer may send any number. */
+/** Close codes that are used as labels; others count as `other`, because a peer may send any number. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
 const BAD_TOKEN = 'the worker token is missing or invalid'
 
@@ -209,7 +210,9 @@ class ControlChannel implements Control {
     return principal !== 'wrong' && principal.role === 'worker'
   }
 
-  /** Why a handshake gets no control socket; null when it may have one. The token comes first: a stranger learns no more. */
+  /**
+   * Why a handshake is rejected; null if it is not. The token is checked first, so that strangers learn nothing else.
+   */
   #refusalOf({ type, id, bearerToken }: Handshake): Refusal | null {
     if (bearerToken === undefined || !this.#isWorkerToken(bearerToken))
       return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
@@ -230,7 +233,7 @@ class ControlChannel implements Control {
     socket.on('close', this.#onClose)
   }
 
-  /** One line of the audit trail for a handshake whose token opens no control channel. */
+  /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
   #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
     const principal = bearerToken === undefined ? 'missing' : this.#parts.identify(bearerToken)
     const reason: TokenRefusal = typeof principal === 'string' ? principal : 'role'
@@ -244,7 +247,7 @@ class ControlChannel implements Control {
     this.#refusedSockets.close(socket, code, reason)
   }
 
-  // Shared by all sockets: ws calls them with the socket as `this`.
+  // Shared by all sockets: `ws` calls these handlers with the socket as `this`.
   readonly #onMessage = onSocket((socket, data: RawData, isBinary: boolean) => {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
@@ -257,7 +260,9 @@ class ControlChannel implements Control {
     if (connection !== undefined) connection.misses = 0
   })
 
-  /** `ws` closed the socket because of its bytes. Errors of the connection are followed by their close, which says enough. */
+  /**
+   * Called when `ws` closed the socket because of a protocol fault. Network errors need no handling: a close follows.
+   */
   readonly #onError = onSocket((socket) => {
     const connection = this.#connections.get(socket)
     const { sentCode, fault } = connection?.socket ?? {}
@@ -288,7 +293,7 @@ class ControlChannel implements Control {
       case 'config_changed':
         return this.#outbound.configChanged(connection, signal.gen)
       case 'drain':
-        this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has published it.
+        this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has already published it.
         return this.#outbound.drain(connection)
       case 'replaced':
         connection.disowned = true
@@ -297,7 +302,7 @@ class ControlChannel implements Control {
     }
   }
 
-  /** Resolves when no socket is left; cuts off those that do not answer a close. */
+  /** Resolves when no socket is left. Terminates those that do not respond to the close. */
   async #emptied(): Promise<void> {
     const empty = new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
     const cancel = this.#deps.timers.after(CLOSE_GRACE_MS, () => {
@@ -324,7 +329,7 @@ class ControlChannel implements Control {
   }
 }
 
-/** What a socket reports as an error is followed by its close, which says enough. */
+/** An error of a socket is always followed by its close, which is handled. */
 function ignored(): void {}
 
 function onSocket<Args extends readonly unknown[]>(handle: (socket: WebSocket, ...args: Args) => void) {

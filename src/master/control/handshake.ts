@@ -1,7 +1,7 @@
 /**
  * @module master/control/handshake
- * What happens before a socket is a control socket: path, token, room. The token may stand in the query (the
- * specification allows it), so the query is cut off before anybody else sees the request.
+ * Checks an upgrade request: path, token, limits. The token may be sent in the query (the specification allows it), so
+ * the query is removed before other code sees the request.
  */
 import type { IncomingMessage } from 'node:http'
 import { API_PREFIX } from '../../protocol/index.ts'
@@ -18,7 +18,10 @@ export interface Handshake {
 
 const CONTROL_PATH = new RegExp(`^${API_PREFIX}/automations/(?<type>[^/]+)/workers/(?<id>[^/]+)/control$`)
 
-/** Reads path and token; null when the path is not the control channel's. Leaves no query behind in `request.url`. */
+/**
+ * Reads the path and the token, and removes the query from `request.url`.
+ * @returns null if the path is not a control channel path.
+ */
 export function readHandshake(request: IncomingMessage): Handshake | null {
   const [path, query] = splitOnce(originForm(request.url ?? ''))
   request.url = path
@@ -27,7 +30,7 @@ export function readHandshake(request: IncomingMessage): Handshake | null {
   const { authorization } = request.headers
   const bearerToken =
     authorization === undefined ? (new URLSearchParams(query).get('token') ?? undefined) : bearerTokenOf(authorization)
-  const isRepeated = countHeader(request, 'authorization') > 1 // Refused everywhere: two tokens are two callers.
+  const isRepeated = countHeader(request, 'authorization') > 1 // Rejected: two tokens would be two callers.
   try {
     return {
       type: decodeURIComponent(type),
@@ -35,7 +38,7 @@ export function readHandshake(request: IncomingMessage): Handshake | null {
       bearerToken: isRepeated ? undefined : bearerToken,
     }
   } catch {
-    return null // Not a percent-encoding: no such path.
+    return null // Invalid percent-encoding: the path does not exist.
   }
 }
 
@@ -44,7 +47,7 @@ function splitOnce(url: string): readonly [string, string] {
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)]
 }
 
-/** Decides whether there is room for one more socket. */
+/** Decides whether one more socket may be opened. */
 export class Admission {
   readonly #clock: Clock
   #secondBeganMs = -Infinity
@@ -54,7 +57,7 @@ export class Admission {
     this.#clock = clock
   }
 
-  /** Why the next handshake is refused for now; null when it is let in, which counts it. */
+  /** Why the next handshake is rejected; null if it is admitted, which counts it. */
   refusal(sockets: number, unregistered: number): string | null {
     if (sockets >= MAX_SOCKETS) return `this master already serves ${MAX_SOCKETS} workers, its limit`
     if (unregistered >= MAX_UNREGISTERED) return 'too many workers are registering; try again'

@@ -1,12 +1,12 @@
 /**
  * @module master/control/heartbeat-writer
- * States and statistics on their way to the store, one lane per automation type: what arrives in one tick, or while a
- * call is on its way, goes together. Of a worker's states the last one counts; every stats frame is kept; any other
- * frame only marks the worker seen.
+ * Writes the states and statistics of workers to the store, batched per automation type. One call contains what arrived
+ * in one tick, or during the previous call. Only the newest state of a worker is written, and all of its statistics.
+ * Any other frame only updates `last_seen`.
  *
- * The store's answer says what the socket was not told, and it is sent now: a `config_changed` or `drain` whose signal
- * was lost arrives with the worker's next frame (G6). An end of a connection travels in the same lane, behind its last
- * frames. What a store that is away refused is offered again.
+ * The result of a write shows what the worker has not received. It is sent immediately: a `config_changed` or `drain`
+ * whose signal was lost arrives after the worker's next frame (G6). The end of a connection is written after its last
+ * frames. Reports are retried while the store is unavailable.
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
 import type { LogThrottle } from '../../runtime/index.ts'
@@ -61,17 +61,17 @@ export class HeartbeatWriter {
     this.#enqueue(connection)
   }
 
-  /** Another frame arrived. */
+  /** Records that another kind of frame arrived. */
   seen(connection: Connection): void {
     if (this.#deps.master.clock.monotonicMs() - connection.lastReportMs >= SEEN_EVERY_MS) this.#enqueue(connection)
   }
 
-  /** The connection ended; the store hears of it after its last frames. */
+  /** Records that the connection ended. This is stored after its last frames. */
   left(connection: Connection): void {
     this.#enqueue(connection)
   }
 
-  /** Sends what waits, once; what the store refuses now is given up. */
+  /** Writes everything that is pending, once. What the store rejects now is discarded. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     for (const { running } of this.#lanes.values()) await running
@@ -92,7 +92,7 @@ export class HeartbeatWriter {
   }
 
   async #run(lane: TypeLane): Promise<void> {
-    await Promise.resolve() // What the same tick brings goes along.
+    await Promise.resolve() // Includes everything that arrives in the same tick.
     while (lane.waiting.size > 0) {
       const batch = [...lane.waiting].slice(0, RUN_ITEMS)
       for (const connection of batch) lane.waiting.delete(connection)
@@ -101,7 +101,7 @@ export class HeartbeatWriter {
     lane.running = null
   }
 
-  /** False: the master stops. */
+  /** @returns false if the master is stopping. */
   async #pauseForStore(): Promise<boolean> {
     return this.#deps.master.timers.sleep(STORE_RETRY_MS, this.#stopping.signal).then(
       () => true,
@@ -109,7 +109,7 @@ export class HeartbeatWriter {
     )
   }
 
-  /** False when the store refused; the batch then waits again. */
+  /** @returns false if the store rejected the batch, which is then queued again. */
   async #send(batch: readonly Connection[], lane: TypeLane): Promise<boolean> {
     const sent = batch.map((connection) => taken(connection, this.#deps.master.clock.monotonicMs()))
     try {
@@ -136,7 +136,10 @@ export class HeartbeatWriter {
     }
   }
 
-  /** Puts back what was not stored, older than what arrived since. A mistake of ours would only repeat itself: dropped. */
+  /**
+   * Queues rejected reports again, before newer ones. After a programming error they are dropped: a retry would fail
+   * too.
+   */
   #refused(sent: readonly Sent[], lane: TypeLane, error: unknown): void {
     const again = error instanceof FleetError
     this.#complain('failed to store states and statistics of workers', error)

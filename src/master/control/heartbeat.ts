@@ -1,7 +1,7 @@
 /**
  * @module master/control/heartbeat
- * Notices peers that are dead or silent: a ping every 20 s, and the end of whoever missed two (D12). A socket that the
- * master itself paused cannot answer, and is exempt. Pings go out in slices, so that thousands never hold up the rest.
+ * Pings every peer every 20 s and terminates those that missed two pings (D12). A socket that the master has paused
+ * cannot respond and is exempt. Pings are sent in slices, so that thousands of them do not block the event loop.
  */
 import { CLOSE, PING_EVERY_MS, REGISTER_WITHIN_MS } from '../../protocol/index.ts'
 import type { Cancel, Clock, Timers } from '../../runtime/index.ts'
@@ -14,7 +14,7 @@ export interface HeartbeatDeps {
   readonly timers: Timers
   readonly outbound: Outbound
   readonly connections: () => Iterable<Connection>
-  /** Those that have not registered, the oldest first. */
+  /** Connections that have not registered, the oldest first. */
   readonly unregistered: ReadonlySet<Connection>
 }
 

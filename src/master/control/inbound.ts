@@ -1,7 +1,7 @@
 /**
  * @module master/control/inbound
- * What workers say. Who a socket speaks for is settled by its path and its register, and by nothing inside a later
- * frame. A frame that is not understood ends its own connection and no other (D12).
+ * Handles the frames of workers. The path and the register frame decide which worker a socket belongs to; later frames
+ * cannot change it. An invalid frame closes its own connection and no other (D12).
  */
 import { Buffer } from 'node:buffer'
 import {
@@ -30,7 +30,7 @@ import type { Backpressure } from './backpressure.ts'
 
 type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
 
-/** Of the pointer in a close reason, so that the problem still fits behind it. */
+/** Length limit of the pointer in a close reason, so that the problem still fits after it. */
 const MAX_PATH_CHARS = 60
 
 export interface InboundDeps {
@@ -41,9 +41,9 @@ export interface InboundDeps {
   readonly outbound: Outbound
   readonly backpressure: Backpressure
   readonly logThrottle: LogThrottle
-  /** The registered sockets by `conn`, for the signals that name one. */
+  /** The registered sockets by `conn`, for signals that name a connection. */
   readonly byConn: Map<string, Connection>
-  /** The connection is registered: its deadline is met. */
+  /** Called when the connection has registered within its deadline. */
   readonly onRegistered: (connection: Connection) => void
 }
 
@@ -57,7 +57,7 @@ export class Inbound {
     this.#registrations = new Batcher((items) => deps.master.backend.workers.register(items))
   }
 
-  /** Takes one text message. */
+  /** Handles one text message. */
   receive(connection: Connection, text: string): void {
     connection.misses = 0
     if (connection.phase === 'closing') return
@@ -85,7 +85,7 @@ export class Inbound {
     connection.close(CLOSE.INTERNAL_ERROR, 'the master could not handle this frame')
   }
 
-  /** Closes for a fault of the worker, and says so once a minute per worker. */
+  /** Closes the connection because of a fault of the worker. Logs this once a minute per worker. */
   refuse(connection: Connection, code: number, reason: string): void {
     const {
       master: { log },
@@ -158,7 +158,7 @@ export class Inbound {
     connection.phase = 'registering'
     connection.pause(PAUSE.registering)
     if (connection.conn === '') connection.conn = `${this.#deps.master.masterId}/${++this.#accepted}`
-    this.#deps.byConn.set(connection.conn, connection) // Before the store names it: a signal may be faster than the answer.
+    this.#deps.byConn.set(connection.conn, connection) // Before it is stored: a signal may arrive before the result.
     const { type, id, conn } = connection
     const registration = {
       type,
@@ -180,26 +180,29 @@ export class Inbound {
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }
-    const isNews = !connection.stored // A register may be repeated.
+    const isNewConnection = !connection.stored // A register may be repeated.
     connection.stored = true
-    this.#registered(connection, answer, isNews)
+    this.#registered(connection, answer, isNewConnection)
   }
 
   #registered(
     connection: Connection,
     { previous: before, drain, replaced, gen }: Exclude<RegisterResult, 'full'>,
-    isNews: boolean,
+    isNewConnection: boolean,
   ): void {
     const { registry, outbound, heartbeats, onRegistered } = this.#deps
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
-    const isOver = before?.state === 'DRAINING' && !drain // Another process than the one that was to be drained.
-    connection.published = { ...(before ?? NOTHING_REPORTED), ...(isOver && { state: 'IDLE' }) }
+    const hasDrainEnded = before?.state === 'DRAINING' && !drain // The drained process was replaced by a new one.
+    connection.published = { ...(before ?? NOTHING_REPORTED), ...(hasDrainEnded && { state: 'IDLE' }) }
     connection.reported = connection.published
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
-    if (isNews)
-      registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
-    if (connection.gone) return heartbeats.left(connection) // Hung up meanwhile: the store must not go on naming it.
+    if (isNewConnection)
+      registry.announce('worker.connected', ref, {
+        connected: true,
+        ...(hasDrainEnded && { state: 'IDLE', draining: false }),
+      })
+    if (connection.gone) return heartbeats.left(connection) // Closed meanwhile: the record must not keep naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
     connection.lastReportMs = this.#deps.master.clock.monotonicMs()

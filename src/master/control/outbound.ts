@@ -1,8 +1,8 @@
 /**
  * @module master/control/outbound
- * What the master says to workers, with an eye on what they read. A peer that stops reading costs at most the hard
- * bound: above the soft one only the newest `config_changed` and a `drain` are kept for it, to be sent when it reads
- * again; above the hard one, or unmoved for 30 s, it is cut off.
+ * Sends frames to workers and limits what an unread socket may buffer. Above the soft limit only the newest
+ * `config_changed` and a `drain` are kept, and sent when the peer reads again. Above the hard limit, or after 30 s
+ * without progress, the socket is terminated.
  */
 import { WebSocket } from 'ws'
 import type { MasterFrame } from '../../protocol/index.ts'
@@ -14,14 +14,14 @@ const DRAIN_FRAME = JSON.stringify({ type: 'drain' } satisfies MasterFrame)
 
 export class Outbound {
   readonly #clock: Clock
-  /** Peers with bytes they have not read. */
+  /** Peers with unread bytes. */
   readonly #behind = new Set<Connection>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** The answer to a worker's ping; left out for a peer that does not read. */
+  /** Responds to a worker's ping. Skipped for a peer that does not read. */
   pong(connection: Connection, id: string): void {
     if (connection.socket.bufferedAmount <= SOFT_BUFFER_BYTES)
       this.#send(connection, JSON.stringify({ type: 'ping', id } satisfies MasterFrame))
@@ -39,14 +39,14 @@ export class Outbound {
     this.#release(connection)
   }
 
-  /** A ping of the protocol itself (RFC 6455); its pong shows that the peer lives. */
+  /** Sends a WebSocket ping (RFC 6455). Its pong shows that the peer is alive. */
   probe(connection: Connection): void {
     if (connection.socket.readyState !== WebSocket.OPEN) return
     connection.socket.ping()
     this.#watch(connection)
   }
 
-  /** Looks at the peers that are behind: to be called every second. */
+  /** Checks the peers with unread bytes. To be called every second. */
   sweep(): void {
     const nowMs = this.#clock.monotonicMs()
     for (const connection of this.#behind) {
@@ -64,7 +64,7 @@ export class Outbound {
     this.#behind.delete(connection)
   }
 
-  /** Sends what is held, as far as the peer reads. */
+  /** Sends the frames that were held back, if the peer reads. */
   #release(connection: Connection): void {
     if (connection.socket.bufferedAmount > SOFT_BUFFER_BYTES) return
     const { heldGen, heldDrain } = connection

@@ -1,7 +1,7 @@
 /**
  * @module master/control/refused-sockets
- * Closes sockets that were accepted only to send a close code (D12). They have a small room of their own, so that clients
- * without a token take no place of a worker, and each is terminated after a second (D70).
+ * Closes sockets that were accepted only to send a close code (D12). They have a small limit of their own, so that
+ * clients without a token do not take the place of workers. Each is terminated after a second (D70).
  */
 import type { WebSocket } from 'ws'
 import { MAX_REFUSED_SOCKETS } from '../../protocol/index.ts'
@@ -14,7 +14,7 @@ export class RefusedSockets {
   readonly #onClose: () => void
   readonly #sockets = new Map<WebSocket, Cancel>()
 
-  /** @param onClose called after a socket has left the room. */
+  /** @param onClose Called after a socket was removed. */
   constructor(timers: Timers, onClose: () => void) {
     this.#timers = timers
     this.#onClose = onClose

@@ -1,8 +1,8 @@
 /**
  * @module master/events/events
- * `GET /api/v1/events`: what changes in the fleet, as it changes, to whoever may see it (D31, D51). Who tells what: changes
- * of workers are told where they happen (registry, control), the totals of queues and the workers of masters that are
- * gone by the one master that looks for all.
+ * Serves `GET /api/v1/events`: changes of the fleet as server-sent events, filtered by what the caller may see (D31,
+ * D51). Registry and control channel publish changes of workers. The leader publishes the totals of queues, and a
+ * surviving master publishes the workers of masters that stopped.
  */
 import { Gauge } from 'prom-client'
 import { API_PREFIX, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
@@ -96,7 +96,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
   })
 }
 
-/** The stream has begun, so there is no status left to say it with: it ends, and the client comes back. */
+/** After the stream has begun, no status can be sent: the stream ends, and the client reconnects. */
 function isStoreAway(error: unknown): boolean {
   return error instanceof FleetError && error.code.startsWith('STORAGE_')
 }

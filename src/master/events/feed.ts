@@ -1,17 +1,17 @@
 /**
  * @module master/events/feed
- * What all event streams of this master share: the ring of the newest events, the pieces of it that readers at one place
- * with one view send, the way back into the log for those who resume, and the wake-up when something came.
+ * Shares the newest events among all event streams of this master: a ring of events, the chunks that readers at the
+ * same position with the same view send, reads of the log for clients that resume, and wake-ups when events arrive.
  *
- *   event log ──told──▶ ring ──piece, made once──▶ every reader of that view
- *        └────read, for a resume further back──────▶ one reader
+ *   event log ──append──▶ ring ──chunk, rendered once──▶ every reader with that view
+ *        └────read, for a resume further back──────────▶ one reader
  *
- * On the wire an id is `<begin of the epoch>.<id in the log>`: another epoch means that the store lost something, so its
- * ids resume nowhere, and whoever listens is told `reset` (D15, D46).
+ * On the wire an id is `<start of the epoch>.<id in the log>`. Another epoch means that the store lost changes: its ids
+ * cannot be resumed, and every client receives `reset` (D15, D46).
  *
- * Wake-ups are 50 ms apart at least, 200 ms with a thousand readers: under a storm of events they get larger pieces
- * instead of more of them. A piece ends where a wake-up found the end of the ring, so that readers who have fallen behind
- * by different times still send the same ones.
+ * Wake-ups are at least 50 ms apart, 200 ms with a thousand readers, so a storm of events makes chunks larger instead
+ * of more numerous. A chunk ends where the ring ended at a wake-up. So readers that are behind by different amounts
+ * still send the same chunks.
  */
 import { Buffer } from 'node:buffer'
 import { toSeconds } from '../../protocol/index.ts'
@@ -24,22 +24,25 @@ const WAKE_EVERY_MS = 50
 const WAKE_MS_A_READER = 0.2
 const LOOK_AT_EPOCH_EVERY_MS = 1_000
 const EPOCH_CHARS = 8
-/** Events a read of the log brings; reads at a time, so that a thousand who resume at once do not hold a thousand pages. */
+/**
+ * Events per read of the log, and the limit of concurrent reads: a thousand resuming clients do not load a thousand
+ * pages.
+ */
 const PAGE = 500
 const READS_AT_ONCE = 8
-/** What is written at once, so that a reader that stops reading holds no more than that. */
+/** The largest chunk that is written: what a client that stops reading can keep in memory. */
 const PIECE_CHARS = 65_536
-/** Kept for readers that are yet to come to their place. */
+/** Limits of the chunks that are kept for readers that have not reached them. */
 const MAX_PIECES_BYTES = 16 * 1_048_576
 const MAX_PIECES = 10_000
 const NOTHING = Buffer.alloc(0)
 
-/** Whether events of this scope are shown; `key` is the same for all who see the same. */
+/** Whether events of a scope are shown. Readers with the same `key` see the same events. */
 export interface View {
   readonly key: string
   readonly sees: (scope: string) => boolean
 }
-/** Bytes for the wire, and the place behind them. */
+/** Bytes for the wire, and the position after them. */
 export interface Piece {
   readonly bytes: Buffer
   readonly next: number
@@ -47,12 +50,12 @@ export interface Piece {
 
 export class Feed {
   readonly #deps: MasterDeps
-  /** Called when something came. */
+  /** Called when events arrive. */
   readonly #wakes = new Set<() => void>()
-  /** By place and view; the oldest go first. */
+  /** By position and view, the oldest first. */
   readonly #pieces = new Map<string, Piece>()
   #piecesBytes = 0
-  /** The ends of the ring at the last wake-ups: up to the newest one readers may send. */
+  /** The ends of the ring at the last wake-ups. Readers send up to the newest of them. */
   #ends: number[] = []
   readonly #turns: (() => void)[] = []
   #ring = new Ring('')
@@ -80,7 +83,7 @@ export class Feed {
     for (const stop of this.#stops) stop()
   }
 
-  /** The point up to which everything was told. */
+  /** The id of the newest event. */
   get newestId(): string {
     return this.#wireId(this.#deps.backend.events.newest())
   }
@@ -89,12 +92,12 @@ export class Feed {
     return this.#ring.end
   }
 
-  /** An event that says: what came before is unknown, look at everything anew. */
+  /** An event that makes the client reload everything, because events before it may be missing. */
   resetText(): string {
     return wireText(this.newestId, 'reset', JSON.stringify({ ts: toSeconds(this.#deps.clock.wallMs()) }))
   }
 
-  /** Calls `wake` whenever something came; answers how to stop. */
+  /** Calls `wake` whenever events arrive. @returns a function that unsubscribes. */
   onNews(wake: () => void): Cancel {
     this.#wakes.add(wake)
     return () => void this.#wakes.delete(wake)
@@ -104,7 +107,7 @@ export class Feed {
     return this.#ring.placeBehind(id)
   }
 
-  /** What a reader at this place sends next; null when its place is lost. */
+  /** The chunk that a reader at this position sends next; null if the ring no longer has the position. */
   piece(place: number, { key, sees }: View): Piece | null {
     const name = `${place} ${key}`
     if (place < this.#ring.first) return null
@@ -118,7 +121,12 @@ export class Feed {
     return made
   }
 
-  /** The log behind an id of the wire, as pieces of text, and the last id in them. @throws FleetError when the store is away. */
+  /**
+   * Reads one page of the log.
+   * @param after The id on the wire of the last event that the client has.
+   * @returns The events as chunks of text, and the last id in them; `reset` if the log cannot be resumed at that id.
+   * @throws {FleetError} if the store is unavailable.
+   */
   async read(
     after: string,
     { sees }: View,
@@ -164,7 +172,7 @@ export class Feed {
     for (const event of events) this.#push(this.#entryOf(event))
   }
 
-  /** A master that missed events it cannot read says so in an event of the log's own, which has no data. */
+  /** An event `reset` in the log has no data: its master missed events that it cannot read. */
   #entryOf({ id, name, scope, data }: LoggedEvent): Entry {
     const wireId = this.#wireId(id)
     return { id: wireId, scope, text: name === 'reset' ? this.resetText() : wireText(wireId, name, data) }
@@ -184,7 +192,7 @@ export class Feed {
     const waitMs =
       this.#wokenMs + Math.max(WAKE_EVERY_MS, WAKE_MS_A_READER * this.#wakes.size) - this.#deps.clock.monotonicMs()
     if (waitMs > 0) this.#deps.timers.after(waitMs, () => this.#wake())
-    else queueMicrotask(() => this.#wake()) // Together with what the same append brings.
+    else queueMicrotask(() => this.#wake()) // After all events of the same append.
   }
 
   #wake(): void {
@@ -199,7 +207,7 @@ export class Feed {
   }
 }
 
-/** Server-sent events of those that are seen, up to the size of a piece, and how many were looked at. */
+/** Joins the visible events up to the size of a chunk. @returns the text, and how many entries it covers. */
 function pieceOf(
   entries: readonly Entry[],
   sees: (scope: string) => boolean,
@@ -215,7 +223,7 @@ function pieceOf(
   return { text, taken }
 }
 
-/** Data is JSON, so it holds no line break. */
+/** Formats a server-sent event. `data` is JSON and therefore contains no line break. */
 function wireText(id: string, name: string, data: string): string {
   return `id: ${id}\nevent: ${name}\ndata: ${data}\n\n`
 }

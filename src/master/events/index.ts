@@ -1,2 +1,2 @@
-/** The event stream, and what is told to it on behalf of all masters. */
+/** The event stream, and the events that one master publishes for all. */
 export { createEvents } from './events.ts'

@@ -129,7 +129,7 @@ export class OrphanedWorkerMonitor {
   }
 }
 
-/** A record that names a connection, whether that still lives or not. */
+/** A record that names a connection, open or not. */
 type ConnectedRow = WorkerRow & { readonly conn: string }
 const isHeld = (row: WorkerRow): row is ConnectedRow => row.conn !== null
 /** `conn` is "<masterId>/<n>". */

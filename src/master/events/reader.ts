@@ -1,24 +1,24 @@
 /**
  * @module master/events/reader
- * One event stream, from its begin to its end:
+ * Writes one event stream.
  *
- *   begins ──no Last-Event-ID──────────────────────────▶ follows the ring
- *     └────with one──▶ reads the log up to the ring ────▶    │
- *                       └─ gone: reset ─────────────────▶    ├─ lost its place: reset, then goes on
- *                                                            └─ 30 s without taking what was written: cut off
+ *   start ──no Last-Event-ID──────────────────────────────▶ follows the ring
+ *     └────with one──▶ reads the log up to the ring ────────▶    │
+ *                       └─ id not in the log: reset ─────────▶    ├─ position lost: reset, then continues
+ *                                                                └─ client reads nothing for 30 s: terminated
  *
- * What a reader does not take is not kept for it: one piece is on its way, the rest stays in the ring. So it gets
- * everything there was, in order and once, or a `reset` (G10).
+ * Nothing is queued for a reader: one chunk is being sent, the rest stays in the ring. A client therefore receives all
+ * events in order and once, or a `reset` (G10).
  */
 import { EVENT_COMMENT_MS, FleetError } from '../../protocol/index.ts'
 import type { Timers } from '../../runtime/index.ts'
 import type { Feed, View } from './feed.ts'
 
 const STUCK_MS = 30_000
-/** What a client that has no mind of its own waits before it comes back. */
+/** How long an EventSource waits before it reconnects. */
 const RETRY_MS = 2_000
 
-/** The far end, as StreamBody of the route table has it. */
+/** The client's end of the stream, as in StreamBody of the route table. */
 export interface Sink {
   readonly write: (chunk: string | Uint8Array) => boolean
   readonly drained: () => Promise<void>
@@ -30,9 +30,9 @@ export class Reader {
   readonly #timers: Timers
   readonly #view: View
   readonly #sink: Sink
-  /** The far end has not taken what was written. */
+  /** The client has not read what was written. */
   #isFull = false
-  /** … for too long. */
+  /** The client has not read for 30 s. */
   #isStuck = false
   #isWoken = false
   #resume = (): void => {}
@@ -44,7 +44,7 @@ export class Reader {
     this.#sink = sink
   }
 
-  /** Resolves when the stream ended in order. @throws what is to cut it off. */
+  /** Resolves when the stream has ended normally. @throws an error to terminate the connection with. */
   async run(lastEventId: string): Promise<void> {
     const { signal } = this.#sink
     const ends = [
@@ -59,14 +59,14 @@ export class Reader {
     }
   }
 
-  /** An id without an event: from the first moment on there is a point to resume at. */
+  /** Sends an id without an event, so that the client can resume from the first moment. */
   async #begin(): Promise<number> {
     const { end, newestId } = this.#feed
     await this.#send(`retry: ${RETRY_MS}\nid: ${newestId}\n\n`)
     return end
   }
 
-  /** Sends what the log holds behind the id; answers the place in the ring to go on at. */
+  /** Sends the events of the log after the id. @returns the position in the ring where the stream continues. */
   async #catchUp(lastEventId: string): Promise<number> {
     await this.#send(`retry: ${RETRY_MS}\n\n`)
     for (let id = lastEventId; !this.#sink.signal.aborted;) {
@@ -76,7 +76,7 @@ export class Reader {
       if (page === 'reset') return this.#reset()
       for (const text of page.texts) await this.#send(text)
       if (page.last === null)
-        await this.#news() // The log is ahead of what this master was told of it.
+        await this.#news() // The log has events that this master has not received yet.
       else id = page.last
     }
     return this.#feed.end
@@ -102,7 +102,7 @@ export class Reader {
     return end
   }
 
-  /** Resolves when the far end takes more. */
+  /** Resolves when the client can take more. */
   async #send(chunk: string | Uint8Array): Promise<void> {
     const { write, drained, signal } = this.#sink
     if (signal.aborted || chunk.length === 0 || write(chunk)) return
@@ -118,7 +118,7 @@ export class Reader {
     while (this.#isFull && !this.#isStuck && !signal.aborted) await this.#news()
     cancel()
     if (!this.#isFull) return
-    if (signal.aborted) throw signal.reason // The end would wait behind what is not taken.
+    if (signal.aborted) throw signal.reason // A normal end would wait until the unread bytes are read.
     throw new FleetError('OVERLOADED', `the event stream client read nothing for ${STUCK_MS / 1_000} s`)
   }
 
@@ -127,7 +127,7 @@ export class Reader {
     this.#resume()
   }
 
-  /** Resolves when woken, at once when that was since the last time. */
+  /** Resolves at the next wake-up; immediately if there was one since the last call. */
   async #news(): Promise<void> {
     if (!this.#isWoken) await new Promise<void>((resolve) => void (this.#resume = resolve))
     this.#isWoken = false

@@ -1,15 +1,14 @@
 /**
  * @module master/events/ring
- * The newest events as readers get them, each written out once for all of them. A reader has no queue of its own but a
- * place in this ring: the number of the event it gets next. Who falls behind by more than the ring holds has lost its
- * place.
+ * Keeps the newest events as text, rendered once for all readers. A reader has no queue but a position in this ring:
+ * the number of its next event. A reader that falls behind by more than the ring contains has lost its position.
  */
 import { MAX_EVENTS_BEHIND } from '../../protocol/index.ts'
 
-/** The names of changed fields alone may take 256 KiB an event. */
+/** One event may take 256 KiB for the names of changed fields alone. */
 const MAX_CHARS = 8 * 1_048_576
 
-/** One event on the wire. `scope`: the automation type it belongs to, '*' for everybody. */
+/** One event on the wire. `scope` is the automation type it belongs to, or '*' if every client may see it. */
 export interface Entry {
   readonly id: string
   readonly scope: string
@@ -18,19 +17,19 @@ export interface Entry {
 
 export class Ring {
   readonly #entries: Entry[] = []
-  /** The place behind the event of each id; also that of the event before the oldest one kept. */
+  /** The position after the event of each id, including the event before the oldest one. */
   readonly #behind: Map<string, number>
   #before: string
   #first = 0
   #chars = 0
 
-  /** @param id the newest event so far: the ring begins behind it. */
+  /** @param id The newest event so far. The ring begins after it. */
   constructor(id: string) {
     this.#before = id
     this.#behind = new Map([[id, 0]])
   }
 
-  /** The place behind the newest event. */
+  /** The position after the newest event. */
   get end(): number {
     return this.#first + this.#entries.length
   }
@@ -43,17 +42,17 @@ export class Ring {
       this.#drop()
   }
 
-  /** Where to go on behind the event of this id; undefined when it is not here. */
+  /** The position after the event of this id; undefined if the ring does not have the event. */
   placeBehind(id: string): number | undefined {
     return this.#behind.get(id)
   }
 
-  /** The place of the oldest event kept: those before it are lost. */
+  /** The position of the oldest event. */
   get first(): number {
     return this.#first
   }
 
-  /** The events from one place up to another. */
+  /** The events from one position up to another. */
   between(from: number, to: number): readonly Entry[] {
     return this.#entries.slice(from - this.#first, to - this.#first)
   }
@@ -61,7 +60,8 @@ export class Ring {
   #drop(): void {
     const dropped = this.#entries.shift()
     if (dropped === undefined) return
-    if (this.#behind.get(this.#before) === this.#first) this.#behind.delete(this.#before) // Not one that bears the same id and is kept.
+    // A newer event may have the same id.
+    if (this.#behind.get(this.#before) === this.#first) this.#behind.delete(this.#before)
     this.#first += 1
     this.#before = dropped.id
     this.#chars -= dropped.text.length

@@ -1,8 +1,8 @@
 /**
  * @module master/events/totals
- * The totals of queues and dead letters, told when they changed, once a second and type at most (D31, D51). Tasks come and
- * go through every master, so one of them looks for all; the others listen, and go on from what was told when they
- * take over.
+ * Publishes the totals of queues and dead letters when they change, at most once a second per type (D31, D51). Every
+ * master changes the queues, so the leader reads the totals for all. The others record the published totals, and
+ * continue from them when they become the leader.
  */
 import { toSeconds, type QueueTotals } from '../../protocol/index.ts'
 import type { Cancel, LogThrottle } from '../../runtime/index.ts'
@@ -18,7 +18,7 @@ export class Totals {
   readonly #isLeader: () => boolean
   readonly #logThrottle: LogThrottle
   readonly #types: readonly string[]
-  /** As last told, by whichever master; JSON. */
+  /** The totals that were last published, by any master, as JSON. */
   readonly #told = new Map<string, string>()
   #isLooking = false
   #ends: Cancel[] = []
@@ -30,7 +30,7 @@ export class Totals {
     this.#types = [...deps.catalog.values()].filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
   }
 
-  /** What stands now is told to nobody: who comes reads it. */
+  /** Reads the current totals without publishing them: clients fetch them when they start. */
   async start(): Promise<void> {
     if (this.#types.length === 0) return
     const { backend, timers } = this.#deps

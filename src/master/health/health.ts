@@ -1,7 +1,8 @@
 /**
  * @module master/health/health
- * Two questions kept apart (D45). `/healthz`: is the process alive? It never asks the backend, since a restart cures
- * no backend. `/readyz`: should it get traffic? It names parts, and no address, host or error text (S18).
+ * Serves the probes (D45). `/healthz` shows whether the process is alive; it never calls the backend, because a restart
+ * would not repair the backend. `/readyz` shows whether the master can take traffic. Its response contains no address,
+ * host or error text (S18).
  */
 import { HealthBody, ReadyBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
@@ -9,9 +10,9 @@ import { route } from '../http/route.ts'
 
 export interface HealthOptions {
   readonly deps: Pick<MasterDeps, 'backend' | 'catalog'>
-  /** False from the moment the master begins to stop. */
+  /** False as soon as the master begins to stop. */
   readonly serving: () => boolean
-  /** What is wrong although the master serves, such as a token setting that was changed and cannot be used. */
+  /** Problems that do not prevent the master from serving, such as invalid changes of the token settings. */
   readonly warnings?: () => readonly string[]
 }
 

@@ -1,10 +1,10 @@
 /**
  * @module master/http/app
- * The route table as one Express application. Every request passes the same few steps, without middleware per route:
+ * Serves the route table as one Express application. Every request passes the same steps; routes have no middleware:
  *
- *   arrive ─▶ admission: HTTP, token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts) ─▶ answer
+ *   request ─▶ admission: HTTP, token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts)
  *
- * Whatever is thrown on the way ends in the one error handler.
+ * One error handler turns every error on the way into a response.
  */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
@@ -29,7 +29,7 @@ export interface AppOptions extends RowOptions {
   readonly dryRuns: RateLimiter
   readonly log: Log
   readonly audit: Audit
-  /** A new context for a request that arrived. */
+  /** Creates the context of a new request. */
   readonly context: (request: Request, response: Response) => RequestContext
 }
 
@@ -69,7 +69,9 @@ export function createApp(options: AppOptions): Express {
 }
 
 const contextOf = (response: Response): RequestContext => response.locals['context'] as RequestContext
-/** Methods of the paths that fitted so far and do not take this one. More than one may fit: a task may be called `batch`. */
+/**
+ * Methods of the matching paths, if none of them supports this method. Several may match: a task may be called `batch`.
+ */
 const methodsOf = (response: Response): string[] => (response.locals['methods'] ??= []) as string[]
 
 function nowhere(methods: readonly string[]): FleetError {
@@ -88,7 +90,10 @@ function logResponse({ id, path, request, response }: RequestContext, log: Log):
   })
 }
 
-/** Whether HTTP was kept to, who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
+/**
+ * Checks the HTTP message, then the token, then the size of URL and headers.
+ * @returns false if the request was rejected.
+ */
 function admit(
   context: RequestContext,
   isOpen: (path: string) => boolean,
@@ -160,7 +165,7 @@ function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
     })
 }
 
-/** Reads the body and calls `handle`, each as far as there is a place for it. */
+/** Reads the body and calls `handle`, each within the limits of requests in progress. */
 async function inItsPlace(
   { route, readBody }: Row,
   context: RequestContext,
@@ -179,7 +184,7 @@ async function inItsPlace(
   return handle(readBody === null ? undefined : await inFlight.countLongBody(principal, read))
 }
 
-/** Who made the call: its token, and the peer of its connection, which may be a proxy. */
+/** Writes the audit line of a call: its token, and the peer of its connection, which may be a proxy. */
 function writeAudit(
   { audit: action, method, path }: Route,
   context: RequestContext,
@@ -204,12 +209,12 @@ function writeAudit(
   })
 }
 
-/** Express reports a path that does not decode as an error of its own. */
+/** Express reports a path that cannot be decoded as a URIError. */
 function refusal(error: unknown): unknown {
   return error instanceof URIError ? new FleetError('BAD_REQUEST', 'the path is not valid percent-encoding') : error
 }
 
-/** The paths with their rows; literal segments before parameters, so that `tasks/batch` is not taken for a task. */
+/** The paths with their rows. Literal segments come before parameters, so that `tasks/batch` does not match a task. */
 function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
   const paths = new Map<string, Map<string, Row>>()
   for (const route of routes) {
@@ -230,7 +235,7 @@ function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
 
 const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1')
 
-/** Tells paths that need no token: those whose every row has access `none`. */
+/** Recognizes paths that need no token: every row of the path has access `none`. */
 function openPaths(routes: readonly Route[]): (path: string) => boolean {
   const closed = new Set(routes.filter(({ access }) => access !== 'none').map(({ path }) => path))
   const open = routes.map(({ path }) => path).filter((path) => !closed.has(path))

@@ -1,7 +1,7 @@
 /**
  * @module master/http/body
- * Reads the body of a request: content type, then declared length, then the bytes under their limit, then UTF-8, then
- * JSON. The caller has accepted the sender by then; until the first line below runs, no byte was asked for.
+ * Reads the body of a request. It checks the content type, the declared length, the number of bytes, UTF-8 and JSON, in
+ * this order. The caller has already checked the sender: no byte of the body is read before that.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
@@ -12,17 +12,17 @@ import { parseJson } from './json-document.ts'
 import { expectsContinue } from './request-head.ts'
 
 const JSON_TYPE = 'application/json'
-/** Labels of UTF-8 (WHATWG Encoding); without one, JSON is UTF-8 (RFC 8259 section 8.1). */
+/** Labels of UTF-8 (WHATWG Encoding). Without a charset, JSON is UTF-8 (RFC 8259 section 8.1). */
 const UTF8 = /^utf-?8$/i
 
 export interface JsonBody {
   readonly text: string
   readonly document: unknown
 }
-/** What a body that was left out stands for. */
+/** The value of an absent body. */
 const EMPTY: JsonBody = { text: '{}', document: {} }
 
-/** Whether the request says that a body follows. */
+/** Whether the headers announce a body. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
@@ -60,7 +60,9 @@ function checkMediaType({ headers }: IncomingMessage): void {
     throw new FleetError('UNSUPPORTED_MEDIA_TYPE', 'the body must not be compressed; leave Content-Encoding out')
 }
 
-/** Whether a Content-Type says JSON in UTF-8; parameters other than `charset` have no meaning for JSON (RFC 8259 section 11). */
+/**
+ * Whether a Content-Type is JSON in UTF-8. Parameters other than `charset` mean nothing for JSON (RFC 8259 section 11).
+ */
 function isJson(contentType: string): boolean {
   if (contentType === JSON_TYPE) return true
   try {
@@ -96,6 +98,6 @@ function readBytes(context: RequestContext, maxBytes: number): Promise<Buffer> {
     const onCut = (): void =>
       settle(() => reject(new FleetError('BAD_REQUEST', 'the connection ended before the whole body arrived')))
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
-    response.on('close', onCut) // A request that was refused meanwhile emits nothing more.
+    response.on('close', onCut) // A request that was rejected meanwhile emits no further events.
   })
 }

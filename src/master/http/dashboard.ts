@@ -1,11 +1,11 @@
 /**
  * @module master/http/dashboard
- * The dashboard: one page and its files, served without a token: a browser cannot send one while navigating, and every
- * datum in the page is fetched with it (D20, D59).
+ * Serves the dashboard: one page and its files. They need no token, because a browser cannot send one while it
+ * navigates. The page fetches all data with the token (D20, D59).
  *
- * The files are those that stood in `assets/` at start. They are read once and served from memory, so that a request
- * costs neither a read nor a copy (D71). A request names one of that list or gets 404: no path is ever made from what a
- * client sent. Names carry a hash of their content, so browsers may cache them without a limit. Source maps are not served.
+ * The files of `assets/` are read once at start and served from memory, so a request costs neither a read nor a copy
+ * (D71). A request must name one of them: no path is ever built from what a client sent. File names contain a hash of
+ * the content, so browsers may cache them without a limit. Source maps are not served.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -33,7 +33,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 const HASHED = /-[\w-]{8}\.\w+$/
 const SOURCE_MAP = /\.map(?:\.br|\.gz)?$/
-/** Made at build beside the file; the first that the client takes is sent. */
+/** Compressed variants, created at build time. The first one that the client accepts is sent. */
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
@@ -45,7 +45,7 @@ const NOT_BUILT =
 /** The contents of the files, by name. */
 type Assets = ReadonlyMap<string, Uint8Array>
 
-/** @param directory holds index.html and assets/; null: the page was not built. */
+/** @param directory Contains index.html and assets/; null if the dashboard was not built. */
 export async function createDashboard(directory: string | null): Promise<Part> {
   const page = directory === null ? null : await readFile(join(directory, 'index.html')).catch(() => null)
   const assets: Assets = directory === null ? new Map() : await readAssets(join(directory, 'assets'))

@@ -1,14 +1,14 @@
 /**
  * @module master/http/fair-share
- * Counts places in use, in all and for each token. One token holds at most a quarter of the places, and the last tenth is
- * for the admin and the workers, so that no scoped token shuts out the others (D71).
+ * Counts places in use, in total and per token. One token may use at most a quarter of the places. The last tenth is
+ * reserved for the admin and the workers, so that scoped tokens cannot exclude them (D71).
  */
 import type { Principal } from './route.ts'
 
 const TOKEN_SHARE = 1 / 4
 const RESERVE = 1 / 10
 
-/** Why there is no place: `token` has its share already, or all places are in use. */
+/** Why there is no place: `token` uses its share already, or `all` places are in use. */
 export type NoPlace = 'token' | 'all'
 
 export class FairShare {
@@ -32,13 +32,13 @@ export class FairShare {
     return this.#taken
   }
 
-  /** Why there is no place; null when there is one. */
+  /** Why there is no place; null if there is one. */
   check({ role, key }: Principal): NoPlace | null {
     if (this.#taken >= (role === 'scoped' ? this.#unreserved : this.#places)) return 'all'
     return (this.#byToken.get(key) ?? 0) >= this.#perToken ? 'token' : null
   }
 
-  /** Takes a place, after `check` found one; the caller then calls `release` once. */
+  /** Takes a place. To be called after `check`; the caller must call `release` once. */
   take({ key }: Principal): void {
     this.#byToken.set(key, (this.#byToken.get(key) ?? 0) + 1)
     this.#taken += 1

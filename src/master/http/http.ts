@@ -1,6 +1,6 @@
 /**
  * @module master/http/http
- * Wires the pieces of this folder into one listening server.
+ * Creates the HTTP server from the parts of this folder.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -22,20 +22,20 @@ export interface HttpOptions {
   readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'>
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
-  /** Left out: no trail is written. */
+  /** If left out, no audit trail is written. */
   readonly audit?: Audit
-  /** Of the store, as every answer of the API names it. */
+  /** The epoch of the store, which every response of the API names. */
   readonly epoch: () => string
-  /** Takes every request for an upgrade to a WebSocket, whatever its path. */
+  /** Handles every request for a WebSocket upgrade, on any path. */
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** How long clients may take to send, and how many may connect; left out, as the limits of the wire say. */
+  /** Time limits and connection limits. By default those of server.ts. */
   readonly limits?: Partial<ServerLimits>
 }
 
 export interface Http {
-  /** Answers the port. */
+  /** Starts listening. @returns the port. */
   listen(address: { readonly host: string; readonly port: number }): Promise<number>
-  /** Takes no new connections, ends long polls and streams, answers what is in flight, `withinMs` at most. */
+  /** Accepts no new connections, ends long polls and streams, and finishes requests in progress within `withinMs`. */
   close(withinMs: number): Promise<void>
 }
 
@@ -98,7 +98,7 @@ export function createHttp({
     app: (request, response) => {
       const { socket } = request
       if (requests.count(socket) > MAX_REQUESTS_PER_SOCKET)
-        socket.destroy() // It was refused already, and Node parses all that a client sent ahead.
+        socket.destroy() // Already rejected. Node parses everything that a client sends ahead.
       else if (!socket.destroyed) app(request, response)
     },
   })
@@ -120,14 +120,14 @@ export function createHttp({
   }
 }
 
-/** Unique over masters and restarts, short, and cheap to make. */
+/** Creates request ids: unique among all masters and restarts, short and cheap. */
 function requestIds({ random }: Pick<MasterDeps, 'random'>): () => string {
   const prefix = Buffer.from(random.bytes(5)).toString('hex')
   let made = 0
   return () => `${prefix}-${(made += 1).toString(36)}`
 }
 
-/** A request whose time is up: refused where nothing was answered yet, cut off where the client does not read. */
+/** Ends a request that reached its deadline: responds with 408, or terminates if a response has already begun. */
 function expire(context: RequestContext, responseWriter: ResponseWriter, detail: string): void {
   if (context.response.headersSent) return void context.response.destroy()
   responseWriter.refuse(context, 408, detail, { connection: 'close' })

@@ -1,13 +1,13 @@
 /**
  * @module master/http/in-flight-requests
- * The requests on their way: how many are in work (2,000, then 503), how long each may take (30 s, then 408 and the
- * connection ends), how slowly a body may arrive, and how they end when the master stops or a token is revoked.
+ * Limits the requests in progress: their number (2,000, then 503), their duration (30 s, then 408 and the connection
+ * ends) and how slowly a body may arrive. Ends them when the master stops or their token is revoked.
  *
- *   open ──▶ reading the body ──▶ in work ──handled──▶ sending ──▶ closed
+ *   open ──▶ reading the body ──▶ in progress ──handled──▶ sending ──▶ closed
  *                    └─ long polls and streams: neither counted nor timed after their body
  *
- * No client takes all places (D71): one connection has 32, one token a quarter of those in work, routes without a token
- * have places of their own.
+ * No client can use all places (D71): a connection has 32, a token has a quarter of the requests in progress, and
+ * routes without a token have a separate limit.
  */
 import {
   BODY_GRACE_MS,
@@ -30,32 +30,34 @@ export interface InFlightRequestsOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly authenticator: Authenticator
-  /** Refuses a request whose time is up. */
+  /** Rejects a request that reached its deadline. */
   readonly expire: (context: RequestContext, detail: string) => void
-  /** Called for each request that was refused to keep places for others. */
+  /** Called for each request that was rejected because of a limit. */
   readonly onShed: (reason: ShedReason) => void
 }
 
-/** Which bound refused a request: a label of `svc_http_shed_total`. */
+/** The limit that rejected a request: a label of `svc_http_shed_total`. */
 export type ShedReason = 'connection' | 'token' | 'in_work' | 'no_token' | 'slow_body'
 
-/** Why a signal aborted. */
+/** The reason of an aborted signal. */
 const ended = (why: string): Error => new DOMException(why, 'AbortError')
 
-/** Not one that is answered already: what an abort takes back must not have been given. */
+/**
+ * Aborts a long request, unless its response is complete: an abort releases leases that the client then already has.
+ */
 function endLong(context: RequestContext, why: string): void {
   if (!context.response.writableEnded) context.abort(ended(why))
 }
 
 export class InFlightRequests {
   readonly #options: InFlightRequestsOptions
-  /** Ordered by arrival, so that the first one is the one whose time is up first. */
+  /** Ordered by arrival, so that the first one reaches its deadline first. */
   readonly #timed = new Set<RequestContext>()
   readonly #long = new Set<RequestContext>()
-  /** Those whose body is arriving, and since when. */
+  /** Requests whose body is arriving, and the time since when. */
   readonly #reading = new Map<RequestContext, number>()
   readonly #inWork = new FairShare(MAX_REQUESTS_IN_WORK)
-  /** Apart, so that workers can settle their tasks while all places are taken. */
+  /** Counted separately, so that workers can settle their tasks while all places are in use. */
   readonly #longBodies = new FairShare(MAX_REQUESTS_IN_WORK)
   #withoutToken = 0
   #stopping = false
@@ -75,7 +77,7 @@ export class InFlightRequests {
     this.#ends = [timers.every(LOOK_EVERY_MS, () => this.#expire()), authenticator.onChange(() => this.#endRevoked())]
   }
 
-  /** A request arrived. */
+  /** Registers a new request. */
   open(context: RequestContext): void {
     this.#timed.add(context)
     context.response.once('close', () => {
@@ -86,14 +88,17 @@ export class InFlightRequests {
     })
   }
 
-  /** @param open requests of the same connection without a complete response, this one included. @throws {FleetError} OVERLOADED */
+  /**
+   * @param open Requests of the same connection without a complete response, including this one.
+   * @throws {FleetError} OVERLOADED
+   */
   checkConnection(open: number): void {
     if (open <= MAX_REQUESTS_PER_SOCKET) return
     const problem = `${MAX_REQUESTS_PER_SOCKET} requests of this connection have no response yet; read the responses before sending more`
     throw this.#shed('connection', problem, { connection: 'close' })
   }
 
-  /** Runs `work` as one of the requests in work. @throws {FleetError} OVERLOADED */
+  /** Runs `work` as one of the requests in progress. @throws {FleetError} OVERLOADED */
   count<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
     return this.#inPlace(this.#inWork, principal, work)
   }
@@ -111,7 +116,7 @@ export class InFlightRequests {
     response.once('close', () => void (this.#withoutToken -= 1))
   }
 
-  /** Runs `read`, and refuses the request when its body arrives too slowly. */
+  /** Runs `read`, and rejects the request if its body arrives too slowly. */
   async readBody<T>(context: RequestContext, read: () => Promise<T>): Promise<T> {
     this.#reading.set(context, this.#options.clock.monotonicMs())
     try {
@@ -128,7 +133,7 @@ export class InFlightRequests {
     if (this.#stopping) context.abort(ended('the master is stopping'))
   }
 
-  /** Ends long polls and streams, then waits until the last request was answered, `withinMs` at most. */
+  /** Ends long polls and streams, then waits until the last response was sent, at most `withinMs`. */
   async drain(withinMs: number): Promise<void> {
     this.#stopping = true
     for (const context of this.#long) endLong(context, 'the master is stopping')
@@ -192,7 +197,7 @@ export class InFlightRequests {
 
   #endRevoked(): void {
     for (const context of this.#long) {
-      if (context.principal !== null && !this.#options.authenticator.still(context.principal))
+      if (context.principal !== null && !this.#options.authenticator.isStillValid(context.principal))
         endLong(context, 'the token was revoked')
     }
   }

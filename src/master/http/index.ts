@@ -1,4 +1,4 @@
-/** The HTTP side of the master: the route table, the checks every request passes, answers and limits. */
+/** The HTTP layer of the master: route table, admission checks, limits and responses. */
 export { createDashboard } from './dashboard.ts'
 export { createHttp, type Http } from './http.ts'
 export { createOpenApi } from './openapi.ts'

@@ -1,9 +1,9 @@
 /**
  * @module master/http/json-document
- * Text from outside into a JSON value that is cheap to check: at most 64 levels, 10,000 keys an object, 100,000 values,
- * finite numbers only. Counted without recursion, since depth is what an attacker chooses.
+ * Parses JSON and limits its size: at most 64 levels, 10,000 keys per object, 100,000 values, finite numbers only. The
+ * values are counted without recursion, because an attacker chooses the depth.
  *
- * Keys are never copied: `__proto__` stays the own key that JSON.parse made of it. Of doubled keys the last wins.
+ * Keys are never copied: `__proto__` stays the own key that JSON.parse created. Of duplicate keys the last one wins.
  */
 import {
   FleetError,
@@ -19,11 +19,11 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new FleetError('BAD_REQUEST', 'the body is not JSON') // The parser's own message would quote the body.
+    throw new FleetError('BAD_REQUEST', 'the body is not JSON') // The parser's message would quote the body.
   }
 }
 
-/** A container on the way to the value looked at; the pointer is only made when there is a fault. */
+/** A container on the path to the current value. The pointer is only built after a fault. */
 interface Place {
   readonly container: object
   readonly depth: number
@@ -32,8 +32,8 @@ interface Place {
 }
 
 /**
- * Checks the bounds of a parsed document.
- * @returns how many values it holds.
+ * Checks the limits of a parsed document.
+ * @returns how many values it contains.
  * @throws {FleetError} INVALID with a pointer to the first fault.
  */
 export function checkDocument(document: unknown): number {

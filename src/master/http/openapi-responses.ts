@@ -1,15 +1,15 @@
 /**
  * @module master/http/openapi-responses
- * What a row answers, for the document: its 200, what it states beside that, and the refusals that follow from its
- * properties, since the same properties make the checks of serve.ts:
+ * Describes the responses of a row: its 200, the others that the row declares, and the refusals that follow from its
+ * properties. The checks of serve.ts use the same properties:
  *
- *   every row             400, 408, 414, 417, 431, 505 (what no handler sees), 503
- *   a token is needed     401, 403
- *   a name in the path    404, and 422 where it is not the type
+ *   every row             400, 408, 414, 417, 431, 505 (before any handler), 503
+ *   a token is required   401, 403
+ *   a name in the path    404, and 422 if the name is not `type`
  *   a query               422
  *   a body                413, 415, 422
  *
- * A verb that a path does not take is answered 405; no operation describes that, so it stands among the components.
+ * A method that a path does not support gets 405. No operation can describe that, so it is only listed in `components`.
  */
 import { API_PREFIX, ERRORS, InvalidBody, RefusalBody } from '../../protocol/index.ts'
 import type { Route } from './route.ts'
@@ -59,7 +59,7 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
 
 const EPOCH = 'The epoch of the store. A different value means that the store lost its state.'
 
-/** What the document's components hold beside the schemas. */
+/** The components of the document other than the schemas. */
 export function components(): object {
   const text = (description: string): object => ({
     description,

@@ -1,14 +1,14 @@
 /**
  * @module master/http/openapi-schemas
- * Gives the shapes that have a name one place in the document: wherever one of them stands, a reference to it does.
- * Shapes are told by their content, as JSON: two that are alike are one.
+ * Replaces named schemas by references to one definition. Schemas are compared by their content, as JSON: two equal
+ * schemas are the same one.
  */
 import type { TSchema } from 'typebox'
 
-/** The name of a shape, by its JSON. */
+/** The names of schemas, by their JSON. */
 type Names = ReadonlyMap<string, string>
 
-/** @throws TypeError where two names mean the same shape. */
+/** @throws {TypeError} if two names have the same schema. */
 export function namedSchemas(objects: Readonly<Record<string, TSchema>>): Names {
   const names = new Map<string, string>()
   for (const [name, schema] of Object.entries(objects)) {
@@ -20,7 +20,7 @@ export function namedSchemas(objects: Readonly<Record<string, TSchema>>): Names 
   return names
 }
 
-/** `value` with a reference in place of every named shape; a named shape that is defined under `schemas` stays at that place. */
+/** Replaces every named schema in `value` by a reference. The definitions under `schemas` are kept. */
 export function named(value: unknown, names: Names, defining = false): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((each) => named(each, names))

@@ -1,7 +1,7 @@
 /**
  * @module master/http/openapi
- * The route table as an OpenAPI 3.1 document (D32), and nothing but the table: what a row does not state, the document
- * does not say. It is open to everybody and the same for every installation: it speaks of `{type}` and names no automation.
+ * Generates the OpenAPI 3.1 document from the route table, and from nothing else (D32). It needs no token and is the
+ * same for every installation: paths contain `{type}`, and no automation is named.
  */
 import { Type, type TSchema } from 'typebox'
 import { API_PREFIX, AutomationType, Name, OBJECTS, WorkerId, type JsonSchema } from '../../protocol/index.ts'
@@ -10,7 +10,7 @@ import { components, responsesOf } from './openapi-responses.ts'
 import { named, namedSchemas } from './openapi-schemas.ts'
 import { route, type Access, type Route } from './route.ts'
 
-/** The path of the document is part of it. */
+/** Creates the route of the document. The document contains its own path. */
 export function createOpenApi(routes: readonly Route[], version: string): Part {
   const document = (): Buffer => (made ??= Buffer.from(JSON.stringify(openApiOf([...routes, row], version))))
   let made: Buffer | undefined
@@ -27,8 +27,8 @@ export function createOpenApi(routes: readonly Route[], version: string): Part {
 }
 
 /**
- * The document of a route table.
- * @throws TypeError for a row that does not say what it answers.
+ * Renders the document of a route table.
+ * @throws {TypeError} if a row declares no response.
  */
 function openApiOf(routes: readonly Route[], version: string): object {
   const names = namedSchemas(OBJECTS)
@@ -86,7 +86,7 @@ const operationId = (method: string, path: string): string =>
       .replaceAll(/^_+|_+$/g, '') || 'root'
   }`
 
-/** What serve.ts takes under each name. */
+/** The schema of each path parameter, as serve.ts checks it. */
 const PATH_SCHEMAS: Readonly<Record<string, object>> = {
   type: AutomationType,
   id: { ...WorkerId, not: { enum: ['.', '..'] } },

@@ -1,9 +1,9 @@
 /**
  * @module master/http/query
- * The query string against its schema. Text becomes a number or a boolean only where the schema asks for one and only
- * from its plain form: "1.5" or "1e3" for an integer, " 5", "+5" and a repeated parameter are faults that name the
- * field, never something close (D9). A field of type array takes the parameter as often as it stands. Parameters that
- * the schema does not know are ignored: proxies and caches add some.
+ * Parses the query string by its schema. Text becomes a number or a boolean only if the schema requires that type, and
+ * only in its plain form. For an integer, "1.5", "1e3", " 5", "+5" and a repeated parameter are faults that name the
+ * field; values are never guessed (D9). A field of type array takes a repeated parameter. Parameters that the schema
+ * does not have are ignored, because proxies and caches add some.
  */
 import type { TSchema } from 'typebox'
 import { compileValidator, FleetError, invalid, type JsonSchema } from '../../protocol/index.ts'
@@ -19,7 +19,7 @@ interface Field extends JsonSchema {
 const PLAIN_INTEGER = /^-?\d+$/
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/ // Java and Go write large doubles with an exponent.
 
-/** Compiles the schema of a query, an object of scalar fields and of arrays of them. */
+/** Compiles the schema of a query: an object of scalar fields and of arrays of scalars. */
 export function queryReader(schema: TSchema): QueryReader {
   const validate = compileValidator(schema)
   const fields = Object.entries(((schema as JsonSchema)['properties'] ?? {}) as Record<string, Field>)
@@ -44,7 +44,7 @@ function valueOf(name: string, field: Field, texts: readonly string[]): unknown 
   return fromText(text, field.type)
 }
 
-/** What is not in its plain form stays text, and the schema refuses it by name. */
+/** Text that is not in plain form stays text, so that the schema rejects the field. */
 function fromText(text: string, type: unknown): unknown {
   if (type === 'integer' && PLAIN_INTEGER.test(text)) return Number(text)
   if (type === 'number' && PLAIN_NUMBER.test(text)) return Number(text)

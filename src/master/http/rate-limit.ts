@@ -1,10 +1,10 @@
 /**
  * @module master/http/rate-limit
- * One token bucket per caller, in the memory of this process. A bucket holds max(1, rps) tokens (D21) and refills at
- * rps a second. A batch takes its whole length at once: from a bucket that is full enough to start, going into debt
- * where the batch is larger than the bucket, so that large batches wait longer instead of never passing.
+ * Limits requests per caller with a token bucket in the memory of this process. A bucket contains max(1, rps) tokens
+ * (D21) and refills at rps a second. A batch takes one token per item. If it is larger than the bucket, a full bucket
+ * goes into debt, so that large batches wait longer instead of never being accepted.
  *
- * 10,000 buckets are kept, least recently used out first; a forgotten bucket is a full one.
+ * At most 10,000 buckets are kept; the least recently used one is removed first. A removed bucket counts as full.
  */
 import type { Clock } from '../../runtime/index.ts'
 
@@ -21,7 +21,7 @@ export class RateLimiter {
   readonly #capacity: number
   readonly #buckets = new Map<string, Bucket>()
 
-  /** @param rps requests a second and caller; 0: unlimited. */
+  /** @param rps Requests per second and caller; 0 means unlimited. */
   constructor(clock: Clock, rps: number) {
     this.#clock = clock
     this.#rps = rps
@@ -30,7 +30,7 @@ export class RateLimiter {
 
   /**
    * Takes `n` tokens of `key`.
-   * @returns null when they were taken; otherwise whole seconds, 1 or more, after which the same call passes.
+   * @returns null if they were taken; otherwise the seconds, 1 or more, after which the same call is accepted.
    */
   take(key: string, n = 1): number | null {
     if (this.#rps === 0) return null

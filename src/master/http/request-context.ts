@@ -1,6 +1,6 @@
 /**
  * @module master/http/request-context
- * One request and its answer, from arrival until the last byte left or the client went away.
+ * Holds the state of one request, from its arrival until the response was sent or the client disconnected.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_BODY_BYTES } from '../../protocol/index.ts'
@@ -9,8 +9,9 @@ import { originForm } from './request-head.ts'
 import type { Principal } from './route.ts'
 
 /**
- * An unread body up to this is read and thrown away, so that the connection can go on; a larger one ends it. Well above what
- * a body may have by default: a proxy whose connection ends while it still sends answers 502 in the place of our 413.
+ * An unread body up to this size is read and discarded, so that the connection stays usable. A larger one closes the
+ * connection. The limit is well above the default size of a body: if a connection closes while a proxy still sends, the
+ * proxy responds with 502 instead of the master's 413.
  */
 const DISCARD_BYTES = 2 * MAX_BODY_BYTES
 
@@ -21,9 +22,9 @@ export class RequestContext {
   readonly startedMs: number
   /** Set by admission; null on routes that need no token. */
   principal: Principal | null = null
-  /** Whether the outcome of its call stands in the audit trail, or need not. */
+  /** Whether the audit line of this request was written, or is not needed. */
   isAudited = false
-  /** Of the body, as far as it was read. */
+  /** Bytes of the body that were read. */
   bodyBytes = 0
   readonly #target: string
   #abort: AbortController | null = null
@@ -37,7 +38,7 @@ export class RequestContext {
     this.#target = originForm(request.url ?? '/')
   }
 
-  /** Made at its first use: most handlers never ask. */
+  /** Created at its first use, because most handlers do not need it. */
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController()
@@ -51,7 +52,7 @@ export class RequestContext {
     this.#abort?.abort(reason)
   }
 
-  /** The path, without the query: a token may stand there. */
+  /** The path without the query, which may contain a token. */
   get path(): string {
     const end = this.#target.indexOf('?')
     return end === -1 ? this.#target : this.#target.slice(0, end)
@@ -61,7 +62,7 @@ export class RequestContext {
     return this.#target.slice(this.path.length + 1)
   }
 
-  /** Whether the rest of an unread body is not worth waiting for: the connection ends with this answer. */
+  /** Whether the connection closes with this response, because too much of the body is unread. */
   get mustClose(): boolean {
     const { request } = this
     if (request.readableEnded || !announcesBody(request)) return false

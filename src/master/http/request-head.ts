@@ -1,7 +1,7 @@
 /**
  * @module master/http/request-head
- * Faults in the head of a request that concern HTTP and no route. They are refused before the token is looked at, with
- * `detail` and `Muster-Request-Id` as every other refusal (D73).
+ * Finds faults in the head of a request that concern HTTP and no route. They are rejected before the token is checked.
+ * Like every refusal, the response has `detail` and `Muster-Request-Id` (D73).
  */
 import type { IncomingMessage } from 'node:http'
 
@@ -10,7 +10,7 @@ export interface HeadFault {
   readonly detail: string
 }
 
-/** What stands before the path in a target of absolute form, which every server has to take (RFC 9112 section 3.2.2). */
+/** Scheme and host of a target in absolute form, which every server must accept (RFC 9112 section 3.2.2). */
 const ABSOLUTE = /^https?:\/\/[^/?]*/i
 const CONTINUE = /^100-continue$/i
 
@@ -19,22 +19,25 @@ export function originForm(target: string): string {
   return target.replace(ABSOLUTE, '')
 }
 
-/** How often a header was sent; Node keeps the first of some and joins others. */
+/** How often a header was sent. Node keeps the first one of some headers and joins others. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   return rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length
 }
 
-/** Whether the request offers an upgrade that this server takes up. HTTP/1.0 has none (RFC 9110 section 7.8). */
+/** Whether the request offers a WebSocket upgrade. HTTP/1.0 has no upgrades (RFC 9110 section 7.8). */
 export function isWebSocketUpgrade(request: IncomingMessage): boolean {
   return isVersion11(request) && request.headers.upgrade?.toLowerCase() === 'websocket'
 }
 
-/** Whether the client waits for `100 Continue` before it sends the body. HTTP/1.0 knows no such response (RFC 9110 section 10.1.1). */
+/**
+ * Whether the client waits for `100 Continue` before it sends the body.
+ * HTTP/1.0 does not have this response (RFC 9110 section 10.1.1).
+ */
 export function expectsContinue(request: IncomingMessage): boolean {
   return isVersion11(request) && request.headers.expect !== undefined
 }
 
-/** What is wrong with the head of a request; null when nothing is. */
+/** The fault in the head of a request; null if there is none. */
 export function headFault(request: IncomingMessage): HeadFault | null {
   if (request.httpVersionMajor !== 1)
     return { status: 505, detail: `HTTP/${request.httpVersion} is not supported; use HTTP/1.1` }
@@ -45,7 +48,10 @@ export function headFault(request: IncomingMessage): HeadFault | null {
   return null
 }
 
-/** What is wrong with a request that reached the routes; null when nothing is. An upgrade among them followed a request without a response. */
+/**
+ * The fault of a request that reached the routes; null if there is none.
+ * An upgrade that gets here was sent before the response to an earlier request.
+ */
 export function requestFault(request: IncomingMessage): HeadFault | null {
   if (isWebSocketUpgrade(request))
     return {

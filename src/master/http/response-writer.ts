@@ -1,7 +1,7 @@
 /**
  * @module master/http/response-writer
- * Writes answers. Every one names its request (D59), is never stored by a cache and never sniffed for another type;
- * those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
+ * Writes responses. Each has the id of its request (D59), is not stored by caches and not sniffed for another content
+ * type. Those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
  */
 import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
@@ -14,7 +14,7 @@ type Headers = Record<string, string | number>
 export interface ResponseWriterOptions {
   readonly epoch: () => string
   readonly log: Log
-  /** True while the master stops: connections are not kept. */
+  /** Whether the master is stopping: connections are then closed after their response. */
   readonly stopping: () => boolean
   /** Called with the status of every refusal. */
   readonly onRefusal: (status: number) => void
@@ -27,7 +27,7 @@ export class ResponseWriter {
     this.#options = options
   }
 
-  /** Sends what a handler answered; resolves when a stream has ended. */
+  /** Sends the result of a handler. Resolves when a stream has ended. */
   async send(context: RequestContext, { status = 200, headers = {}, body }: HandlerResult): Promise<void> {
     const head = this.#head(context, headers)
     if (isStream(body)) return this.#stream(context, status, head, body)
@@ -39,7 +39,7 @@ export class ResponseWriter {
     this.#end(context, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
   }
 
-  /** Renders any failure. The one place where errors become answers. */
+  /** Sends the response for any error. The only place where errors become responses. */
   fail(context: RequestContext, error: unknown): void {
     const { response } = context
     if (response.destroyed || response.writableEnded) return
@@ -86,7 +86,7 @@ export class ResponseWriter {
   }
 
   #end({ response }: RequestContext, status: number, head: Headers, body: string | Uint8Array): void {
-    if (response.destroyed || response.headersSent) return // The client is gone, or its deadline answered first.
+    if (response.destroyed || response.headersSent) return // The client disconnected, or the deadline has responded.
     if (status !== 304 && status !== 204) head['content-length'] = Buffer.byteLength(body)
     response.writeHead(status, head).end(body)
   }

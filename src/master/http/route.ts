@@ -1,11 +1,11 @@
 /**
  * @module master/http/route
- * What a route is. One table of these mounts the routes, drives authentication and body reading, generates the test
- * matrix (and the OpenAPI document): a route without a row cannot exist.
+ * Defines the rows of the route table. The table mounts the routes and drives authentication, body reading, the test
+ * matrix and the OpenAPI document. A route without a row cannot exist.
  *
- * A request passes: token valid for anything (401, 403) → path (404) → method (405) → role and type (403, 404) →
- * content type (415) → length (413) → JSON (400) → schema (422) → handle. No byte of a body is read before its sender's
- * role is accepted.
+ * A request passes: valid token (401, 403) → path (404) → method (405) → role and type (403, 404) → content type (415)
+ * → length (413) → JSON (400) → schema (422) → handle. No byte of a body is read before the role of its sender was
+ * accepted.
  */
 import type { Static, TSchema } from 'typebox'
 import type { CatalogEntry } from '../../automation/index.ts'
@@ -14,20 +14,20 @@ import type { ErrorCode, Permission } from '../../protocol/index.ts'
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
 /**
- * Who may call. `none`: no token needed. `any`: every valid token. `admin`, `worker`: that role alone. `scoped`: admin,
- * or a scoped token that covers the `{type}` of the path; where the path has none, any scoped token, which is answered
- * of its own types alone.
+ * Which tokens may call a row. `none`: no token needed. `any`: every valid token. `admin`, `worker`: only that role.
+ * `scoped`: admin, or a scoped token that covers the `{type}` of the path. If the path has no type, any scoped token
+ * may call, and its response only contains its own types.
  */
 export type Access = 'none' | 'any' | 'admin' | 'scoped' | 'worker'
 
 /**
- * Whose token a request carries. `key` is the whole digest of the token, for counting per token. `id` names the token
- * where people read it: its name in SVC_TOKENS, else the first 8 hex digits of its SHA-256.
+ * The holder of a token. `key` is the whole digest of the token, for counting per token. `id` is shown to people: the
+ * name in SVC_TOKENS, otherwise the first 8 hex digits of the token's SHA-256.
  */
 export type Principal =
   | { readonly role: 'admin'; readonly key: string; readonly id: string }
   | { readonly role: 'worker'; readonly key: string; readonly id: string }
-  /** `types` may hold '*'. `name` is set for the tokens of SVC_TOKENS. */
+  /** `types` may contain '*'. `name` is set for the tokens of SVC_TOKENS. */
   | {
       readonly role: 'scoped'
       readonly types: ReadonlySet<string>
@@ -38,29 +38,29 @@ export type Principal =
     }
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
-  /** Path parameters, decoded once: `type`, `id`, `task_id`, `pool_name` …; '' when the path has none of that name. */
+  /** Path parameters, decoded once: `type`, `id`, `task_id`, `pool_name` …; '' if the path has no such parameter. */
   readonly params: { readonly type: string; readonly id: string; readonly [name: string]: string }
   readonly query: Query
   readonly body: Body
   /**
-   * The body again, where a number that a double cannot hold is its source text (JSON.rawJSON): for text that is stored or
+   * The body, with the source text of numbers that a double cannot represent (JSON.rawJSON). For text that is stored or
    * sent back, never for computing (D75).
    */
   readonly exactBody: Body
-  /** Not there on routes of access `none`, which ask nobody who they are. `key` names the token without showing it (a digest). */
+  /** Absent on routes with access `none`. */
   readonly principal: Principal
-  /** The automation of `{type}`; not there where the path has none. */
+  /** The automation of `{type}`; absent if the path has no type. */
   readonly entry: CatalogEntry
   /** Request headers, lower case. */
   readonly header: (name: string) => string | undefined
   /**
-   * Aborts when the client went away; on `long` routes also when its token was revoked or the master stops, and what
-   * the handler answers then is still sent.
+   * Aborts when the client disconnects. On `long` routes it also aborts when the token is revoked or the master stops;
+   * the handler's result is then still sent.
    */
   readonly signal: AbortSignal
 }
 
-/** JSON text that is sent as it is, unparsed. */
+/** JSON text that is sent without parsing it. */
 export class RawJson {
   readonly text: string
   constructor(text: string) {
@@ -68,11 +68,11 @@ export class RawJson {
   }
 }
 
-/** A large JSON body in pieces of about 1 MiB, which are written as fast as the client reads (D82). */
+/** A large JSON body in chunks of about 1 MiB, which are written as fast as the client reads (D82). */
 export class JsonChunks {
   readonly chunks: readonly Uint8Array[]
   readonly bytes: number
-  /** Called once, when the body was sent or can no longer be. */
+  /** Called once, after the body was sent or can no longer be sent. */
   readonly onSent: () => void
 
   constructor(chunks: readonly Uint8Array[], bytes: number, onSent: () => void) {
@@ -83,9 +83,9 @@ export class JsonChunks {
 }
 
 /**
- * A body that writes itself (server-sent events, long lists), after status and headers were sent. `write` answers false
- * while the client reads too slowly, `drained` resolves when it has caught up, `signal` aborts when it went away, its
- * token was revoked or the master stops.
+ * A body that is written by `pipe` after status and headers were sent (server-sent events, long lists). `write` returns
+ * false while the client reads too slowly; `drained` resolves when the client has caught up. `signal` aborts when the
+ * client disconnects, its token is revoked or the master stops.
  */
 export interface StreamBody {
   readonly pipe: (
@@ -96,16 +96,18 @@ export interface StreamBody {
 }
 
 export interface HandlerResult {
-  /** 200 when left out. */
+  /** 200 if left out. */
   readonly status?: number
-  /** What the audit line of the call says beside the action of its row; `count` is 1 when left out. `action` replaces that of the row. */
+  /** Fields of the audit line. `action` replaces the action of the row, and `count` is 1 by default. */
   readonly audit?: { readonly action?: string; readonly count?: number; readonly changed?: readonly string[] }
   readonly headers?: Readonly<Record<string, string>>
-  /** Serialised as JSON; RawJson, JsonChunks, StreamBody or text with its own content-type as they are; undefined: empty. */
+  /** Serialized as JSON. RawJson, JsonChunks, StreamBody and text with a content-type are sent as they are. */
   readonly body?: unknown
 }
 
-/** An answer that is neither the row's 200 nor a refusal like all others. Without a schema it has no body, unless `media` says which. */
+/**
+ * A response other than the row's 200 and the common refusals. Without a schema it has no body, unless `media` is set.
+ */
 interface OtherAnswer {
   readonly description: string
   readonly schema?: TSchema
@@ -113,24 +115,24 @@ interface OtherAnswer {
 }
 
 /**
- * What a row answers, for the OpenAPI document alone. The refusals that follow from the row's other properties (token,
+ * The responses of a row, for the OpenAPI document only. Refusals that follow from other properties of the row (token,
  * names in the path, query, body) are not repeated here.
  */
 interface Answers {
-  /** Schema of the 200 answer. A row states this or `media`. */
+  /** Schema of the 200 response. A row has either this or `media`. */
   readonly response?: TSchema
-  /** Media type of a 200 answer that is not JSON. */
+  /** Media type of a 200 response that is not JSON. */
   readonly media?: string
   readonly others?: Readonly<Record<number, OtherAnswer>>
-  /** Refusals of its own. */
+  /** Refusals that only this row has. */
   readonly refuses?: readonly ErrorCode[]
-  /** Whether its answer bears an ETag. */
+  /** Whether the response has an ETag. */
   readonly etag?: boolean
-  /** Request headers that change the answer, each in a sentence. */
+  /** Request headers that change the response, each with a description. */
   readonly reads?: Readonly<Record<string, string>>
-  /** What the handler demands of the body beyond `body`. */
+  /** The schema that the handler enforces in addition to `body`. */
   readonly bodyInFull?: TSchema
-  /** A body that a client might send; every row with a body has one. */
+  /** An example of a body. Every row with a body has one. */
   readonly example?: unknown
 }
 
@@ -140,28 +142,34 @@ export interface Route extends Answers {
   readonly path: string
   readonly access: Access
   /**
-   * The permission that opens the row; of a list, any one does, and the handler checks which one the body needs. Null
-   * where every token is taken, or none is needed.
+   * The permission that the row requires. Of a list, any one is enough, and the handler checks the permission that the
+   * body needs. Null if every token is accepted, or none is needed.
    */
   readonly needs: Permission | readonly Permission[] | null
-  /** The action that the audit line of a call names, such as `worker.drain`; left out: the row changes nothing (D87). */
+  /** The action in the audit line of a call, such as `worker.drain`. Left out if the row changes nothing (D87). */
   readonly audit?: string
-  /** One line for people and OpenAPI. */
+  /** One line, shown in the OpenAPI document. */
   readonly summary: string
   readonly query?: TSchema
-  /** Schema of the body; left out: the route takes none. */
+  /** Schema of the body. If left out, the route has no body. */
   readonly body?: TSchema
-  /** A JSON array is a body too (JSON-RPC batches); everywhere else what is not an object is refused with 400 (D14). */
+  /**
+   * Whether the body may be a JSON array (JSON-RPC batches). Otherwise a body that is no object is rejected with 400
+   * (D14).
+   */
   readonly bodyMayBeArray?: boolean
-  /** The body may be left out altogether; it is `{}` then. */
+  /** Whether the body may be left out. It is then `{}`. */
   readonly bodyMayBeAbsent?: boolean
-  /** The handler stores `exactBody`. Left out: an integer that a double cannot hold is refused with 422 (D75). */
+  /**
+   * Whether the handler stores `exactBody`. If not, an integer that a double cannot represent is rejected with 422
+   * (D75).
+   */
   readonly keepsNumbers?: boolean
-  /** Long polls and streams: exempt from the request deadline and, once their body is read, from the count of requests in work. */
+  /** Long polls and streams: exempt from the deadline, and not counted as in progress after their body was read. */
   readonly long?: boolean
-  /** Checks and changes nothing: limited for each token, apart from what it submits. */
+  /** Whether the route only checks. Such calls have a separate rate limit per token. */
   readonly isDryRun?: boolean
-  /** Small and asked by a supervisor: never refused because of the load by others. */
+  /** A probe of a supervisor: never rejected because of the load of others. */
   readonly isProbe?: boolean
   readonly handle: (request: RouteRequest) => Promise<HandlerResult> | HandlerResult
 }
@@ -172,7 +180,10 @@ interface Typed<Q extends TSchema, B extends TSchema> extends Omit<Route, 'query
   readonly handle: (request: RouteRequest<Static<B>, Static<Q>>) => Promise<HandlerResult> | HandlerResult
 }
 
-/** A row of the table; the handler's query and body are typed by their schemas, which were checked before it runs. */
+/**
+ * Creates a row. The types of the handler's query and body follow from their schemas, which are checked before the
+ * call.
+ */
 export function route<Q extends TSchema, B extends TSchema>(row: Typed<Q, B>): Route {
   return row as unknown as Route
 }

@@ -1,7 +1,7 @@
 /**
  * @module master/http/serve
- * One row of the route table, compiled: who may call, what the request must hold, and the call of its handler. The
- * order of the checks is the one route.ts promises; token, path and method were checked before (app.ts).
+ * Compiles one row of the route table: the check of the role, the parsing of the request and the call of the handler.
+ * The checks have the order described in route.ts. Token, path and method were checked before (app.ts).
  */
 import type { CatalogEntry, Catalog } from '../../automation/index.ts'
 import {
@@ -23,7 +23,7 @@ import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
 import type { HandlerResult, Principal, Route, RouteRequest } from './route.ts'
 
-/** A document above this reports its first fault alone: a list of all would cost more than it helps. */
+/** For a document with more values only the first fault is reported, because a complete list would be too expensive. */
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000
 const NAME = new RegExp(NAME_PATTERN)
 
@@ -36,11 +36,11 @@ export type Params = Readonly<Record<string, string>>
 
 export interface Row {
   readonly route: Route
-  /** Checks role and type. @throws {FleetError} FORBIDDEN, NOT_FOUND, INVALID. */
+  /** Checks role and type. @throws {FleetError} FORBIDDEN, NOT_FOUND or INVALID. */
   admit(principal: Principal | null, params: Params): CatalogEntry | undefined
-  /** Reads and checks the body; null: the row takes none. */
+  /** Reads and checks the body; null if the row has no body. */
   readonly readBody: ((context: RequestContext) => Promise<Body>) | null
-  /** Calls the handler. @param body as `readBody` returned it; undefined: the row takes none. */
+  /** Calls the handler. @param body The result of `readBody`; undefined if the row has no body. */
   handle(
     context: RequestContext,
     params: Params,
@@ -74,11 +74,12 @@ interface Parts {
 }
 
 function call(route: Route, context: RequestContext, parts: Parts): Promise<HandlerResult> | HandlerResult {
-  const request = new ServedRequest(context, parts) as unknown as RouteRequest // Rows without a token have no principal, rows without a type no entry: route.ts says so.
+  // Rows without a token have no principal and rows without a type no entry, as route.ts documents.
+  const request = new ServedRequest(context, parts) as unknown as RouteRequest
   return withLogFields({ request_id: context.id }, () => route.handle(request))
 }
 
-/** A class, so that all requests share the accessor: one of its own would give each a hidden class that outlives it. */
+/** A class, so that all requests share one getter: a getter per object would give each its own hidden class. */
 class ServedRequest {
   readonly params: RouteRequest['params']
   readonly query: unknown
@@ -123,7 +124,7 @@ function entryOf(catalog: Catalog, type: string): CatalogEntry {
   return entry
 }
 
-/** The type is compared whole with those there are; every other name must be one that something could bear (D56, D59). */
+/** Checks a name of the path. The type is looked up later; every other name must be a possible one (D56, D59). */
 function checkName(name: string, value: string): void {
   if (name === 'type') return
   if (name === 'id' ? isWorkerId(value) : NAME.test(value) && [...value].length <= MAX_NAME_CHARS) return
@@ -155,7 +156,7 @@ function checkBody(document: unknown, validate: Validator): void {
     throw new FleetError('INVALID', values > MAX_VALUES_FOR_ALL_FAULTS ? faults.slice(0, 1) : faults)
 }
 
-/** @throws {FleetError} INVALID when an integer would be stored as another one (D75). */
+/** @throws {FleetError} INVALID if an integer would be stored as a different one (D75). */
 function checkIntegers(exactBody: unknown): void {
   const faults = changedIntegers(exactBody)
   if (faults.length > 0) throw new FleetError('INVALID', faults)

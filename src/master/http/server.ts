@@ -1,10 +1,10 @@
 /**
  * @module master/http/server
- * The listening socket with its bounds. What never becomes a request (broken framing, headers that are too large or
- * too slow) is answered here in raw bytes and the connection ends.
+ * Creates the HTTP server with its limits. A message that never becomes a request (broken framing, headers that are too
+ * large or too slow) gets a response in raw bytes, and its connection ends.
  *
- * Of all upgrades that a request may offer, only `websocket` is taken up. Any other (`h2c`, which some HTTP clients offer
- * with every request) is passed over, and the request served as it is (RFC 9110 section 7.8).
+ * Of the upgrades that a request may offer, only `websocket` is accepted. Any other (`h2c`, which some HTTP clients
+ * offer with every request) is ignored, and the request is served as it is (RFC 9110 section 7.8).
  */
 import {
   createServer,
@@ -20,9 +20,11 @@ import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
 import { headFault, isWebSocketUpgrade } from './request-head.ts'
 import type { SocketRequests } from './socket-requests.ts'
 
-/** Longer than the idle cut of the proxies in front, so that it is they who close. */
+/** Longer than the idle timeout of proxies in front of the master, so that the proxy closes the connection. */
 const KEEP_ALIVE_MS = 75_000
-/** `lookEveryMs`: how often Node looks for slow requests; its own default of 30 s would let them be four times too slow. */
+/**
+ * `lookEveryMs` is how often Node checks for slow requests. With its default of 30 s they could be four times too slow.
+ */
 const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 20_000 }
 export type ServerLimits = Readonly<typeof LIMITS>
 
@@ -32,15 +34,15 @@ export interface ServerOptions {
   readonly requestId: () => string
   /** The requests of each connection without a complete response. */
   readonly requests: SocketRequests
-  /** Called with the status of what is refused here. */
+  /** Called with the status of each refusal. */
   readonly onRefusal: (status: number) => void
-  /** Called for each connection above the bound, which is closed without a response. */
+  /** Called for each connection above the limit, which is closed without a response. */
   readonly onDrop: () => void
-  /** Lower ones for tests. */
+  /** Lower limits for tests. */
   readonly limits?: Partial<ServerLimits> | undefined
 }
 
-/** Known to Node from 22.21 and 24.9 on; before, every offer of an upgrade is one. */
+/** Supported by Node 22.21 and 24.9 or later. Earlier versions treat every offer as an upgrade. */
 interface UpgradeChoice {
   readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean
 }
@@ -62,16 +64,17 @@ export function createHttpServer({
     connectionsCheckingInterval: limits.lookEveryMs,
     maxHeaderSize: MAX_HEADER_BYTES,
     insecureHTTPParser: false,
-    requireHostHeader: false, // The application refuses its absence, with a detail.
-    // Behind a request without a response it is an ordinary request, which the application refuses in its turn (D73).
+    requireHostHeader: false, // The application rejects a missing Host header, with a detail.
+    // After a request without a response it is an ordinary request, which the application rejects in turn (D73).
     shouldUpgradeCallback: (request) => isWebSocketUpgrade(request) && requests.count(request.socket) === 0,
   }
   const server = createServer(options, app)
-  server.maxHeadersCount = MAX_HEADERS + 1 // Node drops what is beyond without a word; one more shows that there were too many.
+  // Node drops further headers silently; one more shows that there were too many.
+  server.maxHeadersCount = MAX_HEADERS + 1
   server.maxConnections = limits.connections
   server.on('drop', onDrop)
-  server.on('checkContinue', app) // The body reader asks for the body, once the sender is accepted.
-  server.on('checkExpectation', app) // The application refuses it, with a detail.
+  server.on('checkContinue', app) // The body reader sends 100 Continue after the sender was accepted.
+  server.on('checkExpectation', app) // The application rejects it, with a detail.
   const refuse = (socket: Duplex, status: number, detail: string): void => {
     onRefusal(status)
     refuseRaw(socket, status, detail, requestId())
@@ -79,7 +82,7 @@ export function createHttpServer({
   server.on('upgrade', (request, socket, head) => {
     const fault = headFault(request)
     if (requests.count(socket) > 0)
-      socket.destroy() // Only where Node is too old for the choice above.
+      socket.destroy() // Only reached if Node is too old for `shouldUpgradeCallback`.
     else if (fault === null) onUpgrade(request, socket, head)
     else refuse(socket, fault.status, fault.detail)
   })
@@ -94,7 +97,7 @@ export function createHttpServer({
   return server
 }
 
-/** Starts listening; answers the port. @throws Error when the address cannot be used. */
+/** Starts listening. @returns the port. @throws {Error} if the address cannot be used. */
 export function listen(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
@@ -109,7 +112,7 @@ export function listen(
   })
 }
 
-/** Answers on a socket that has no response object, and ends it. */
+/** Writes a refusal to a socket that has no response object, and closes it. */
 export function refuseRaw(
   socket: Duplex,
   status: number,
@@ -128,7 +131,7 @@ export function refuseRaw(
     'connection: close',
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
-  socket.on('error', () => {}) // A client that is gone already changes nothing.
+  socket.on('error', () => {}) // The client may have disconnected already.
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }
 

@@ -1,7 +1,7 @@
 /**
  * @module master/http/socket-requests
- * The requests of each connection whose response is not complete. A client may send requests ahead of the responses
- * (pipelining); Node parses and starts all of them, however little the client reads.
+ * Tracks the requests of each connection whose response is not complete. A client may send requests ahead of the
+ * responses (pipelining). Node parses and starts all of them, even if the client does not read.
  */
 import type { Duplex } from 'node:stream'
 import type { RequestContext } from './request-context.ts'
@@ -21,8 +21,8 @@ export class SocketRequests {
   }
 
   /**
-   * Whether bytes written to the socket now would be taken for a part of a response, or for the response to a request
-   * that is still in work.
+   * Whether a client would take bytes that are written now for a part of a response, or for the response to a request
+   * that is still in progress.
    */
   isAnswering(socket: Duplex): boolean {
     return [...(this.#open.get(socket) ?? [])].some(

@@ -1,8 +1,8 @@
 /**
  * @module master/http/startup
- * StartupListener serves the address of the API while the store is still being opened. `/healthz` returns 200, so that
- * a liveness probe does not restart a master whose store takes minutes to check. `/readyz` returns 503 and says what is
- * being done. Every other request is refused with 503 and `Retry-After` (D97).
+ * Serves the address of the API while the store is being opened. `/healthz` returns 200, so that a liveness probe does
+ * not restart a master whose store takes minutes to check. `/readyz` returns 503 and the current step. Every other
+ * request gets 503 with `Retry-After` (D97).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ReadyBody } from '../../protocol/index.ts'
@@ -38,12 +38,12 @@ export class StartupListener {
     })
   }
 
-  /** @throws Error when the address cannot be used. */
+  /** @throws {Error} if the address cannot be used. */
   listen(): Promise<number> {
     return listen(this.#server, this.#options.address)
   }
 
-  /** Sets what `/readyz` and the refusals say. */
+  /** Sets the step that `/readyz` and the refusals name. */
   report(step: string): void {
     this.#step = step
   }

@@ -1,7 +1,7 @@
 /**
  * @module master/inspections/byte-rate
- * Limits bytes per second with a token bucket. A piece is counted after it was read, so the bucket may go into debt; the
- * next piece waits until the debt is refilled.
+ * Limits bytes per second with a token bucket. Bytes are counted after they were read, so the bucket may go into debt;
+ * the next read waits until the debt is refilled.
  */
 import type { Clock } from '../../runtime/index.ts'
 
@@ -20,7 +20,7 @@ export class ByteRate {
     this.#atMs = clock.monotonicMs()
   }
 
-  /** How long to wait before the next piece, in milliseconds; 0 without a debt. */
+  /** How long to wait before the next read, in milliseconds; 0 without a debt. */
   get waitMs(): number {
     this.#refill()
     return this.#bytes >= 0 ? 0 : Math.ceil((-this.#bytes / this.#bytesPerSecond) * 1_000)

@@ -1,11 +1,11 @@
 /**
  * @module master/inspections/inspections
- * Bounds what inspections cost (D82): the routes that read queues, dead letters, streams, histories, statistics and
- * lists of workers, where one response may hold 32 MiB. Few run at a time, each reads the store in pieces of 1 MiB, and
- * bytes per second and bytes that wait for their client are bounded, per token and in all.
+ * Limits what inspections cost (D82): the routes that read queues, dead letters, streams, histories, statistics and
+ * lists of workers, whose responses may have 32 MiB. Few run simultaneously, and each reads the store in pieces of 1
+ * MiB. Bytes per second and unsent bytes are limited, per token and in total.
  *
- *   respond ──▶ waits for a place ──▶ reads pieces, each after a wait for the byte rate ──▶ sends them ──▶ bytes released
- *                  │ too many wait: 503          │ client gone, deadline passed: nothing more is read
+ *   respond ──▶ waits for a place ──▶ reads pieces within the byte rate ──▶ sends them ──▶ releases the bytes
+ *                  │ too many wait: 503     │ client disconnected, deadline reached: stops reading
  */
 import { Counter, Gauge } from 'prom-client'
 import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
@@ -19,7 +19,7 @@ interface Caller extends Pick<RouteRequest, 'signal'> {
   readonly principal: Pick<RouteRequest['principal'], 'key'>
 }
 
-/** What one token uses. `bytes`: read or set aside, and not yet sent. */
+/** What one token uses. `bytes` are reserved or read, and not sent yet. */
 interface Usage {
   readonly rate: ByteRate
   running: number
@@ -68,7 +68,8 @@ export class Inspections {
 
   /**
    * Runs `read` and returns the response that it wrote.
-   * @throws FleetError OVERLOADED when too many inspections wait already; the reason of the signal when the client is gone.
+   * @throws {FleetError} OVERLOADED if too many inspections are waiting.
+   * @throws the reason of the signal if the client has disconnected.
    */
   async respond({ principal, signal }: Caller, read: (out: PieceReader) => Promise<void>): Promise<HandlerResult> {
     const usage = this.#usageOf(principal.key)
@@ -86,7 +87,7 @@ export class Inspections {
     return { body }
   }
 
-  /** Reads one piece of a response that is written while it is read. @param bytesOf the size of what was read. */
+  /** Reads one piece of a response that is sent while it is read. @param bytesOf The size of what was read. */
   async piece<T>({ principal, signal }: Caller, read: () => Promise<T>, bytesOf: (value: T) => number): Promise<T> {
     const usage = this.#usageOf(principal.key)
     await this.#enter(usage, signal)
@@ -116,7 +117,7 @@ export class Inspections {
     return made
   }
 
-  /** Takes a place, and sets aside the largest response there is. */
+  /** Takes a place and reserves the bytes of the largest possible response. */
   async #enter(usage: Usage, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (!this.#mayStart(usage)) await this.#wait(usage, signal)
@@ -175,7 +176,7 @@ export class Inspections {
     })
   }
 
-  /** Ends the reading; `bytes` of the response remain until they were sent. */
+  /** Ends the read. `bytes` of the response stay reserved until they are sent. */
   #leave(usage: Usage, bytes: number): void {
     for (const each of [usage, this.#all]) {
       each.running -= 1
@@ -184,7 +185,7 @@ export class Inspections {
     this.#admit()
   }
 
-  /** First come, first served, without those whose token has its share already. */
+  /** Admits waiting inspections in order, and skips those whose token uses its share already. */
   #admit(): void {
     for (const { usage, start } of this.#waiters) if (this.#mayStart(usage)) start()
   }
@@ -193,7 +194,7 @@ export class Inspections {
     for (const { rate } of [usage, this.#all]) rate.spend(bytes)
   }
 
-  /** Counts what was read, then waits until the next piece may be. */
+  /** Counts bytes that were read, then waits until the next piece may be read. */
   async #pace(usage: Usage, signal: AbortSignal, bytes: number): Promise<void> {
     this.#spend(usage, bytes)
     for (;;) {

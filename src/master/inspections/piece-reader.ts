@@ -1,20 +1,20 @@
 /**
  * @module master/inspections/piece-reader
- * The body of one inspection while it is read: pieces of the store become JSON text and bytes as they arrive, so that no
- * step of the event loop handles more than a piece.
+ * Builds the body of one inspection. Each piece that is read from the store immediately becomes JSON text and bytes, so
+ * that no step of the event loop handles more than one piece.
  */
 import { ANSWER_PIECE_BYTES, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { JsonChunks, RawJson } from '../http/route.ts'
 
-/** What an item costs beside its text: many small ones take time as well. */
+/** Added to the size of each item, because many small items take time as well. */
 const BYTES_PER_ITEM = 256
-/** What an inspection costs however little it reads. */
+/** The minimum cost of an inspection. */
 const BYTES_PER_INSPECTION = 32_768
-/** Responses up to this size are sent as text, and their bytes are not accounted for after they were read. */
+/** Responses up to this size are sent as text. Their bytes are not counted after they were read. */
 const SMALL_CHARS = 65_536
 
 export class PieceReader {
-  /** Counts bytes that were read, and resolves when the next piece may be read. */
+  /** Counts bytes that were read. Resolves when the next piece may be read. */
   readonly #pace: (bytes: number) => Promise<void>
   readonly #chunks: Buffer[] = []
   #text = ''
@@ -26,17 +26,17 @@ export class PieceReader {
     this.#pace = pace
   }
 
-  /** How many bytes the next piece may have; 0 when the response is as large as it may be. */
+  /** How many bytes the next piece may have; 0 if the response has reached its limit. */
   get room(): number {
     return Math.max(0, Math.min(ANSWER_PIECE_BYTES, MAX_ANSWER_BYTES - this.#bytes))
   }
 
-  /** Bytes that were read and not yet counted by the pace. */
+  /** Bytes that were read and not passed to `pace` yet. */
   get unpaced(): number {
     return this.#unpaced
   }
 
-  /** Reads one piece of the store when its time has come. @throws the reason why the client gets no response. */
+  /** Reads one piece of the store when the byte rate permits. @throws the reason why the client gets no response. */
   async read<T>(piece: () => Promise<T>): Promise<T> {
     const bytes = this.#unpaced
     this.#unpaced = 0
@@ -48,7 +48,7 @@ export class PieceReader {
     this.#text += text
   }
 
-  /** Items of the one list that the response holds, separated by commas. */
+  /** Appends items to the list of the response, separated by commas. */
   items(texts: readonly string[]): void {
     if (texts.length === 0) return
     const text = texts.join(',')
@@ -60,7 +60,7 @@ export class PieceReader {
     if (this.#text.length > SMALL_CHARS) this.#flush()
   }
 
-  /** @param onSent called once the response has left, or its client is gone; not for a small response. */
+  /** @param onSent Called after the response was sent or its client disconnected. Not called for a small response. */
   body(onSent: (bytes: number) => void): { readonly body: RawJson | JsonChunks; readonly bytes: number } {
     if (this.#chunks.length === 0) return { body: new RawJson(this.#text), bytes: 0 }
     this.#flush()

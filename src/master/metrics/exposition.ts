@@ -1,8 +1,8 @@
 /**
  * @module master/metrics/exposition
- * A gauge family in the Prometheus text format. The fleet's gauges are written straight from a snapshot instead of
- * being kept in a registry: a worker that was forgotten leaves no series behind, and ten thousand workers cost
- * milliseconds, not a stalled event loop.
+ * Renders a gauge family in the Prometheus text format. The gauges of the fleet are written from a snapshot and not
+ * kept in a registry. So a deleted worker leaves no series, and ten thousand workers cost milliseconds instead of
+ * blocking the event loop.
  *
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/
  */
@@ -11,7 +11,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** The lines of one family; only its head when there are no samples. */
+/** Renders the lines of one family; only its header if there are no samples. */
 export function gauge(name: string, help: string, samples: Iterable<Sample>): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`]
   for (const { labels, value } of samples) lines.push(`${name}${labelText(labels)} ${value}`)

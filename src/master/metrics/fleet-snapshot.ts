@@ -1,7 +1,7 @@
 /**
  * @module master/metrics/fleet-snapshot
- * The numbers of the whole fleet, read from the store at most every 5 s however often they are asked for, by a scrape or
- * for the overview. Callers that come while it is being made share it.
+ * Reads the numbers of the whole fleet from the store, at most every 5 s, for `/metrics` and for the overview. Callers
+ * during a read share its result.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
@@ -14,9 +14,9 @@ const PAGE = 1_000
 export interface WorkerNumbers {
   readonly id: string
   readonly state: WorkerState
-  /** The master that holds its socket; null while it is not connected. */
+  /** The master that the worker is connected to; null if it is not connected. */
   readonly masterId: string | null
-  /** Runs an older config than the stored one. */
+  /** Whether it runs an older config than the stored one. */
   readonly behind: boolean
   readonly lastSeenMs: number
   /** null before the first stats frame. */
@@ -28,7 +28,7 @@ export interface TypeNumbers {
   readonly workers: readonly WorkerNumbers[]
   readonly streamLength: number
   readonly streamBytes: number
-  /** null: not a batch automation. */
+  /** null if the type is not a batch automation. */
   readonly counts: Counts | null
 }
 export interface FleetSnapshot {
@@ -37,7 +37,7 @@ export interface FleetSnapshot {
   readonly pools: readonly { readonly pool: string; readonly size: number }[]
 }
 
-/** A function that answers the newest snapshot, making a new one where that is older than 5 s. */
+/** @returns a function that returns the newest snapshot, and reads a new one if that is older than 5 s. */
 export function fleetSnapshots(deps: Pick<MasterDeps, 'backend' | 'catalog' | 'clock'>): () => Promise<FleetSnapshot> {
   let kept: { readonly atMs: number; readonly snapshot: Promise<FleetSnapshot> } | null = null
   return () => {
@@ -47,7 +47,7 @@ export function fleetSnapshots(deps: Pick<MasterDeps, 'backend' | 'catalog' | 'c
     const made = { atMs: nowMs, snapshot }
     kept = made
     snapshot.catch(() => {
-      if (kept === made) kept = null // The next caller asks the store again.
+      if (kept === made) kept = null // The next caller reads the store again.
     })
     return snapshot
   }
@@ -89,7 +89,7 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
     const page: readonly WorkerRow[] = await backend.workers.page(type, after, PAGE)
     found.push(...page.map(numbersOf))
     const last = page.at(-1)
-    if (last === undefined) return found // A page may end early by its bytes, so a short one is not the last.
+    if (last === undefined) return found // A byte limit may end a page early, so a short page need not be the last.
     after = last.id
   }
 }
@@ -119,7 +119,7 @@ const masterOf = (conn: string | null): string | null => conn?.slice(0, conn.las
 
 const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/
 
-/** The three numbers stand first in a stored frame, which can be large: mostly nothing needs to be parsed. */
+/** These three fields come first in a stored frame. Frames can be large, and usually nothing has to be parsed. */
 function headOf(text: string): WorkerNumbers['stats'] {
   const head = HEAD.exec(text)?.groups
   if (head !== undefined)

@@ -1,2 +1,2 @@
-/** What the master says about its fleet in numbers: to a monitoring system, and to those who look. */
+/** The metrics and the overview of the fleet. */
 export { createMetrics } from './metrics.ts'

@@ -1,11 +1,11 @@
 /**
  * @module master/metrics/metrics
- * `GET /metrics`: the specification's table, from a snapshot of the store, and the counters that the parts of the
- * master keep in the registry of this process. While the store is away the master still says that it is up.
+ * Serves `GET /metrics`: the specified metrics from a snapshot of the store, and the counters of this process. While
+ * the store is unavailable, `svc_master_up` is still served.
  *
- * Several masters of one store export each series of the fleet once, so that a sum over masters is right: numbers of
- * types and pools by the leading master, numbers of a worker by the master that holds its socket, and those of workers
- * that are not connected by the leading master (D93).
+ * Several masters on one store export each series of the fleet once, so that sums over masters are correct. The leader
+ * exports the numbers of types, of pools and of disconnected workers. The numbers of a connected worker are exported by
+ * the master that it is connected to (D93).
  */
 import { WORKER_STATES } from '../../protocol/index.ts'
 import { serveProbes, type ProbeListener, type Probes, type ProbeVerdict } from '../../runtime/index.ts'
@@ -22,9 +22,9 @@ export interface MetricsOptions {
   readonly masters: Pick<MasterMembership, 'isLeader'>
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
-  /** Where `/metrics` is served instead of the address of the API; left out: there. */
+  /** A separate address for `/metrics`. By default the address of the API serves it. */
   readonly listen?: Address | undefined
-  /** Whether the master can serve, for `/readyz` beside it. */
+  /** Whether the master can serve, for `/readyz` on the separate address. */
   readonly ready: () => boolean
 }
 interface Address {
@@ -67,7 +67,7 @@ export function createMetrics({ deps, masters, backendScheme, listen, ready }: M
   }
 }
 
-/** Serves `/metrics` on an address of its own, so that scrapers and API clients do not share a listener (D72). */
+/** Serves `/metrics` on a separate address, so that scrapers and API clients do not share a listener (D72). */
 function metricsListener(
   listen: Address,
   { ready, metrics }: { readonly ready: () => boolean; readonly metrics: Probes['metrics'] },
@@ -88,7 +88,7 @@ function metricsListener(
 
 /** The part of the fleet that this master exports. */
 interface Share {
-  /** For the series of types and pools; empty unless this master leads. */
+  /** For the series of types and pools. Empty unless this master is the leader. */
   readonly types: readonly TypeNumbers[]
   readonly pools: FleetSnapshot['pools']
   /** For the series of workers. */
@@ -166,7 +166,7 @@ function byState({ type, workers }: TypeNumbers): readonly Sample[] {
 
 type NumberOf = (worker: WorkerNumbers) => number | undefined
 
-/** One sample a worker; none where the worker has not told the number yet. */
+/** One sample per worker, except for workers that have not reported the number yet. */
 function* perWorker(types: Share['workers'], numberOf: NumberOf): Iterable<Sample> {
   for (const { type, workers } of types) {
     for (const worker of workers) {

@@ -1,7 +1,7 @@
 /**
  * @module master/metrics/overview
- * `GET /api/v1/overview`: the fleet in a few numbers for each type, from the snapshot that /metrics is made of, so that
- * many who look cost the store no more than one (D48). `ts` says of when the numbers are.
+ * Serves `GET /api/v1/overview`: a few numbers per type, from the snapshot that /metrics uses. Any number of clients
+ * costs the store the same as one (D48). `ts` is the time of the snapshot.
  */
 import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../protocol/index.ts'
 import { covers } from '../auth/index.ts'

@@ -1,2 +1,2 @@
-/** Pools as the REST API shows them; claims are made over rpc. */
+/** The pools in the REST API. Workers claim items over RPC. */
 export { createPools } from './pools.ts'

@@ -1,4 +1,4 @@
-/** @module master/pools/pools  Looking into a pool (read-only; names are global, hence admin alone). */
+/** @module master/pools/pools  Lists the items of a pool, for admins only: names of pools are global to all types. */
 import { API_PREFIX, DEFAULT_N, FleetError, nQuery, PoolBody, toSeconds } from '../../protocol/index.ts'
 import type { PoolRow } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
@@ -35,7 +35,7 @@ export function createPools({
   }
 }
 
-/** Tags and payload are spliced in as the text they are stored as. */
+/** Tags and payload are inserted as the stored text. */
 function itemText({ id, tags, payload, expiresAtMs: expires, inUseUntilMs: inUseUntil }: PoolRow): string {
   return `{"id":${JSON.stringify(id)},"tags":${tags},"payload":${payload},"expires_at":${seconds(expires)},"in_use_until":${seconds(inUseUntil)}}`
 }

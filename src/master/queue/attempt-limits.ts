@@ -1,14 +1,14 @@
 /**
  * @module master/queue/attempt-limits
- * `Config.max_attempts` of each worker, which bounds the tasks that bring no limit of their own (D26). A config is read
- * once per generation, since a generation never falls and never stands for two configs (D46): what is known here holds
- * until the store says that a worker's generation is another one.
+ * Caches `Config.max_attempts` of each worker, the limit of tasks that have none of their own (D26). A config is read
+ * once per generation. A generation never decreases and never names two configs (D46), so a cached value is valid until
+ * the store reports another generation for the worker.
  */
 import type { ConfigRow } from '../../storage/index.ts'
 
 const MAX_REMEMBERED = 10_000
 
-/** `gen`: of the config that it stands in. */
+/** `gen` is the generation of the config that contains the limit. */
 interface AttemptLimit {
   readonly gen: number
   readonly maxAttempts: number
@@ -25,7 +25,7 @@ export class AttemptLimits {
     this.#read = read
   }
 
-  /** By worker; those that are not registered are missing. */
+  /** The limits by worker. Unregistered workers are missing. */
   async of(workers: ReadonlySet<string>): Promise<ReadonlyMap<string, AttemptLimit>> {
     const limits = new Map<string, AttemptLimit>()
     const unread: string[] = []
@@ -42,7 +42,7 @@ export class AttemptLimits {
     return limits
   }
 
-  /** What was known of this worker no longer holds. */
+  /** Removes the cached value of this worker. */
   forget(worker: string): void {
     this.#known.delete(worker)
   }

@@ -1,18 +1,18 @@
 /**
  * @module master/queue/batcher
- * Group commit: calls of one operation on one automation type that arrive in one tick, or while an earlier call is on
- * its way, go to the store together.
+ * Batches calls (group commit): calls of one operation on one automation type that arrive in one tick, or while an
+ * earlier call is in flight, are sent to the store together.
  *
  *   add ─┐
- *   add ─┼─▶ waiting ──end of the tick, none in flight──▶ run(≤ 500 items) … run(≤ 500 items) ──▶ answers per item
+ *   add ─┼─▶ waiting ──end of the tick, none in flight──▶ run(≤ 500 items) … run(≤ 500 items) ──▶ one result per item
  *   add ─┘
  *
- * Items of one `run` succeed or fail together; each is then answered by itself, a failure as the Error it was, so that
- * a caller whose items were spread over two runs learns which of them are in the store. Order is kept.
+ * Items of one `run` succeed or fail together. Each item then has its own result; a failure is returned as an Error. A
+ * caller whose items were split into two runs therefore knows which of them were stored. The order is kept.
  */
 import { FleetError } from '../../protocol/index.ts'
 
-/** What one call of the store takes. */
+/** The limit of items in one call of the store. */
 export const RUN_ITEMS = 500
 const MAX_WAITING_ITEMS = 10_000
 const MAX_WAITING_BYTES = 64 * 1_048_576
@@ -31,15 +31,16 @@ export class Batcher<Item, Answer> {
   #waitingBytes = 0
   #busy = false
 
-  /** `weigh`: bytes that a waiting item holds, where that matters. */
+  /** @param weigh Returns the bytes of a waiting item, if memory matters. */
   constructor(run: (items: readonly Item[]) => Promise<readonly Answer[]>, weigh: (item: Item) => number = () => 0) {
     this.#run = run
     this.#weigh = weigh
   }
 
   /**
-   * One answer per item, in order.
-   * @throws FleetError STORAGE_OVERLOADED, when too much waits already; nothing of this call was sent then.
+   * Sends the items with the next batch.
+   * @returns one result per item, in order.
+   * @throws {FleetError} STORAGE_OVERLOADED if too many items are waiting. No item of this call was sent.
    */
   add(items: readonly Item[]): Promise<readonly (Answer | Error)[]> {
     const bytes = items.reduce((sum, item) => sum + this.#weigh(item), 0)
@@ -63,7 +64,7 @@ export class Batcher<Item, Answer> {
 
   async #flush(): Promise<void> {
     this.#busy = true
-    await Promise.resolve() // What the same tick adds goes along.
+    await Promise.resolve() // Includes everything that is added in the same tick.
     while (this.#waiting.length > 0) {
       const calls = this.#waiting
       this.#waiting = []
@@ -97,7 +98,7 @@ export class Batcher<Item, Answer> {
   }
 }
 
-/** The answers, where a caller can do nothing with half of them. @throws the first Error among them. */
+/** Returns the results of a caller that cannot use a part of them. @throws the first Error among them. */
 export function allAnswered<Answer>(answers: readonly (Answer | Error)[]): readonly Answer[] {
   const failure = answers.find((answer) => answer instanceof Error)
   if (failure !== undefined) throw failure

@@ -1,4 +1,4 @@
-/** @module master/queue/counts  The counts of the store in the words of the wire. */
+/** @module master/queue/counts  Converts the counts of the store to the fields of the REST API. */
 import { toSeconds, type QueueCountsBody, type QueueTotals } from '../../protocol/index.ts'
 import type { Counts } from '../../storage/index.ts'
 

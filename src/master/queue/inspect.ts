@@ -1,7 +1,7 @@
 /**
  * @module master/queue/inspect
- * Looking into a queue and its dead letters, and putting dead tasks back (D9, D29, D48, D50, D56). Bodies are spliced
- * into the answer as the text they are stored as.
+ * Serves the queue and its dead letters, and replays dead tasks (D9, D29, D48, D50, D56). Bodies are inserted into the
+ * response as the stored text.
  */
 import { Type } from 'typebox'
 import {
@@ -28,7 +28,7 @@ import type { Inspections, PieceReader } from '../inspections/index.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
-/** Tasks whose bodies one step reads: the bound of the store on lists. */
+/** Tasks whose bodies one step reads: the limit of lists in the store. */
 const BODIES_PER_PIECE = 500
 const AUTOMATION = `${API_PREFIX}/automations/{type}`
 
@@ -160,7 +160,7 @@ async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> 
   return { task_id: id, place }
 }
 
-/** The line as it was in one step; tasks that have left it before their body was read are left out. */
+/** Writes the queue as one read returned it. Tasks that left the queue before their body was read are omitted. */
 async function writeQueue(out: PieceReader, tasks: Tasks, type: string, n: number): Promise<void> {
   const { length, items, rest = [] } = await out.read(() => tasks.queue(type, n, out.room))
   out.text(`{"length":${length},"items":[`)

@@ -1,4 +1,4 @@
-/** @module master/queue/new-task  From a task body of the wire to the task of the store. */
+/** @module master/queue/new-task  Creates the task of the store from a task body of the API. */
 import { compileValidator, TaskBody, type FieldError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Clock, Random } from '../../runtime/index.ts'
@@ -6,19 +6,19 @@ import type { NewTask, Tier } from '../../storage/index.ts'
 
 const validateTask = compileValidator(TaskBody)
 
-/** Every fault of a task body, its payload included (422). Pointers start at the task body. */
+/** All faults of a task body, including its payload (422). Pointers start at the task body. */
 export function taskFaults(body: unknown, entry: CatalogEntry): readonly FieldError[] {
   const faults = validateTask(body)
   const { payload } = Object(body) as { payload?: unknown }
   return isObject(payload) ? [...faults, ...payloadFaults(payload, entry)] : faults
 }
 
-/** Faults of the payload alone, where the rest of the body was checked before. */
+/** Faults of the payload only, for a body that was already checked. */
 export function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
   return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
 }
 
-/** @param exactPayload the payload with its numbers as they were sent (D75). */
+/** @param exactPayload The payload with its numbers as they were sent (D75). */
 export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, random: Random): NewTask {
   const { task_id: ownId, ttl_seconds: ttlSeconds = null } = body
   const priority = body.priority ?? 0
@@ -36,8 +36,8 @@ export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, ran
 }
 
 /**
- * A UUID of version 7 (RFC 9562), as hex: it begins with the time in ms, so that tasks of one moment stand on the same pages
- * of an index. With random ids each task had to write a page of its own, at submit and again at ack.
+ * A UUID of version 7 (RFC 9562), as hex. It begins with the time in ms, so that tasks of the same moment share pages
+ * of an index. With random ids, each task had to write its own page at submit and again at ack.
  */
 function timedUuid(ms: number, random: Random): string {
   const drawn = random.uuid()

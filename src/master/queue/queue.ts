@@ -1,7 +1,7 @@
 /**
  * @module master/queue/queue
- * The task queues of all automation types: their routes, the calls that the rpc of workers makes, the sweep, the
- * samples of how they went, and the tick that lets every waiting reserve look again each second.
+ * Creates the task queues of all automation types: their routes, the calls that the RPC of workers uses, the sweep, the
+ * samples, and the tick that checks the queues for waiting reserves every second.
  */
 import { Counter, Gauge } from 'prom-client'
 import { LogThrottle } from '../../runtime/index.ts'
@@ -17,13 +17,14 @@ import { Sweeper } from './sweep.ts'
 import { TypeQueue, type Extended, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
 import type { ReserveOptions, Capacity } from './waiters.ts'
 
-/** The longest that a task waits when it became ready unheard. */
+/** The longest time that a task waits if the notification that it became ready was lost. */
 const TICK_MS = 1_000
 
 export interface Queue extends Part {
   /**
-   * Leases up to `limit` tasks, or none within `waitMs`; none at once for a draining worker.
-   * @throws RpcError `unknown_worker`; FleetError when the store is away, or too many wait.
+   * Leases up to `limit` tasks, or returns none after `waitMs`. Returns none immediately for a draining worker.
+   * @throws {RpcError} `unknown_worker`
+   * @throws {FleetError} if the store is unavailable, or too many reserves are waiting.
    */
   reserve(type: string, options: ReserveOptions): Promise<readonly Lease[]>
   ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
@@ -31,15 +32,18 @@ export interface Queue extends Part {
   extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]>
   nack(type: string, asks: readonly NackOptions[]): Promise<readonly Nacked[]>
   /**
-   * Answers the waiting reserves of one worker empty, also those that are being served right now. To be called after
-   * its drain is stored and before the drain is answered (G14).
+   * Ends the waiting reserves of one worker with an empty result, including those that are being served now. To be
+   * called after the drain is stored and before the drain request returns (G14).
    */
   dismissWaiters(ref: Ref): void
-  /** Answers every waiting reserve empty, and those that still come: the process is about to end. */
+  /** Ends every waiting reserve, and every later one, with an empty result. Called before the process exits. */
   close(): void
 }
 
-/** @param overloaded whether new tasks are refused for now. @param makeCapacity drops outputs of a full store. */
+/**
+ * @param overloaded Whether new tasks are rejected for now.
+ * @param makeCapacity Drops outputs of a full store.
+ */
 export function createQueue(
   deps: MasterDeps,
   overloaded: () => boolean = () => false,
@@ -140,7 +144,7 @@ interface Background {
   readonly backendTime: BackendTime
 }
 
-/** The tick, the wakes from other masters, the sweep and the samples. */
+/** Runs the tick, the wake-ups from other masters, the sweep and the samples. */
 function background(
   deps: MasterDeps,
   { queues, samples, logThrottle, meters, backendTime }: Background,
@@ -188,7 +192,7 @@ function closeAll(queues: Iterable<TypeQueue>): void {
   for (const queue of queues) queue.close()
 }
 
-/** The backend's clock as this process can reckon it: learnt once, then carried by our own monotonic clock. */
+/** Estimates the backend's clock: reads it once, then adds the time of the local monotonic clock. */
 class BackendTime {
   readonly #deps: MasterDeps
   #aheadMs: number | null = null

@@ -1,7 +1,7 @@
 /**
  * @module master/queue/submit
- * Task submission, single and in batches (D38), and its dry run (D49). A task is answered after its commit; what is
- * refused (422, 429, 503) uses up neither a task id nor an idempotency key (G7).
+ * Serves task submission, single and in batches (D38), and its dry run (D49). The response is sent after the commit.
+ * A rejected task (422, 429, 503) uses neither its task id nor its idempotency key (G7).
  */
 import type { Counter } from 'prom-client'
 import type { CatalogEntry } from '../../automation/index.ts'
@@ -28,7 +28,7 @@ import { route, type Route } from '../http/route.ts'
 import { newTask, payloadFaults, taskFaults } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
 
-/** Time enough for workers to make room; a guess, since nobody can know. */
+/** An estimate of how long workers need to free a part of the queue. */
 const FULL_RETRY_SECONDS = 10
 
 export interface SubmitPorts {
@@ -37,7 +37,7 @@ export interface SubmitPorts {
   readonly limiter: RateLimiter
   readonly overloaded: () => boolean
   readonly queueOf: (type: string) => TypeQueue
-  /** By automation type and reason. */
+  /** Rejected tasks by automation type and reason. */
   readonly refused: Counter
 }
 
@@ -70,7 +70,7 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
             span.setAttribute('fleet.task_id', task.id)
             const [outcome] = await ports.queueOf(entry.type).submit([task])
             const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
-            span.setAttribute('fleet.task_id', result.task_id) // Of a duplicate: the task there is.
+            span.setAttribute('fleet.task_id', result.task_id) // For a duplicate, the id of the existing task.
             return result
           },
         ),
@@ -127,7 +127,7 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
 const notBatch = ({ type }: CatalogEntry): FleetError =>
   new FleetError('BAD_REQUEST', `"${type}" is not a batch automation and accepts no tasks`)
 
-/** @throws FleetError BAD_REQUEST, where the automation takes no tasks; OVERLOADED, RATE_LIMITED. */
+/** @throws {FleetError} BAD_REQUEST if the automation accepts no tasks; OVERLOADED; RATE_LIMITED. */
 function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
   if (entry.validatePayload === null) throw refusal(ports, entry, 'not_batch', notBatch(entry))
   if (ports.overloaded()) {
@@ -178,7 +178,7 @@ async function submitBatch(
   })
 }
 
-/** @throws the failure of the store, or QUEUE_FULL. */
+/** @throws the error of the store, or QUEUE_FULL. */
 function resultOf(
   ports: SubmitPorts,
   entry: CatalogEntry,
@@ -207,7 +207,7 @@ function refusal(ports: SubmitPorts, entry: CatalogEntry, reason: RefusalReason,
   return error
 }
 
-/** @throws what is no failure of the item, but a mistake of ours. */
+/** The error of one item. @throws {TypeError} and other programming errors, which never mean an invalid item. */
 function itemError(error: unknown): { status: number; detail: string | FieldError[] } {
   if (!(error instanceof FleetError)) throw error
   const detail = detailForClient(error)

@@ -1,20 +1,20 @@
 /**
  * @module master/queue/sweep
- * Every 10 s, with jitter so that masters and types spread out: leases whose deadline passed go back or to the dead
- * letters, due retries are promoted, expired idempotency keys forgotten (D26, D28). Each type has a timer and a loop of
- * its own, so that a slow one delays no other. Sweeps of two masters may overlap harmlessly.
+ * Sweeps the queues every 10 s, with jitter that distributes masters and types. Expired leases return to the queue or
+ * move to the dead letters, due retries are promoted, expired idempotency keys are removed (D26, D28). Each type has
+ * its own timer and loop, so that a slow type delays no other. Concurrent sweeps of two masters are harmless.
  */
 import type { Cancel, Random, Timers } from '../../runtime/index.ts'
 import { SWEEP_EVERY_MS } from '../../protocol/index.ts'
 import type { SweepResult } from '../../storage/index.ts'
 
-/** Of the period, to either side. */
+/** Share of the period by which it is shortened or lengthened. */
 const JITTER = 0.1
 
 export interface SweepPorts {
   readonly timers: Timers
   readonly random: Random
-  /** One step of the sweep; `more` asks for the next at once. */
+  /** Runs one step of the sweep. If the result has `more`, the next step follows immediately. */
   readonly step: (type: string) => Promise<SweepResult>
   readonly onSwept: (type: string, swept: SweepResult) => void
   readonly onFailed: (type: string, error: unknown) => void
@@ -34,7 +34,7 @@ export class Sweeper {
     for (const type of types) this.#arm(type, SWEEP_EVERY_MS * this.#ports.random.unit())
   }
 
-  /** Resolves when the steps under way have ended. */
+  /** Resolves when the current steps have ended. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#cancels.values()) cancel()
@@ -64,7 +64,7 @@ export class Sweeper {
         more = swept.more
       }
     } catch (error) {
-      this.#ports.onFailed(type, error) // The next round takes up what is left.
+      this.#ports.onFailed(type, error) // The next sweep continues.
     }
   }
 }

@@ -1,30 +1,30 @@
 /**
  * @module master/queue/task-dispatcher
- * Gives pending tasks to the long polls of one automation type. One reserve is in flight at a time and carries every
- * waiter that it might serve, merged into one request a worker (waiters.ts), so that waiting costs the store nothing and
- * waking costs it one call.
+ * Dispatches pending tasks to the long polls of one automation type. One reserve is in flight at a time. It contains
+ * every waiter that it may serve, merged into one request per worker (waiters.ts). Waiting therefore costs the store
+ * nothing, and a wake-up costs one call.
  *
- *   idle ──a new waiter, wake, due retry, the tick of each second──▶ reserving ──▶ answering
- *    ▲                                                                  ▲             │ │
- *    │                     reading the configs that are not known ──────┴── stale ◀───┘ │
- *    └──── the store ran dry, and nobody woke the pump meanwhile ◀──────────────────────┘
+ *   idle ──new waiter, wake-up, due retry, tick every second──▶ reserving ──▶ delivering
+ *    ▲                                                              ▲             │ │
+ *    │                       reading configs that are not cached ───┴── stale ◀───┘ │
+ *    └──── the queue is empty, and there was no wake-up meanwhile ◀─────────────────┘
  *
- * No wake-up is lost. A waiter that was never carried is carried next, in any case; one that was carried and got
- * nothing has seen the store dry, and from then on `#ready` bounds the tasks that became pending from above: every wake
- * adds to it before, while or after the store is asked, and only what was leased is taken off. Where that bound cannot
- * be told (an answer at its limits, a retry promoted on the way, a failure) it is infinite. So one submit costs one call
- * that carries one waiter, however many wait. Should a task become ready unheard, the tick finds it.
+ * No wake-up is lost. A new waiter is always part of the next reserve. A waiter that got nothing has seen the queue
+ * empty. From then on, `#ready` is an upper bound of the tasks that became pending: every wake-up adds to it, before,
+ * during or after a reserve, and only leased tasks are subtracted. If the bound is not known (a result at its limit, a
+ * promoted retry, a failure), it is infinite. So one submit costs one call with one waiter, however many are waiting.
+ * If the notification of a task is lost, the tick finds the task.
  *
- * A draining worker is answered empty (G14). The reserve itself looks at its record, so no drain slips in between; and
- * `dismiss` ends what the drain found waiting before its POST is answered: leases of a reserve that was under way then
- * are released, also where the worker polls again meanwhile. Otherwise leases go to whichever polls of their worker are
- * open when the store answers, newest first; what no poll takes is released (D78).
+ * A draining worker gets an empty result (G14). The reserve itself reads the worker's record, so it cannot miss a
+ * drain. `dismiss` ends the waiters of the worker before the drain request returns. Leases of a reserve that was in
+ * flight then are released, even if the worker polls again meanwhile. Otherwise leases go to the polls of their worker
+ * that are open when the store responds, newest first. Leases that no poll takes are released (D78).
  *
- * The reserve brings along the attempt limit of each worker, and the generation of the config that it was read from:
- * where that has changed the store answers `stale`, and the config is read anew.
+ * A reserve contains the attempt limit of each worker, and the generation of the config that it was read from. If the
+ * generation has changed, the store returns `stale`, and the config is read again.
  *
- * While the store is away patient waiters keep waiting and are served when it is back; at their deadline, and
- * impatient ones at once, they are told the error.
+ * While the store is unavailable, waiters with a wait time keep waiting and are served afterwards. They get the error
+ * at their deadline; waiters without a wait time get it immediately.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import { MAX_RESERVED_PER_CALL, RpcError } from '../../protocol/index.ts'
@@ -33,18 +33,18 @@ import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../.
 import { AttemptLimits } from './attempt-limits.ts'
 import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersPorts } from './waiters.ts'
 
-/** What one reserve takes and answers; its bounds are the contract's. */
+/** Limits of one reserve, from the storage contract. */
 const MAX_REQUESTS = 500
 const MAX_LEASES = 500
-/** Well under the bytes at which a reserve stops early: such an answer says nothing about what is left. */
+/** Well below the size at which a reserve stops early. A larger result does not show how many tasks are left. */
 const LARGE_ANSWER_CHARS = 4 * 1_048_576
 const MAX_DROPPED = 1_000
-/** A due time that lies in the past by our reckoning is not asked for more often than this. */
+/** The shortest delay of the timer for due retries, for a due time that is already in the past. */
 const SOONEST_MS = 10
 
 export interface TaskDispatcherPorts extends WaitersPorts {
   readonly backend: Backend
-  /** The backend's time, to know how far away a due time is. */
+  /** The backend's time, to compute the delay until a due time. */
   readonly backendNowMs: () => number
   readonly release: (leases: readonly LeaseRef[]) => Promise<void>
   readonly onExpired: (count: number) => void
@@ -63,7 +63,7 @@ export class TaskDispatcher {
   readonly #limits: AttemptLimits
   #ready = 0
   #running = false
-  /** Workers that were dismissed while the store was asked. */
+  /** Workers that were dismissed during the current reserve. */
   readonly #dismissed = new Set<string>()
   #closed = false
   #trouble: { readonly error: unknown } | null = null
@@ -83,7 +83,7 @@ export class TaskDispatcher {
     return this.#waiters.size
   }
 
-  /** Up to `limit` leases, or none within `waitMs`. */
+  /** @returns up to `limit` leases; none after `waitMs`. */
   reserve(options: ReserveOptions): Promise<readonly Lease[]> {
     if (this.#closed) return Promise.resolve([])
     const leases = this.#waiters.wait(options, (waiter) => this.#onDeadline(waiter))
@@ -91,20 +91,20 @@ export class TaskDispatcher {
     return leases
   }
 
-  /** Says that up to `tasks` tasks became pending. */
+  /** Records that up to `tasks` tasks became pending. */
   wake(tasks = Infinity): void {
-    if (this.#waiters.size === 0) return // Whoever comes next is carried in any case.
+    if (this.#waiters.size === 0) return // A new waiter is reserved for in any case.
     this.#ready += tasks
     this.#kick()
   }
 
-  /** Answers the waiters of one worker empty. */
+  /** Ends the waiters of one worker with an empty result. */
   dismiss(worker: string): void {
     if (this.#running) this.#dismissed.add(worker)
     this.#waiters.dismiss(worker)
   }
 
-  /** Answers every waiter empty, and whoever still comes. */
+  /** Ends every waiter, and every later one, with an empty result. */
   close(): void {
     this.#closed = true
     this.#cancelDue()
@@ -117,12 +117,13 @@ export class TaskDispatcher {
 
   async #run(): Promise<void> {
     this.#running = true
-    await Promise.resolve() // What the same tick asks for goes along.
+    await Promise.resolve() // Includes all calls of the same tick.
     for (;;) {
       const ready = this.#ready
       const batch = this.#waiters.next(ready, MAX_REQUESTS)
-      this.#ready = 0 // What is woken from here on counts anew.
-      if (batch.length === 0 || !(await this.#serveOrFail(batch, ready))) break // The next tick, or the next caller, tries again.
+      this.#ready = 0 // Later wake-ups are counted again.
+      // After a failure the next tick or the next caller tries again.
+      if (batch.length === 0 || !(await this.#serveOrFail(batch, ready))) break
     }
     this.#running = false
   }
@@ -131,7 +132,7 @@ export class TaskDispatcher {
     this.#dismissed.clear()
     try {
       const left = await this.#serve(batch, ready)
-      this.#ready += left // Read only now: wakes have added to it meanwhile.
+      this.#ready += left // Read only now, because wake-ups may have added to it.
       this.#trouble = null
       return true
     } catch (error) {
@@ -143,7 +144,7 @@ export class TaskDispatcher {
     }
   }
 
-  /** Answers how many of the `ready` tasks may still be pending. */
+  /** @returns how many of the `ready` tasks may still be pending. */
   async #serve(batch: readonly Group[], ready: number): Promise<number> {
     const asked = await this.#asked(batch)
     if (asked.length === 0) return ready
@@ -164,7 +165,7 @@ export class TaskDispatcher {
     return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, asked, answers)
   }
 
-  /** The requests of those that still wait; a worker that is not registered gets its error. */
+  /** Creates the requests of those that still wait. Waiters of an unregistered worker get an error. */
   async #asked(batch: readonly Group[]): Promise<readonly Asked[]> {
     const limits = await this.#limits.of(new Set(batch.map(({ worker }) => worker)))
     const asked: Asked[] = []
@@ -182,7 +183,7 @@ export class TaskDispatcher {
     return asked
   }
 
-  /** Returns the leases that no poll took. */
+  /** Delivers the result for one worker. @returns the leases that no poll took. */
   #answer({ group: { worker, waiters }, request }: Asked, answer: Reservation): readonly Lease[] {
     switch (answer) {
       case 'unknown':
@@ -205,7 +206,7 @@ export class TaskDispatcher {
     }
   }
 
-  /** `more`: another poll took what was meant for this one, so this one has not seen the queue dry. */
+  /** @param more Another poll took the leases meant for this one, so this one has not seen the queue empty. */
   #unserved(waiter: Waiter, more: boolean): void {
     if (more) this.#waiters.requeue(waiter)
     else if (!waiter.patient) waiter.resolve([])
@@ -220,7 +221,10 @@ export class TaskDispatcher {
     )
   }
 
-  /** Arms the timer for the next due retry. True: the one it was armed for has been promoted, and others with it perhaps. */
+  /**
+   * Sets the timer for the next due retry.
+   * @returns true if the retry of the previous timer was promoted. Others may have been promoted with it.
+   */
   #wakeAt(dueMs: number | null): boolean {
     const before = this.#dueMs
     this.#cancelDue()
@@ -239,7 +243,7 @@ export class TaskDispatcher {
   }
 }
 
-/** How many of `ready` tasks are left, after a reserve that answered so. */
+/** How many of the `ready` tasks are left after a reserve with these results. */
 function leftOf(ready: number, asked: readonly Asked[], answers: readonly Reservation[]): number {
   let count = 0
   let chars = 0

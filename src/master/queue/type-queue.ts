@@ -1,7 +1,7 @@
 /**
  * @module master/queue/type-queue
- * The tasks of one automation type as the rest of the master sees them: one lane for each change, the pump behind
- * them. Whatever makes a task ready wakes the pump after its commit.
+ * The queue of one automation type: one Batcher per kind of change, and the TaskDispatcher for reserves. Every change
+ * that makes a task ready wakes the dispatcher after its commit.
  */
 import { FleetError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
@@ -27,7 +27,7 @@ export type Settled = 'ok' | 'lease_lost'
 export type Extended = { readonly expiresAtMs: number } | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
 type Selected = 'replayed' | 'removed' | 'not_dead'
-/** A nack as the worker words it. */
+/** A nack as the worker sent it. */
 export type NackOptions = Omit<NackItem, 'jitter'>
 
 export interface TypeQueuePorts extends Omit<TaskDispatcherPorts, 'release'> {
@@ -35,9 +35,9 @@ export interface TypeQueuePorts extends Omit<TaskDispatcherPorts, 'release'> {
   readonly random: Random
   readonly idempotencyTtlMs: number
   readonly maxQueueLength: number
-  /** Drops the oldest outputs of a full store, and resolves to whether there were any. */
+  /** Drops the oldest outputs of a full store. @returns whether there were any. */
   readonly makeCapacity: () => Promise<boolean>
-  /** A lease was shown under a token that the store has not issued. */
+  /** Called with a lease whose token the store has never issued. */
   readonly onRegression: (lease: LeaseRef) => void
 }
 
@@ -84,7 +84,7 @@ export class TypeQueue {
     return this.#dispatcher.waiting
   }
 
-  /** One outcome per task; an Error for those whose call of the store failed. @throws FleetError STORAGE_OVERLOADED */
+  /** @returns one result per task; an Error if its call of the store failed. @throws {FleetError} STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
     const outcomes = await this.#submits.add(tasks)
     this.wake(
@@ -113,11 +113,11 @@ export class TypeQueue {
 
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
     const outcomes = await this.#nacks.add(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
-    this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The pump learns when the next retry is due.
+    this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
     return allAnswered(outcomes)
   }
 
-  /** Oldest death first, at most `n`. A task that dies again meanwhile is not replayed a second time. */
+  /** Replays at most `n` tasks, oldest death first. A task that dies again meanwhile is not replayed a second time. */
   async replay(n: number): Promise<number> {
     const { type } = this.entry
     const until = n > DEAD_PIECE ? await this.#tasks.lastDeath(type) : undefined
@@ -132,7 +132,7 @@ export class TypeQueue {
     return replayed
   }
 
-  /** Acts on these dead tasks and on no other; one outcome each, in order. An id that is repeated is `not_dead`. */
+  /** Acts on exactly these dead tasks. @returns one outcome each, in order; `not_dead` for a repeated id. */
   async select(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
     const outcomes = new Map<string, Selected>()
     const named = [...new Set(ids)]
@@ -161,13 +161,15 @@ export class TypeQueue {
     this.#dispatcher.close()
   }
 
-  /** Leases whose request is gone. Should this fail, their deadline brings them back. */
+  /** Releases leases without a recipient. If this fails, they expire after the visibility timeout. */
   async #giveBack(leases: readonly LeaseRef[]): Promise<void> {
     await this.release(leases.map(({ id, token }) => ({ id, token }))).catch(() => {})
   }
 }
 
-/** A call that is repeated once where outputs could be dropped for it: nothing of the first one was stored (D83). */
+/**
+ * Repeats a failed call once after outputs were dropped from a full store: nothing of the first call was stored (D83).
+ */
 function inFullStore<Item, Outcome>(
   makeCapacity: () => Promise<boolean>,
   call: (items: readonly Item[]) => Promise<readonly Outcome[]>,
@@ -182,7 +184,7 @@ function inFullStore<Item, Outcome>(
   }
 }
 
-/** What the store answered as callers see it: a token that it has not issued is told to whom it concerns, and is a lost lease. */
+/** Reports tokens that the store never issued, and returns them to callers as lost leases. */
 function lostOf(onRegression: (lease: LeaseRef) => void) {
   return <Answer>(
     leases: readonly LeaseRef[],

@@ -1,38 +1,38 @@
 /**
  * @module master/queue/waiters
- * Waiters holds the long polls of one automation type. A waiter ends exactly once: with leases, empty (deadline,
- * dismissed, client disconnected, replaced), or with an error.
+ * Holds the long polls of one automation type. A waiter ends exactly once: with leases, empty (deadline, dismissed,
+ * client disconnected, replaced), or with an error.
  *
- * Workers take turns, first come first served: every poll adds a turn for its worker at the end of the line, and a lease
- * uses up the oldest turn of the worker that it goes to. Inside a worker the newest poll is served first, because its
- * connection is the one most certainly alive. All polls of a worker share one request to the store (D78).
+ * Workers take turns, first come first served. Every poll adds a turn for its worker at the end of the line, and a
+ * lease uses the oldest turn of its worker. Of one worker the newest poll is served first, because its connection is
+ * most likely to be alive. All polls of a worker share one request to the store (D78).
  *
  *   polls    a1 a2 b1 a3      turns    A A B A      two tasks become ready: both go to worker A, to a3 and then to a2
  *   polls    a1 b1            turns    B A          the next task goes to worker B, although a1 is the oldest poll
  *
- * Bounds (G17): 64 polls of a worker, beyond which the oldest is ended empty if it has waited 5 s, else the new one is
- * refused; 20,000 in all, beyond which the new one is refused.
+ * Limits (G17): 64 polls per worker; above it the oldest ends empty if it has waited 5 s, otherwise the new one is
+ * rejected. 20,000 polls in total; above it the new one is rejected.
  */
 import { FleetError, MAX_RESERVES_PER_WORKER } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Lease } from '../../storage/index.ts'
 
 export const MAX_WAITERS = 20_000
-/** Polls younger than this are not replaced by the next one: 64 of them end at most 13 polls a second. */
+/** Younger polls are not replaced by a new one. So 64 polls end at most 13 polls a second. */
 const REPLACEABLE_AFTER_MS = 5_000
 
 export interface ReserveOptions {
   readonly worker: string
   readonly limit: number
-  /** 0: answered by the first look at the store. */
+  /** 0: returns after the first reserve. */
   readonly waitMs: number
-  /** Names one of the worker's polls: a new poll of the same name ends the earlier one. */
+  /** Names one poll of the worker. A new poll with the same name ends the earlier one. */
   readonly pollId?: string | undefined
-  /** Aborts when the client went away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** How many wait, over all types. */
+/** The number of waiters of all types. */
 export interface Capacity {
   taken: number
 }
@@ -44,10 +44,10 @@ export interface WaitersPorts {
   readonly onRefused: (reason: RefusedReserve) => void
 }
 
-/** `displaced`: ended empty before its time, for a newer poll of the same worker. */
+/** `displaced`: ended empty before its deadline, because of a newer poll of the same worker. */
 export type RefusedReserve = 'per_worker' | 'in_all' | 'displaced'
 
-/** The polls of one worker that travel in one request. */
+/** The polls of one worker that share one request. */
 export interface Group {
   readonly worker: string
   readonly waiters: readonly Waiter[]
@@ -55,7 +55,7 @@ export interface Group {
 
 type Leases = readonly Lease[]
 
-/** The polls of one worker, oldest first, and as many turns. */
+/** The polls of one worker, oldest first, and the same number of turns. */
 interface Polls {
   readonly worker: string
   readonly waiters: Waiter[]
@@ -92,7 +92,7 @@ export class Waiter {
     return this.#settle !== null
   }
 
-  /** Does nothing where it had ended before. */
+  /** Does nothing if the waiter has already ended. */
   resolve(leases: Leases): void {
     this.#end(leases.length > 0)?.resolve(leases)
   }
@@ -124,8 +124,8 @@ export class Waiters {
   }
 
   /**
-   * Waits for leases. `onDeadline` ends the waiter in its own way when its time is over.
-   * @throws FleetError OVERLOADED, when too many wait.
+   * Waits for leases. `onDeadline` ends the waiter when its time has passed.
+   * @throws {FleetError} OVERLOADED if too many polls are waiting.
    */
   wait(options: ReserveOptions, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
     if (options.signal.aborted) return Promise.resolve([])
@@ -146,7 +146,10 @@ export class Waiters {
     })
   }
 
-  /** What the store is asked for next, at most `most` workers: the `ready` turns next in line, and every poll that was not asked for yet. */
+  /**
+   * What to request from the store next: the `ready` turns that are next in line, and every new poll.
+   * @param most The highest number of workers.
+   */
   next(ready: number, most: number): readonly Group[] {
     const turns = new Map<Polls, number>()
     let left = ready
@@ -165,12 +168,12 @@ export class Waiters {
     return Array.from(turns, ([polls, count]) => this.#group(polls, count))
   }
 
-  /** The store has to be asked for this one once more, whatever is ready. */
+  /** Includes this waiter in the next reserve, however many tasks are ready. */
   requeue(waiter: Waiter): void {
     if (waiter.open) this.#unrequested.add(waiter)
   }
 
-  /** Hands leases to the open polls of a worker, also to those that came while the store was asked. Returns what is left. */
+  /** Delivers leases to the open polls of a worker, including new ones. @returns the leases that are left. */
   deliver(worker: string, leases: Leases): Leases {
     let from = 0
     for (const waiter of this.#byWorker.get(worker)?.waiters.toReversed() ?? []) {
@@ -181,20 +184,20 @@ export class Waiters {
     return leases.slice(from)
   }
 
-  /** Answers those of one worker empty; of every worker, when none is named. */
+  /** Ends the waiters of one worker with an empty result; of every worker if none is given. */
   dismiss(worker?: string): void {
     const dismissed = worker === undefined ? [...this.#byWorker.values()] : [this.#byWorker.get(worker)]
     for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.resolve([])
   }
 
-  /** The newest polls of a worker, as many as it has turns, and those that were not asked for yet. */
+  /** The newest polls of a worker, as many as it has turns, and the new ones. */
   #group({ worker, waiters }: Polls, turns: number): Group {
     const carried = waiters.filter((waiter, at) => at >= waiters.length - turns || this.#unrequested.has(waiter))
     for (const waiter of carried) this.#unrequested.delete(waiter)
     return { worker, waiters: carried }
   }
 
-  /** Ends the poll that this one replaces, if any. Returns why there is no room. */
+  /** Ends the poll that this one replaces, if any. @returns why the new poll is rejected, or null. */
   #makeCapacity({ worker, pollId }: ReserveOptions): FleetError | null {
     const { capacity, clock, onRefused } = this.#ports
     const own = this.#byWorker.get(worker)?.waiters ?? []
@@ -231,7 +234,9 @@ export class Waiters {
     this.#ports.capacity.taken += 1
   }
 
-  /** A lease uses up the oldest turn of the worker; a poll that ended without one leaves with its own. */
+  /**
+   * Removes a waiter. A lease uses the oldest turn of the worker; a poll that ended without one removes its own turn.
+   */
   #remove(waiter: Waiter, served: boolean): void {
     this.#unrequested.delete(waiter)
     this.#ports.capacity.taken -= 1

@@ -1,11 +1,11 @@
 /**
  * @module master/registry/claims
- * Who manages the config of a worker, in words that mean nothing here (D31, D51). A claim prevents no PATCH and
- * changes no generation. One that changes nothing is no event either, so the manager of a worker may repeat its claim as
- * often as it likes.
+ * Serves claims: a text that names the manager of a worker's config (D31, D51). The master does not interpret it. A
+ * claim prevents no PATCH and changes no generation. A claim that changes nothing publishes no event, so the manager of
+ * a worker may repeat its claim.
  *
- *   claim that stands ── none, or the same ──▶ done
- *          └── another ── the caller is its holder (Muster-Actor), an admin, or forces it ──▶ replaced, else 409 (D66)
+ *   existing claim ── none, or the same ──▶ done
+ *       └── another ── the caller is its holder (Muster-Actor), an admin, or uses force ──▶ replaced, else 409 (D66)
  */
 import { API_PREFIX, ClaimBody, ClaimQuery, FleetError, WorkerBody } from '../../protocol/index.ts'
 import type { Backend, Ref, WorkerRow } from '../../storage/index.ts'

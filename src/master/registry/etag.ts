@@ -1,8 +1,7 @@
 /**
  * @module master/registry/etag
- * The mark of a config, `"<epoch>.<config_gen>"`: ETag of PATCH and poll, `If-Match` of every careful writer,
- * `If-None-Match` of every poll (D15). Within an epoch the number never falls; another epoch says that the store lost
- * its state.
+ * The version of a config, `"<epoch>.<config_gen>"`: ETag of PATCH and poll, `If-Match` of a PATCH, `If-None-Match` of
+ * a poll (D15). Within an epoch the number never decreases. Another epoch means that the store lost its state.
  */
 
 export interface ConfigMark {
@@ -15,10 +14,10 @@ export const etagOf = ({ epoch, gen }: ConfigMark): string => `"${epoch}.${gen}"
 const TAG = /"([^"]*)"/g
 const MARK = /^(?<epoch>.+)\.(?<gen>\d{1,16})$/
 
-/** What a client sent in If-Match or If-None-Match: any state at all, or these marks; what is no mark of ours matches nothing. */
+/** The value of If-Match or If-None-Match: any version, or a list. Values of another form match nothing. */
 export type Marks = '*' | readonly ConfigMark[]
 
-/** Reads the header. The weak prefix `W/` is passed over: a proxy that compresses adds it, and the mark inside is exact all the same. */
+/** Parses the header. The weak prefix `W/` is ignored: a compressing proxy adds it, and the version is still exact. */
 export function parseMarks(header: string): Marks {
   if (header.trim() === '*') return '*'
   return [...header.matchAll(TAG)].flatMap(([, tag]) => {
@@ -29,7 +28,7 @@ export function parseMarks(header: string): Marks {
   })
 }
 
-/** Whether the header names exactly this mark. */
+/** Whether the header names exactly this version. */
 export function marksInclude(marks: Marks, { epoch, gen }: ConfigMark): boolean {
   return marks === '*' || marks.some((mark) => mark.epoch === epoch && mark.gen === gen)
 }

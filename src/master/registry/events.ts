@@ -1,13 +1,13 @@
 /**
  * @module master/registry/events
- * What happens to workers, told to the event log (D31, D51). Telling never holds up or fails what it tells of: the
- * change is stored already, and whoever misses an event reads the record.
+ * Publishes changes of workers to the event log (D31, D51). Publishing never delays or fails the change itself, which
+ * is already stored. A client that misses an event reads the record.
  */
 import { toSeconds, type EventData, type WorkerEventName } from '../../protocol/index.ts'
 import type { NewEvent, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
-/** `changed`: the fields of the record that changed, as the wire names them; never a config. */
+/** @param changed The changed fields of the record, with their names on the wire; never a config. */
 export type Announce = <Name extends WorkerEventName>(
   name: Name,
   ref: Ref,

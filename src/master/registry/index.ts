@@ -1,4 +1,4 @@
-/** The registry of workers: records, configs, statistics, drain; and the way to a worker's socket. */
+/** The registry of workers: records, configs, statistics, drain, and signals to a worker's socket. */
 export type { Announce } from './events.ts'
 export { statsText } from './record.ts'
 export { createRegistry, type Registry } from './registry.ts'

@@ -1,7 +1,7 @@
 /**
  * @module master/registry/list
- * The workers of a type, ordered by id, read from the store a page at a time. A list of one page is one answer; a longer
- * one is written as it is read, so that it costs the memory of a page however long it is.
+ * Lists the workers of a type, ordered by id. The store is read page by page. A list of one page is one response; a
+ * longer one is sent while it is read, so that it never needs more memory than a page.
  */
 import type { Static } from 'typebox'
 import { ANSWER_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
@@ -13,9 +13,9 @@ import { recordText } from './record.ts'
 
 export type ListQuery = Static<typeof WorkersQuery>
 
-/** The bound of the store's `page`. */
+/** The limit of the store's `page`. */
 const PAGE_ROWS = 1_000
-/** What a record costs beside its texts. */
+/** The estimated size of a record without its texts. */
 const ROW_BYTES = 512
 
 interface Page {
@@ -35,7 +35,7 @@ export async function listWorkers(
       bytesOf,
     ),
   )
-  const first = await nextPage(pages) // Before the status is sent: a store that is away is still a 503.
+  const first = await nextPage(pages) // Before the status is sent, so that an unavailable store is still a 503.
   if (first.last) return { body: new RawJson(`[${first.records.join(',')}]`) }
   return {
     headers: { 'content-type': 'application/json; charset=utf-8' },
@@ -91,7 +91,7 @@ async function* readPages(entry: CatalogEntry, query: ListQuery, readPage: ReadP
   }
 }
 
-/** A page that is shorter than asked for may have ended by its bytes. */
+/** A short page may have ended because of its byte limit. */
 async function isEnd(last: string | null, readPage: ReadPage): Promise<boolean> {
   return last === null || (await readPage(last, 1)).length === 0
 }

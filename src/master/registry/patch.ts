@@ -1,14 +1,14 @@
 /**
  * @module master/registry/patch
- * The one way a config changes:
+ * Applies PATCHes to configs. There is no other way to change a config:
  *
  *   stored ──If-Match──▶ merge (D13, D17) ──▶ validate ──▶ compare-and-set ──▶ config_gen + 1, event, config_changed
- *              │ 412                            │ 422        │ another was faster
- *                                                            └──▶ again with what it left, for 5 s; with If-Match: 412
+ *              │ 412                            │ 422        │ conflict
+ *                                                            └──▶ repeat with the new config, for 5 s; with If-Match: 412
  *
- * Nothing is stored before the whole config is valid, and the store alone decides who was first (D18). PATCHes of one
- * worker through this master wait for each other, so they do not race among themselves. A dry run goes as far as
- * "validate" and no further (D49).
+ * Nothing is stored before the whole config is valid, and the compare-and-set of the store decides which writer was
+ * first (D18). PATCHes of one worker through this master run one after another, so they never conflict with each other.
+ * A dry run ends after "validate" (D49).
  */
 import { Buffer } from 'node:buffer'
 import {
@@ -37,7 +37,7 @@ import { marksInclude, parseMarks, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
 import { unknownWorker } from './refusals.ts'
 
-/** How long a PATCH without If-Match is tried against other writers. */
+/** How long a PATCH without If-Match is repeated after conflicts. */
 const CONFLICT_RETRY_MS = 5_000
 
 export interface ConfigChange {
@@ -54,11 +54,11 @@ export interface Changed {
   /** The connection to notify. */
   readonly conn: string | null
   readonly changed: readonly string[]
-  /** Secrets masked. */
+  /** The config with masked secrets. */
   readonly shown: JsonObject
 }
 
-/** Serialises the PATCHes of each worker. */
+/** Runs the PATCHes of each worker one after another. */
 export class ConfigPatcher {
   readonly #deps: MasterDeps
   readonly #tails = new Map<string, Promise<Changed>>()
@@ -68,7 +68,7 @@ export class ConfigPatcher {
   }
 
   /**
-   * @throws {FleetError} NOT_FOUND, STALE_GENERATION, INVALID; OVERLOADED when other writers were faster for 5 s.
+   * @throws {FleetError} NOT_FOUND, STALE_GENERATION, INVALID; OVERLOADED after 5 s of conflicts.
    */
   async apply(change: ConfigChange): Promise<Changed> {
     const faults = patchFaults(change)
@@ -133,7 +133,7 @@ function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): v
 }
 
 /**
- * What a PATCH would come to, of the config as it is now; stores nothing and tells nobody.
+ * Checks a PATCH against the current config. Stores nothing and publishes nothing.
  * @throws {FleetError} NOT_FOUND.
  */
 export async function validatePatch(
@@ -152,8 +152,8 @@ export async function validatePatch(
 }
 
 /**
- * The config after a PATCH, and the top-level names it changes. A secret that is sent always counts as changed: answers,
- * events and the history would otherwise tell a caller whether a guess equals the stored secret (D89).
+ * Returns the config after a PATCH, and the top-level fields that it changes. A secret in the PATCH always counts as
+ * changed: otherwise responses, events and the history would show whether a guess equals the stored secret (D89).
  */
 function merged(
   { configSchema, secrets }: CatalogEntry,
@@ -164,7 +164,7 @@ function merged(
   return { config, changed: mergeConfig(configSchema, secrets, maskSecrets(before, secrets), patch).changed }
 }
 
-/** Secrets that would be sent to another destination without the caller knowing them (D88). */
+/** Faults for secrets that the PATCH would send to another destination without containing them (D88). */
 function boundFaults(
   { configSchema, secrets }: CatalogEntry,
   before: JsonObject,
@@ -179,14 +179,14 @@ function boundFaults(
   }))
 }
 
-/** Faults of a PATCH by itself, whatever is stored. */
+/** Faults of a PATCH that do not depend on the stored config. */
 function patchFaults({ patch, entry }: Pick<ConfigChange, 'patch' | 'entry'>): readonly FieldError[] {
   return forbiddenKeys(patch)
     .slice(0, MAX_FIELD_ERRORS)
     .map((fault) => withoutSecret(fault, entry.secrets))
 }
 
-/** The config as it is stored. @throws FleetError INVALID with every fault. */
+/** The config as stored text. @throws {FleetError} INVALID with every fault. */
 function validText(config: JsonObject, entry: CatalogEntry): JsonText {
   const checked = textOrFaults(config, entry)
   if (typeof checked !== 'string') throw new FleetError('INVALID', checked)
@@ -209,7 +209,7 @@ function textOrFaults(config: JsonObject, entry: CatalogEntry): JsonText | reado
   ]
 }
 
-/** Inside a secret even the names of keys are secret: the fault points at the secret itself, and shows nothing of it. */
+/** Inside a secret, even the names of keys are secret: the fault points at the secret and shows nothing of it. */
 function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
   const pointers = secrets.map((path) => path.map(pointerStep).join(''))
   const pointer = pointers.find((each) => fault.path === each || fault.path.startsWith(`${each}/`))
@@ -224,7 +224,7 @@ function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
 
 const PRINTABLE = /^[\x20-\x7e]+$/
 
-/** Who made a change, as the history shows it: the token's role and what the caller says of itself (D39). */
+/** The author of a change in the history: the role of the token and the name that the caller sent (D39). */
 export function actorOf({ role }: Principal, stated: string | undefined): string {
   if (stated === undefined) return role
   if (stated.length > MAX_ACTOR_CHARS || !PRINTABLE.test(stated)) {

@@ -1,10 +1,10 @@
 /**
  * @module master/registry/poll
- * The worker's own reading of its config, every 30 s as a safety net beside `config_changed`.
+ * Serves a worker's poll of its config. Workers poll every 30 s, in case a `config_changed` was lost.
  *
- * A worker that holds a higher generation than the store, in the same epoch, proves that the store went back in time
- * (a restored image, a failover). It would ignore every config up to the number it holds, so the stored generation is
- * raised above that, config unchanged (D46). The claim is bounded by the store: a lying worker moves one number.
+ * A worker that reports a higher generation than the store, in the same epoch, proves that the store lost changes (a
+ * restored image, a failover). The worker would ignore every config up to its generation. So the stored generation is
+ * raised above it, with the same config (D46). The store limits the step, so a faulty worker cannot raise it far.
  */
 import type { Counter } from 'prom-client'
 import type { ConfigRow, Ref } from '../../storage/index.ts'

@@ -1,10 +1,10 @@
 /**
  * @module master/registry/record
- * A stored worker as the record of the REST API. Secrets are masked here and nowhere later (D17, D52); hardware and
- * statistics travel as the text they were stored as.
+ * Renders a stored worker as the record of the REST API. Secrets are masked here and nowhere later (D17, D52). Hardware
+ * and statistics are inserted as the stored text.
  *
- * The installed automation decides what a config holds: a stored field that its schema no longer knows is left out,
- * and a field added since has its default, so that an upgrade needs no migration.
+ * The installed automation decides which fields a config has. A stored field that its schema no longer has is omitted,
+ * and a new field has its default. So an upgrade needs no migration.
  */
 import {
   BASE_CONFIG_NAMES,
@@ -18,18 +18,22 @@ import {
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { ConfigRow, HistoryRow, WorkerRow } from '../../storage/index.ts'
 
-/** `summary`: the four base fields of the config, the host name, statistics without `metrics` and `per_slot` (D47). */
+/**
+ * `summary`: the four base fields of the config, the host name, and statistics without `metrics` and `per_slot` (D47).
+ */
 export type View = 'summary' | undefined
 
 const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms))
 const parseObject = (text: JsonText): JsonObject => JSON.parse(text) as JsonObject
 
-/** The stored config as the installed automation has it, secrets in clear: for merging, and for the worker's own poll. */
+/**
+ * The config with the fields of the installed automation and unmasked secrets, for merging and for the worker's poll.
+ */
 export function currentConfig(entry: CatalogEntry, stored: JsonText): JsonObject {
   return { ...entry.defaults, ...knownFields(entry, stored) }
 }
 
-/** Only what the schema still names: it alone says what is secret. */
+/** Only fields that the schema has, because the schema decides which fields are secret. */
 function knownFields({ configSchema }: CatalogEntry, stored: JsonText): JsonObject {
   const properties = configSchema['properties'] ?? {}
   return Object.fromEntries(Object.entries(parseObject(stored)).filter(([name]) => Object.hasOwn(properties, name)))
@@ -38,7 +42,7 @@ function knownFields({ configSchema }: CatalogEntry, stored: JsonText): JsonObje
 const shownConfig = (entry: CatalogEntry, stored: JsonText): JsonObject =>
   maskSecrets(currentConfig(entry, stored), entry.secrets)
 
-/** The worker record as JSON text. */
+/** Renders the worker record as JSON text. */
 export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): JsonText {
   const plain = JSON.stringify({
     worker_id: row.id,
@@ -78,7 +82,7 @@ function picked(object: JsonObject, names: readonly string[]): JsonObject {
 
 const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObject(hardware), ['hostname']))
 
-/** One line of the config history (D39), secrets masked. */
+/** Renders one entry of the config history (D39), with masked secrets. */
 export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
   return {
     config_gen: row.gen,
@@ -89,22 +93,23 @@ export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
   }
 }
 
-/** What the worker itself is given: the only answer that shows secrets. */
+/** The response to the worker's own poll, the only one with unmasked secrets. */
 export function polledBody(row: ConfigRow, entry: CatalogEntry): ConfigBody {
   return { config: currentConfig(entry, row.config), config_gen: row.gen }
 }
 
-// Statistics are stored as REST shows them, in this order, so that neither a read nor a scrape parses a long frame.
+// Statistics are stored in the form of the REST API, in this order, so that neither reads nor scrapes parse long
+// frames.
 const NUMBERS = /^\{"slots":[^,]+,"cpu_pct":[^,]+,"rss_mb":[^,]+,"ts":[^,]+,/
 const PER_SLOT = '"per_slot":'
 
-/** The text that is stored of a `stats` frame. */
+/** The stored text of a `stats` frame. */
 export function statsText(stats: Omit<Stats, 'per_slot'> & { readonly per_slot?: Stats['per_slot'] | null }): JsonText {
   const { slots, cpu_pct, rss_mb, ts, metrics, per_slot } = stats
   return JSON.stringify({ slots, cpu_pct, rss_mb, ts, per_slot: per_slot ?? [], metrics })
 }
 
-/** A stored frame as the Stats object; the store may have left `per_slot` out of a frame that was too long. */
+/** Renders a stored frame as the Stats object. The store may have omitted `per_slot` from a long frame. */
 export function fullStats(stored: JsonText): JsonText {
   const numbers = NUMBERS.exec(stored)?.[0]
   return numbers === undefined || stored.startsWith(PER_SLOT, numbers.length)

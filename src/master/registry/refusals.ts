@@ -1,4 +1,4 @@
-/** @module master/registry/refusals  The sentences that several routes share. */
+/** @module master/registry/refusals  Errors that several routes share. */
 import { FleetError } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
 

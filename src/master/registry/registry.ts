@@ -1,11 +1,11 @@
 /**
  * @module master/registry/registry
- * The workers the master knows. Records live in the store and are read from it every time: nothing here remembers one.
- * What happens on their sockets is master/control.
+ * The registry of workers. Records are read from the store every time; nothing is cached. Sockets are handled by
+ * master/control.
  *
  *   unknown ──register──▶ registered ──DELETE──▶ forgotten (its generation is kept, D46) ──register──▶ registered
  *
- * Every change ends the same way: stored, told to the socket and to the event log, answered.
+ * Every change takes the same steps: store it, signal the socket, publish the event, send the response.
  */
 import type { MasterDeps, Part } from '../deps.ts'
 import { regressionsIn } from '../regressions.ts'
@@ -14,11 +14,11 @@ import { registryRoutes, type RegistryHooks } from './routes.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
 
 export interface Registry {
-  /** Reaches the socket of a worker, whichever master holds it. */
+  /** Sends a signal to the socket of a worker, on whichever master it is. */
   tell(signal: SocketSignal): void
-  /** Calls `listener` with every signal for a socket of this master; answers how to stop. */
+  /** Calls `listener` with every signal for a socket of this master. @returns a function that unsubscribes. */
   onSignal(listener: SignalListener): () => void
-  /** Tells the event log what happened to a worker. */
+  /** Publishes an event about a worker. */
   readonly announce: Announce
 }
 
@@ -32,7 +32,7 @@ export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & R
     start: () => {
       stopListening = deps.backend.bus.onSignal((signal) => {
         if (signal.kind === 'wake') return
-        if (signal.kind === 'drain') hooks.onDrain(signal.ref) // Its polls may wait at any master (D78).
+        if (signal.kind === 'drain') hooks.onDrain(signal.ref) // Polls of the worker may wait at any master (D78).
         if (signals.isOurs(signal.conn)) signals.hear(signal)
       })
     },

@@ -1,6 +1,6 @@
 /**
  * @module master/registry/routes
- * The rows of the route table that speak of workers.
+ * The routes of workers: records, configs, statistics, history, drain and delete.
  * @see D7, D8, D9, D10, D15, D39, D40, D47, D49
  */
 import type { Counter } from 'prom-client'
@@ -40,7 +40,7 @@ import { unknownWorker } from './refusals.ts'
 import type { Signals } from './signals.ts'
 
 export interface RegistryHooks {
-  /** A drain was asked for: waiting reserves of this worker end now. Called on every master. */
+  /** Called on every master after a drain was requested: waiting reserves of this worker must end now. */
   onDrain(ref: Ref): void
 }
 
@@ -56,11 +56,11 @@ const WORKERS = `${API_PREFIX}/automations/{type}/workers`
 const WORKER = `${WORKERS}/{id}`
 const CONFIG = `${WORKER}/config`
 
-/** The fields of a config that the permission `operate` may set; every other one needs `configure` (D86). */
+/** The config fields that the permission `operate` may set. All others need `configure` (D86). */
 const OPERATED_FIELDS: ReadonlySet<string> = new Set(['enabled', 'slots'])
 
 const DEFAULT_HISTORY_ROWS = 20
-/** A config may have 256 KiB. */
+/** A config may have up to 256 KiB. */
 const HISTORY_ROWS_PER_PIECE = 4
 const SummaryQuery = Strict({ view: Type.Optional(Type.Literal('summary')) })
 const HistoryQuery = Strict({ limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_HISTORY_ROWS })) })
@@ -226,7 +226,7 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
   ]
 }
 
-/** A change that is made meanwhile moves the rows: one that was written already is left out. */
+/** Writes the history. A concurrent change shifts the rows, so rows that were already written are skipped. */
 async function writeHistory(out: PieceReader, configs: Configs, request: RouteRequest, limit: number): Promise<void> {
   out.text('[')
   let oldest = Infinity

@@ -1,13 +1,13 @@
 /**
  * @module master/registry/signals
- * Reaching the socket of a worker, whichever master holds it: `conn` names its master, so a signal goes either to the
- * listener here or over the bus to that master's inbox. A lost one is made good by the answer to the worker's next
- * frame (G6).
+ * Sends signals to the socket of a worker. `conn` names the master that has the socket, so a signal goes either to the
+ * listeners of this master or over the bus to the inbox of the other one. A lost signal is repeated after the worker's
+ * next frame (G6).
  */
 import type { Ref, MasterSignal } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
-/** What concerns one socket. */
+/** A signal for one socket. */
 export type SocketSignal = Exclude<MasterSignal, { kind: 'wake' }>
 export type SignalListener = (signal: SocketSignal) => void
 
@@ -19,7 +19,7 @@ export class Signals {
     this.#deps = deps
   }
 
-  /** Sends the signal to the master that holds the socket. */
+  /** Sends the signal to the master that has the socket. */
   tell(signal: SocketSignal): void {
     if (this.isOurs(signal.conn)) return this.hear(signal)
     this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
@@ -31,8 +31,8 @@ export class Signals {
   }
 
   /**
-   * Sends the drain to the socket of the worker, and to every other master: the worker's polls may wait at any of them
-   * (D78). Resolves when the store has taken the signals.
+   * Sends the drain to the socket of the worker and to every other master, because polls of the worker may wait at any
+   * of them (D78). Resolves when the store has accepted the signals.
    */
   async drain(ref: Ref, conn: string | null): Promise<void> {
     const { backend, masterId, log } = this.#deps
@@ -49,12 +49,12 @@ export class Signals {
     }
   }
 
-  /** Whether this master holds the connection, or held it. */
+  /** Whether the connection is or was on this master. */
   isOurs(conn: string): boolean {
     return ownerOf(conn) === this.#deps.masterId
   }
 
-  /** Calls `listener` with every signal for a socket of this master; answers how to stop. */
+  /** Calls `listener` with every signal for a socket of this master. @returns a function that unsubscribes. */
   on(listener: SignalListener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

@@ -1,6 +1,6 @@
 /**
  * @module master/rpc/bus-streams
- * Counts the open bus streams, in all and for each worker id, so that one worker takes no place of another (D71).
+ * Counts the open bus streams, in total and per worker id, so that one worker cannot use the places of another (D71).
  */
 import { FleetError, MAX_BUS_STREAMS, MAX_BUS_STREAMS_PER_WORKER } from '../../protocol/index.ts'
 
@@ -10,7 +10,7 @@ export class BusStreams {
   readonly #byWorker = new Map<string, number>()
   #open = 0
 
-  /** @param worker type and id as one string. @throws {FleetError} OVERLOADED when there is no place for one more. */
+  /** @param worker Type and id as one string. @throws {FleetError} OVERLOADED if no further stream may be opened. */
   check(worker: string): void {
     if (this.#open >= MAX_BUS_STREAMS)
       throw full(`this master already serves ${MAX_BUS_STREAMS} bus streams, its limit`)
@@ -18,7 +18,7 @@ export class BusStreams {
       throw full(`this worker id already has ${MAX_BUS_STREAMS_PER_WORKER} bus streams, its limit`)
   }
 
-  /** Runs a stream as one of those that are open. */
+  /** Runs a stream and counts it as open. */
   async count(worker: string, run: () => Promise<void>): Promise<void> {
     this.#add(worker, 1)
     try {

@@ -1,9 +1,9 @@
 /**
  * @module master/rpc/bus
- * Messages of the bus for one worker, as server-sent events: `data: {"topic":…,"message":…}`. From the first comment on
- * it hears everything that is said on its topics. Nothing is kept: who is not connected misses what is said, and so
- * does a reader that falls a megabyte behind (its stream ends). Where the backend has no bus, the stream stays silent
- * but for its comment every 15 s.
+ * Serves bus messages for one worker as server-sent events: `data: {"topic":…,"message":…}`. After the first comment
+ * every message on its topics is sent. Messages are not stored: a client that is not connected misses them. The stream
+ * of a client that is more than a megabyte behind ends. If the backend has no bus, the stream only contains a comment
+ * every 15 s.
  */
 import { Type } from 'typebox'
 import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
@@ -12,9 +12,9 @@ import { route, type Route, type StreamBody } from '../http/route.ts'
 import { BusStreams } from './bus-streams.ts'
 
 const COMMENT_EVERY_MS = 15_000
-/** Written to a reader that does not read. */
+/** Unsent characters after which a slow client is disconnected. */
 const MAX_BEHIND_CHARS = 1_048_576
-/** What every topic begins with on the bus. */
+/** An optional prefix of topics. */
 const TOPIC_FORM = /^event:(?=.)/
 const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_BUS_TOPICS }) })
 
@@ -43,7 +43,7 @@ export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
   })
 }
 
-/** A topic as the store knows it: `event:orders` and `orders` are one. */
+/** The name of a topic in the store: `event:orders` and `orders` are the same topic. */
 export function bareTopic(topic: string): string {
   return topic.replace(TOPIC_FORM, '')
 }
@@ -74,7 +74,8 @@ async function listen(
     send(': listening\n\n')
     await aborted(ended)
     if (slow.signal.aborted)
-      throw new FleetError('OVERLOADED', `a bus subscriber reads too slowly: ${behind} characters are unsent`) // Ends the connection.
+      // Ends the connection.
+      throw new FleetError('OVERLOADED', `a bus subscriber reads too slowly: ${behind} characters are unsent`)
   } finally {
     for (const cancel of cancels) cancel()
   }

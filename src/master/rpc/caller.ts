@@ -1,25 +1,25 @@
-/** @module master/rpc/caller  Who makes a call, and what every method of the table looks like. */
+/** @module master/rpc/caller  Defines the caller of an RPC method, and the type of a method. */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { RpcMethod, RpcParams, RpcResult } from '../../protocol/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
 import type { RawJson } from '../http/route.ts'
 import type { ResponseBudget } from './response-budget.ts'
 
-/** The worker that the path names; what it may touch ends at its type (S13). */
+/** The worker in the path. It may only use objects of its own type (S13). */
 export interface Caller {
   readonly entry: CatalogEntry
   readonly workerId: string
-  /** Aborts when the client went away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Every lease granted to this request: given back when its answer cannot be written. */
+  /** Every lease granted to this request. They are released if the response cannot be sent. */
   readonly granted: LeaseRef[]
   /** Shared by all calls of the request. */
   readonly budget: ResponseBudget
 }
 
 /**
- * `params` are checked before; `exact` are the same params with their numbers as they were sent, for what is stored
- * (D75). A result is what the wire shows, as a value or as text.
+ * A method of the table. `params` are already checked. `exact` are the same params with their numbers as they were
+ * sent, for values that are stored (D75). The result has the form of the wire, as a value or as text.
  */
 type Method<M extends RpcMethod> = (
   params: RpcParams<M>,

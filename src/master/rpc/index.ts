@@ -1,2 +1,2 @@
-/** The calls of workers, and the bus messages they listen to. */
+/** The RPC of workers, and their bus messages. */
 export { createRpc } from './rpc.ts'

@@ -1,4 +1,4 @@
-/** @module master/rpc/pools  Pools of shared items. A worker reaches those that its automation declares, no others. */
+/** @module master/rpc/pools  RPC methods of pools. A worker may only use the pools that its automation declares. */
 import {
   FleetError,
   MAX_ANSWER_BYTES,

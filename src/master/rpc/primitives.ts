@@ -1,4 +1,4 @@
-/** @module master/rpc/primitives  Key-value store, locks, counters and messages of plugins (D60). */
+/** @module master/rpc/primitives  RPC methods of the key-value store, locks, counters and bus messages (D60). */
 import {
   invalid,
   MAX_BUS_MESSAGE_BYTES,
@@ -17,11 +17,13 @@ import type { Methods } from './caller.ts'
 
 type PrimitiveMethod = Extract<RpcMethod, `${'kv' | 'lock' | 'counter' | 'bus'}.${string}`>
 
-/** Topics on which the master alone speaks: what workers emitted. */
+/** Topics on which only the master publishes: the outputs of workers. */
 const EMIT_TOPIC = new RegExp(`${TYPE_PATTERN.slice(0, -1)}\\.emit$`)
 
 export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog: Catalog): Methods<PrimitiveMethod> {
-  /** @throws FleetError INVALID for the namespace of another type. Reads and calls that show a token are not refused (D85). */
+  /**
+   * @throws {FleetError} INVALID for the namespace of another type. Not used for reads and calls with a token (D85).
+   */
   const writable = (namespace: string | null | undefined, type: string): string => {
     if (namespace === null || namespace === undefined || namespace === type) return type
     if (!catalog.has(namespace)) return namespace
@@ -86,7 +88,7 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
   }
 }
 
-/** @throws FleetError INVALID when the text would be larger. */
+/** @throws {FleetError} INVALID if the text would be larger. */
 function textWithin(path: string, value: unknown, maxBytes: number): JsonText {
   const text = JSON.stringify(value)
   if (Buffer.byteLength(text) > maxBytes)
@@ -94,13 +96,13 @@ function textWithin(path: string, value: unknown, maxBytes: number): JsonText {
   return text
 }
 
-/** The answer to a call of one item. */
+/** The result of a call with one item. */
 export function only<T>([answer]: readonly T[]): T {
   if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
   return answer
 }
 
-/** @throws RpcError `lease_lost` */
+/** @throws {RpcError} `lease_lost` */
 export function held<T>(answer: T | 'lease_lost', what: string): T {
   if (answer === 'lease_lost') throw new RpcError('lease_lost', `${what} is no longer held with this token`)
   return answer

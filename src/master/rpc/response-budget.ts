@@ -1,15 +1,15 @@
 /**
  * @module master/rpc/response-budget
- * How large the answer to one request may become, whatever number of calls it carries. What is about to be read is set
- * aside at its largest, so that not everything is read at once; what was read is counted at its size. Above 32 MiB no
- * further call reads: it is answered `unavailable`, has done nothing, and may be sent again.
+ * Limits the size of the response to one request, however many calls it contains. Before a read its largest possible
+ * size is reserved, so that not all calls read simultaneously. After the read its actual size is counted. Above 32 MiB
+ * no further call reads: it fails with `unavailable`, has had no effect, and can be repeated.
  *
- *   read ──▶ waits while others have set aside too much ──▶ set aside ──▶ reads ──▶ counted
- *               └── the answer is full ──▶ refused
+ *   read ──▶ waits while too much is reserved ──▶ reserved ──▶ reads ──▶ counted
+ *               └── the response is full ──▶ rejected
  */
 import { MAX_ANSWER_BYTES, RpcError } from '../../protocol/index.ts'
 
-/** Long enough for the answer to have left. */
+/** Long enough for the response to be sent. */
 const RETRY_AFTER_MS = 1_000
 
 export class ResponseBudget {
@@ -18,8 +18,9 @@ export class ResponseBudget {
   readonly #waiting: (() => void)[] = []
 
   /**
-   * @param most characters that `run` may bring at most; one that is larger than all the room goes alone.
-   * @throws RpcError `unavailable`, and `run` was not called.
+   * Runs one read within the budget.
+   * @param most The highest number of characters that `run` may return. A read larger than the budget runs alone.
+   * @throws {RpcError} `unavailable`. `run` was not called.
    */
   async read<T>(most: number, run: () => Promise<T>, charsOf: (value: T) => number): Promise<T> {
     while (this.#used < MAX_ANSWER_BYTES && this.#setAside > 0 && this.#setAside + most > MAX_ANSWER_BYTES) {

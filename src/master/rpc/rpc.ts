@@ -1,10 +1,10 @@
 /**
  * @module master/rpc/rpc
- * JSON-RPC 2.0 for workers (D23, D60): one route, a single call or an array of them. Calls of one request run side by
- * side, since each is one step of the store and those of one kind share a lane; answers stand in the order of the calls.
+ * Serves JSON-RPC 2.0 for workers (D23, D60): one route, a single call or an array of them. The calls of one request
+ * run concurrently; calls of the same method share a Batcher. The responses have the order of the calls.
  *
- * A call without `id` is a notification and gets no answer. One that would grant a lease is not carried out at all:
- * nobody could ever settle what it was granted.
+ * A call without `id` is a notification and gets no response. If it would grant a lease, it is not run at all, because
+ * the worker could never settle that lease.
  *
  * @see https://www.jsonrpc.org/specification
  */
@@ -33,7 +33,7 @@ import { poolMethods } from './pools.ts'
 import { primitiveMethods } from './primitives.ts'
 import { taskMethods } from './tasks.ts'
 
-/** What the master needs when the store does not say how long it will be away. */
+/** The default of `retry_after_ms`, if the store gives no time. */
 const RETRY_AFTER_MS = 1_000
 const GRANTS: ReadonlySet<string> = new Set<RpcMethod>(['tasks.reserve', 'pool.claim', 'lock.acquire'])
 
@@ -126,7 +126,7 @@ class Rpc {
     if (fault !== null) return this.#failed(idOf(call, exactCall), new RpcError('invalid_request', fault))
     const { method } = call as Call
     const params = (call as Call).params ?? {}
-    const { id } = exactCall as Call // The id is sent back as the text it came as.
+    const { id } = exactCall as Call // The id is returned as the same text.
     if (id === undefined && GRANTS.has(method)) return null
     try {
       const result = await this.#invoke(method, params, caller, (exactCall as Call).params ?? params)
@@ -177,8 +177,9 @@ class Rpc {
   }
 
   /**
-   * Leases of a client that goes away before its answer is written are released at once.
-   * @throws FleetError, when it is gone already, or the master stops: what is released may not be answered as well.
+   * Releases the granted leases immediately if the client disconnects before its response was sent.
+   * @throws {FleetError} if it has already disconnected, or the master is stopping: released leases must not be
+   * returned.
    */
   #giveBackWhenUnheard({ entry, granted, signal }: Caller): void {
     const giveBack = (): void =>
@@ -206,20 +207,20 @@ function invalidParams(errors: readonly FieldError[]): RpcError {
   })
 }
 
-/** What a method stores as text, and so keeps every number of (D75). */
+/** The parameters that a method stores as text, in which every number is kept as it was sent (D75). */
 const KEPT: Partial<Record<RpcMethod, RegExp>> = {
   'kv.set': /^\/value(?:\/|$)/,
   'pool.put': /^\/items\/\d+\/payload\//,
   'bus.publish': /^\/message(?:\/|$)/,
 }
 
-/** @throws RpcError `invalid_params` when another integer would take the place of one that a double cannot hold. */
+/** @throws {RpcError} `invalid_params` for an integer that a double cannot represent. */
 function checkIntegers(method: string, exact: unknown): void {
   const faults = changedIntegers(exact, (pointer) => KEPT[method as RpcMethod]?.test(pointer) === true)
   if (faults.length > 0) throw invalidParams(faults)
 }
 
-/** What keeps a value from being a call; null: it is one. */
+/** Why a value is not a valid call; null if it is one. */
 function shapeFault(call: unknown): string | null {
   if (typeof call !== 'object' || call === null || Array.isArray(call)) return 'a call must be an object'
   const { jsonrpc, method, id, params } = call as Record<keyof Call, unknown>

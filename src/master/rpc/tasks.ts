@@ -1,4 +1,4 @@
-/** @module master/rpc/tasks  Reserving and settling: the hot path. Task bodies are spliced in as the text they are stored as. */
+/** @module master/rpc/tasks  RPC methods that reserve and settle tasks. Task bodies are inserted as the stored text. */
 import { MAX_ERROR_CHARS, MAX_RESERVED_PER_CALL, toSeconds, type RpcMethod } from '../../protocol/index.ts'
 import type { Lease, LeaseRef } from '../../storage/index.ts'
 import { RawJson } from '../http/route.ts'
@@ -62,7 +62,7 @@ function leaseText({ id, token, attempt, maxAttempts, expiresAtMs: until, body }
   return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(until)},${body.slice(1)}`
 }
 
-/** Cutting may halve a surrogate pair, which no store keeps. */
+/** Cutting may split a surrogate pair, which no store accepts. */
 function cut(text: string): string {
   return text.slice(0, MAX_ERROR_CHARS).toWellFormed()
 }

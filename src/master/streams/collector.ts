@@ -1,23 +1,23 @@
 /**
  * @module master/streams/collector
- * The outputs of one automation type on their way into its stream.
+ * Writes the outputs of one automation type to its stream.
  *
  *   add ──▶ pending ──end of the tick──▶ one push in flight ──▶ stored
  *                                          │  ▲
- *                                 store away  └── the same entries under the same sequence number, with backoff
- *                                          └ store full, or given up at the end ──▶ dropped, counted
+ *                         store unavailable│  └── the same entries with the same sequence number, after a backoff
+ *                                          └ store full, or stopped while retrying ──▶ dropped, counted
  *
- * One push at a time keeps the order; its sequence number makes a repeat harmless when the answer of the first was
- * lost. Memory is bounded by whoever feeds it: {@link Collector.full} says when to stop reading.
+ * Pushing one batch at a time keeps the order. The sequence number makes a repeat harmless if the first response was
+ * lost. The sender limits the memory: {@link Collector.full} shows when to stop reading.
  */
 import { FleetError, type JsonText } from '../../protocol/index.ts'
 import { Backoff, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import type { Streams } from '../../storage/index.ts'
 
-/** What one push may hold: the contract's bound on entries, and a size that keeps a store's step short. */
+/** Limits of one push: the entries of the storage contract, and a size that keeps a step of the store short. */
 const PUSH_ENTRIES = 1_000
 const PUSH_BYTES = 1_048_576
-/** Waiting for the store, per type: above it the sockets that feed the type are not read. */
+/** Limits of pending entries per type. Above them, the sockets of the type are not read. */
 const FULL_ENTRIES = 20_000
 const FULL_BYTES = 8 * 1_048_576
 const RETRY = { baseMs: 100, capMs: 2_000, floor: 0.5 }
@@ -29,9 +29,9 @@ export interface CollectorPorts {
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
-  /** Names this master towards the store; with the sequence number it tells a repeat. */
+  /** Identifies this master to the store. With the sequence number it identifies a repeat. */
   readonly producer: string
-  /** Aborts when waiting for the store has to end. */
+  /** Aborts when retrying has to end. */
   readonly giveUp: AbortSignal
   readonly onDropped: (type: string, count: number, reason: DropReason, cause: unknown) => void
   readonly onStored: (type: string, bytes: number, trimmed: number) => void
@@ -62,7 +62,7 @@ export class Collector {
     return this.#bytes
   }
 
-  /** Full from the bound on, until half of it has drained. */
+  /** Becomes true at the limit, and false again when half of it has drained. */
   get full(): boolean {
     if (this.#full) this.#full = this.#pending.length > FULL_ENTRIES / 2 || this.#bytes > FULL_BYTES / 2
     else this.#full = this.#pending.length >= FULL_ENTRIES || this.#bytes >= FULL_BYTES
@@ -76,13 +76,13 @@ export class Collector {
     this.#flushing ??= this.#flush()
   }
 
-  /** Resolves when nothing is pending; at once when nothing is. */
+  /** Resolves when nothing is pending. */
   async settled(): Promise<void> {
     await this.#flushing
   }
 
   async #flush(): Promise<void> {
-    await Promise.resolve() // What the same tick adds goes along.
+    await Promise.resolve() // Includes everything that is added in the same tick.
     while (this.#pending.length > 0) {
       const batch = this.#take()
       await this.#push(++this.#sequence, batch)
@@ -122,7 +122,7 @@ export class Collector {
         return await call()
       } catch (error) {
         if (!isAway(error) || this.#ports.giveUp.aborted) throw error
-        // Giving up ends the pause early: one last try follows.
+        // An abort ends the pause early; one last try follows.
         await this.#ports.timers.sleep(backoff.nextMs(), this.#ports.giveUp).catch(() => {})
       }
     }

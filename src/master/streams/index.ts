@@ -1,2 +1,2 @@
-/** Output streams: the sink that workers' outputs go to, and the routes that show and take them. */
+/** Output streams: the sink for outputs of workers, and the routes that read and remove them. */
 export { createStreams, type Streams } from './streams.ts'

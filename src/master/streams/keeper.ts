@@ -1,17 +1,17 @@
 /**
  * @module master/streams/keeper
- * Keeps output streams inside their bounds when nothing is pushed: every 10 s it drops entries by age and by bytes. When
- * the store is full it drops the oldest outputs, from the largest streams first, so that tasks are not refused (D83).
+ * Trims output streams without a push: every 10 s it removes entries by age and by bytes. When the store is full, it
+ * removes the oldest outputs, from the largest streams first, so that tasks are not rejected (D83).
  */
 import { ALL_STREAMS_MAX_BYTES, STREAM_MAX_BYTES, SWEEP_EVERY_MS } from '../../protocol/index.ts'
 import type { Cancel, Random, Timers } from '../../runtime/index.ts'
 import type { Streams } from '../../storage/index.ts'
 
-/** Of the period, to either side. */
+/** Share of the period by which it is shortened or lengthened. */
 const JITTER = 0.1
-/** What remains of all outputs after the store was found full. */
+/** Share of all outputs that is kept after the store was full. */
 const REMAINS = 0.75
-/** A store that is full for another reason must not lose all its outputs within seconds. */
+/** The shortest interval: a store that is full for another reason must not lose all its outputs within seconds. */
 const MAKE_ROOM_EVERY_MS = 5_000
 
 export interface KeeperPorts {
@@ -38,14 +38,17 @@ export class StreamKeeper {
     this.#arm(SWEEP_EVERY_MS * this.#ports.random.unit())
   }
 
-  /** Resolves when the step under way has ended. */
+  /** Resolves when the current step has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel()
     await this.#running
   }
 
-  /** Drops a quarter of all outputs, the oldest of the largest streams. @returns whether any was dropped; at most once in 5 s. */
+  /**
+   * Removes a quarter of all outputs, the oldest ones of the largest streams, at most every 5 s.
+   * @returns whether any was removed.
+   */
   makeCapacity(): Promise<boolean> {
     if (this.#making !== null) return this.#making
     this.#making = this.#drop(REMAINS).catch((error: unknown) => {
@@ -69,7 +72,7 @@ export class StreamKeeper {
     })
   }
 
-  /** @param remains share of all bytes that may remain. */
+  /** @param remains Share of all bytes that is kept. */
   async #drop(remains: number): Promise<boolean> {
     const { types, streams, onTrimmed } = this.#ports
     const sizes = await streams.bytes(types)
@@ -92,7 +95,7 @@ export class StreamKeeper {
   }
 }
 
-/** The greatest size of one stream with which all together have at most `total` bytes. */
+/** The size limit per stream with which all streams together have at most `total` bytes. */
 export function levelOf(sizes: readonly number[], total: number): number {
   let left = total
   const ascending = sizes.toSorted((a, b) => a - b)

@@ -1,4 +1,4 @@
-/** @module master/streams/routes  Length, peek, pop and tail of an output stream (D9, D50, D56). */
+/** @module master/streams/routes  Routes of output streams: length, peek, pop and tail (D9, D50, D56). */
 import { Type } from 'typebox'
 import {
   API_PREFIX,
@@ -107,7 +107,7 @@ async function writeTail(
   out.text(`],"gap":${gap}}`)
 }
 
-/** The entries that follow `last`, which ended a piece. */
+/** Writes the entries after `last`, the end of the previous piece. */
 async function writeBehind(
   out: PieceReader,
   streams: Streams,
@@ -124,7 +124,8 @@ async function writeBehind(
 }
 
 /**
- * Each piece is removed in one step. After a failure the client gets what was removed before it: nothing else holds it.
+ * Removes entries and writes them. Each piece is removed in one step. After a failure the client gets what was already
+ * removed, because those entries exist nowhere else.
  * @returns how many entries were removed.
  */
 async function writePopped(out: PieceReader, streams: Streams, type: string, n: number): Promise<number> {
@@ -145,5 +146,5 @@ async function writePopped(out: PieceReader, streams: Streams, type: string, n: 
   return n - left
 }
 
-/** The id goes in front of the stored text. */
+/** Inserts the id before the stored fields. */
 const entryText = ({ id, entry }: StreamEntry): string => `{"id":${JSON.stringify(id)},${entry.slice(1)}`

@@ -1,19 +1,19 @@
 /**
  * @module master/streams/sink
- * Where the outputs of connected workers go: the control channel hands over what it read, the streams store it.
- * Handing over never waits and never fails; {@link OutputSink.full} is how pressure travels back.
+ * Defines the sink for outputs of connected workers. The control channel passes outputs to it, and the streams store
+ * them. `accept` never waits and never fails; {@link OutputSink.full} applies back-pressure.
  */
 import type { Output } from '../../protocol/index.ts'
 
 export interface OutputSink {
   /**
-   * Takes the outputs of one frame, in order. Those that do not match the type's output schema are dropped, counted
+   * Takes the outputs of one frame, in order. Outputs that do not match the type's output schema are dropped, counted
    * and logged once a minute per worker (D37).
-   * @param exact the same outputs with their numbers as they were sent, which is what is stored (D75).
+   * @param exact The same outputs with their numbers as they were sent. This is what is stored (D75).
    */
   accept(type: string, workerId: string, outputs: readonly Output[], exact?: readonly Output[]): void
-  /** Too much of this type (or of all together) waits for the store: stop reading the sockets that feed it. */
+  /** Whether too many outputs of this type, or of all types, are waiting: stop reading the sockets of the type. */
   full(type: string): boolean
-  /** Calls `listener` whenever something that was full is so no more; ask `full` again. Answers how to stop. */
+  /** Calls `listener` when a type is no longer full; check `full` again then. @returns a function that unsubscribes. */
   onRelief(listener: () => void): () => void
 }

@@ -1,10 +1,10 @@
 /**
  * @module master/streams/streams
- * The output streams: takes what workers emitted (see sink.ts), stores it through one collector per type, and serves
- * it. An entry is text from here on: it is parsed neither on its way in nor on its way out.
+ * Stores the outputs that workers emit (see sink.ts), through one collector per type, and serves them. An entry is
+ * text: it is parsed neither when it is stored nor when it is read.
  *
- * An output is not acknowledged on the wire: what was read and not yet pushed is lost with the process, which is one
- * collector at most. `stop` waits up to 5 s for the store to take the rest.
+ * Outputs are not acknowledged on the wire. What was read and not pushed yet is lost if the process crashes, at most
+ * the content of one collector per type. `stop` waits up to 5 s for the store to take the rest.
  */
 import { Counter } from 'prom-client'
 import { infiniteNumber, type JsonText, type Output } from '../../protocol/index.ts'
@@ -15,13 +15,13 @@ import { streamRoutes } from './routes.ts'
 import { StreamKeeper } from './keeper.ts'
 import type { OutputSink } from './sink.ts'
 
-/** Waiting for the store, all types together. */
+/** Limit of pending bytes of all types. */
 const FULL_BYTES_IN_ALL = 64 * 1_048_576
-/** A floor under the memory of the process: reached only when the sockets are read on although everything is full. */
+/** Above this limit outputs are dropped. Only reached if sockets are read although the sink is full. */
 const REFUSE_BYTES_IN_ALL = 2 * FULL_BYTES_IN_ALL
 const STOP_WITHIN_MS = 5_000
 
-/** `makeCapacity`: drops the oldest outputs of a full store, and resolves to whether there were any. */
+/** `makeCapacity` removes the oldest outputs of a full store. It resolves to whether there were any. */
 export type Streams = Part & OutputSink & { makeCapacity(): Promise<boolean> }
 
 export function createStreams(deps: MasterDeps): Streams {
@@ -49,7 +49,7 @@ class CollectedOutputs implements OutputSink {
   readonly #ports: CollectorPorts
   #bytes = 0
   #fullInAll = false
-  /** Types that were found full and have not been relieved since. */
+  /** Types for which `full` returned true, and for which no listener was called since. */
   readonly #fullTypes = new Set<string>()
 
   constructor(deps: MasterDeps) {
@@ -143,7 +143,7 @@ class CollectedOutputs implements OutputSink {
     collector.add(text, bytes)
   }
 
-  /** One output that was never collected. */
+  /** Drops one output that was not collected. */
   #refuse(type: string, workerId: string, reason: string, why: string): void {
     this.#dropped.inc({ automation_type: type, reason })
     this.#logThrottle.run(`${type}/${workerId}/${reason}`, (suppressed) =>
@@ -180,7 +180,7 @@ class CollectedOutputs implements OutputSink {
   }
 }
 
-/** The stored form; the id is put in front when it is read. */
+/** The stored form. The id is inserted when it is read. */
 function entryText({ slot_id: slotId, ts }: Output, payload: unknown): JsonText {
   return `{"slot_id":${slotId},"ts":${ts},"payload":${JSON.stringify(payload)}}`
 }

@@ -94,7 +94,7 @@ describe('replace', () => {
     authenticator.replace({ ...TOKENS, worker: 'worker-token-that-is-new' })
     expect(authenticator.identify('worker-token-of-the-test')).toBe('wrong')
     expect(authenticator.identify('worker-token-that-is-new')).toMatchObject({ role: 'worker' })
-    expect(before !== 'wrong' && authenticator.still(before)).toBe(false)
+    expect(before !== 'wrong' && authenticator.isStillValid(before)).toBe(false)
     stop()
     authenticator.replace(TOKENS)
     expect(told).toBe(1)
@@ -105,9 +105,9 @@ describe('replace', () => {
     const before = authenticator.identify('scoped-token-of-the-test')
     if (before === 'wrong') throw new Error('the token is not known')
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['probe', 'mailer']]]) })
-    expect(authenticator.still(before)).toBe(true)
+    expect(authenticator.isStillValid(before)).toBe(true)
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['mailer']]]) })
-    expect(authenticator.still(before)).toBe(false)
+    expect(authenticator.isStillValid(before)).toBe(false)
   })
 })
 
@@ -189,9 +189,9 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     const before = authenticator.identify(SECRET)
     if (before === 'wrong') throw new Error('the token is not known')
     authenticator.replace(named({ role: 'editor', sha256: SHA256 }))
-    expect(authenticator.still(before)).toBe(true)
+    expect(authenticator.isStillValid(before)).toBe(true)
     authenticator.replace(named({ role: 'viewer', token: SECRET }))
-    expect(authenticator.still(before)).toBe(false)
+    expect(authenticator.isStillValid(before)).toBe(false)
   })
 
   it('from other settings are identified by the first 8 hex digits of their SHA-256', () => {
