@@ -45,10 +45,10 @@ import {
   type KubeMetrics,
   type Leadership,
 } from './kube/index.ts'
-import { MasterAway } from './master-away.ts'
+import { MasterOutage } from './master-outage.ts'
 import { FleetWorkerMetrics } from './metrics.ts'
-import { Term } from './term.ts'
-import { Triggers } from './triggers.ts'
+import { LeadershipTerm } from './leadership-term.ts'
+import { EventHandlers } from './event-handlers.ts'
 
 const CONTROLLER = 'fleetworker'
 
@@ -101,14 +101,14 @@ class Operator implements RunningOperator {
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
   readonly #fleet: Fleet
-  readonly #away: MasterAway
-  readonly #triggers: Triggers
+  readonly #away: MasterOutage
+  readonly #handlers: EventHandlers
   readonly #watches: readonly WatchLoop<FleetWorkerObject>[]
   readonly #health: Health<FleetWorkerObject>
   readonly #elector: LeaseElector | undefined
   readonly #running: Promise<void>[] = []
   #leadership: Leadership
-  #term: Term | undefined
+  #term: LeadershipTerm | undefined
   #listener: ProbeListener | undefined
 
   constructor(options: OperatorOptions) {
@@ -149,9 +149,9 @@ class Operator implements RunningOperator {
       token,
       metrics: createFleetMetrics(this.#registry),
       mayWrite: () => this.#leadership.mayWrite(),
-      onBreaker: (reason) => this.#away.turned(reason),
+      onBreaker: (reason) => this.#away.onBreaker(reason),
     })
-    this.#triggers = new Triggers({
+    this.#handlers = new EventHandlers({
       queue: this.#queue,
       cache: this.#cache,
       table: this.#fleet,
@@ -159,10 +159,10 @@ class Operator implements RunningOperator {
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
-    this.#away = new MasterAway({
+    this.#away = new MasterOutage({
       table: this.#fleet,
       queue: this.#queue,
-      onTurn: (isAway) => this.#masterTurned(isAway),
+      onChange: (isAway) => this.#masterTurned(isAway),
     })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
     this.#health = new Health({
@@ -209,11 +209,11 @@ class Operator implements RunningOperator {
     })
     this.#fleet.onChange((change) => {
       if (change.kind === 'state_reset') this.#tell('MasterStateReset', change.message)
-      this.#triggers.tableChanged(change)
+      this.#handlers.onTableChange(change)
     })
     signal.addEventListener(
       'abort',
-      time.every(1_000, () => this.#away.look()),
+      time.every(1_000, () => this.#away.check()),
       { once: true },
     )
     this.#running.push(
@@ -260,14 +260,14 @@ class Operator implements RunningOperator {
       onRestart: this.#metrics.onRestart,
       onChange: (change, source) => {
         this.#workers.changed(change, source === 'watch' && this.#term !== undefined)
-        this.#triggers.changed(change, source)
+        this.#handlers.onFleetWorker(change, source)
       },
     })
   }
 
   #lead(signal: AbortSignal): void {
     const { namespace, random, reservedSecrets, time, log, watchNamespaces } = this.#options
-    const term = new Term({
+    const term = new LeadershipTerm({
       signal,
       time,
       random,
@@ -278,7 +278,7 @@ class Operator implements RunningOperator {
       events: this.#events,
       fleet: this.#fleet,
       leadership: this.#leadership,
-      triggers: this.#triggers,
+      handlers: this.#handlers,
       metrics: this.#metrics,
       workers: this.#workers,
       watches: (each) => watchNamespaces.length === 0 || watchNamespaces.includes(each),
@@ -304,7 +304,7 @@ class Operator implements RunningOperator {
         'the master has not responded for a minute; FleetWorkers are applied when it is back',
       )
     else this.#term?.masterBack()
-    this.#triggers.all()
+    this.#handlers.requeueAll()
   }
 
   /** What concerns all FleetWorkers is told once, about the Lease, by the replica that leads. */

@@ -150,12 +150,22 @@ export const isGone = async (fleet: Fleet, id: string, type = 'slow'): Promise<b
 export const lengthOf = async (fleet: Fleet, path: string): Promise<number> =>
   (await fleet.ok<{ length: number }>('GET', path)).length
 
-/** Submits the tasks. @returns their ids, in order. */
+/**
+ * Submits many tasks in one call, which is repeated while the master is overloaded, as a client would.
+ *
+ * @returns the ids of the tasks, in the order of the payloads.
+ */
 export async function submitMany(fleet: Fleet, payloads: readonly object[], type = 'slow'): Promise<readonly string[]> {
-  const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `/automations/${type}/tasks/batch`, {
-    tasks: payloads.map((payload) => ({ payload })),
+  const path = `/automations/${type}/tasks/batch`
+  const tasks = payloads.map((payload) => ({ payload }))
+  let ids: readonly string[] = []
+  await until('the batch of tasks is accepted', async () => {
+    const { status, body } = await fleet.call<{ results: Submitted[] }>('POST', path, { tasks })
+    if (status !== 200 && status !== 503) throw new Error(`POST ${path}: ${status} ${JSON.stringify(body)}`)
+    if (status === 200) ids = body.results.map(({ task_id: id }) => id)
+    return status === 200
   })
-  return results.map(({ task_id: id }) => id)
+  return ids
 }
 
 export const portOf = ({ url }: Fleet): number => Number(new URL(url).port)

@@ -9,10 +9,10 @@ import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Refusal } from '../../src/operator/fleet/index.ts'
 import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
 import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
-import { MasterAway } from '../../src/operator/master-away.ts'
+import { MasterOutage } from '../../src/operator/master-outage.ts'
 import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
-import { Sweep } from '../../src/operator/sweep.ts'
-import { Triggers } from '../../src/operator/triggers.ts'
+import { PeriodicResync } from '../../src/operator/periodic-resync.ts'
+import { EventHandlers } from '../../src/operator/event-handlers.ts'
 import { keptLog } from './kube/world.ts'
 
 let versions = 0
@@ -63,7 +63,7 @@ function world() {
   const types: string[][] = []
   const queue = { add: (key: ObjectKey, priority: Priority): void => void added.push([key, priority]) }
   const reporting = new Set<string>()
-  const triggers = new Triggers({
+  const triggers = new EventHandlers({
     queue,
     cache,
     table: { setTypes: (named) => void types.push([...named]) },
@@ -73,11 +73,11 @@ function world() {
   })
   const seen = (object: FleetWorkerObject, source: 'list' | 'watch' = 'watch'): void => {
     const change = cache.offer(object)
-    if (change !== undefined) triggers.changed(change, source)
+    if (change !== undefined) triggers.onFleetWorker(change, source)
   }
   const gone = (object: FleetWorkerObject): void => {
     const change = cache.remove(object)
-    if (change !== undefined) triggers.changed(change, 'watch')
+    if (change !== undefined) triggers.onFleetWorker(change, 'watch')
   }
   const taken = (): [ObjectKey, Priority][] => added.splice(0)
   return { cache, queue, reporting, triggers, types, seen, gone, taken }
@@ -95,14 +95,14 @@ describe('the event handlers', () => {
     ])
       seen(each)
     taken()
-    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    triggers.onTableChange({ kind: 'worker', type: 'a', workerId: 'w' })
     expect(taken()).toEqual([
       ['ns/one', 50],
       ['ns/two', 50],
     ])
-    triggers.tableChanged({ kind: 'type', type: 'b' })
+    triggers.onTableChange({ kind: 'type', type: 'b' })
     expect(taken()).toEqual([['ns/four', 50]])
-    triggers.sourceChanged('secrets/ns/s')
+    triggers.onSource('secrets/ns/s')
     expect(taken()).toEqual([['ns/three', 50]])
   })
 
@@ -110,7 +110,7 @@ describe('the event handlers', () => {
     const { seen, taken, triggers } = world()
     seen(fleetWorker('edited', { workerId: 'w', generation: 2, status: { observedGeneration: 1 } }))
     taken()
-    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    triggers.onTableChange({ kind: 'worker', type: 'a', workerId: 'w' })
     expect(taken()).toEqual([['ns/edited', 100]])
   })
 
@@ -119,7 +119,7 @@ describe('the event handlers', () => {
     seen(fleetWorker('put-back', { workerId: 'w', status: { observedGeneration: 1 } }))
     reporting.add('put-back')
     taken()
-    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    triggers.onTableChange({ kind: 'worker', type: 'a', workerId: 'w' })
     expect(taken()).toEqual([['ns/put-back', 90]])
   })
 
@@ -140,7 +140,7 @@ describe('the event handlers', () => {
     seen(fleetWorker('old', { status: { observedGeneration: 1 } }))
     seen(fleetWorker('edited', { generation: 2, status: { observedGeneration: 1 } }))
     taken()
-    triggers.tableChanged({ kind: 'state_reset', message: '' })
+    triggers.onTableChange({ kind: 'state_reset', message: '' })
     expect(taken()).toEqual([
       ['ns/old', -100],
       ['ns/edited', 100],
@@ -165,22 +165,22 @@ describe('the outage of the master', () => {
   it('parks the queue immediately, and resumes it after a minute so that statuses can report it', () => {
     const parked: (string | null)[] = []
     const turns: boolean[] = []
-    const table = { awayMs: 0 }
-    const away = new MasterAway({
+    const table = { unavailableMs: 0 }
+    const away = new MasterOutage({
       table,
       queue: { park: (reason) => void parked.push(reason) },
-      onTurn: (isAway) => void turns.push(isAway),
+      onChange: (isAway) => void turns.push(isAway),
     })
-    away.turned('MasterUnreachable')
-    table.awayMs = 59_999
-    away.look()
+    away.onBreaker('MasterUnreachable')
+    table.unavailableMs = 59_999
+    away.check()
     expect([parked, turns]).toEqual([['MasterUnreachable'], []])
-    table.awayMs = 60_000
-    away.look()
-    away.look()
+    table.unavailableMs = 60_000
+    away.check()
+    away.check()
     expect([parked, turns]).toEqual([['MasterUnreachable', null], [true]])
-    table.awayMs = 0
-    away.turned(null)
+    table.unavailableMs = 0
+    away.onBreaker(null)
     expect([parked.at(-1), turns]).toEqual([null, [true, false]])
   })
 })
@@ -217,7 +217,7 @@ describe('the periodic resync', () => {
     gone(last)
     taken()
     if (unknown === 'FleetWorkers') cache.expect('ns')
-    const sweep = new Sweep({
+    const sweep = new PeriodicResync({
       time,
       log,
       cache,
@@ -235,7 +235,7 @@ describe('the periodic resync', () => {
         },
       },
       master: {
-        releaseLeftOver: async ({ type, workerId }) => {
+        releaseOrphaned: async ({ type, workerId }) => {
           released.push(workerId)
           during(cluster)
           const kind = answer(workerId)

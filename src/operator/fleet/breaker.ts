@@ -10,8 +10,7 @@
  * (D67). While it is open no probe leaves before the time that `Retry-After` requests, which is at most 30 s. The probe keeps its pace until the breaker
  * has stayed closed for a while, so that a master that is ready and yet fails every call is not hammered.
  */
-import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
-import { Bell } from './bell.ts'
+import { Backoff, Signal, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 
 const FAILURES_IN_A_ROW = 5
 const WINDOW_CALLS = 20
@@ -41,7 +40,7 @@ interface Call {
 export class Breaker {
   readonly #deps: BreakerDeps
   readonly #backoff: Backoff
-  readonly #turns: Bell
+  readonly #turns: Signal
   #reason: OpenReason | null = null
   #turnedMs: number
   /** Since when nothing but failures came; undefined: the last call was answered. */
@@ -53,7 +52,7 @@ export class Breaker {
   constructor(deps: BreakerDeps) {
     this.#deps = deps
     this.#backoff = new Backoff({ baseMs: PROBE_BASE_MS, capMs: PROBE_CAP_MS, floor: 0.5, random: deps.random })
-    this.#turns = new Bell(deps.timers)
+    this.#turns = new Signal(deps.timers)
     this.#turnedMs = deps.clock.monotonicMs()
   }
 
@@ -62,7 +61,7 @@ export class Breaker {
   }
 
   /** How long the master has failed every call; 0 while it answers. */
-  get awayMs(): number {
+  get unavailableMs(): number {
     return this.#failingSinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#failingSinceMs
   }
 
@@ -93,7 +92,7 @@ export class Breaker {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const reason = this.#reason
-      await this.#turns.heard(signal, reason === null ? Infinity : this.#probeInMs())
+      await this.#turns.wait(signal, reason === null ? Infinity : this.#probeInMs())
       if (reason === null || this.#reason !== reason || signal.aborted) continue
       const isBack = await this.#deps.probe(reason, signal)
       if (isBack && this.#reason === reason) this.close()
@@ -102,7 +101,7 @@ export class Breaker {
 
   /** Resolves when it is closed, or the signal aborts. */
   async closed(signal: AbortSignal): Promise<void> {
-    while (this.#reason !== null && !signal.aborted) await this.#turns.heard(signal)
+    while (this.#reason !== null && !signal.aborted) await this.#turns.wait(signal)
   }
 
   #probeInMs(): number {
@@ -121,6 +120,6 @@ export class Breaker {
     this.#turnedMs = this.#deps.clock.monotonicMs()
     this.#calls = []
     this.#deps.onTurn(reason)
-    this.#turns.ring()
+    this.#turns.notify()
   }
 }

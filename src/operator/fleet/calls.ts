@@ -68,7 +68,7 @@ export class Calls {
       if (breaker.reason === null) await limiter.turn(signal, call.line)
       if (breaker.reason !== null)
         return {
-          kind: 'away',
+          kind: 'unavailable',
           effect: 'not_sent',
           message: breaker.reason === 'Unauthorized' ? 'the master rejects the token' : 'the master is unavailable',
         }

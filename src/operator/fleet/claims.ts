@@ -31,15 +31,15 @@ export function judgeClaim({ managedBy, own, heldBefore, ...others }: ClaimFacts
   if (managedBy === own) return 'ours'
   if (others.isLive(managedBy)) return 'duplicate'
   if (!isOfOperator(managedBy)) return 'stray'
-  if (!isLeftOver(managedBy, others)) return 'foreign'
-  return heldBefore ? 'robbed' : 'left_over'
+  if (!isOrphaned(managedBy, others)) return 'foreign'
+  return heldBefore ? 'taken_over' : 'orphaned'
 }
 
 /** Whether a claim has the form that operators give theirs. */
 export const isOfOperator = (managedBy: string): boolean => CLAIM.test(managedBy)
 
 /** Of a resource that is gone, in a namespace we watch. */
-export function isLeftOver(managedBy: string, { isLive, watches }: Pick<ClaimFacts, 'isLive' | 'watches'>): boolean {
+export function isOrphaned(managedBy: string, { isLive, watches }: Pick<ClaimFacts, 'isLive' | 'watches'>): boolean {
   const namespace = CLAIM.exec(managedBy)?.groups?.['namespace']
   return namespace !== undefined && watches(namespace) && !isLive(managedBy)
 }

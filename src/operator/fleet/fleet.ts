@@ -9,9 +9,8 @@
  */
 import { MasterClient, MasterError } from '../../client/index.ts'
 import type { ReadyBody } from '../../protocol/index.ts'
-import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { Signal, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
-import { Bell } from './bell.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
 import { Calls } from './calls.ts'
 import { FeedReader } from './feed-reader.ts'
@@ -30,7 +29,7 @@ import type {
   WorkerRecord,
 } from './ports.ts'
 import { Sequence, type Source } from './records.ts'
-import { StoreLife } from './store-life.ts'
+import { EpochTracker } from './epoch-tracker.ts'
 import { Tokens } from './tokens.ts'
 import { TypeReader } from './type-reader.ts'
 import { Writer, type WriterDeps } from './writer.ts'
@@ -62,7 +61,7 @@ export class Fleet implements FleetTable {
   readonly #sequence = new Sequence()
   readonly #readers = new Map<string, { readonly reader: TypeReader; readonly end: AbortController }>()
   readonly #listeners = new Set<(change: TableChange) => void>()
-  readonly #life: StoreLife
+  readonly #life: EpochTracker
   readonly #breaker: Breaker
   readonly #calls: Calls
   readonly #identity: Identity
@@ -109,7 +108,7 @@ export class Fleet implements FleetTable {
       mayWrite: options.mayWrite,
       isTypeKnown: (type) => this.catalog(type) !== undefined,
       token: () => tokens.current(),
-      onForbidden: (sent, signal) => this.#identity.doubted(sent, signal),
+      onForbidden: (sent, signal) => this.#identity.onForbidden(sent, signal),
     })
     this.#identity = new Identity({
       clock,
@@ -119,7 +118,7 @@ export class Fleet implements FleetTable {
       once: (call, signal) => this.#calls.once(call, signal),
       onRights: () => this.#recheck(),
     })
-    this.#life = new StoreLife({
+    this.#life = new EpochTracker({
       clock,
       onEpoch: () => this.#each((reader) => reader.restart()),
       onReset: (message) => this.#reset(message),
@@ -149,7 +148,7 @@ export class Fleet implements FleetTable {
     if (reader === undefined || reader.reach === 'pending') return { kind: 'pending' }
     if (reader.reach !== 'in_reach') return { kind: reader.reach }
     const entry = reader.records.get(workerId)
-    if (entry === undefined || entry.isGone) return { kind: 'unregistered' }
+    if (entry === undefined || entry.isAbsent) return { kind: 'unregistered' }
     if (entry.record === null) return { kind: 'pending' }
     return {
       kind: 'registered',
@@ -200,7 +199,7 @@ export class Fleet implements FleetTable {
     this.#watch(this.#breaker.run(ended))
     this.#watch(this.#feed.run(ended))
     try {
-      await new Bell(this.#options.timers).heard(AbortSignal.any([signal, this.#broken.signal]))
+      await new Signal(this.#options.timers).wait(AbortSignal.any([signal, this.#broken.signal]))
       this.#broken.signal.throwIfAborted()
     } finally {
       this.#end.abort()
@@ -212,8 +211,8 @@ export class Fleet implements FleetTable {
     return [...this.#readers.values()].every(({ reader }) => reader.reach !== 'pending')
   }
 
-  get awayMs(): number {
-    return this.#breaker.awayMs
+  get unavailableMs(): number {
+    return this.#breaker.unavailableMs
   }
 
   masterNowMs(): number {
@@ -243,7 +242,7 @@ export class Fleet implements FleetTable {
       hasFeed: () => this.#feed.isLive,
       onWorker: (workerId) => tell({ kind: 'worker', type, workerId }),
       onType: () => tell({ kind: 'type', type }),
-      onFall: () => this.#life.fell(),
+      onFall: () => this.#life.regressed(),
     })
     const each = { reader, end: new AbortController() }
     this.#readers.set(type, each)
@@ -271,7 +270,7 @@ export class Fleet implements FleetTable {
   ): Source | null {
     // The header has whole seconds: on the average it is half of one behind.
     if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
-    return this.#life.saw(epoch, begun, this.#sequence.next())
+    return this.#life.observe(epoch, begun, this.#sequence.next())
       ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
       : null
   }
@@ -308,7 +307,7 @@ export class Fleet implements FleetTable {
 
   #opened(epoch: string): void {
     this.#breaker.close()
-    this.#life.saw(epoch, this.#sequence.next(), this.#sequence.next())
+    this.#life.observe(epoch, this.#sequence.next(), this.#sequence.next())
     void this.#askRights()
     this.#recheck()
     this.#list()
@@ -318,16 +317,16 @@ export class Fleet implements FleetTable {
     this.#options.log.warn('the event stream of the master ended, retrying', { error: error.message })
     this.#list()
     this.#each((reader) => reader.wake())
-    if (error.code === 'FORBIDDEN') void this.#doubtToken()
+    if (error.code === 'FORBIDDEN') void this.#recheckToken()
   }
 
   async #askRights(): Promise<void> {
     await this.#identity.ask(this.#end.signal).catch(() => {}) // Aborted.
   }
 
-  async #doubtToken(): Promise<void> {
+  async #recheckToken(): Promise<void> {
     await this.#identity
-      .doubted({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
+      .onForbidden({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
       .catch(() => {}) // Aborted.
   }
 

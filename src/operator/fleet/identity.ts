@@ -67,7 +67,7 @@ export class Identity {
   }
 
   /** A call was refused. Null: by right. */
-  async doubted({ sentMs, token }: Sent, signal: AbortSignal): Promise<'again' | Refusal | null> {
+  async onForbidden({ sentMs, token }: Sent, signal: AbortSignal): Promise<'again' | Refusal | null> {
     const { clock, tokens } = this.#deps
     if (token !== tokens.current()) return 'again'
     const isAsked = this.#asked === token && this.#asking === undefined
@@ -79,7 +79,7 @@ export class Identity {
     if (verdict === 'known')
       return this.#isAdmin ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: ASK_EVERY_MS } : null
     return {
-      kind: 'away',
+      kind: 'unavailable',
       effect: 'not_sent',
       message: verdict === 'refused' ? 'the master rejects the token' : 'the master is unavailable',
     }

@@ -26,7 +26,7 @@ export function refusalOf(error: MasterError, isTypeKnown: boolean): Refusal {
   const { code, faults, message, outcome, retryAfterMs } = error
   const effect = outcome === 'not_done' ? 'not_sent' : 'unknown'
   if (isThrottle(error)) return { kind: 'throttled', effect, retryAfterMs: retryAfterMs ?? 0 }
-  if (isFailure(error)) return { kind: 'away', effect, message }
+  if (isFailure(error)) return { kind: 'unavailable', effect, message }
   if (code === 'NOT_FOUND') return { kind: isTypeKnown ? 'not_registered' : 'unknown_type' }
   if (code === 'INVALID') return { kind: 'rejected', faults, message }
   if (code === 'TOO_LARGE') return { kind: 'too_large', message }

@@ -88,7 +88,7 @@ export interface FleetTable {
   /** Whether each type has been listed, or is known to be out of reach. */
   readonly synced: boolean
   /** How long the master has not answered; 0 while it does. */
-  readonly awayMs: number
+  readonly unavailableMs: number
   /** Milliseconds since 1970 by the master's clock, for `last_seen`. */
   masterNowMs(): number
   /**
@@ -114,7 +114,7 @@ export type Refusal =
   /** 429 or 503: the master asks for less, and the limiter has slowed down. A 503 may have had its effect. */
   | { readonly kind: 'throttled'; readonly effect: 'not_sent' | 'unknown'; readonly retryAfterMs: number }
   /** `not_sent`: it cannot have had an effect. `unknown`: it may have; read again, then decide. */
-  | { readonly kind: 'away'; readonly effect: 'not_sent' | 'unknown'; readonly message: string }
+  | { readonly kind: 'unavailable'; readonly effect: 'not_sent' | 'unknown'; readonly message: string }
   /** Another replica leads: nothing was sent. */
   | { readonly kind: 'not_leading' }
   /** 400, 405, 415: a mistake of ours, or a master of another version. */
@@ -146,7 +146,7 @@ export interface MasterWriter {
   /** DELETE of the actor's own claim. */
   release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
   /** DELETE of a claim of others, so judge it first. */
-  releaseLeftOver(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
+  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
   drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
   /** DELETE of the worker's record. */
   forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
@@ -168,7 +168,7 @@ export interface Claimant {
  * foreign     of another operator
  * stray       of no operator: ours to take, or anyone with a token could end drift correction
  */
-export type ClaimVerdict = 'free' | 'ours' | 'duplicate' | 'left_over' | 'robbed' | 'foreign' | 'stray'
+export type ClaimVerdict = 'free' | 'ours' | 'duplicate' | 'orphaned' | 'taken_over' | 'foreign' | 'stray'
 
 export interface ClaimFacts {
   /** The record's `managed_by`. */

@@ -29,14 +29,14 @@ export class Sequence {
 
 type Kept = Omit<WorkerRecord, 'config'> & { readonly config: Packed }
 
-interface Entry {
+interface RecordEntry {
   /** Null: it is known to be registered or gone, and to be no more than that. */
   record: Kept | null
   epoch: string
-  isGone: boolean
+  isAbsent: boolean
   /** A read is due: the config moved on to at least this generation, or nothing is known of the worker. */
   staleSince: number | null
-  touched: number
+  lastSequence: number
   readMs: number
 }
 
@@ -58,7 +58,7 @@ export interface RecordsDeps {
   readonly onChange: (workerId: string) => void
   readonly onStale: () => void
   /** A generation fell within an epoch. */
-  readonly onFall: (workerId: string) => void
+  readonly onRegression: (workerId: string) => void
 }
 
 const MATTERS = [
@@ -74,14 +74,14 @@ type Matter = (typeof MATTERS)[number] | 'config'
 
 export class Records {
   readonly #deps: RecordsDeps
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, RecordEntry>()
 
   constructor(deps: RecordsDeps) {
     this.#deps = deps
   }
 
   /** Undefined: nothing is known, which after a whole pass means that there is no such worker. */
-  get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerRecord | null }> | undefined {
+  get(workerId: string): Readonly<Omit<RecordEntry, 'record'> & { record: WorkerRecord | null }> | undefined {
     const entry = this.#entries.get(workerId)
     if (entry === undefined) return undefined
     return {
@@ -95,42 +95,44 @@ export class Records {
   }
 
   *all(): Generator<Omit<WorkerRecord, 'config'>> {
-    for (const { record, isGone } of this.#entries.values()) if (record !== null && !isGone) yield record
+    for (const { record, isAbsent } of this.#entries.values()) if (record !== null && !isAbsent) yield record
   }
 
   /** The workers that a read is due for. */
   stale(): readonly string[] {
-    return [...this.#entries].filter(([, { staleSince, isGone }]) => staleSince !== null && !isGone).map(([id]) => id)
+    return [...this.#entries]
+      .filter(([, { staleSince, isAbsent }]) => staleSince !== null && !isAbsent)
+      .map(([id]) => id)
   }
 
   /** A page or a single read. `known`: fields whose difference the caller knows of, and needs no call for. */
   read(body: WorkerBody, { begun, epoch, atMs }: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
     const entry = this.#entries.get(body.worker_id)
-    if (entry !== undefined && entry.touched >= begun) return
-    const before = entry?.isGone === true ? null : (entry?.record ?? null)
+    if (entry !== undefined && entry.lastSequence >= begun) return
+    const before = entry?.isAbsent === true ? null : (entry?.record ?? null)
     const record = keptOf(body)
     this.#entries.set(record.worker_id, {
       record,
       epoch,
-      isGone: false,
+      isAbsent: false,
       staleSince: null,
-      touched: begun,
+      lastSequence: begun,
       readMs: atMs,
     })
-    if (before !== null && record.config_gen < before.config_gen) this.#deps.onFall(record.worker_id)
+    if (before !== null && record.config_gen < before.config_gen) this.#deps.onRegression(record.worker_id)
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
   }
 
   /** The answer of a write to `managed_by`, with the record as it was then. */
   claimed(record: WorkerBody, source: Source): void {
     const entry = this.#entries.get(record.worker_id)
-    if (entry !== undefined && entry.touched >= source.begun) {
-      if (entry.record?.managed_by !== record.managed_by) this.doubt(record.worker_id)
+    if (entry !== undefined && entry.lastSequence >= source.begun) {
+      if (entry.record?.managed_by !== record.managed_by) this.markStale(record.worker_id)
       return
     }
     this.read(record, source, OWN_CLAIM)
     const after = this.#entries.get(record.worker_id)
-    if (after !== undefined) after.touched = this.#deps.sequence.next() // A read that is under way may be from before.
+    if (after !== undefined) after.lastSequence = this.#deps.sequence.next() // A read that is under way may be from before.
   }
 
   /** The answer of a PATCH. */
@@ -140,7 +142,7 @@ export class Records {
       return
     entry.record = { ...entry.record, config: packed(config), config_gen: configGen }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
-    entry.touched = this.#deps.sequence.next()
+    entry.lastSequence = this.#deps.sequence.next()
   }
 
   /** A drain was taken on; the worker is told. */
@@ -148,35 +150,35 @@ export class Records {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null) return
     entry.record = { ...entry.record, draining: true }
-    entry.touched = this.#deps.sequence.next()
+    entry.lastSequence = this.#deps.sequence.next()
   }
 
   /** A read that was asked for as `begun` found no such worker. */
-  gone(workerId: string, begun: number, isKnown: boolean): void {
+  onNotFound(workerId: string, begun: number, isKnown: boolean): void {
     const entry = this.#entries.get(workerId)
-    if (entry === undefined || entry.isGone || entry.touched >= begun) return
-    this.#bury(entry)
+    if (entry === undefined || entry.isAbsent || entry.lastSequence >= begun) return
+    this.#markAbsent(entry)
     if (!isKnown) this.#deps.onChange(workerId)
   }
 
   /** Whatever is known of its config may be wrong. */
-  doubt(workerId: string): void {
+  markStale(workerId: string): void {
     const entry = this.#entries.get(workerId)
-    if (entry === undefined || entry.isGone) return
+    if (entry === undefined || entry.isAbsent) return
     entry.staleSince = Math.max(entry.staleSince ?? 0, (entry.record?.config_gen ?? 0) + 1)
-    entry.touched = this.#deps.sequence.next()
+    entry.lastSequence = this.#deps.sequence.next()
     this.#deps.onStale()
   }
 
   event(name: WorkerEventName, workerId: string, fields: EventFields): void {
     const entry = this.#entries.get(workerId) ?? this.#unread(workerId)
-    entry.touched = this.#deps.sequence.next()
+    entry.lastSequence = this.#deps.sequence.next()
     if (name === 'worker.forgotten') {
-      if (!entry.isGone) this.#deps.onChange(workerId)
-      this.#bury(entry)
+      if (!entry.isAbsent) this.#deps.onChange(workerId)
+      this.#markAbsent(entry)
       return
     }
-    if (name === 'worker.registered' || entry.isGone || entry.record === null) {
+    if (name === 'worker.registered' || entry.isAbsent || entry.record === null) {
       this.#readAnew(entry)
       return
     }
@@ -194,30 +196,37 @@ export class Records {
   }
 
   /** A whole pass that began as `begun` has ended; it saw `seen`. */
-  passed(seen: ReadonlySet<string>, begun: number): void {
+  listCompleted(seen: ReadonlySet<string>, begun: number): void {
     for (const [id, entry] of this.#entries) {
-      if (seen.has(id) || entry.touched >= begun) continue
+      if (seen.has(id) || entry.lastSequence >= begun) continue
       this.#entries.delete(id)
-      if (!entry.isGone) this.#deps.onChange(id)
+      if (!entry.isAbsent) this.#deps.onChange(id)
     }
   }
 
-  #unread(workerId: string): Entry {
-    const entry: Entry = { record: null, epoch: '', isGone: false, staleSince: null, touched: 0, readMs: 0 }
+  #unread(workerId: string): RecordEntry {
+    const entry: RecordEntry = {
+      record: null,
+      epoch: '',
+      isAbsent: false,
+      staleSince: null,
+      lastSequence: 0,
+      readMs: 0,
+    }
     this.#entries.set(workerId, entry)
     return entry
   }
 
   /** The entry stays until a pass that began later, or an older read would bring the worker back. */
-  #bury(entry: Entry): void {
-    entry.isGone = true
+  #markAbsent(entry: RecordEntry): void {
+    entry.isAbsent = true
     entry.record = null
     entry.staleSince = null
-    entry.touched = this.#deps.sequence.next()
+    entry.lastSequence = this.#deps.sequence.next()
   }
 
-  #readAnew(entry: Entry, configGen = Infinity): void {
-    entry.isGone = false
+  #readAnew(entry: RecordEntry, configGen = Infinity): void {
+    entry.isAbsent = false
     entry.staleSince = Math.max(entry.staleSince ?? 0, configGen)
     this.#deps.onStale()
   }

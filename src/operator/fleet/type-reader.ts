@@ -11,8 +11,7 @@
 import { createHash } from 'node:crypto'
 import type { MasterClient } from '../../client/index.ts'
 import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
-import type { Clock, Log, Timers } from '../../runtime/index.ts'
-import { Bell } from './bell.ts'
+import { Signal, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { Answer, Call } from './calls.ts'
 import type { Line } from './limiter.ts'
 import type { CatalogType, Refusal } from './ports.ts'
@@ -50,7 +49,7 @@ export interface TypeReaderDeps {
   readonly onWorker: (workerId: string) => void
   /** Another schema, or the type came into reach or went out of it. */
   readonly onType: () => void
-  readonly onFall: RecordsDeps['onFall']
+  readonly onFall: RecordsDeps['onRegression']
 }
 
 /** Of the whole type, as far as it is not for each worker to say. */
@@ -59,8 +58,8 @@ export type Reach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
 export class TypeReader {
   readonly records: Records
   readonly #deps: TypeReaderDeps
-  readonly #news: Bell
-  readonly #stale: Bell
+  readonly #news: Signal
+  readonly #stale: Signal
   #reach: Reach = 'pending'
   #catalog: CatalogType | undefined
   #isCatalogDue = true
@@ -77,13 +76,13 @@ export class TypeReader {
 
   constructor(deps: TypeReaderDeps) {
     this.#deps = deps
-    this.#news = new Bell(deps.timers)
-    this.#stale = new Bell(deps.timers)
+    this.#news = new Signal(deps.timers)
+    this.#stale = new Signal(deps.timers)
     this.records = new Records({
       sequence: deps.sequence,
       onChange: (workerId) => this.#changed(workerId),
-      onStale: () => this.#stale.ring(),
-      onFall: deps.onFall,
+      onStale: () => this.#stale.notify(),
+      onRegression: deps.onFall,
     })
   }
 
@@ -97,20 +96,20 @@ export class TypeReader {
 
   /** Something changed that decides what is read when. */
   wake(): void {
-    this.#news.ring()
+    this.#news.notify()
   }
 
   /** The rights, or the schema, may be others. */
   recheck(): void {
     this.#isCatalogDue = true
     this.#notBeforeMs = -Infinity
-    this.#news.ring()
+    this.#news.notify()
   }
 
   /** Something was missed: all workers are read, at once. */
   hurry(): void {
     this.#isHurried = true
-    this.#news.ring()
+    this.#news.notify()
   }
 
   /** The store is another one: nothing that is known holds. */
@@ -134,7 +133,7 @@ export class TypeReader {
       { method: 'GET', type, line, send: (either) => client.workers.get(type, workerId, { signal: either }) },
       signal,
     )
-    if (answer.kind === 'not_registered') this.records.gone(workerId, begun, isKnown)
+    if (answer.kind === 'not_registered') this.records.onNotFound(workerId, begun, isKnown)
     const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
     if (answer.kind === 'ok' && source !== null)
       this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
@@ -144,7 +143,7 @@ export class TypeReader {
   async #readAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#round(signal).catch((error: unknown) => this.#failed(error, signal))
-      await this.#news.heard(signal, this.#dueInMs())
+      await this.#news.wait(signal, this.#dueInMs())
     }
   }
 
@@ -222,7 +221,7 @@ export class TypeReader {
     begun: number,
     { pages, isFast }: { readonly pages: number; readonly isFast: boolean },
   ): null {
-    this.records.passed(seen, begun)
+    this.records.listCompleted(seen, begun)
     this.#pages = pages
     if (isFast) this.#restedMs = 2 * this.#nowMs() - this.#startedMs
     this.#turn('in_reach')
@@ -248,7 +247,7 @@ export class TypeReader {
         if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
         return answer.reply.body
       }
-      if (answer.kind !== 'away' && answer.kind !== 'throttled') return answer
+      if (answer.kind !== 'unavailable' && answer.kind !== 'throttled') return answer
       await this.#deps.timers.sleep(
         answer.kind === 'throttled' ? Math.max(answer.retryAfterMs, RETRY_MS) : RETRY_MS,
         signal,
@@ -262,7 +261,7 @@ export class TypeReader {
     while (!signal.aborted && !this.#isHurried) {
       const waitMs = this.#startedMs + this.#passMs() * Math.min(page / this.#pages, 1) - this.#nowMs()
       if (waitMs <= 0) return true
-      await this.#news.heard(signal, waitMs)
+      await this.#news.wait(signal, waitMs)
     }
     return false
   }
@@ -270,7 +269,7 @@ export class TypeReader {
   async #readStale(signal: AbortSignal): Promise<void> {
     let waitMs = Infinity
     while (!signal.aborted) {
-      await this.#stale.heard(signal, waitMs)
+      await this.#stale.wait(signal, waitMs)
       await this.#deps.timers.sleep(STALE_WAIT_MS, signal).catch(() => {}) // Aborted: the loop ends.
       if (this.#reach === 'in_reach')
         await this.#readEach(this.records.stale(), signal).catch((error: unknown) => this.#failed(error, signal))

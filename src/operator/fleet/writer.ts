@@ -34,7 +34,8 @@ export class Writer implements MasterWriter {
   async get({ type, workerId }: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>> {
     const reader = this.#deps.readerOf(type)
     if (this.#deps.covers(type) === false) return forbidden(type)
-    if (reader === undefined) return { kind: 'away', effect: 'not_sent', message: `the type ${type} is not read yet` }
+    if (reader === undefined)
+      return { kind: 'unavailable', effect: 'not_sent', message: `the type ${type} is not read yet` }
     return this.#registered(await reader.readOne(workerId, this.#line, signal))
   }
 
@@ -89,7 +90,7 @@ export class Writer implements MasterWriter {
     )
   }
 
-  releaseLeftOver(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
     const { type, workerId } = worker
     return this.#mark(
       worker,
@@ -121,7 +122,7 @@ export class Writer implements MasterWriter {
       signal,
     )
     if (answer.kind !== 'ok') return answer
-    this.#records(type)?.gone(workerId, this.#deps.sequence.next(), true)
+    this.#records(type)?.onNotFound(workerId, this.#deps.sequence.next(), true)
     return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
   }
 
@@ -148,9 +149,9 @@ export class Writer implements MasterWriter {
     const begun = this.#deps.sequence.next()
     const answer = await this.#call({ method, type, send }, signal)
     if (answer.kind === 'ok') this.#deps.sourceOf(answer.reply, begun)
-    else if (answer.kind === 'not_registered') this.#records(type)?.gone(workerId, begun, true)
+    else if (answer.kind === 'not_registered') this.#records(type)?.onNotFound(workerId, begun, true)
     else if (answer.kind === 'stale' || ('effect' in answer && answer.effect === 'unknown'))
-      this.#records(type)?.doubt(workerId)
+      this.#records(type)?.markStale(workerId)
     return answer
   }
 

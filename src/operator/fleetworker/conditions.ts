@@ -139,17 +139,17 @@ type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
  * it, as server-side apply has them: a status in another order would differ from what it wrote, and never come to rest.
  */
 export function conditionsOf(facts: Facts): readonly Condition[] {
-  const judged: Judged = {
+  const comparison: Judged = {
     Synced: syncedOf(facts),
     Online: onlineOf(facts),
     Applied: appliedOf(facts),
     Healthy: healthyOf(facts),
   }
-  const stalled = stalledOf(facts, judged)
+  const stalled = stalledOf(facts, comparison)
   const found: readonly (readonly [string, Verdict | undefined])[] = [
-    ['Ready', readyOf(facts, judged)],
-    ...Object.entries(judged),
-    ['Reconciling', stalled === undefined ? reconcilingOf(facts, judged) : undefined],
+    ['Ready', readyOf(facts, comparison)],
+    ...Object.entries(comparison),
+    ['Reconciling', stalled === undefined ? reconcilingOf(facts, comparison) : undefined],
     ['Stalled', stalled],
     ['Drifted', driftedOf(facts)],
   ]
@@ -256,22 +256,22 @@ const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean =>
   drain && worker !== null && worker !== undefined && Online.status === 'True'
 const isDrained = ({ Online }: Judged): boolean => Online.reason === 'Drained'
 
-function readyOf(facts: Facts, judged: Judged): Verdict {
+function readyOf(facts: Facts, comparison: Judged): Verdict {
   const counted = (type: keyof Judged): boolean => {
     if (type === 'Synced') return !isHandsOff(facts)
-    return !isDrained(judged) && (type !== 'Applied' || !isHandsOff(facts))
+    return !isDrained(comparison) && (type !== 'Applied' || !isHandsOff(facts))
   }
-  const verdicts = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => judged[type])
+  const verdicts = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => comparison[type])
   const failed = verdicts.find(({ status }) => status === 'False')
   if (failed !== undefined) return failed
-  if (isDraining(facts, judged))
+  if (isDraining(facts, comparison))
     return { status: 'False', reason: 'Draining', message: 'the worker is finishing its work' }
-  return verdicts.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, judged) }
+  return verdicts.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, comparison) }
 }
 
-function readyReason(facts: Facts, judged: Judged): Pick<Verdict, 'reason' | 'message'> {
+function readyReason(facts: Facts, comparison: Judged): Pick<Verdict, 'reason' | 'message'> {
   if (facts.suspend) return { reason: 'Suspended', message: 'suspended; the worker is healthy' }
-  if (isDrained(judged)) return { reason: 'Drained', message: 'the worker drained and exited' }
+  if (isDrained(comparison)) return { reason: 'Drained', message: 'the worker drained and exited' }
   if (facts.policy === 'Observe') return { reason: 'ObserveOnly', message: 'observed; the worker is healthy' }
   return { reason: 'Ready', message: 'the worker runs this config and is healthy' }
 }
@@ -280,12 +280,12 @@ function stalledOf(facts: Facts, { Synced }: Judged): Verdict | undefined {
   return !facts.releasing && STALLED.has(Synced.reason) ? { ...Synced, status: 'True' } : undefined
 }
 
-function reconcilingOf(facts: Facts, judged: Judged): Verdict | undefined {
-  const { Synced, Online, Applied } = judged
+function reconcilingOf(facts: Facts, comparison: Judged): Verdict | undefined {
+  const { Synced, Online, Applied } = comparison
   if (facts.releasing)
     return { status: 'True', reason: 'Releasing', message: 'releasing the worker before this object is deleted' }
   if (RECONCILING.has(Synced.reason) || Synced.reason === 'MasterUnreachable') return { ...Synced, status: 'True' }
-  if (isDraining(facts, judged))
+  if (isDraining(facts, comparison))
     return { status: 'True', reason: 'Draining', message: 'the worker is finishing its work' }
   const waits = Applied.reason === 'WaitingForWorker' && Online.status === 'True' && !isHandsOff(facts)
   return waits ? { ...Applied, status: 'True' } : undefined

@@ -18,7 +18,7 @@ import { look } from './converge.ts'
 import { holdsSecret } from './desired.ts'
 import { differenceOf, keptSecretFields } from './diff.ts'
 import { hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
-import { found, refused, type Finding, type Pass } from './findings.ts'
+import { syncResult, refusedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
 import { otherOwnerOf } from './ownership.ts'
 import { report } from './report.ts'
 import { ABANDON_ANNOTATION, eventTargetOf, readAgain } from './resource.ts'
@@ -26,94 +26,94 @@ import { ABANDON_ANNOTATION, eventTargetOf, readAgain } from './resource.ts'
 const PATIENCE_MS = 10 * 60_000
 
 /** For a resource whose deletion was asked for. */
-export async function release(pass: Pass): Promise<Outcome> {
-  const { deps, resource, signal } = pass
-  if (!hasFinalizer(resource)) return releaseClaim(pass)
+export async function release(context: ReconcileContext): Promise<Outcome> {
+  const { deps, resource, signal } = context
+  if (!hasFinalizer(resource)) return releaseClaim(context)
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
   if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
   const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
   if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
-    return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} requests it`)
+    return abandon({ ...context, resource: now }, `the annotation ${ABANDON_ANNOTATION} requests it`)
   const isNothingToDo =
     !wantsFinalizer(now) ||
     now.spec.suspend === true ||
     addressFaults(now).length > 0 ||
     !deps.permits(now) ||
     otherOwnerOf(now, deps.cache, deps.permits) !== undefined
-  const left = isNothingToDo ? undefined : await restore({ ...pass, resource: now })
+  const left = isNothingToDo ? undefined : await restore({ ...context, resource: now })
   if (left === undefined) {
-    await releaseClaim(pass)
-    return letGo({ ...pass, resource: now })
+    await releaseClaim(context)
+    return letGo({ ...context, resource: now })
   }
-  if (waitedMs >= PATIENCE_MS) return abandon({ ...pass, resource: now }, 'it could not be reached for 10 minutes')
-  report(pass, { ...left, releasing: true, isQuiet: false })
+  if (waitedMs >= PATIENCE_MS) return abandon({ ...context, resource: now }, 'it could not be reached for 10 minutes')
+  report(context, { ...left, releasing: true, isQuiet: false })
   return left.outcome.kind === 'retry' ? left.outcome : { kind: 'retry' }
 }
 
-async function abandon(pass: Pass, why: string): Promise<Outcome> {
-  const { deps, entry, resource } = pass
+async function abandon(context: ReconcileContext, why: string): Promise<Outcome> {
+  const { deps, workerState, resource } = context
   deps.log.warn('deleting a FleetWorker without releasing its worker', {
     name: resource.metadata.name,
     namespace: resource.metadata.namespace,
-    ...entry.worker,
+    ...workerState.worker,
     why,
   })
   deps.events.record(
     eventTargetOf(resource),
     'Warning',
     'Abandoned',
-    `the worker ${entry.worker.workerId} was not released: ${why}`,
+    `the worker ${workerState.worker.workerId} was not released: ${why}`,
   )
-  return letGo(pass)
+  return letGo(context)
 }
 
-async function letGo({ deps, resource, signal }: Pass): Promise<Outcome> {
+async function letGo({ deps, resource, signal }: ReconcileContext): Promise<Outcome> {
   if (hasFinalizer(resource)) await patchFinalizers(resource, removeFinalizer(resource), deps.transport, signal)
   return { kind: 'ok' }
 }
 
 /** Best-effort: a claim that stays is taken for what it is, as its resource is gone. */
-async function releaseClaim({ deps, entry, signal }: Pass): Promise<Outcome> {
-  const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
-  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim)
-    await deps.master.release(entry.worker, entry.claim, signal)
+async function releaseClaim({ deps, workerState, signal }: ReconcileContext): Promise<Outcome> {
+  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
+  if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim)
+    await deps.master.release(workerState.worker, workerState.claim, signal)
   return { kind: 'ok' }
 }
 
 /** @returns why it is not complete; undefined: it is. */
-async function restore(pass: Pass): Promise<Finding | undefined> {
-  const { deps, entry, resource, signal } = pass
-  const seen = await look(pass)
+async function restore(context: ReconcileContext): Promise<SyncResult | undefined> {
+  const { deps, workerState, resource, signal } = context
+  const seen = await look(context)
   if ('synced' in seen) return seen.worker === null ? undefined : seen // Null: there is no such worker, or type.
-  const type = deps.table.catalog(entry.worker.type)
+  const type = deps.table.catalog(workerState.worker.type)
   if (type === undefined)
-    return found('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
+    return syncResult('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
   const { managed_by: managedBy } = seen.record
-  if (managedBy !== null && managedBy !== entry.claim && isOfOperator(managedBy)) return undefined
-  const patch = resetOf(pass, seen, type)
+  if (managedBy !== null && managedBy !== workerState.claim && isOfOperator(managedBy)) return undefined
+  const patch = resetOf(context, seen, type)
   if (Object.keys(patch).length > 0) {
     const answer = await deps.master.patch(
-      entry.worker,
+      workerState.worker,
       patch,
       { epoch: seen.epoch, configGen: seen.record.config_gen },
-      entry.claim,
+      workerState.claim,
       signal,
     )
     if (answer.kind === 'not_registered' || answer.kind === 'unknown_type') return undefined
-    if (answer.kind !== 'ok') return refused(answer, pass, seen)
+    if (answer.kind !== 'ok') return refusedResult(answer, context, seen)
   }
   if (resource.spec.deletionPolicy !== 'Deregister') return undefined
-  const answer = await deps.master.forget(entry.worker, entry.claim, signal)
+  const answer = await deps.master.forget(workerState.worker, workerState.claim, signal)
   return answer.kind === 'ok' || answer.kind === 'not_registered' || answer.kind === 'unknown_type'
     ? undefined
-    : refused(answer, pass, seen)
+    : refusedResult(answer, context, seen)
 }
 
 /** Every field to its default, but for what is left to others. A secret that is set is masked, and is not the default. */
-function resetOf({ resource, standing }: Pass, { record }: Registered, type: CatalogType): JsonObject {
+function resetOf({ resource, recorded }: ReconcileContext, { record }: Registered, type: CatalogType): JsonObject {
   const set = Object.keys(record.config).filter((field) => holdsSecret(field, type))
-  const acts = { due: new Set<string>(), forgotten: new Set([...set, ...standing.sources.keys()]) }
+  const acts = { due: new Set<string>(), forgotten: new Set([...set, ...recorded.sources.keys()]) }
   const observed = record.config as JsonObject
   const { patch } = differenceOf(
     { named: {}, versions: new Map() },

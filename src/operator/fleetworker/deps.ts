@@ -2,7 +2,7 @@
 import type { Clock, LogThrottle, Log } from '../../runtime/index.ts'
 import type { FleetTable, MasterWriter } from '../fleet/index.ts'
 import type { EventRecorder, KubeTransport, Leadership, ObjectCache, StatusWriter } from '../kube/index.ts'
-import type { ReconcileMemory } from './memory.ts'
+import type { ReconcileMemory } from './reconcile-memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 import type { Sources } from './sources.ts'

@@ -8,7 +8,7 @@
  */
 import type { Desired } from './desired.ts'
 import type { FleetWorkerSpec, FleetWorkerStatus } from './schema.ts'
-import type { SecretMemory } from './secrets.ts'
+import type { SecretState } from './secrets.ts'
 
 export const policyOf = (spec: FleetWorkerSpec) => spec.managementPolicy ?? 'Enforce'
 /** Nothing but giving back the claim is done at the master. */
@@ -36,5 +36,5 @@ export function saysInForce({ conditions = [] }: FleetWorkerStatus, generation: 
 }
 
 /** An empty version says that a field is about to be sent, not from where it was. */
-export const hasMoved = ({ versions }: Desired, { sources }: SecretMemory): boolean =>
+export const hasMoved = ({ versions }: Desired, { sources }: SecretState): boolean =>
   [...versions].some(([field, version]) => ![version, ''].includes(sources.get(field) ?? 'never sent'))

@@ -15,7 +15,7 @@ import { converge, giveBack } from './converge.ts'
 import { release } from './deletion.ts'
 import type { ReconcileDeps } from './deps.ts'
 import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
-import { found, NO_DRIFT, quiet, type Finding, type Pass } from './findings.ts'
+import { syncResult, NO_DRIFT, unreportedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
 import { report } from './report.ts'
 import { whole, type FleetWorkerObject } from './resource.ts'
 import { memoryOf } from './secrets.ts'
@@ -29,17 +29,17 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const resource = deps.cache.get(key)
       if (resource === undefined) return await forget(key, deps, signal)
-      const pass = passOf(resource, deps, signal)
+      const context = contextOf(resource, deps, signal)
       if (resource.metadata.deletionTimestamp !== undefined) {
-        const outcome = await release(pass)
-        deps.memory.looked(pass.entry)
+        const outcome = await release(context)
+        deps.memory.markReconciled(context.workerState)
         return outcome
       }
-      const finding = await findingOf(pass)
-      if (finding === 'again') continue
-      deps.memory.looked(pass.entry)
-      const outcome = report(pass, finding)
-      if (finding.isAhead !== true || !(await deps.status.hasten(refOf(resource), signal))) return outcome
+      const result = await resultOf(context)
+      if (result === 'again') continue
+      deps.memory.markReconciled(context.workerState)
+      const outcome = report(context, result)
+      if (result.isAhead !== true || !(await deps.status.flushNow(refOf(resource), signal))) return outcome
     }
     return { kind: 'retry' }
   } catch (error) {
@@ -67,46 +67,47 @@ function warnOfMissingRights(key: ObjectKey, error: KubeError, { logThrottle, lo
   )
 }
 
-function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
-  const entry = deps.memory.of(resource)
-  const before = deps.status.last(refOf(resource)) ?? resource.status ?? {}
+function contextOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): ReconcileContext {
+  const workerState = deps.memory.of(resource)
+  const lastStatus = deps.status.last(refOf(resource)) ?? resource.status ?? {}
   const isEdit = isBehind(resource) || resource.metadata.deletionTimestamp !== undefined
   return {
     resource: whole(resource),
     deps: isEdit ? { ...deps, master: deps.edits } : deps,
     signal,
-    entry,
-    before,
-    standing: memoryOf(before),
+    workerState,
+    lastStatus,
+    recorded: memoryOf(lastStatus),
   }
 }
 
-async function findingOf(pass: Pass): Promise<Finding | 'again'> {
-  if (!pass.deps.permits(pass.resource)) return notPermitted(pass)
-  const faults = boundFaults(pass.resource)
-  if (faults.length > 0) return found('ConfigInvalid', faults.join('; '), { kind: 'terminal' }, { drift: NO_DRIFT })
-  const resource = await matchFinalizer(pass)
-  return resource === undefined ? quiet({ kind: 'retry' }) : converge({ ...pass, resource })
+async function resultOf(context: ReconcileContext): Promise<SyncResult | 'again'> {
+  if (!context.deps.permits(context.resource)) return notPermitted(context)
+  const faults = boundFaults(context.resource)
+  if (faults.length > 0)
+    return syncResult('ConfigInvalid', faults.join('; '), { kind: 'terminal' }, { drift: NO_DRIFT })
+  const resource = await matchFinalizer(context)
+  return resource === undefined ? unreportedResult({ kind: 'retry' }) : converge({ ...context, resource })
 }
 
 /** It may have been permitted before. */
-async function notPermitted(pass: Pass): Promise<Finding> {
+async function notPermitted(context: ReconcileContext): Promise<SyncResult> {
   const {
-    entry: {
+    workerState: {
       worker: { type, workerId },
     },
     resource: {
       metadata: { namespace },
     },
-  } = pass
-  const memory = await giveBack(pass)
-  if ('synced' in memory) return { ...memory, isHidden: true }
+  } = context
+  const secretState = await giveBack(context)
+  if ('synced' in secretState) return { ...secretState, isHidden: true }
   const message = `FleetWorkers of the namespace ${namespace} may not manage the worker ${type}/${workerId}; an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)`
-  return found('NotPermitted', message, { kind: 'terminal' }, { memory, drift: NO_DRIFT, isHidden: true })
+  return syncResult('NotPermitted', message, { kind: 'terminal' }, { secretState, drift: NO_DRIFT, isHidden: true })
 }
 
 /** Before the first write to the master, or a deletion could leave a config behind. Undefined: another replica leads. */
-async function matchFinalizer({ resource, deps, signal }: Pass): Promise<FleetWorkerObject | undefined> {
+async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Promise<FleetWorkerObject | undefined> {
   const [has, wants] = [hasFinalizer(resource), wantsFinalizer(resource)]
   if (has === wants) return resource
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined

@@ -6,8 +6,8 @@
 import type { Registered } from '../fleet/index.ts'
 import { refOf, sharing, type Outcome } from '../kube/index.ts'
 import { ACK_MS, ONLINE_MS, type WorkerFacts } from './conditions.ts'
-import type { Finding, Pass } from './findings.ts'
-import { rejectedDigest, type Entry } from './memory.ts'
+import type { SyncResult, ReconcileContext } from './sync-result.ts'
+import { rejectedDigest, type WorkerState } from './reconcile-memory.ts'
 import { policyOf } from './policy.ts'
 import { eventTargetOf } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
@@ -22,16 +22,17 @@ const SLOTS_MS = 5 * 60_000
 const BY_DESIGN: ReadonlySet<string> = new Set(['Updating', 'Drained'])
 
 /** @returns the outcome of the pass, with the time of the next look. */
-export function report(pass: Pass, finding: Finding): Outcome {
-  const { deps, entry, resource, before } = pass
+export function report(context: ReconcileContext, result: SyncResult): Outcome {
+  const { deps, workerState, resource, lastStatus } = context
   const { table } = deps
   const nowMs = table.masterNowMs()
-  const masterAway = table.awayMs >= AWAY_MS
-  if (finding.isQuiet === true && !masterAway) return finding.outcome
+  const masterAway = table.unavailableMs >= AWAY_MS
+  if (result.isQuiet === true && !masterAway) return result.outcome
   const { spec, metadata } = resource
-  const registered = finding.worker === undefined && finding.isHidden !== true ? lastSeen(pass) : finding.worker
-  const worker = registered === undefined || registered === null ? registered : workerFacts(registered, entry, nowMs)
-  const drift = driftOf(pass, finding, nowMs)
+  const registered = result.worker === undefined && result.isHidden !== true ? lastSeen(context) : result.worker
+  const worker =
+    registered === undefined || registered === null ? registered : workerFacts(registered, workerState, nowMs)
+  const drift = driftOf(context, result, nowMs)
   const status = sharing(
     statusOf({
       uid: metadata.uid,
@@ -39,26 +40,27 @@ export function report(pass: Pass, finding: Finding): Outcome {
       policy: policyOf(spec),
       suspend: spec.suspend === true,
       drain: spec.drain === true,
-      releasing: finding.releasing === true,
-      synced: finding.synced,
+      releasing: result.releasing === true,
+      synced: result.synced,
       worker,
       masterAway,
       driftCount: drift?.count ?? drift?.paths.length ?? 0,
       nowMs,
-      before: before.conditions ?? [],
+      before: lastStatus.conditions ?? [],
       stats: registered?.record.current_stats ?? null,
-      memory: finding.memory ?? pass.standing,
+      memory: result.secretState ?? context.recorded,
       drift,
-      rejected: entry.parked?.reason === finding.synced.reason ? rejectedDigest(entry.parked.inputs) : undefined,
+      rejected:
+        workerState.parked?.reason === result.synced.reason ? rejectedDigest(workerState.parked.inputs) : undefined,
     }),
-    before,
+    lastStatus,
   )
   deps.status.put(refOf(resource), status, 'transition')
-  recordFlips(pass, status)
-  if (finding.outcome.kind !== 'ok' || worker === null || worker === undefined) return finding.outcome
+  recordFlips(context, status)
+  if (result.outcome.kind !== 'ok' || worker === null || worker === undefined) return result.outcome
   const slotsInMs = slotsLookMs(registered, worker, nowMs)
-  entry.isUnsure ||= slotsInMs !== undefined
-  return withNextLook(finding.outcome.againAfterMs, worker, nowMs, slotsInMs)
+  workerState.isUnsure ||= slotsInMs !== undefined
+  return withNextLook(result.outcome.againAfterMs, worker, nowMs, slotsInMs)
 }
 
 /** When the worker is to be read for its slots; undefined: they are as its config says, or take too long. Ever more seldom. */
@@ -81,14 +83,14 @@ function slotsLookMs(
     : Math.max(SLOTS_SOONEST_MS, sinceMs / 2)
 }
 
-function lastSeen({ deps, entry }: Pass): Registered | undefined {
-  const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
+function lastSeen({ deps, workerState }: ReconcileContext): Registered | undefined {
+  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   return seen.kind === 'registered' ? seen : undefined
 }
 
 const msOf = (seconds: number | null): number => (seconds ?? 0) * 1_000
 
-function workerFacts({ record }: Registered, entry: Entry, nowMs: number): WorkerFacts {
+function workerFacts({ record }: Registered, entry: WorkerState, nowMs: number): WorkerFacts {
   const { connected: isUp } = record
   if (entry.connection?.isUp !== isUp) entry.connection = { isUp, sinceMs: entry.connection === undefined ? 0 : nowMs }
   const { sinceMs } = entry.connection
@@ -109,8 +111,8 @@ function workerFacts({ record }: Registered, entry: Entry, nowMs: number): Worke
   }
 }
 
-function driftOf({ before }: Pass, { drift: now }: Finding, nowMs: number): Drift | undefined {
-  const old = before.drift
+function driftOf({ lastStatus }: ReconcileContext, { drift: now }: SyncResult, nowMs: number): Drift | undefined {
+  const old = lastStatus.drift
   const since = old?.detectedTime === undefined ? nowMs : Date.parse(old.detectedTime)
   if (now !== undefined) return now.paths.length === 0 ? undefined : { ...now, detectedMs: since }
   return old === undefined
@@ -119,9 +121,9 @@ function driftOf({ before }: Pass, { drift: now }: Finding, nowMs: number): Drif
 }
 
 /** Flips of what people act upon. Not those that an outage of the master brings, there and back: they are one story for all. */
-function recordFlips({ deps, resource, before }: Pass, { conditions = [] }: FleetWorkerStatus): void {
+function recordFlips({ deps, resource, lastStatus }: ReconcileContext, { conditions = [] }: FleetWorkerStatus): void {
   for (const type of ['Synced', 'Online', 'Healthy', 'Drifted']) {
-    const [old, now] = [before.conditions ?? [], conditions].map((list) => list.find((each) => each.type === type))
+    const [old, now] = [lastStatus.conditions ?? [], conditions].map((list) => list.find((each) => each.type === type))
     if (
       now === undefined ||
       now.status === 'Unknown' ||

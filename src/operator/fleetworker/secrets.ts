@@ -13,7 +13,7 @@ import type { JsonObject } from '../../protocol/index.ts'
 import type { Desired } from './desired.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 
-export interface SecretMemory {
+export interface SecretState {
   /** Set while we hold the claim of the worker. */
   readonly epoch: string | undefined
   /** The last config generation that was judged. */
@@ -22,7 +22,7 @@ export interface SecretMemory {
 }
 
 /** What a status remembers. */
-export function memoryOf({ config }: FleetWorkerStatus): SecretMemory {
+export function memoryOf({ config }: FleetWorkerStatus): SecretState {
   return {
     epoch: config?.epoch,
     generation: config?.generation,
@@ -31,20 +31,20 @@ export function memoryOf({ config }: FleetWorkerStatus): SecretMemory {
 }
 
 /** What is left of it once the claim is given back: nothing that was sent counts as being there any more. */
-export const givenBack = ({ generation, sources }: SecretMemory): SecretMemory => ({
+export const givenBack = ({ generation, sources }: SecretState): SecretState => ({
   epoch: undefined,
   generation,
   sources: new Map([...sources.keys()].map((field) => [field, ''])),
 })
 
 /** The memory where others had the worker: each secret that is set there counts as named by this resource and not sent by it. */
-export const takenOver = (memory: SecretMemory, set: readonly string[]): SecretMemory => ({
+export const takenOver = (memory: SecretState, set: readonly string[]): SecretState => ({
   ...memory,
   sources: new Map([...memory.sources, ...set.map((field) => [field, ''] as const)]),
 })
 
 /** Whether a field may hold a secret of others. */
-export const isUnsent = (field: string, { sources }: SecretMemory): boolean => sources.get(field) === ''
+export const isUnsent = (field: string, { sources }: SecretState): boolean => sources.get(field) === ''
 
 export interface Observed {
   readonly epoch: string
@@ -60,7 +60,7 @@ export interface SecretActs {
   readonly forgotten: ReadonlySet<string>
 }
 
-export function secretActs({ named, versions }: Desired, memory: SecretMemory, observed: Observed): SecretActs {
+export function secretActs({ named, versions }: Desired, memory: SecretState, observed: Observed): SecretActs {
   const due = [...versions]
     .filter(([field, version]) => memory.sources.get(field) !== version || isStale(field, memory, observed))
     .map(([field]) => field)
@@ -68,7 +68,7 @@ export function secretActs({ named, versions }: Desired, memory: SecretMemory, o
   return { due: new Set(due), forgotten: new Set(forgotten) }
 }
 
-function isStale(field: string, memory: SecretMemory, observed: Observed): boolean {
+function isStale(field: string, memory: SecretState, observed: Observed): boolean {
   if (memory.epoch !== observed.epoch) return true
   if (memory.generation === observed.configGen) return false
   return observed.changedSince?.has(field) ?? true

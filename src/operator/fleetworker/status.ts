@@ -7,7 +7,7 @@
 import type { Stats } from '../../protocol/index.ts'
 import { conditionsOf, type Facts } from './conditions.ts'
 import { MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS, type FleetWorkerStatus } from './schema.ts'
-import type { SecretMemory } from './secrets.ts'
+import type { SecretState } from './secrets.ts'
 import { cleanText, kubeTime } from './text.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
@@ -24,7 +24,7 @@ export interface StatusFacts extends Facts {
   readonly uid: string
   readonly stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null
   /** What the operator must still know after a restart. */
-  readonly memory: SecretMemory
+  readonly memory: SecretState
   readonly drift: Drift | undefined
   /** Of the inputs that the master refused; undefined: it refused none. */
   readonly rejected: string | undefined

@@ -6,11 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Change } from './cache.ts'
 import type { KubeObject } from './objects.ts'
-import type { Priority } from './work-queue.ts'
-
-const EDIT = 100
-const DELETION = 90
-const SWEEP = -100
+import { PRIORITY, type Priority } from './priority.ts'
 
 export interface EditOptions<T extends KubeObject> {
   /** An annotation whose change asks for a look. */
@@ -25,16 +21,16 @@ export function priorityOf<T extends KubeObject>(
   source: 'list' | 'watch',
   { annotation, isOurs }: EditOptions<T>,
 ): Priority | undefined {
-  if (after === undefined) return DELETION
+  if (after === undefined) return PRIORITY.deletion
   if (before?.metadata.uid === after.metadata.uid) {
-    if (before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp) return DELETION
-    if (before.metadata.generation !== after.metadata.generation) return EDIT
-    if (before.metadata.annotations?.[annotation] !== after.metadata.annotations?.[annotation]) return EDIT
+    if (before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp) return PRIORITY.deletion
+    if (before.metadata.generation !== after.metadata.generation) return PRIORITY.edit
+    if (before.metadata.annotations?.[annotation] !== after.metadata.annotations?.[annotation]) return PRIORITY.edit
   } else if (source === 'watch' || isBehind(after)) {
-    return after.metadata.deletionTimestamp === undefined ? EDIT : DELETION
+    return after.metadata.deletionTimestamp === undefined ? PRIORITY.edit : PRIORITY.deletion
   }
-  if (source === 'list') return isBehind(after) ? EDIT : SWEEP
-  return isDeepStrictEqual(before?.status, after.status) || isOurs(after) ? undefined : SWEEP
+  if (source === 'list') return isBehind(after) ? PRIORITY.edit : PRIORITY.resync
+  return isDeepStrictEqual(before?.status, after.status) || isOurs(after) ? undefined : PRIORITY.resync
 }
 
 /** Edited, and no status says so yet. */

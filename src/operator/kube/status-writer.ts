@@ -54,7 +54,7 @@ export interface StatusWriter<S> {
   /** The status that waits or was written last: newer than what the cache shows, and nothing that others made of it. */
   last(target: ObjectRef): S | undefined
   /** Sends what waits for this object now. @returns false when that failed; it is tried again. */
-  hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean>
+  flushNow(target: ObjectRef, signal: AbortSignal): Promise<boolean>
   /** Sends every transition now; resolves when they are answered, or the signal aborts. */
   flush(signal: AbortSignal): Promise<void>
 }
@@ -175,7 +175,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     for (const [key, { isSending, lane }] of this.#entries) if (!isSending && lane !== 'edit') this.#entries.delete(key)
   }
 
-  async hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean> {
+  async flushNow(target: ObjectRef, signal: AbortSignal): Promise<boolean> {
     const key = keyOf(target)
     const entry = this.#entries.get(key)
     if (entry === undefined) return true // There already.

@@ -13,9 +13,7 @@
 import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import { Heap } from './heap.ts'
 import type { ObjectKey } from './objects.ts'
-
-/** An edit, a deletion or the end of what is under way, an edit that was looked at, a push from elsewhere, a sweep over everything. */
-export type Priority = 100 | 90 | 80 | 50 | -100
+import { PRIORITY, type Priority } from './priority.ts'
 
 export type Outcome =
   /** A look that is asked for is as urgent as a push, unless `priority` says otherwise. */
@@ -29,7 +27,7 @@ export type Outcome =
 const PATIENCE_MS = 200_000
 const TURNS_PER_OLDEST = 8
 /** What is less is bulk work. */
-const URGENT: Priority = 80
+const URGENT: Priority = PRIORITY.editAgain
 const MAX_BULK_RUNNING = 4
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
@@ -126,7 +124,7 @@ export class WorkQueue {
     if (outcome.kind !== 'retry') this.#backoffs.delete(key)
     if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
     else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined)
-      this.addAfter(key, outcome.againAfterMs, outcome.priority ?? 50)
+      this.addAfter(key, outcome.againAfterMs, outcome.priority ?? PRIORITY.event)
     if (run.again !== undefined) this.#makeDue(key, run.again)
     else if (run.priority < URGENT) this.#takers.shift()?.() // There may be room for other bulk work.
   }

@@ -18,9 +18,9 @@ import {
   type KubeTransport,
   type Leadership,
 } from '../../../src/operator/kube/index.ts'
-import { MasterAway } from '../../../src/operator/master-away.ts'
-import { Term } from '../../../src/operator/term.ts'
-import { Triggers } from '../../../src/operator/triggers.ts'
+import { MasterOutage } from '../../../src/operator/master-outage.ts'
+import { LeadershipTerm } from '../../../src/operator/leadership-term.ts'
+import { EventHandlers } from '../../../src/operator/event-handlers.ts'
 import type { Log, Random, VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../master/running-master.ts'
 
@@ -48,7 +48,7 @@ export class Life {
   readonly cache: WritableCache<FleetWorkerObject>
   readonly queue: WorkQueue
   readonly fleet: Fleet
-  readonly triggers: Triggers
+  readonly handlers: EventHandlers
   readonly #parts: LifeParts
   readonly #abort = new AbortController()
   readonly #metrics: KubeMetrics
@@ -57,7 +57,7 @@ export class Life {
   readonly #elector: LeaseElector | undefined
   readonly #leadership: Leadership
   readonly #running: Promise<void>[] = []
-  #term: Term | undefined
+  #term: LeadershipTerm | undefined
 
   constructor(parts: LifeParts) {
     this.#parts = parts
@@ -92,9 +92,9 @@ export class Life {
       token: () => TOKENS.admin,
       metrics: createFleetMetrics(registry),
       mayWrite: () => this.#leadership.mayWrite(),
-      onBreaker: (reason) => this.#away.turned(reason),
+      onBreaker: (reason) => this.#away.onBreaker(reason),
     })
-    this.triggers = new Triggers({
+    this.handlers = new EventHandlers({
       queue: this.queue,
       cache: this.cache,
       table: this.fleet,
@@ -102,10 +102,10 @@ export class Life {
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
-    this.#away = new MasterAway({
+    this.#away = new MasterOutage({
       table: this.fleet,
       queue: this.queue,
-      onTurn: (isAway) => this.#masterTurned(isAway),
+      onChange: (isAway) => this.#masterTurned(isAway),
     })
     this.#watch = new WatchLoop({
       ...shared,
@@ -113,19 +113,19 @@ export class Life {
       cache: this.cache,
       resource: FLEET_WORKERS,
       namespace: undefined,
-      onChange: (change, source) => this.triggers.changed(change, source),
+      onChange: (change, source) => this.handlers.onFleetWorker(change, source),
     })
   }
 
-  readonly #away: MasterAway
+  readonly #away: MasterOutage
 
   start(): void {
     const { time } = this.#parts
     const { signal } = this.#abort
-    this.fleet.onChange((change) => this.triggers.tableChanged(change))
+    this.fleet.onChange((change) => this.handlers.onTableChange(change))
     signal.addEventListener(
       'abort',
-      time.every(1_000, () => this.#away.look()),
+      time.every(1_000, () => this.#away.check()),
       { once: true },
     )
     this.#running.push(this.fleet.run(signal), this.#events.run(signal), this.#watch.run(signal))
@@ -146,12 +146,12 @@ export class Life {
 
   #masterTurned(isAway: boolean): void {
     if (!isAway) this.#term?.masterBack()
-    this.triggers.all()
+    this.handlers.requeueAll()
   }
 
   #lead(signal: AbortSignal): void {
     const { log, random, time, transport } = this.#parts
-    this.#term = new Term({
+    this.#term = new LeadershipTerm({
       signal: AbortSignal.any([signal, this.#abort.signal]),
       time,
       random,
@@ -162,7 +162,7 @@ export class Life {
       events: this.#events,
       fleet: this.fleet,
       leadership: this.#leadership,
-      triggers: this.triggers,
+      handlers: this.handlers,
       metrics: this.#metrics,
       workers: { drifted: () => {} },
       watches: () => true,

@@ -66,7 +66,7 @@ async function unclaimed(world: World): Promise<string | undefined> {
 export async function moreWrites(world: World): Promise<readonly string[]> {
   world.faults.restart()
   for (let pass = 0; pass < MORE_PASSES; pass += 1) {
-    world.life.triggers.all()
+    world.life.handlers.requeueAll()
     await world.pass(PASS_MS, PASS_MS)
   }
   await world.pass(LAST_WRITES_MS)

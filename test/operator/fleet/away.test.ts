@@ -32,7 +32,7 @@ describe('a master that is unavailable', () => {
     ]).toEqual([['MasterUnreachable'], 1, 0])
     const before = proxy.seen.length
     expect(await ended(fleet.master.get(W1, signal))).toEqual({
-      kind: 'away',
+      kind: 'unavailable',
       effect: 'not_sent',
       message: 'the master is unavailable',
     })
@@ -41,14 +41,14 @@ describe('a master that is unavailable', () => {
     expect(probes.every(({ path }) => path === '/readyz' || path === '/api/v1/events')).toBe(true)
     expect(probes.length).toBeLessThan(20)
     expect(probes.filter(({ path }) => path === '/readyz').length).toBeGreaterThanOrEqual(4)
-    expect(fleet.awayMs).toBeGreaterThan(60_000)
+    expect(fleet.unavailableMs).toBeGreaterThan(60_000)
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 7 } })
     proxy.rule = () => 'pass'
     await until(
       'it is detected',
       () => turns.length === 2 && registered(fleet.get('mailer', 'w1')).record.config['slots'] === 7,
     )
-    expect([turns[1], fleet.awayMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([
+    expect([turns[1], fleet.unavailableMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([
       null,
       0,
       1,
@@ -62,13 +62,13 @@ describe('a master that is unavailable', () => {
     proxy.rule = () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '[]' })
     const patch = () => ended(fleet.master.patch(W1, { slots: 2 }, { epoch, configGen: 0 }, 'us', signal))
     expect(await patch()).toMatchObject({
-      kind: 'away',
+      kind: 'unavailable',
       effect: 'unknown',
       message: expect.stringContaining('did not come from a Muster master'),
     })
     await until('the breaker is open', () => turns.includes('MasterUnreachable'))
     const sent = asked(/PATCH/).length
-    expect(await patch()).toMatchObject({ kind: 'away', effect: 'not_sent' })
+    expect(await patch()).toMatchObject({ kind: 'unavailable', effect: 'not_sent' })
     expect(asked(/PATCH/)).toHaveLength(sent)
     expect(fleet.get('mailer', 'w1').kind).toBe('registered') // An empty list of another service removes no worker.
   })
@@ -134,7 +134,7 @@ describe('the token', () => {
     })
     await until('the breaker is open', () => turns.length === 1)
     expect(turns).toEqual(['Unauthorized'])
-    expect(await ended(fleet.master.history(W1, 1, signal))).toMatchObject({ kind: 'away', effect: 'not_sent' })
+    expect(await ended(fleet.master.history(W1, 1, signal))).toMatchObject({ kind: 'unavailable', effect: 'not_sent' })
     const before = asked(/\/me$/).length
     await pass(30_000)
     expect([before, asked(/\/me$/).length]).toEqual([1, 1])

@@ -64,10 +64,10 @@ describe('the circuit breaker', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000)
     expect(Math.max(...gaps)).toBeLessThanOrEqual(15_000)
     expect(gaps.slice(4).every((gap) => gap >= 7_500)).toBe(true)
-    expect(breaker.awayMs).toBe(120_000)
+    expect(breaker.unavailableMs).toBe(120_000)
     master.isBack = true
     await time.advance(15_000)
-    expect([turns, breaker.awayMs]).toEqual([['MasterUnreachable', null], 0])
+    expect([turns, breaker.unavailableMs]).toEqual([['MasterUnreachable', null], 0])
     await stop()
   })
 

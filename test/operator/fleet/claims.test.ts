@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { claimOf, isLeftOver, judgeClaim } from '../../../src/operator/fleet/index.ts'
+import { claimOf, isOrphaned, judgeClaim } from '../../../src/operator/fleet/index.ts'
 
 const UID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const own = claimOf({ namespace: 'shop', name: 'mailer-1', uid: UID })
@@ -23,7 +23,7 @@ describe('the claim of a resource', () => {
         const claim = claimOf({ namespace, name: long, uid: UID })
         expect(claim).toMatch(/^[ -~]{1,128}$/)
         expect(claim).not.toBe(claimOf({ namespace, name: long, uid: '1f8fad5b-d9cb-469f-a165-70867728950e' }))
-        expect(isLeftOver(claim, { isLive: () => false, watches: (each) => each === namespace })).toBe(true)
+        expect(isOrphaned(claim, { isLive: () => false, watches: (each) => each === namespace })).toBe(true)
       }),
     )
   })
@@ -35,10 +35,10 @@ describe('the claim of a worker', () => {
     [own, false, 'ours'],
     [own, true, 'ours'],
     ['kubernetes:shop/mailer-2#11111111', false, 'duplicate'],
-    ['kubernetes:shop/gone#22222222', false, 'left_over'],
-    ['kubernetes:shop/gone#22222222', true, 'robbed'],
+    ['kubernetes:shop/gone#22222222', false, 'orphaned'],
+    ['kubernetes:shop/gone#22222222', true, 'taken_over'],
     // The same name, before the FleetWorker was deleted and created again.
-    ['kubernetes:shop/mailer-1#33333333', false, 'left_over'],
+    ['kubernetes:shop/mailer-1#33333333', false, 'orphaned'],
     ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'],
     ['terraform:fleet', true, 'stray'],
     ['kubernetes:shop', false, 'stray'],
@@ -51,7 +51,7 @@ describe('the claim of a worker', () => {
   it('is not released for a live resource, nor in a namespace that is not watched', () => {
     expect(
       ['kubernetes:shop/mailer-2#11111111', 'kubernetes:elsewhere/a#1', 'kubernetes:shop/gone#2'].map((claim) =>
-        isLeftOver(claim, facts),
+        isOrphaned(claim, facts),
       ),
     ).toEqual([false, false, true])
   })

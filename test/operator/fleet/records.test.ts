@@ -31,7 +31,7 @@ function world() {
     sequence,
     onChange: () => (told.changes += 1),
     onStale: () => (told.stale += 1),
-    onFall: () => (told.falls += 1),
+    onRegression: () => (told.falls += 1),
   })
   const source = (begun: number, epoch = 'e1') => ({ begun, epoch, atMs: 0 })
   const read = (fields: Partial<WorkerBody>, begun = sequence.next(), epoch?: string): void =>
@@ -160,7 +160,7 @@ describe('an event', () => {
   it('of an unknown worker, or of a new registration, causes a read', () => {
     const { records, event, read, told } = world()
     event('worker.registered', { state: 'IDLE', config_gen: 0 })
-    expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isGone: false }, ['w']])
+    expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isAbsent: false }, ['w']])
     read({})
     event('worker.registered', { state: 'IDLE', config_gen: 1 })
     records.patched('w', {}, 2, 'e1') // Says nothing about the other fields.
@@ -182,11 +182,11 @@ describe('a worker', () => {
     const { records, sequence, read, event, told } = world()
     const before = sequence.next()
     read({})
-    records.passed(new Set(), before)
+    records.listCompleted(new Set(), before)
     event('worker.state', { state: 'IDLE', last_error: null })
-    records.passed(new Set(['w']), sequence.next())
+    records.listCompleted(new Set(['w']), sequence.next())
     expect(records.get('w')?.record).not.toBeNull()
-    records.passed(new Set(), sequence.next())
+    records.listCompleted(new Set(), sequence.next())
     expect([records.get('w'), told.changes]).toEqual([undefined, 2])
   })
 
@@ -197,7 +197,7 @@ describe('a worker', () => {
     event('worker.forgotten')
     event('worker.forgotten')
     read({}, begun)
-    expect([records.get('w')?.isGone, [...records.all()], told.changes]).toEqual([true, [], 2])
+    expect([records.get('w')?.isAbsent, [...records.all()], told.changes]).toEqual([true, [], 2])
     read({ config_gen: 2 })
     expect([[...records.all()].length, told.changes, told.falls]).toEqual([1, 3, 0])
   })
@@ -207,10 +207,10 @@ describe('a worker', () => {
     read({})
     const begun = sequence.next()
     event('worker.registered', {})
-    records.gone('w', begun, false)
-    expect(records.get('w')?.isGone).toBe(false)
-    records.gone('w', sequence.next(), false)
-    expect([records.get('w')?.isGone, told.changes]).toEqual([true, 2])
+    records.onNotFound('w', begun, false)
+    expect(records.get('w')?.isAbsent).toBe(false)
+    records.onNotFound('w', sequence.next(), false)
+    expect([records.get('w')?.isAbsent, told.changes]).toEqual([true, 2])
   })
 
   it('whose generation decreases within an epoch shows that the store was restored', () => {

@@ -79,12 +79,12 @@ describe('a PATCH', () => {
   it('whose response is lost is unknown, is not sent twice, and the entry is read', async () => {
     const { patch, proxy, now, until, asked } = await world()
     proxy.script.push('reset after')
-    expect(await patch({ slots: 3 })).toMatchObject({ kind: 'away', effect: 'unknown' })
+    expect(await patch({ slots: 3 })).toMatchObject({ kind: 'unavailable', effect: 'unknown' })
     expect(now().isStale).toBe(true)
     await until('it is read', () => !now().isStale)
     expect([now().record.config['slots'], asked(/PATCH/).length]).toEqual([3, 1])
     proxy.script.push('reset before') // It may have taken effect, and no event says so.
-    expect(await patch({ slots: 4 })).toMatchObject({ kind: 'away', effect: 'unknown' })
+    expect(await patch({ slots: 4 })).toMatchObject({ kind: 'unavailable', effect: 'unknown' })
     expect(now().isStale).toBe(true)
   })
 
@@ -133,7 +133,7 @@ describe('a claim', () => {
     proxy.script.push('reset after')
     expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({ kind: 'ok' })
     proxy.script.push('reset before', 'reset before')
-    expect(await ended(fleet.master.release(W1, US, signal))).toMatchObject({ kind: 'away', effect: 'unknown' })
+    expect(await ended(fleet.master.release(W1, US, signal))).toMatchObject({ kind: 'unavailable', effect: 'unknown' })
     expect(asked(/claim/)).toHaveLength(4)
   })
 })
@@ -165,7 +165,7 @@ describe('the other calls', () => {
       kind: 'not_registered',
     })
     expect(await ended(fleet.master.get({ type: 'unread', workerId: 'w' }, signal))).toMatchObject({
-      kind: 'away',
+      kind: 'unavailable',
       effect: 'not_sent',
     })
     expect(changes.length).toBeLessThanOrEqual(1)

@@ -25,7 +25,7 @@ interface Call {
   readonly body: unknown
 }
 
-const LOST: Refusal = { kind: 'away', effect: 'unknown', message: 'no answer' }
+const LOST: Refusal = { kind: 'unavailable', effect: 'unknown', message: 'no answer' }
 
 export class TestFleet implements FleetTable, MasterWriter {
   readonly calls: Call[] = []
@@ -37,7 +37,7 @@ export class TestFleet implements FleetTable, MasterWriter {
   readonly #fates: { readonly name: CallName; readonly fate: () => Promise<Fate> | Fate }[] = []
   /** Calls that were sent and have not arrived. */
   readonly held: (() => Promise<unknown>)[] = []
-  awayMs = 0
+  unavailableMs = 0
   isPending = false
   /** Replaces the real epoch. */
   epoch: string | undefined
@@ -104,7 +104,7 @@ export class TestFleet implements FleetTable, MasterWriter {
   claim: MasterWriter['claim'] = (worker, managedBy) =>
     this.#record('claim', worker, 'PUT', '/claim?force=true', { managed_by: managedBy })
   release: MasterWriter['release'] = (worker) => this.#record('release', worker, 'DELETE', '/claim')
-  releaseLeftOver: MasterWriter['releaseLeftOver'] = (worker) =>
+  releaseOrphaned: MasterWriter['releaseOrphaned'] = (worker) =>
     this.#record('release', worker, 'DELETE', '/claim?force=true')
   drain: MasterWriter['drain'] = (worker) => this.#call('drain', worker, 'POST', '/drain')
   forget: MasterWriter['forget'] = async (worker) => {
@@ -161,7 +161,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     const at = this.#fates.findIndex((each) => each.name === name)
     const fate = at === -1 ? undefined : await this.#fates.splice(at, 1)[0]?.fate()
     if (typeof fate === 'object') return fate
-    if (this.awayMs > 0) return { kind: 'away', effect: 'not_sent', message: 'the master is unavailable' }
+    if (this.unavailableMs > 0) return { kind: 'unavailable', effect: 'not_sent', message: 'the master is unavailable' }
     const send = () =>
       this.#master.call(method, `/api/v1/automations/${type}/workers/${encodeURIComponent(workerId)}${path}`, {
         body,

@@ -78,7 +78,7 @@ describe('reconcile: deletion', () => {
 
   it('keeps the finalizer after an error, and retries', async () => {
     await deleted({ deletionPolicy: 'Reset' })
-    world.fleet.next('patch', () => ({ kind: 'away', effect: 'unknown', message: 'no answer' }))
+    world.fleet.next('patch', () => ({ kind: 'unavailable', effect: 'unknown', message: 'no answer' }))
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
     expect([world.object('w1').metadata.finalizers, world.condition('w1', 'Reconciling')]).toEqual([
       [FINALIZER],
@@ -90,7 +90,7 @@ describe('reconcile: deletion', () => {
 
   it('completes after 10 minutes when the master is permanently unavailable', async () => {
     await deleted({ deletionPolicy: 'Reset' })
-    world.fleet.awayMs = MINUTE_MS
+    world.fleet.unavailableMs = MINUTE_MS
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
     await world.time.advance(10 * MINUTE_MS - 2_000)
     await world.pass('w1')
@@ -131,7 +131,7 @@ describe('reconcile: deletion', () => {
 
   it('completes immediately with the annotation', async () => {
     await deleted({ deletionPolicy: 'Reset' })
-    world.fleet.awayMs = MINUTE_MS
+    world.fleet.unavailableMs = MINUTE_MS
     world.edit('w1', {}, { annotations: { 'muster.dev/abandon': 'true' } })
     await world.pass('w1')
     expect(world.names).toEqual([])

@@ -143,8 +143,8 @@ describe('reconcile: rejections', () => {
     [{ kind: 'not_registered' }, 'False WorkerNotRegistered', { kind: 'ok', againAfterMs: 600_000 }],
     [{ kind: 'unknown_type' }, 'False UnknownType', { kind: 'terminal' }],
     [{ kind: 'throttled', effect: 'not_sent', retryAfterMs: 7_000 }, undefined, { kind: 'retry', afterMs: 7_000 }],
-    [{ kind: 'away', effect: 'not_sent', message: 'refused' }, undefined, { kind: 'retry' }],
-    [{ kind: 'away', effect: 'unknown', message: 'late' }, 'False Updating', { kind: 'retry' }],
+    [{ kind: 'unavailable', effect: 'not_sent', message: 'refused' }, undefined, { kind: 'retry' }],
+    [{ kind: 'unavailable', effect: 'unknown', message: 'late' }, 'False Updating', { kind: 'retry' }],
     [{ kind: 'not_leading' }, undefined, { kind: 'retry' }],
   ])('maps a PATCH result $kind to a condition or a retry', async (refusal, condition, outcome) => {
     world.create('w1', { config: { url: 'http://a' } })
@@ -195,10 +195,10 @@ describe('reconcile: rejections', () => {
     const writes = world.statusWrites
     world.edit('w1', { slots: 3 })
     world.seeCluster()
-    world.fleet.awayMs = 59_999
+    world.fleet.unavailableMs = 59_999
     expect(await world.act('w1')).toEqual({ kind: 'retry' })
     expect(world.statusWrites).toBe(writes)
-    world.fleet.awayMs = MINUTE_MS
+    world.fleet.unavailableMs = MINUTE_MS
     await world.act('w1')
     await world.act('w1')
     expect([world.statusWrites - writes, world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual([
@@ -207,7 +207,7 @@ describe('reconcile: rejections', () => {
       'Unknown MasterUnreachable',
     ])
     expect(world.events.filter(({ reason }) => reason === 'MasterUnreachable')).toEqual([])
-    world.fleet.awayMs = 0
+    world.fleet.unavailableMs = 0
     await world.pass('w1')
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
@@ -218,12 +218,12 @@ describe('reconcile: rejections', () => {
     await world.pass('w1')
     const [writes, before] = [world.statusWrites, world.object('w1').status?.conditions]
     await world.time.advance(10_000)
-    world.fleet.awayMs = MINUTE_MS
+    world.fleet.unavailableMs = MINUTE_MS
     await world.reconcile('w1')
     expect(world.status.last(refOf(world.object('w1')))?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }),
     )
-    world.fleet.awayMs = 0
+    world.fleet.unavailableMs = 0
     world.status.dropWaiting()
     await world.pass('w1')
     expect([world.statusWrites - writes, world.object('w1').status?.conditions]).toEqual([0, before])

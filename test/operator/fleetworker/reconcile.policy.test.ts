@@ -48,7 +48,7 @@ describe('reconcile: policies', () => {
     world.create('w1', { managementPolicy: 'Warn', config: { url: 'http://a' } })
     await world.pass('w1')
     await world.dashboard('w1', { ratio: 0.9 })
-    world.fleet.awayMs = 5 * MINUTE_MS
+    world.fleet.unavailableMs = 5 * MINUTE_MS
     await world.act('w1')
     expect([world.condition('w1', 'Ready'), world.condition('w1', 'Synced')]).toEqual([
       'Unknown MasterUnreachable',
@@ -57,7 +57,7 @@ describe('reconcile: policies', () => {
     world.restart()
     world.seeCluster()
     await world.act('w1')
-    world.fleet.awayMs = 0
+    world.fleet.unavailableMs = 0
     await world.pass('w1')
     expect([world.fleet.count('patch'), (await world.config('w1'))['ratio'], world.condition('w1', 'Synced')]).toEqual([
       1,

@@ -64,7 +64,7 @@ describe('a worker whose claim changes owner (D64)', () => {
   it('keeps none either when the operator is killed between the status write and the PATCH', async () => {
     await owned()
     world.create('second', { workerId: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
-    world.fleet.next('patch', () => ({ kind: 'away', effect: 'not_sent', message: 'it ended' }))
+    world.fleet.next('patch', () => ({ kind: 'unavailable', effect: 'not_sent', message: 'it ended' }))
     await world.pass('second')
     expect(world.object('second').status?.config?.sources).toEqual([
       { field: 'api_key', version: '' },

@@ -69,7 +69,7 @@ describe('reconcile: one worker', () => {
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
     expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 80 })
-    expect([world.changes, world.statusWrites, world.deps.memory.judged]).toEqual([0, 0, 1])
+    expect([world.changes, world.statusWrites, world.deps.memory.comparedCount]).toEqual([0, 0, 1])
     await world.act('w1')
     expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
     await world.work('w3')

@@ -4,11 +4,11 @@ import {
   writeAhead,
   type Desired,
   type Observed,
-  type SecretMemory,
+  type SecretState,
 } from '../../../src/operator/fleetworker/index.ts'
 
 const desired: Desired = { named: { api_key: 'k', url: 'u' }, versions: new Map([['api_key', 's:2']]) }
-const memory = (more: Partial<SecretMemory> = {}): SecretMemory => ({
+const memory = (more: Partial<SecretState> = {}): SecretState => ({
   epoch: 'e1',
   generation: 7,
   sources: new Map([['api_key', 's:2']]),
@@ -20,7 +20,7 @@ const observed = (more: Partial<Observed> = {}): Observed => ({
   changedSince: new Set(),
   ...more,
 })
-const due = (remembered: SecretMemory, seen: Observed): readonly string[] => [
+const due = (remembered: SecretState, seen: Observed): readonly string[] => [
   ...secretActs(desired, remembered, seen).due,
 ]
 
@@ -30,7 +30,7 @@ describe('secretActs', () => {
     expect(due(memory(), observed({ configGen: 9, changedSince: new Set(['url']) }))).toEqual([])
   })
 
-  it.each<[string, SecretMemory, Observed]>([
+  it.each<[string, SecretState, Observed]>([
     ['its version changed', memory({ sources: new Map([['api_key', 's:1']]) }), observed()],
     ['it was never sent', memory({ sources: new Map() }), observed()],
     ['the operator stopped before sending it', memory({ sources: new Map([['api_key', '']]) }), observed()],

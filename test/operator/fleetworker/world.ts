@@ -6,7 +6,7 @@ import {
   type Facts,
   type FleetWorker,
   type FleetWorkerSpec,
-  type SecretMemory,
+  type SecretState,
   type SyncedReason,
   type WorkerFacts,
 } from '../../../src/operator/fleetworker/index.ts'
@@ -66,4 +66,4 @@ export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({
 /** Last seen exactly as long ago as a reconnect may take. */
 export const offline = worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS })
 /** Memory of a FleetWorker that never sent anything. */
-export const NOTHING_REMEMBERED: SecretMemory = { epoch: undefined, generation: undefined, sources: new Map() }
+export const NOTHING_REMEMBERED: SecretState = { epoch: undefined, generation: undefined, sources: new Map() }

@@ -210,13 +210,13 @@ describe('the status writer', () => {
   it('sends a flushed status immediately, and returns whether it arrived', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
-    expect(await writer.hasten(refOf(object), term.signal)).toBe(true)
+    expect(await writer.flushNow(refOf(object), term.signal)).toBe(true)
     writer.put(refOf(object), inForce, 'transition')
-    expect(await writer.hasten(refOf(object), term.signal)).toBe(true)
+    expect(await writer.flushNow(refOf(object), term.signal)).toBe(true)
     expect([statusOf('a'), w.time.monotonicMs()]).toEqual([inForce, 0])
     w.fake.script({ path: /status$/ }, { kind: 'refuse', status: 500 })
     writer.put(refOf(object), { observedGeneration: 2 }, 'transition')
-    expect(await writer.hasten(refOf(object), term.signal)).toBe(false)
+    expect(await writer.flushNow(refOf(object), term.signal)).toBe(false)
     await until(w.time, 'it is sent again', () => statusOf('a')?.['observedGeneration'] === 2)
   })
 
@@ -224,7 +224,7 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     const [object, pass] = [known('a'), new AbortController()]
     writer.put(refOf(object), inForce, 'transition')
-    expect(await writer.hasten(refOf(object), pass.signal)).toBe(true)
+    expect(await writer.flushNow(refOf(object), pass.signal)).toBe(true)
     expect(getEventListeners(pass.signal, 'abort')).toEqual([])
   })
 

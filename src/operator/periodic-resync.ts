@@ -1,5 +1,5 @@
 /**
- * @module operator/sweep
+ * @module operator/periodic-resync
  * Looks at everything once a period, evenly spread and behind all other work: what moves without an event (when a worker
  * was last seen, how much it uses) reaches the statuses this way, and what was forgotten is found.
  *
@@ -10,14 +10,13 @@
  * no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
-import { isLeftOver, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
+import { isOrphaned, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
 import { targetOf, type FleetWorkerObject } from './fleetworker/index.ts'
-import { keyOf, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
+import { keyOf, PRIORITY, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
 const TICK_MS = 1_000
 const MIN_PERIOD_TICKS = 60
 const KEYS_PER_TICK = 10
-const SWEEP = -100
 /** Between two types that no FleetWorker names: reading one costs the master a list. */
 const TICKS_PER_VISIT = 2
 /** As it stands in the history of a worker. */
@@ -25,15 +24,15 @@ const ACTOR = 'kubernetes:muster-operator'
 /** The same call would be refused again. */
 const USELESS: ReadonlySet<string> = new Set<Refusal['kind']>(['rejected', 'too_large', 'bug'])
 /** What every other call would meet as well. */
-const FUTILE: ReadonlySet<string> = new Set<Refusal['kind']>(['away', 'throttled', 'not_leading'])
+const FUTILE: ReadonlySet<string> = new Set<Refusal['kind']>(['unavailable', 'throttled', 'not_leading'])
 
-export interface SweepDeps {
+export interface PeriodicResyncDeps {
   readonly time: Time
   readonly log: Log
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
   readonly table: Pick<Fleet, 'synced' | 'workers' | 'offered'>
-  readonly master: Pick<MasterWriter, 'releaseLeftOver'>
+  readonly master: Pick<MasterWriter, 'releaseOrphaned'>
   readonly watches: (namespace: string) => boolean
   readonly types: TypesRead
 }
@@ -47,14 +46,14 @@ interface TypesRead {
   dropType(type: string): void
 }
 
-interface LeftOver {
+interface OrphanedClaim {
   readonly type: string
   readonly workerId: string
   readonly claim: string
 }
 
-export class Sweep {
-  readonly #deps: SweepDeps
+export class PeriodicResync {
+  readonly #deps: PeriodicResyncDeps
   /** Claims that were deleted, or cannot be. */
   readonly #done = new Set<string>()
   /** Types that are to be looked at though nobody names them; undefined: not asked for yet. */
@@ -67,7 +66,7 @@ export class Sweep {
   /** The first one is quiet: whatever leads has just looked at everything. */
   #period = MIN_PERIOD_TICKS
 
-  constructor(deps: SweepDeps) {
+  constructor(deps: PeriodicResyncDeps) {
     this.#deps = deps
   }
 
@@ -84,15 +83,15 @@ export class Sweep {
       this.#keys = [...this.#deps.cache.all()].map(({ metadata }) => keyOf(metadata))
       this.#period = Math.max(MIN_PERIOD_TICKS, Math.ceil(this.#keys.length / KEYS_PER_TICK))
       this.#next = this.#ticks = 0
-      await this.#releaseLeftOver(signal)
+      await this.#releaseOrphaned(signal)
     }
     this.#ticks += 1
     if (this.#ticks % TICKS_PER_VISIT === 0) await this.#visit(signal)
     const end = Math.ceil((this.#keys.length * this.#ticks) / this.#period)
-    for (; this.#next < end; this.#next += 1) this.#deps.queue.add(this.#keys[this.#next] as ObjectKey, SWEEP)
+    for (; this.#next < end; this.#next += 1) this.#deps.queue.add(this.#keys[this.#next] as ObjectKey, PRIORITY.resync)
   }
 
-  async #releaseLeftOver(signal: AbortSignal): Promise<void> {
+  async #releaseOrphaned(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
     if (!cache.synced || !table.synced) return
     for (const type of types.types) if (await this.#releaseOf(type, signal)) return // Another time.
@@ -101,17 +100,17 @@ export class Sweep {
 
   /** Whether to ask for nothing more in this period. */
   async #releaseOf(type: string, signal: AbortSignal): Promise<boolean> {
-    for (const each of this.#leftOver(type)) {
-      if (this.#isLeftOver(each) && (await this.#release(each, signal))) return true
+    for (const each of this.#orphanedClaims(type)) {
+      if (this.#isOrphaned(each) && (await this.#release(each, signal))) return true
     }
-    if (this.#leftOver(type).length === 0) this.#deps.types.dropType(type) // Its last FleetWorker may have gone meanwhile.
+    if (this.#orphanedClaims(type).length === 0) this.#deps.types.dropType(type) // Its last FleetWorker may have gone meanwhile.
     return false
   }
 
   /** Whether to ask for nothing more in this period. */
-  async #release({ type, workerId, claim }: LeftOver, signal: AbortSignal): Promise<boolean> {
+  async #release({ type, workerId, claim }: OrphanedClaim, signal: AbortSignal): Promise<boolean> {
     const { log, master } = this.#deps
-    const answer = await master.releaseLeftOver({ type, workerId }, ACTOR, signal)
+    const answer = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
     const told = { worker: `${type}/${workerId}`, claim }
     if (answer.kind === 'ok') log.info('deleted the claim of a FleetWorker that no longer exists', told)
     else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
@@ -124,17 +123,17 @@ export class Sweep {
     return false
   }
 
-  #leftOver(type: string): readonly LeftOver[] {
+  #orphanedClaims(type: string): readonly OrphanedClaim[] {
     return [...this.#deps.table.workers(type)]
       .flatMap(({ worker_id: workerId, managed_by: claim }) => (claim === null ? [] : [{ type, workerId, claim }]))
-      .filter((each) => this.#isLeftOver(each))
+      .filter((each) => this.#isOrphaned(each))
   }
 
-  #isLeftOver({ type, workerId, claim }: LeftOver): boolean {
+  #isOrphaned({ type, workerId, claim }: OrphanedClaim): boolean {
     const { cache, watches } = this.#deps
     const isLive = (other: string): boolean => cache.byIndex('claim', other).length > 0
     const isWanted = cache.byIndex('target', targetOf(type, workerId)).length > 0
-    return !isWanted && !this.#done.has(claim) && isLeftOver(claim, { isLive, watches })
+    return !isWanted && !this.#done.has(claim) && isOrphaned(claim, { isLive, watches })
   }
 
   /** Deletes what is left over of the type that was read, and reads the next one. */

@@ -1,5 +1,5 @@
 /**
- * @module operator/master-away
+ * @module operator/master-outage
  * What an absence of the master means for the queue. At first nothing: keys wait, as no status is to change for a blip.
  * After a minute each FleetWorker is looked at once, without a call to the master, so that its status says so:
  *
@@ -11,41 +11,41 @@ import type { FleetTable } from './fleet/index.ts'
 import type { WorkQueue } from './kube/index.ts'
 
 /** As long as statuses keep what was last known. */
-export const AWAY_MS = 60_000
+export const UNAVAILABLE_AFTER_MS = 60_000
 
-export interface MasterAwayDeps {
-  readonly table: Pick<FleetTable, 'awayMs'>
+export interface MasterOutageDeps {
+  readonly table: Pick<FleetTable, 'unavailableMs'>
   readonly queue: Pick<WorkQueue, 'park'>
   /** It is known to be away, or back after that. */
-  readonly onTurn: (isAway: boolean) => void
+  readonly onChange: (isUnavailable: boolean) => void
 }
 
-export class MasterAway {
-  readonly #deps: MasterAwayDeps
+export class MasterOutage {
+  readonly #deps: MasterOutageDeps
   #reason: string | null = null
-  #isAway = false
+  #isUnavailable = false
 
-  constructor(deps: MasterAwayDeps) {
+  constructor(deps: MasterOutageDeps) {
     this.#deps = deps
   }
 
   /** The breaker opened, for a reason, or closed. */
-  turned(reason: string | null): void {
+  onBreaker(reason: string | null): void {
     this.#reason = reason
     this.#park()
-    this.look()
+    this.check()
   }
 
   /** To be called now and then, as time alone makes a difference. */
-  look(): void {
-    const isAway = this.#deps.table.awayMs >= AWAY_MS
-    if (isAway === this.#isAway) return
-    this.#isAway = isAway
+  check(): void {
+    const isUnavailable = this.#deps.table.unavailableMs >= UNAVAILABLE_AFTER_MS
+    if (isUnavailable === this.#isUnavailable) return
+    this.#isUnavailable = isUnavailable
     this.#park()
-    this.#deps.onTurn(isAway)
+    this.#deps.onChange(isUnavailable)
   }
 
   #park(): void {
-    this.#deps.queue.park(this.#isAway ? null : this.#reason)
+    this.#deps.queue.park(this.#isUnavailable ? null : this.#reason)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * @module operator/triggers
+ * @module operator/event-handlers
  * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
  *
  *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came, went, or can be applied or not
@@ -24,18 +24,16 @@ import {
 import {
   isBehind,
   keyOf,
+  PRIORITY,
   priorityOf,
   type Change,
   type ObjectCache,
   type ObjectKey,
+  type Priority,
   type WorkQueue,
 } from './kube/index.ts'
 
-const EDIT = 100
-const REPORT = 90
-const PUSH = 50
-
-export interface TriggersDeps {
+export interface EventHandlersDeps {
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
   readonly table: Pick<FleetTable, 'setTypes'>
@@ -46,29 +44,29 @@ export interface TriggersDeps {
   readonly isReporting: (object: FleetWorkerObject) => boolean
 }
 
-export class Triggers {
-  readonly #deps: TriggersDeps
+export class EventHandlers {
+  readonly #deps: EventHandlersDeps
   readonly #perType = new Map<string, number>()
 
-  constructor(deps: TriggersDeps) {
+  constructor(deps: EventHandlersDeps) {
     this.#deps = deps
   }
 
-  changed(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
+  onFleetWorker(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
     this.#count(change.before?.spec.type, change.after?.spec.type)
     this.#add(change, source)
     this.#push(rivalKeys(change, this.#deps.cache, this.#deps.permits))
   }
 
-  tableChanged(change: TableChange): void {
+  onTableChange(change: TableChange): void {
     const { cache } = this.#deps
     if (change.kind === 'worker') this.#workerChanged(cache.byIndex('target', targetOf(change.type, change.workerId)))
     else if (change.kind === 'type')
       this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
-    else this.all()
+    else this.requeueAll()
   }
 
-  sourceChanged(name: SourceName): void {
+  onSource(name: SourceName): void {
     this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
   }
 
@@ -90,7 +88,7 @@ export class Triggers {
   }
 
   /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */
-  all(): void {
+  requeueAll(): void {
     for (const after of this.#deps.cache.all())
       this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')
   }
@@ -102,13 +100,16 @@ export class Triggers {
   }
 
   #workerChanged(objects: readonly FleetWorkerObject[]): void {
-    const { isReporting, queue } = this.#deps
-    for (const object of objects)
-      queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : isReporting(object) ? REPORT : PUSH)
+    for (const object of objects) this.#deps.queue.add(keyOf(object.metadata), this.#workerPriority(object))
+  }
+
+  #workerPriority(object: FleetWorkerObject): Priority {
+    if (isBehind(object)) return PRIORITY.edit
+    return this.#deps.isReporting(object) ? PRIORITY.pendingStatus : PRIORITY.event
   }
 
   #push(keys: readonly ObjectKey[]): void {
-    for (const key of keys) this.#deps.queue.add(key, PUSH)
+    for (const key of keys) this.#deps.queue.add(key, PRIORITY.event)
   }
 
   #count(before: string | undefined, after: string | undefined): void {

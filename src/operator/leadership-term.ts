@@ -1,5 +1,5 @@
 /**
- * @module operator/term
+ * @module operator/leadership-term
  * One term of leadership: all that writes, and what it remembers. It begins to work once both sides are known, since a
  * worker that was not listed yet would look as if it had never registered:
  *
@@ -33,17 +33,17 @@ import {
   type WorkQueue,
   type WritableCache,
 } from './kube/index.ts'
-import { AWAY_MS } from './master-away.ts'
+import { UNAVAILABLE_AFTER_MS } from './master-outage.ts'
 import type { FleetWorkerMetrics } from './metrics.ts'
-import { Sweep } from './sweep.ts'
-import type { Triggers } from './triggers.ts'
+import { PeriodicResync } from './periodic-resync.ts'
+import type { EventHandlers } from './event-handlers.ts'
 
 const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 50
 /** For what runs, and then for the statuses it made. */
 const END_MS = 5_000
 
-export interface TermDeps {
+export interface LeadershipTermDeps {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal
   readonly time: Time
@@ -55,7 +55,7 @@ export interface TermDeps {
   readonly events: EventRecorder
   readonly fleet: Fleet
   readonly leadership: Leadership
-  readonly triggers: Triggers
+  readonly handlers: EventHandlers
   readonly metrics: KubeMetrics
   readonly workers: Pick<FleetWorkerMetrics, 'drifted'>
   readonly watches: (namespace: string) => boolean
@@ -71,11 +71,11 @@ const HEARTBEAT: ReadonlySet<string> = new Set<keyof FleetWorkerStatus>(['lastSe
 const meaningOf = (status: FleetWorkerStatus): object =>
   Object.fromEntries(Object.entries(status).filter(([field]) => !HEARTBEAT.has(field)))
 
-export class Term {
-  readonly #deps: TermDeps
+export class LeadershipTerm {
+  readonly #deps: LeadershipTermDeps
   readonly #status: ApplyStatusWriter<FleetWorkerObject, FleetWorkerStatus>
   readonly #sources: Sources
-  readonly #sweep: Sweep
+  readonly #resync: PeriodicResync
   readonly #controller: Controller
   readonly #reconcileDeps: ReconcileDeps
   readonly #memory: ReconcileMemory
@@ -85,7 +85,7 @@ export class Term {
   readonly #cut = new AbortController()
   #works: Promise<void> | undefined
 
-  constructor(deps: TermDeps) {
+  constructor(deps: LeadershipTermDeps) {
     this.#deps = deps
     const {
       cache,
@@ -101,7 +101,7 @@ export class Term {
       signal,
       time,
       transport,
-      triggers,
+      handlers,
       watches,
       workers,
     } = deps
@@ -120,9 +120,18 @@ export class Term {
       ...parts,
       reserved,
       resources: () => cache.all(),
-      onChange: (name) => triggers.sourceChanged(name),
+      onChange: (name) => handlers.onSource(name),
     })
-    this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches, types: triggers })
+    this.#resync = new PeriodicResync({
+      time,
+      log,
+      queue,
+      cache,
+      table: fleet,
+      master: fleet.master,
+      watches,
+      types: handlers,
+    })
     this.#memory = new ReconcileMemory(random)
     this.#reconcileDeps = {
       cache,
@@ -159,7 +168,7 @@ export class Term {
 
   /** How many resources it has judged. */
   get judged(): number {
-    return this.#memory.judged
+    return this.#memory.comparedCount
   }
 
   /** Whether this status is on its way to the API server. */
@@ -179,14 +188,14 @@ export class Term {
 
   /** Resolves when the term is over. */
   async run(): Promise<void> {
-    const { cache, fleet, signal, time, triggers } = this.#deps
+    const { cache, fleet, signal, time, handlers } = this.#deps
     const ending = AbortSignal.any([signal, this.#last.signal])
-    const isKnown = (): boolean => cache.synced && (fleet.synced || fleet.awayMs >= AWAY_MS)
+    const isKnown = (): boolean => cache.synced && (fleet.synced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS)
     while (!isKnown() && !ending.aborted) await time.sleep(LOOK_MS, ending).catch(() => {}) // Aborted: the loop ends.
     if (ending.aborted) return
     this.#memory.beginRound(cache.all())
-    triggers.all()
-    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#sweep.run(ending)]).then(
+    handlers.requeueAll()
+    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#resync.run(ending)]).then(
       () => {},
     )
     await this.#works

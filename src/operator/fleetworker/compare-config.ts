@@ -1,5 +1,5 @@
 /**
- * @module operator/fleetworker/judge
+ * @module operator/fleetworker/compare-config
  * Holds a resource against the worker's record: reads what the comparison needs (sources, the config's history), and
  * compares. Writes nothing. A secret is read only when it has to be sent.
  */
@@ -8,14 +8,14 @@ import type { CatalogType, Registered } from '../fleet/index.ts'
 import { interned } from '../interned.ts'
 import { desiredOf, holdsSecret, isSecretField, type Desired } from './desired.ts'
 import { boundDifferenceOf, type Difference } from './diff.ts'
-import { found, NO_DRIFT, refused, type Finding, type Pass } from './findings.ts'
+import { syncResult, NO_DRIFT, refusedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
 import { RECONCILE_ANNOTATION } from './resource.ts'
-import { isUnsent, secretActs, type SecretActs, type SecretMemory } from './secrets.ts'
+import { isUnsent, secretActs, type SecretActs, type SecretState } from './secrets.ts'
 
 const HISTORY_LIMIT = 50
 const SOURCE_MS = 5 * 60_000
 
-export interface Judged {
+export interface ConfigComparison {
   readonly type: CatalogType
   readonly desired: Desired
   readonly acts: SecretActs
@@ -24,22 +24,26 @@ export interface Judged {
   readonly inputs: string
 }
 
-export async function judge(pass: Pass, seen: Registered, type: CatalogType): Promise<Judged | Finding> {
-  const { deps, resource, signal, standing } = pass
-  const changedSince = await changesSince(pass, seen, type)
+export async function compareConfig(
+  context: ReconcileContext,
+  seen: Registered,
+  type: CatalogType,
+): Promise<ConfigComparison | SyncResult> {
+  const { deps, resource, signal, recorded } = context
+  const changedSince = await changesSince(context, seen, type)
   if (changedSince !== null && 'synced' in changedSince) return changedSince
   let wants = (field: string, version: string): boolean =>
-    !isSecretField(field, type) || standing.sources.get(field) !== version
+    !isSecretField(field, type) || recorded.sources.get(field) !== version
   for (;;) {
     const read = await deps.sources.read(resource, wants, signal)
     if ('reason' in read)
       return read.reason === 'ConfigInvalid'
         ? invalid(read.message, seen)
-        : found(read.reason, read.message, { kind: 'ok', againAfterMs: SOURCE_MS }, { worker: seen })
+        : syncResult(read.reason, read.message, { kind: 'ok', againAfterMs: SOURCE_MS }, { worker: seen })
     const desired = desiredOf(resource, read.sources, type)
     if ('reason' in desired)
-      return found(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
-    const own = secretActs(desired, recognised(pass, desired, type, read.unread), {
+      return syncResult(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
+    const own = secretActs(desired, recognised(context, desired, type, read.unread), {
       epoch: seen.epoch,
       configGen: seen.record.config_gen,
       changedSince,
@@ -49,29 +53,29 @@ export async function judge(pass: Pass, seen: Registered, type: CatalogType): Pr
       seen.record.config as JsonObject,
       type,
       own,
-      ignoredBy(pass, type),
+      ignoredBy(context, type),
     )
     if (![...acts.due].some((field) => read.unread.has(field))) {
-      return { type, desired, acts, difference, inputs: inputsOf(pass, desired, type) }
+      return { type, desired, acts, difference, inputs: inputsOf(context, desired, type) }
     }
     wants = () => true
   }
 }
 
 /** Without pointers into secrets of others: a secret that stays where this resource brings targets of its own would be sent to these (D64). */
-function ignoredBy({ resource, standing }: Pass, type: CatalogType): readonly string[] {
+function ignoredBy({ resource, recorded }: ReconcileContext, type: CatalogType): readonly string[] {
   const others = type.secrets.flatMap(([field]) =>
-    field !== undefined && isUnsent(field, standing) ? [pointerStep(field)] : [],
+    field !== undefined && isUnsent(field, recorded) ? [pointerStep(field)] : [],
   )
   return (resource.spec.ignoreDifferences ?? []).filter(
     (pointer) => !others.some((at) => pointer === at || pointer.startsWith(`${at}/`)),
   )
 }
 
-const invalid = (message: string, worker: Registered): Finding =>
-  found('ConfigInvalid', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
+const invalid = (message: string, worker: Registered): SyncResult =>
+  syncResult('ConfigInvalid', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 
-function inputsOf({ resource: { metadata } }: Pass, { versions }: Desired, { hash }: CatalogType): string {
+function inputsOf({ resource: { metadata } }: ReconcileContext, { versions }: Desired, { hash }: CatalogType): string {
   return interned(
     JSON.stringify([metadata.generation, metadata.annotations?.[RECONCILE_ANNOTATION], hash, [...versions]]),
   )
@@ -79,37 +83,37 @@ function inputsOf({ resource: { metadata } }: Pass, { versions }: Desired, { has
 
 /** The memory, where a version that moved while the value stayed counts as the one that was sent. */
 function recognised(
-  { deps, entry, standing }: Pass,
+  { deps, workerState, recorded }: ReconcileContext,
   { named, versions }: Desired,
   type: CatalogType,
   unread: ReadonlySet<string>,
-): SecretMemory {
-  const sources = new Map(standing.sources)
+): SecretState {
+  const sources = new Map(recorded.sources)
   for (const [field, version] of versions) {
     const value = named[field]
     const isKnown =
       (sources.get(field) ?? '') !== '' && holdsSecret(field, type) && !unread.has(field) && value !== undefined
-    if (isKnown && entry.digests?.get(field) === deps.memory.digest(value)) sources.set(field, version)
+    if (isKnown && workerState.digests?.get(field) === deps.memory.digest(value)) sources.set(field, version)
   }
-  return { ...standing, sources }
+  return { ...recorded, sources }
 }
 
 /** Fields that others changed since the remembered generation, asked only where a secret depends on it; null: nobody can tell. */
 async function changesSince(
-  pass: Pass,
+  context: ReconcileContext,
   { epoch, record }: Registered,
   type: CatalogType,
-): Promise<ReadonlySet<string> | null | Finding> {
+): Promise<ReadonlySet<string> | null | SyncResult> {
   const {
     deps,
-    entry,
+    workerState,
     signal,
-    standing: { epoch: known, generation, sources },
-  } = pass
+    recorded: { epoch: known, generation, sources },
+  } = context
   const hasSecrets = [...sources].some(([field, version]) => version !== '' && holdsSecret(field, type))
   if (!hasSecrets || known !== epoch || generation === undefined || generation >= record.config_gen) return null
-  const answer = await deps.master.history(entry.worker, HISTORY_LIMIT, signal)
-  if (answer.kind !== 'ok') return refused(answer, pass)
+  const answer = await deps.master.history(workerState.worker, HISTORY_LIMIT, signal)
+  if (answer.kind !== 'ok') return refusedResult(answer, context)
   const since = answer.value.filter(({ config_gen: gen }) => gen > generation)
   const reachesBack = answer.value.length > since.length || since.at(-1)?.config_gen === generation + 1
   return reachesBack && answer.epoch === epoch ? new Set(since.flatMap(({ changed }) => changed)) : null

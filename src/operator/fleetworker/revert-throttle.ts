@@ -1,5 +1,5 @@
 /**
- * @module operator/fleetworker/contest
+ * @module operator/fleetworker/revert-throttle
  * A field that somebody else keeps changing back is not fought over at full speed: once a path was reverted more than 3
  * times in 10 minutes, its worker is reverted every 5 minutes, until nothing had to be reverted for 30.
  */
@@ -8,14 +8,14 @@ const MAX_REVERTS = 3
 const SLOT_MS = 5 * 60_000
 const QUIET_MS = 30 * 60_000
 
-export class Contest {
+export class RevertThrottle {
   readonly #reverts = new Map<string, readonly number[]>()
   #path: string | undefined
   #revertedMs = -Infinity
   #by: string | null = null
 
   /** The path that is fought over, and with whom; undefined: there is peace. */
-  at(
+  throttledAt(
     nowMs: number,
   ):
     | { readonly path: string; readonly by: string | null; readonly nextMs: number; readonly quietMs: number }
@@ -27,7 +27,7 @@ export class Contest {
   }
 
   /** A change of others at these paths was undone. */
-  reverted(paths: readonly string[], by: string | null, nowMs: number): void {
+  onRevert(paths: readonly string[], by: string | null, nowMs: number): void {
     for (const [path, times] of this.#reverts)
       if (times.every((atMs) => nowMs - atMs >= WINDOW_MS)) this.#reverts.delete(path)
     this.#revertedMs = nowMs

@@ -1,5 +1,5 @@
 /**
- * @module operator/fleetworker/findings
+ * @module operator/fleetworker/sync-result
  * What a pass over one resource came to: what is said of it, and when it is looked at again. One function for each way in
  * which nothing could be written; none of them is an exception.
  */
@@ -7,10 +7,10 @@ import type { Refusal, Registered, Seen } from '../fleet/index.ts'
 import type { Outcome } from '../kube/index.ts'
 import type { SyncedReason } from './conditions.ts'
 import type { ReconcileDeps } from './deps.ts'
-import type { Entry } from './memory.ts'
+import type { WorkerState } from './reconcile-memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
-import type { SecretMemory } from './secrets.ts'
+import type { SecretState } from './secrets.ts'
 
 const FORBIDDEN_MS = 5 * 60_000
 export const PARKED_MS = 30 * 60_000
@@ -18,23 +18,23 @@ const DEFAULT_REGISTRATION_MS = 600_000
 const MAX_FAULTS_SHOWN = 3
 
 /** One resource on its way through a reconcile. */
-export interface Pass {
+export interface ReconcileContext {
   readonly resource: FleetWorkerObject
   readonly deps: ReconcileDeps
   readonly signal: AbortSignal
-  readonly entry: Entry
+  readonly workerState: WorkerState
   /** As it was put last, or as the API server has it. */
-  readonly before: FleetWorkerStatus
-  readonly standing: SecretMemory
+  readonly lastStatus: FleetWorkerStatus
+  readonly recorded: SecretState
 }
 
-export interface Finding {
+export interface SyncResult {
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
   readonly outcome: Outcome
   /** Null: not registered. Left out: not known now. */
   readonly worker?: Registered | null
   /** Left out: as before. */
-  readonly memory?: SecretMemory
+  readonly secretState?: SecretState
   /** What differs and is left so, and who made it so. Left out: as before. */
   readonly drift?: { readonly paths: readonly string[]; readonly by: string | null }
   /** Nothing is said of it before the master has been away for a minute. */
@@ -49,65 +49,65 @@ export interface Finding {
 export const NO_DRIFT = { paths: [], by: null } as const
 const UPDATING = { reason: 'Updating', message: 'this spec is being sent to the master' } as const
 
-export const found = (
+export const syncResult = (
   reason: SyncedReason,
   message: string,
   outcome: Outcome,
-  more: Omit<Finding, 'synced' | 'outcome'> = {},
-): Finding => ({ synced: { reason, message }, outcome, ...more })
+  more: Omit<SyncResult, 'synced' | 'outcome'> = {},
+): SyncResult => ({ synced: { reason, message }, outcome, ...more })
 
 /** A try that ended before it came to anything. */
-export const quiet = (outcome: Outcome, worker?: Registered): Finding => ({
+export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncResult => ({
   synced: UPDATING,
   outcome,
   isQuiet: true,
   ...(worker !== undefined && { worker }),
 })
 /** The same, where something was begun that is not complete. */
-export const updating = (outcome: Outcome, worker: Registered, memory?: SecretMemory): Finding => ({
+export const updatingResult = (outcome: Outcome, worker: Registered, secretState?: SecretState): SyncResult => ({
   synced: UPDATING,
   outcome,
   worker,
-  ...(memory !== undefined && { memory }),
+  ...(secretState !== undefined && { secretState }),
 })
 
 /** The worker's config cannot be looked at. */
-export function unseen(seen: Exclude<Seen, Registered>, pass: Pass): Finding {
-  if (seen.kind === 'pending') return quiet({ kind: 'ok' }) // The table tells when it knows.
-  if (seen.kind === 'unregistered') return unregistered(pass)
-  if (seen.kind === 'unknown_type') return unknownType(pass)
-  return found('Forbidden', `the operator's token is not valid for the type ${pass.resource.spec.type}`, {
+export function unreadableResult(seen: Exclude<Seen, Registered>, context: ReconcileContext): SyncResult {
+  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table tells when it knows.
+  if (seen.kind === 'unregistered') return unregistered(context)
+  if (seen.kind === 'unknown_type') return unknownType(context)
+  return syncResult('Forbidden', `the operator's token is not valid for the type ${context.resource.spec.type}`, {
     kind: 'ok',
     againAfterMs: FORBIDDEN_MS,
   })
 }
 
-const unknownType = ({ resource }: Pass): Finding =>
-  found(
+const unknownType = ({ resource }: ReconcileContext): SyncResult =>
+  syncResult(
     'UnknownType',
     `the master has no automation of the type ${resource.spec.type}`,
     { kind: 'terminal' },
     { worker: null, drift: NO_DRIFT },
   )
 
-function unregistered(pass: Pass): Finding {
-  const { deps, entry, resource } = pass
+function unregistered(context: ReconcileContext): SyncResult {
+  const { deps, workerState, resource } = context
   const { registrationTimeoutSeconds: seconds } = resource.spec
   const timeoutMs = seconds === undefined ? DEFAULT_REGISTRATION_MS : seconds * 1_000
   const nowMs = deps.table.masterNowMs()
-  entry.missing = { generation: resource.metadata.generation, sinceMs: missingSinceMs(pass, timeoutMs, nowMs) }
-  const leftMs = entry.missing.sinceMs + timeoutMs - nowMs
+  workerState.missing = { generation: resource.metadata.generation, sinceMs: missingSinceMs(context, timeoutMs, nowMs) }
+  const leftMs = workerState.missing.sinceMs + timeoutMs - nowMs
   const facts = { worker: null, drift: NO_DRIFT } as const
   if (timeoutMs === 0)
-    return found('WorkerNotRegistered', 'no worker with this id has registered yet', { kind: 'ok' }, facts)
+    return syncResult('WorkerNotRegistered', 'no worker with this id has registered yet', { kind: 'ok' }, facts)
   if (leftMs > 0)
-    return found(
+    return syncResult(
       'WorkerNotRegistered',
       'no worker with this id has registered yet',
       { kind: 'ok', againAfterMs: leftMs },
       facts,
     )
-  return found(
+  return syncResult(
     'RegistrationTimeout',
     `no worker with this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`,
     { kind: 'terminal' },
@@ -116,9 +116,13 @@ function unregistered(pass: Pass): Finding {
 }
 
 /** The later of creation, the last time it went missing, and the last change of the spec; after a restart as the status has it. */
-function missingSinceMs({ entry, before, resource: { metadata } }: Pass, timeoutMs: number, nowMs: number): number {
-  if (entry.missing?.generation === metadata.generation) return entry.missing.sinceMs
-  const synced = before.conditions?.find(({ type }) => type === 'Synced')
+function missingSinceMs(
+  { workerState, lastStatus, resource: { metadata } }: ReconcileContext,
+  timeoutMs: number,
+  nowMs: number,
+): number {
+  if (workerState.missing?.generation === metadata.generation) return workerState.missing.sinceMs
+  const synced = lastStatus.conditions?.find(({ type }) => type === 'Synced')
   if (synced === undefined) return Date.parse(metadata.creationTimestamp)
   if (synced.observedGeneration !== metadata.generation) return nowMs
   if (synced.reason === 'RegistrationTimeout') return nowMs - timeoutMs
@@ -126,39 +130,47 @@ function missingSinceMs({ entry, before, resource: { metadata } }: Pass, timeout
 }
 
 /** `inputs`: what was refused, so that it is not sent again unchanged; left out: nothing was sent. */
-export function refused(refusal: Refusal, pass: Pass, worker?: Registered, inputs?: string): Finding {
+export function refusedResult(
+  refusal: Refusal,
+  context: ReconcileContext,
+  worker?: Registered,
+  inputs?: string,
+): SyncResult {
   const facts = worker === undefined ? {} : { worker }
   switch (refusal.kind) {
     case 'not_registered':
-      return unregistered(pass)
+      return unregistered(context)
     case 'unknown_type':
-      return unknownType(pass)
+      return unknownType(context)
     case 'rejected':
-      return parked('Rejected', rejection(refusal), pass, facts, inputs)
+      return parked('Rejected', rejection(refusal), context, facts, inputs)
     case 'too_large':
-      return parked('ConfigInvalid', refusal.message, pass, facts, inputs)
+      return parked('ConfigInvalid', refusal.message, context, facts, inputs)
     case 'bug':
-      pass.deps.log.error('the master rejected a request of the operator', {
-        ...pass.entry.worker,
+      context.deps.log.error('the master rejected a request of the operator', {
+        ...context.workerState.worker,
         refused: refusal.message,
       })
-      return parked('Rejected', refusal.message, pass, facts, inputs)
+      return parked('Rejected', refusal.message, context, facts, inputs)
     case 'forbidden':
-      return found('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
+      return syncResult('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
     case 'throttled':
-      if (refusal.effect === 'unknown') pass.entry.isUnsure = true
-      return quiet({ kind: 'retry', ...(refusal.retryAfterMs > 0 && { afterMs: refusal.retryAfterMs }) }, worker)
+      if (refusal.effect === 'unknown') context.workerState.isUnsure = true
+      return unreportedResult(
+        { kind: 'retry', ...(refusal.retryAfterMs > 0 && { afterMs: refusal.retryAfterMs }) },
+        worker,
+      )
     case 'not_leading':
-      return quiet({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
+      return unreportedResult({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
     case 'stale':
-      pass.entry.isUnsure = true
-      return quiet({ kind: 'retry' }, worker)
-    case 'away':
+      context.workerState.isUnsure = true
+      return unreportedResult({ kind: 'retry' }, worker)
+    case 'unavailable':
       break
   }
-  if (refusal.effect === 'not_sent' || worker === undefined) return quiet({ kind: 'retry' }, worker)
-  pass.entry.isUnsure = true
-  return updating({ kind: 'retry' }, worker)
+  if (refusal.effect === 'not_sent' || worker === undefined) return unreportedResult({ kind: 'retry' }, worker)
+  context.workerState.isUnsure = true
+  return updatingResult({ kind: 'retry' }, worker)
 }
 
 const rejection = ({ faults, message }: Extract<Refusal, { readonly kind: 'rejected' }>): string =>
@@ -172,10 +184,11 @@ const rejection = ({ faults, message }: Extract<Refusal, { readonly kind: 'rejec
 function parked(
   reason: SyncedReason,
   message: string,
-  { deps, entry }: Pass,
-  facts: Pick<Finding, 'worker'>,
+  { deps, workerState }: ReconcileContext,
+  facts: Pick<SyncResult, 'worker'>,
   inputs: string | undefined,
-): Finding {
-  if (inputs !== undefined) entry.parked = { inputs, reason, message, untilMs: deps.clock.monotonicMs() + PARKED_MS }
-  return found(reason, message, { kind: 'terminal' }, { ...facts, drift: NO_DRIFT })
+): SyncResult {
+  if (inputs !== undefined)
+    workerState.parked = { inputs, reason, message, untilMs: deps.clock.monotonicMs() + PARKED_MS }
+  return syncResult(reason, message, { kind: 'terminal' }, { ...facts, drift: NO_DRIFT })
 }

@@ -1,5 +1,5 @@
 /**
- * @module operator/fleetworker/memory
+ * @module operator/fleetworker/reconcile-memory
  * What one term of leadership keeps of each resource beside its status: nothing that must survive, so that losing it may
  * cost one call and never correctness. One entry a uid; another uid under the same name starts anew, and so does a
  * resource that went back: what was learnt of its later generations may be said of others now.
@@ -9,7 +9,7 @@ import type { JsonValue } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
 import { keyOf, type ObjectKey } from '../kube/index.ts'
-import type { Contest } from './contest.ts'
+import type { RevertThrottle } from './revert-throttle.ts'
 import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
 import type { SyncedReason } from './conditions.ts'
 
@@ -21,14 +21,14 @@ export interface Parked {
   readonly untilMs: number
 }
 
-export interface Entry {
+export interface WorkerState {
   readonly uid: string
   /** The last one that was looked at. */
   generation: number
   readonly worker: WorkerRef
   readonly claim: string
   /** Once a change of others was undone. */
-  contest: Contest | undefined
+  revertThrottle: RevertThrottle | undefined
   /** Digests of the secrets sent last, by field, once one was. */
   digests: Map<string, string> | undefined
   /** Since when the worker is missing, for this generation of the resource. */
@@ -42,14 +42,14 @@ export interface Entry {
   connection: { readonly isUp: boolean; readonly sinceMs: number } | undefined
   /** When we changed the config last. */
   patchedMs: number
-  isJudged: boolean
+  isCompared: boolean
 }
 
 /** What a status keeps of refused inputs. They name versions and no value, so a plain digest gives nothing away. */
 export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
 export class ReconcileMemory {
-  readonly #entries = new Map<ObjectKey, Entry>()
+  readonly #entries = new Map<ObjectKey, WorkerState>()
   readonly #hmacKey: Uint8Array
   /** Uids of the first round that nobody has looked at yet. */
   readonly #unseen = new Set<string>()
@@ -58,7 +58,7 @@ export class ReconcileMemory {
     this.#hmacKey = random.bytes(32)
   }
 
-  of(resource: FleetWorkerObject): Entry {
+  of(resource: FleetWorkerObject): WorkerState {
     const key = keyOf(resource.metadata)
     const known = this.#entries.get(key)
     const { generation, uid } = resource.metadata
@@ -66,12 +66,12 @@ export class ReconcileMemory {
       known.generation = generation
       return known
     }
-    const entry: Entry = {
+    const entry: WorkerState = {
       uid,
       generation,
       worker: workerOf(resource),
       claim: claimFor(resource),
-      contest: undefined,
+      revertThrottle: undefined,
       digests: undefined,
       missing: undefined,
       inForce: undefined,
@@ -79,7 +79,7 @@ export class ReconcileMemory {
       isUnsure: false,
       connection: undefined,
       patchedMs: 0,
-      isJudged: false,
+      isCompared: false,
     }
     this.#entries.set(key, entry)
     return entry
@@ -91,22 +91,22 @@ export class ReconcileMemory {
   }
 
   /** Whether this is the look of the first round. */
-  isFirstLook({ uid }: Entry): boolean {
+  isFirstLook({ uid }: WorkerState): boolean {
     return this.#unseen.has(uid)
   }
 
-  looked(entry: Entry): void {
-    entry.isJudged = true
+  markReconciled(entry: WorkerState): void {
+    entry.isCompared = true
     this.#unseen.delete(entry.uid)
   }
 
   /** How many resources have been looked at. */
-  get judged(): number {
-    return [...this.#entries.values()].filter(({ isJudged }) => isJudged).length
+  get comparedCount(): number {
+    return [...this.#entries.values()].filter(({ isCompared }) => isCompared).length
   }
 
   /** Forgets a resource that is gone; what was known of it is handed out once more. */
-  forget(key: ObjectKey): Entry | undefined {
+  forget(key: ObjectKey): WorkerState | undefined {
     const entry = this.#entries.get(key)
     this.#entries.delete(key)
     return entry

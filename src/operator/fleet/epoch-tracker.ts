@@ -1,5 +1,5 @@
 /**
- * @module operator/fleet/store-life
+ * @module operator/fleet/epoch-tracker
  * Which life of the master's store the table speaks of, and whether that store forgot something: it is another one (its
  * epoch changed), or went back to an older state of itself (a generation fell). Either is told once, however many
  * workers show it, and everything is judged again.
@@ -10,15 +10,15 @@ import type { Registered, Remembered } from './ports.ts'
 
 const FALL_EVERY_MS = 60_000
 
-export interface StoreLifeDeps {
+export interface EpochTrackerDeps {
   readonly clock: Clock
   /** The table is to be read anew. */
   readonly onEpoch: () => void
   readonly onReset: (message: string) => void
 }
 
-export class StoreLife {
-  readonly #deps: StoreLifeDeps
+export class EpochTracker {
+  readonly #deps: EpochTrackerDeps
   #epoch = ''
   /** The number of what showed the epoch first. */
   #since = 0
@@ -26,7 +26,7 @@ export class StoreLife {
   #told = ''
   #fellMs = -Infinity
 
-  constructor(deps: StoreLifeDeps) {
+  constructor(deps: EpochTrackerDeps) {
     this.#deps = deps
   }
 
@@ -35,7 +35,7 @@ export class StoreLife {
   }
 
   /** An answer names its epoch. False: it was asked for in a life that is over. */
-  saw(epoch: string, begun: number, now: number): boolean {
+  observe(epoch: string, begun: number, now: number): boolean {
     if (epoch === this.#epoch) return true
     if (begun < this.#since) return false
     const isFirst = this.#epoch === ''
@@ -48,7 +48,7 @@ export class StoreLife {
     return true
   }
 
-  fell(): void {
+  regressed(): void {
     const nowMs = this.#deps.clock.monotonicMs()
     if (nowMs - this.#fellMs < FALL_EVERY_MS) return
     this.#fellMs = nowMs
@@ -58,7 +58,7 @@ export class StoreLife {
   hasForgotten({ epoch, record }: Registered, remembered: Remembered): boolean {
     const isOther = epoch !== remembered.epoch
     if (isOther && epoch === this.#epoch) this.#tell()
-    if (!isOther && record.config_gen < remembered.generation) this.fell()
+    if (!isOther && record.config_gen < remembered.generation) this.regressed()
     return isOther || record.config_gen < remembered.generation
   }
 

@@ -1,0 +1,20 @@
+/**
+ * @module operator/kube/priority
+ * Defines in which order the work queue hands out keys: the highest number first.
+ */
+export const PRIORITY = {
+  /** A new or changed spec that the status does not cover yet. */
+  edit: 100,
+  /** A deleted object. */
+  deletion: 90,
+  /** A changed worker whose resource has a status that waits to be sent, so that one write carries both. */
+  pendingStatus: 90,
+  /** The second look at an edited resource, behind the first looks at all others. */
+  editAgain: 80,
+  /** A change outside of the resource: its worker, type, Secret or ConfigMap. */
+  event: 50,
+  /** The periodic resync, and a resource that was not edited. */
+  resync: -100,
+} as const
+
+export type Priority = (typeof PRIORITY)[keyof typeof PRIORITY]
