@@ -115,7 +115,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   ['API server restarted', LIFE, 'misses no edit around a restart of the API server'],
   [
     'token of the master rotated',
-    'operator/fleet/away.test.ts',
+    'operator/fleet/outage.test.ts',
     'falls back to the previous one if its file is newer than the master, and each new token is tried',
   ],
   ['token of the API server rotated', 'operator/kube/transport.test.ts', 'reads its credentials for each call'],

@@ -324,7 +324,7 @@ describe('the periodic resync', () => {
     })
   })
 
-  it.each(['away', 'throttled', 'not_leading'] as const)(
+  it.each(['unavailable', 'throttled', 'not_leading'] as const)(
     'makes no further calls in a period in which the result is %s',
     async (answer) => {
       expect(await swept(2.5, 0, { workers: { b: [left('one'), left('two')] }, answer: () => answer })).toMatchObject({
