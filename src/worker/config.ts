@@ -3,7 +3,7 @@
  * Polls the worker's config: on a `config_changed` frame, after each connect, and every 30 s.
  *
  *   poll ──304──▶ nothing   ──200──▶ newer? ──no──▶ nothing
- *     │                                └─yes─▶ valid? ──no──▶ the old one stays, `last_error` says why
+ *     │                                └─yes─▶ valid? ──no──▶ the old one stays active, `last_error` has the reason
  *     └─404─▶ register again                     └─yes─▶ frozen, swapped whole (G16), applied
  *
  * A config is newer when its epoch differs (the master lost its state, D15), or when its generation is higher in the

@@ -44,10 +44,10 @@ export interface DrainDeps {
 
 export class Drain {
   readonly #deps: DrainDeps
-  #over: Promise<void> | undefined
+  #stopped: Promise<void> | undefined
   #form: DrainForm | undefined
   #cancels: Cancel[] = []
-  readonly #hurry = new AbortController()
+  readonly #outcomesDeadline = new AbortController()
 
   constructor(deps: DrainDeps) {
     this.#deps = deps
@@ -68,13 +68,13 @@ export class Drain {
       const deadlineMs = form === 'crash' ? 0 : drainTimeoutMs
       this.#cancels.push(
         timers.after(deadlineMs, () => slots.kill('shutdown')),
-        timers.after(deadlineMs + LAST_SETTLES_MS, () => this.#hurry.abort()),
+        timers.after(deadlineMs + LAST_SETTLES_MS, () => this.#outcomesDeadline.abort()),
       )
     }
     if (isMoreUrgent) this.#form = form
-    if (this.#over === undefined) log.info('worker draining: taking no new tasks', { why })
-    this.#over ??= this.#run(form).catch((error: unknown) => log.error('drain failed', { error }))
-    return this.#over
+    if (this.#stopped === undefined) log.info('worker draining: taking no new tasks', { why })
+    this.#stopped ??= this.#run(form).catch((error: unknown) => log.error('drain failed', { error }))
+    return this.#stopped
   }
 
   async #run(form: DrainForm): Promise<void> {
@@ -86,14 +86,14 @@ export class Drain {
     leases.releaseAll()
     leases.stop()
     // Leases are not extended any more, so after this time every lease has expired and its outcome has no effect.
-    this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
-    if (!(await finished(outcomes.idle(), this.#hurry.signal)))
+    this.#cancels.push(timers.after(visibilityMs, () => this.#outcomesDeadline.abort()))
+    if (!(await finishesInTime(outcomes.idle(), this.#outcomesDeadline.signal)))
       log.error(
         'task outcomes could not be delivered before the deadline: the tasks return to the queue when their leases expire',
       )
     const late = new AbortController()
     this.#cancels.push(timers.after(LAST_OUTPUTS_MS, () => late.abort()))
-    if (!(await finished(outbox.idle(), late.signal)))
+    if (!(await finishesInTime(outbox.idle(), late.signal)))
       log.warn('outputs could not be sent before the deadline and are lost')
     for (const cancel of this.#cancels) cancel()
     await close()
@@ -102,7 +102,7 @@ export class Drain {
 }
 
 /** @returns whether `work` finishes before `signal` aborts. */
-async function finished(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
+async function finishesInTime(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
   const aborted = new Promise<false>((resolve) => {
     if (signal.aborted) resolve(false)
     else signal.addEventListener('abort', () => resolve(false), { once: true })

@@ -99,7 +99,7 @@ export class Outbox {
     this.#entries.push(entry)
     this.#openBytes += bytes
     if (this.#entries.length >= MAX_OUTPUTS_PER_FRAME) this.#seal()
-    this.#bound()
+    this.#evictExcess()
     this.#grouping ??= this.#deps.timers.after(GROUP_MS, () => {
       this.#grouping = undefined
       this.#flush()
@@ -170,7 +170,7 @@ export class Outbox {
     this.#openBytes = 0
   }
 
-  #bound(): void {
+  #evictExcess(): void {
     while (
       this.frames > (this.#deps.maxFrames ?? WORKER_BUFFER_FRAMES) ||
       this.#sealedBytes + this.#openBytes > WORKER_BUFFER_BYTES

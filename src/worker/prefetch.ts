@@ -8,7 +8,7 @@
 /**
  * Maximum number of prefetched leases per slot. With 1, slots idle in every round trip when tasks take microseconds.
  */
-const MOST_PER_SLOT = 4
+const MAX_PER_SLOT = 4
 const WINDOW_MS = 20
 /** Weight of the newest measurement in the moving average. */
 const WEIGHT = 0.5
@@ -24,13 +24,13 @@ export class Prefetch {
   }
 
   /** Maximum number of prefetched leases for `slots` slots. */
-  static most(slots: number): number {
-    return MOST_PER_SLOT * slots
+  static maxFor(slots: number): number {
+    return MAX_PER_SLOT * slots
   }
 
   /** Number of leases to prefetch for `slots` slots at their current rate. */
   depth(slots: number): number {
-    return Math.min(Prefetch.most(slots), Math.floor(2 * this.#roundTripMs * this.#takenPerMs))
+    return Math.min(Prefetch.maxFor(slots), Math.floor(2 * this.#roundTripMs * this.#takenPerMs))
   }
 
   /** Records that a slot took a task. */

@@ -4,7 +4,7 @@
  */
 import { SlotMetrics, type SlotPorts } from '../automation/index.ts'
 import type { SlotStats } from '../protocol/index.ts'
-import type { ErrorsSeen } from './errors-seen.ts'
+import type { ActiveErrors } from './active-errors.ts'
 
 interface SlotAge {
   readonly slotId: number
@@ -12,11 +12,11 @@ interface SlotAge {
 }
 
 export class SlotRecords {
-  readonly #errors: ErrorsSeen
+  readonly #errors: ActiveErrors
   readonly #failing = new Set<number>()
   readonly #metrics: SlotMetrics
 
-  constructor(log: SlotPorts['log'], errors: ErrorsSeen) {
+  constructor(log: SlotPorts['log'], errors: ActiveErrors) {
     this.#errors = errors
     this.#metrics = new SlotMetrics(log)
   }

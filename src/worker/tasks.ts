@@ -76,7 +76,7 @@ export class TaskFeed implements TaskSource {
   /** @param slots Number of slots to reserve for. */
   setSlots(slots: number): void {
     this.#slots = slots
-    for (const { lease } of this.#ready.splice(Prefetch.most(slots))) lease.release()
+    for (const { lease } of this.#ready.splice(Prefetch.maxFor(slots))) lease.release()
   }
 
   take(stopping: AbortSignal): Promise<TaskLease | null> {
@@ -200,7 +200,7 @@ export class TaskFeed implements TaskSource {
       const [waiter] = this.#waiting
       if (this.#stopped) lease.release()
       else if (waiter !== undefined) waiter.give(lease)
-      else if (this.#ready.length < Prefetch.most(this.#slots)) this.#ready.push({ lease, sinceMs })
+      else if (this.#ready.length < Prefetch.maxFor(this.#slots)) this.#ready.push({ lease, sinceMs })
       else lease.release()
     }
     this.#watchReady()

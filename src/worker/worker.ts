@@ -5,7 +5,7 @@
  *   control-channel ── outbox ◀── state-reporter, stats, slots' outputs
  *        │ config_changed, drain
  *   config ──applied──▶ slots ──run──▶ the automation's plugin
- *                         └─ tasks ── leases ── settles ──▶ rpc-client
+ *                         └─ tasks ── leases ── outcome-queue ──▶ rpc-client
  *
  * A worker stops in one of four ways: drained (exit 0), terminated (exit 0), permanently rejected by the master (exit 1),
  * or after an uncaught exception (exit 1).
@@ -38,7 +38,7 @@ import { BusClient } from './bus.ts'
 import { ConfigFollower } from './config.ts'
 import { ControlChannel } from './control-channel.ts'
 import { Drain, type DrainForm } from './drain.ts'
-import { ErrorsSeen } from './errors-seen.ts'
+import { ActiveErrors } from './active-errors.ts'
 import { startHealth, type HealthDeps } from './health.ts'
 import { Leases } from './leases.ts'
 import { logWithin, slotLogOf } from './logs.ts'
@@ -74,7 +74,7 @@ class Worker implements RunningWorker {
   readonly done: Promise<0 | 1>
   readonly #options: WorkerOptions
   readonly #here = fromHere()
-  readonly #errors: ErrorsSeen
+  readonly #errors: ActiveErrors
   readonly #unhandledErrors: LogThrottle
   readonly #records: SlotRecords
   readonly #outbox: Outbox
@@ -117,7 +117,7 @@ class Worker implements RunningWorker {
     this.#finish = finish
     this.#options = options
     this.#unhandledErrors = new LogThrottle(clock)
-    this.#errors = new ErrorsSeen(() => this.#state.sendIfChanged())
+    this.#errors = new ActiveErrors(() => this.#state.sendIfChanged())
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
     const refusals = new RefusalLimiter(ports)
     this.#taskRpc = new RpcClient({ ...ports, refusals, connections: TASK_CONNECTIONS })

@@ -4,7 +4,7 @@ import { VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import type { AppliedConfig } from '../../src/automation/index.ts'
 import { HeldLease, type Outcome } from '../../src/worker/lease.ts'
-import { ErrorsSeen } from '../../src/worker/errors-seen.ts'
+import { ActiveErrors } from '../../src/worker/active-errors.ts'
 import { Prefetch } from '../../src/worker/prefetch.ts'
 import { StateReporter, stateOf, type WorkerCondition } from '../../src/worker/state-reporter.ts'
 import { Stats } from '../../src/worker/stats.ts'
@@ -42,7 +42,7 @@ describe('the address of a worker', () => {
 describe('the errors of a worker', () => {
   it('report the newest one, and the previous one when the newest is cleared', () => {
     let changes = 0
-    const errors = new ErrorsSeen(() => {
+    const errors = new ActiveErrors(() => {
       changes += 1
     })
     errors.set('slot 1', 'first')
@@ -58,7 +58,7 @@ describe('the errors of a worker', () => {
   })
 
   it('are truncated between characters, never inside a surrogate pair', () => {
-    const errors = new ErrorsSeen(() => {})
+    const errors = new ActiveErrors(() => {})
     errors.set('slot 1', `${'x'.repeat(MAX_ERROR_CHARS - 1)}😀`)
     expect(errors.last).toBe('x'.repeat(MAX_ERROR_CHARS - 1))
   })

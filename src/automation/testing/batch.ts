@@ -39,7 +39,7 @@ export async function runBatch<C, O, T, P extends Pools>(
     toMs(maxVirtualSeconds),
     () =>
       void harness.act(async () => {
-        const left = await tasks.whereabouts()
+        const left = await tasks.describeUnfinished()
         harness.fail(
           faults.stuck(
             `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot is still running' : `not every task is done: ${left.join('; ')}`}; ${harness.describeRuns()}`,

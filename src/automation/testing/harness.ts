@@ -29,7 +29,7 @@ import type { Faults } from './errors.ts'
 import { Link } from './link.ts'
 import { OpenResources } from './open-resources.ts'
 import type { Call, Handle, LogLine, RunResult } from './options.ts'
-import { Patience } from './patience.ts'
+import { WaitLimit } from './wait-limit.ts'
 import { LocalPrimitives } from './primitives.ts'
 import { Slots } from './slots.ts'
 import { fillStore, readStore, type Seeds } from './state.ts'
@@ -74,7 +74,7 @@ export class Harness {
   readonly #masker: Masker
   readonly #metrics: SlotMetrics
   readonly #primitives: LocalPrimitives
-  readonly #patience: Patience
+  readonly #waitLimit: WaitLimit
   readonly #resources = new OpenResources()
   readonly #runs = new Set<WatchedRun>()
   #slots: Slots | undefined
@@ -102,7 +102,7 @@ export class Harness {
       link: this.link,
       topics: this.#topics,
     })
-    this.#patience = new Patience(systemTime, faults.allows('signal'), options.maxWaitSeconds)
+    this.#waitLimit = new WaitLimit(systemTime, faults.allows('signal'), options.maxWaitSeconds)
   }
 
   /** Opens and fills the store, and applies the config. @throws {RunError} for invalid options. */
@@ -121,7 +121,7 @@ export class Harness {
       },
     ])
     await this.setConfig({ enabled: true, ...config, ...(slots !== undefined && { slots }) })
-    await fillStore(backend, entry, this.#options, this.#primitives.touched, this.faults)
+    await fillStore(backend, entry, this.#options, this.#primitives.usedNames, this.faults)
   }
 
   async setConfig(patch: object): Promise<void> {
@@ -140,7 +140,7 @@ export class Harness {
       workerId: WORKER_ID,
       isBatch,
       run: (control) => run(control, this.#ports(control)),
-      onEnd: (slotId) => this.#gone(slotId),
+      onEnd: (slotId) => this.#slotEnded(slotId),
       onFailure: (error) => this.fail(error),
     })
     this.#slots = slots
@@ -223,7 +223,7 @@ export class Harness {
   /** Returns the result of the run. @throws {RunError} with all faults of the automation. */
   async result<O>(): Promise<RunResult<O>> {
     const virtualSeconds = toSeconds(this.time.monotonicMs())
-    const store = await readStore(this.backend, this.entry, this.#primitives.touched, this.time.wallMs())
+    const store = await readStore(this.backend, this.entry, this.#primitives.usedNames, this.time.wallMs())
     await this.backend.close()
     this.faults.throwIfAny()
     // Each output was checked against the schema of type O.
@@ -247,15 +247,15 @@ export class Harness {
       for (const run of this.#runs) run.turned()
       const outside = [...this.#runs].filter((run) => run.isOutside)
       if (outside.length === 0 || this.#failure !== undefined) return
-      const late = outside.find((run) => this.#patience.leftMs(run) <= 0)
-      if (late === undefined) await this.#something(Math.min(...outside.map((run) => this.#patience.leftMs(run))))
-      else this.#lostPatience(late)
+      const late = outside.find((run) => this.#waitLimit.leftMs(run) <= 0)
+      if (late === undefined) await this.#waitForEvent(Math.min(...outside.map((run) => this.#waitLimit.leftMs(run))))
+      else this.#waitedTooLong(late)
     }
   }
 
-  #lostPatience(run: WatchedRun): void {
+  #waitedTooLong(run: WatchedRun): void {
     if (run.stopRequestedAtMs === undefined || this.faults.allows('signal'))
-      this.fail(this.faults.stuck(this.#patience.complaint(run, this.#resources.of(run))))
+      this.fail(this.faults.stuck(this.#waitLimit.explain(run, this.#resources.of(run))))
     else run.overdue()
   }
 
@@ -266,7 +266,7 @@ export class Harness {
     this.nudge()
   }
 
-  async #something(withinMs: number): Promise<void> {
+  async #waitForEvent(withinMs: number): Promise<void> {
     const over = new AbortController()
     this.#wake = () => over.abort()
     await sleep(systemTime, withinMs, over.signal)
@@ -299,7 +299,7 @@ export class Harness {
     }
   }
 
-  #gone(slotId: number): void {
+  #slotEnded(slotId: number): void {
     for (const run of this.#runs) if (run.slotId === slotId && run.isOverdue) this.#runs.delete(run)
     this.nudge()
   }

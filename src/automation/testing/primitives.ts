@@ -34,14 +34,14 @@ interface PrimitivesDeps {
 }
 
 /** The used names, whose values are part of the result. */
-export class Touched {
+export class UsedNames {
   readonly keys = new Set<string>()
   readonly counters = new Set<string>()
   readonly locks = new Set<string>()
 }
 
 export class LocalPrimitives implements Primitives {
-  readonly touched = new Touched()
+  readonly usedNames = new UsedNames()
   readonly #link: Link
   readonly #topics: LocalTopics
   readonly #methods: Methods
@@ -49,8 +49,8 @@ export class LocalPrimitives implements Primitives {
   constructor(deps: PrimitivesDeps) {
     this.#link = deps.link
     this.#topics = deps.topics
-    const { kv, counters, bus } = namedMethods(deps, this.touched)
-    this.#methods = { ...kv, ...counters, ...bus, ...lockMethods(deps, this.touched), ...poolMethods(deps) }
+    const { kv, counters, bus } = namedMethods(deps, this.usedNames)
+    this.#methods = { ...kv, ...counters, ...bus, ...lockMethods(deps, this.usedNames), ...poolMethods(deps) }
   }
 
   async call<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>> {
@@ -68,14 +68,14 @@ export class LocalPrimitives implements Primitives {
   }
 }
 
-function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touched: Touched) {
+function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, usedNames: UsedNames) {
   const kv: Pick<Methods, 'kv.get' | 'kv.set' | 'kv.delete'> = {
     'kv.get': async ({ key, namespace }) => {
       const [text = null] = await backend.kv.get(namespace ?? type, [key])
       return { value: text === null ? null : (JSON.parse(text) as unknown) }
     },
     'kv.set': async ({ key, value, ttl_ms: ttlMs = null, namespace }) => {
-      if (namespace === undefined) touched.keys.add(key)
+      if (namespace === undefined) usedNames.keys.add(key)
       await backend.kv.set(namespace ?? type, [{ key, value: textWithin('/value', value, MAX_KV_VALUE_BYTES), ttlMs }])
       return {}
     },
@@ -83,7 +83,7 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
   }
   const counters: Pick<Methods, 'counter.add' | 'counter.get'> = {
     'counter.add': async ({ name, delta, namespace }) => {
-      if (namespace === undefined) touched.counters.add(name)
+      if (namespace === undefined) usedNames.counters.add(name)
       const value = only(await backend.counters.add(namespace ?? type, [{ name, delta }]))
       if (value === 'out_of_range')
         throw new RpcError('out_of_range', `counter "${name}" would exceed ±(2^53−1); its value is unchanged`)
@@ -109,11 +109,11 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
 
 function lockMethods(
   { entry: { type }, backend: { locks }, workerId }: PrimitivesDeps,
-  touched: Touched,
+  usedNames: UsedNames,
 ): Pick<Methods, `lock.${'acquire' | 'extend' | 'release'}`> {
   return {
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }) => {
-      if (namespace === undefined) touched.locks.add(name)
+      if (namespace === undefined) usedNames.locks.add(name)
       const lock = only(await locks.acquire(namespace ?? type, [{ name, owner: workerId, holdMs }]))
       if ('heldUntilMs' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntilMs) }
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }

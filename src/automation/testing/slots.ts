@@ -52,7 +52,7 @@ export class Slots {
 
   stop(why: 'drain' | 'shutdown' | 'recycle'): void {
     if (why !== 'recycle') this.#stopped = true
-    for (const slot of this.#slots.values()) this.#tell(slot, why)
+    for (const slot of this.#slots.values()) this.#stop(slot, why)
   }
 
   has(slotId: number): boolean {
@@ -75,7 +75,7 @@ export class Slots {
     const target = enabled ? slots : 0
     const active = [...this.#slots.values()].filter(({ stopping }) => !stopping.signal.aborted)
     for (const slot of active.slice(0, Math.max(0, active.length - target)))
-      this.#tell(slot, enabled ? 'slots' : 'disabled')
+      this.#stop(slot, enabled ? 'slots' : 'disabled')
     while (this.#slots.size < target) this.#spawn(this.#config)
   }
 
@@ -87,7 +87,7 @@ export class Slots {
     this.#slots.set(id, slot)
     if (recycleSeconds > 0)
       slot.cancelRecycle = timers.after(Math.max(toMs(recycleSeconds), MIN_RECYCLE_MS), () =>
-        this.#tell(slot, 'recycle'),
+        this.#stop(slot, 'recycle'),
       )
     run({ workerId, slotId: id, stopping: slot.stopping.signal, killed: slot.killed.signal })
       .catch(onFailure)
@@ -103,7 +103,7 @@ export class Slots {
    * Stops a slot. A batch slot ends after its task, without a time limit. A continuous slot, and any slot at a
    * shutdown, is killed after the drain timeout.
    */
-  #tell(slot: Slot, why: StopReason): void {
+  #stop(slot: Slot, why: StopReason): void {
     slot.stopping.abort(new SlotStopped(why))
     if (this.#deps.isBatch && why !== 'shutdown') return
     this.#deps.timers.after(DRAIN_TIMEOUT_MS, () => slot.killed.abort(new SlotStopped(why)))

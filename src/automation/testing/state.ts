@@ -4,7 +4,7 @@ import type { Backend } from '../../storage/index.ts'
 import type { CatalogEntry } from '../index.ts'
 import type { Faults } from './errors.ts'
 import type { PoolItemState } from './options.ts'
-import { only, type Touched } from './primitives.ts'
+import { only, type UsedNames } from './primitives.ts'
 
 /** Initial content of the store, from the options. Not checked yet. */
 export interface Seeds {
@@ -22,28 +22,28 @@ interface PoolSeed {
 
 const OTHER_WORKER = 'another-worker'
 /** Just long enough to see whether a lock is free. */
-const GLANCE_MS = 1_000
+const PROBE_HOLD_MS = 1_000
 
 /** Fills the store. @throws {RunError} naming every invalid item. */
 export async function fillStore(
   backend: Backend,
   entry: CatalogEntry,
   { kv = {}, counters = {}, locks = {}, pools = {} }: Seeds,
-  touched: Touched,
+  usedNames: UsedNames,
   faults: Faults,
 ): Promise<void> {
   const problems = Object.entries(pools).flatMap(([pool, items = []]) => poolFaults(entry, pool, items))
   if (problems.length > 0) throw faults.usage(...problems)
   for (const [key, value] of Object.entries(kv)) {
-    touched.keys.add(key)
+    usedNames.keys.add(key)
     await backend.kv.set(entry.type, [{ key, value: JSON.stringify(value), ttlMs: null }])
   }
   for (const [name, delta] of Object.entries(counters)) {
-    touched.counters.add(name)
+    usedNames.counters.add(name)
     await backend.counters.add(entry.type, [{ name, delta }])
   }
   for (const [name, seconds] of Object.entries(locks)) {
-    touched.locks.add(name)
+    usedNames.locks.add(name)
     await backend.locks.acquire(entry.type, [{ name, owner: OTHER_WORKER, holdMs: toMs(seconds) }])
   }
   for (const [pool, items = []] of Object.entries(pools)) {
@@ -73,18 +73,18 @@ function poolFaults({ type, pools }: CatalogEntry, pool: string, items: readonly
   })
 }
 
-export async function readStore(backend: Backend, { type, pools }: CatalogEntry, touched: Touched, nowMs: number) {
+export async function readStore(backend: Backend, { type, pools }: CatalogEntry, usedNames: UsedNames, nowMs: number) {
   const kv: Record<string, unknown> = {}
-  for (const key of touched.keys) {
+  for (const key of usedNames.keys) {
     const [text = null] = await backend.kv.get(type, [key])
     if (text !== null) kv[key] = JSON.parse(text)
   }
   const counters: Record<string, number> = {}
-  for (const name of touched.counters) counters[name] = only(await backend.counters.get(type, [name]))
+  for (const name of usedNames.counters) counters[name] = only(await backend.counters.get(type, [name]))
   const locks: Record<string, 'free' | 'held'> = {}
-  for (const name of touched.locks)
+  for (const name of usedNames.locks)
     locks[name] =
-      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: OTHER_WORKER, holdMs: GLANCE_MS }]))
+      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: OTHER_WORKER, holdMs: PROBE_HOLD_MS }]))
         ? 'held'
         : 'free'
   const items: Record<string, readonly PoolItemState[]> = {}

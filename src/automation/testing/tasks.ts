@@ -107,7 +107,7 @@ export class LocalTasks {
   }
 
   /** @returns one sentence per unfinished task: where it is. */
-  async whereabouts(): Promise<readonly string[]> {
+  async describeUnfinished(): Promise<readonly string[]> {
     const ids = this.left.slice(0, SWEEP_ITEMS)
     const places = await this.#deps.backend.tasks.locate(this.#deps.entry.type, ids)
     return ids.map((id, index) => {
@@ -183,7 +183,7 @@ export class LocalTasks {
     this.#settling += 1
     const endSeconds = toSeconds(this.#deps.time.monotonicMs())
     await this.#deps.link.whenUp()
-    const outcome = how === 'lost' ? 'lease_lost' : await this.#tell(lease, how)
+    const outcome = how === 'lost' ? 'lease_lost' : await this.#deliver(lease, how)
     const failed = how !== 'lost' && how.outcome === 'failed' ? how : null
     const { id: taskId, attempt, slotId, startSeconds } = lease
     this.attempts.push({
@@ -202,7 +202,7 @@ export class LocalTasks {
     this.#changed()
   }
 
-  async #tell({ id, token }: LocalLease, how: Exclude<Settle, 'lost'>): Promise<Attempt['outcome']> {
+  async #deliver({ id, token }: LocalLease, how: Exclude<Settle, 'lost'>): Promise<Attempt['outcome']> {
     const {
       backend: { tasks },
       entry: { type, retry },

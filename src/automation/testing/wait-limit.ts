@@ -1,5 +1,5 @@
 /**
- * @module automation/testing/patience
+ * @module automation/testing/wait-limit
  * Limits how long a run may wait for something outside of its context, and explains a wait that was too long.
  */
 import { toMs, toSeconds } from '../../protocol/index.ts'
@@ -9,7 +9,7 @@ import { STOP_WITHIN_MS, type WatchedRun } from './watched-run.ts'
 /** Less than the five seconds after which most test runners end a test without an explanation. */
 const MAX_WAIT_SECONDS = 4
 
-export class Patience {
+export class WaitLimit {
   readonly #clock: Clock
   readonly #mayIgnoreSignal: boolean
   readonly #maxWaitMs: number
@@ -30,7 +30,7 @@ export class Patience {
   }
 
   /** @returns the message for a run that waited too long. @param open Kinds of the resources that it has opened. */
-  complaint(run: WatchedRun, open: readonly string[]): string {
+  explain(run: WatchedRun, open: readonly string[]): string {
     const what =
       open.length === 0
         ? 'it has no timer, connection or file open, so it may wait for a promise that never settles'

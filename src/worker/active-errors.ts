@@ -1,5 +1,5 @@
 /**
- * @module worker/errors-seen
+ * @module worker/active-errors
  * Keeps the current errors of a worker by source: a slot, the config, a spawn, or an unhandled error. The newest is
  * `last_error` in the state frame. A source that recovers clears only its own error.
  */
@@ -8,7 +8,7 @@ import { truncateError } from '../runtime/index.ts'
 
 export type ErrorSource = `slot ${number}` | 'config' | 'spawn' | 'unhandled'
 
-export class ErrorsSeen {
+export class ActiveErrors {
   readonly #messages = new Map<ErrorSource, string>()
   readonly #onChange: () => void
 
