@@ -1,26 +1,26 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { defineContinuous, LeaseLost, runContinuousSlot, Type, type Context } from '../../src/automation/index.ts'
 import { RPC_VALIDATORS, RpcError } from '../../src/protocol/index.ts'
-import { untilAborted, World } from './world.ts'
+import { untilAborted, SlotFixture } from './slot-fixture.ts'
 
 const POOLS = {
   proxies: { payload: Type.Object({ host: Type.String() }), tags: Type.Object({ region: Type.String() }) },
 }
-let slot: { world: World; done: Promise<void> } | undefined
+let slot: { fixture: SlotFixture; done: Promise<void> } | undefined
 
 afterEach(async () => {
-  slot?.world.kill()
+  slot?.fixture.kill()
   await slot?.done
   slot = undefined
 })
 
-/** Creates a world in which `inside` runs once as a plugin. `result` is its result. */
+/** Creates a fixture in which `inside` runs once as a plugin. `result` is its result. */
 function during<T>(inside: (context: Context<object, object, typeof POOLS>) => Promise<T>) {
   let settle: (value: Promise<T>) => void = () => {}
   const result = new Promise<T>((resolve) => {
     settle = resolve
   })
-  const world = new World(
+  const fixture = new SlotFixture(
     defineContinuous({
       type: 'watcher',
       output: Type.Object({ n: Type.Integer(), items: Type.Optional(Type.Array(Type.String())) }),
@@ -34,18 +34,18 @@ function during<T>(inside: (context: Context<object, object, typeof POOLS>) => P
     }),
   )
   const begin = (): void => {
-    slot = { world, done: runContinuousSlot(world.entry, world.control, world.ports) }
+    slot = { fixture, done: runContinuousSlot(fixture.entry, fixture.control, fixture.ports) }
   }
-  return { world, result, begin }
+  return { fixture, result, begin }
 }
 
-const lockResults = (world: World): World => {
-  world.results.set('lock.acquire', () => ({ acquired: true, token: 41, expires_at: 0 }))
-  world.results.set('lock.extend', () => ({ expires_at: 0 }))
-  world.results.set('lock.release', () => ({}))
-  return world
+const lockResults = (fixture: SlotFixture): SlotFixture => {
+  fixture.results.set('lock.acquire', () => ({ acquired: true, token: 41, expires_at: 0 }))
+  fixture.results.set('lock.extend', () => ({ expires_at: 0 }))
+  fixture.results.set('lock.release', () => ({}))
+  return fixture
 }
-const methods = (world: World): string[] => world.calls.map(({ method }) => method)
+const methods = (fixture: SlotFixture): string[] => fixture.calls.map(({ method }) => method)
 const refuse = (code: 'lease_lost' | 'unavailable') => () => {
   throw new RpcError(code, code)
 }
@@ -59,26 +59,26 @@ describe('emit', () => {
     [null, 'emit takes an object'],
     ['text', 'emit takes an object'],
   ])('throws in the plugin on %j, naming the field', async (output, message) => {
-    const { world, result, begin } = during(({ emit }) => emit(output as never))
+    const { fixture, result, begin } = during(({ emit }) => emit(output as never))
     begin()
     await expect(result).rejects.toThrow(message)
-    expect(world.outputs).toEqual([])
+    expect(fixture.outputs).toEqual([])
   })
 
   it('passes valid outputs on in order', async () => {
-    const { world, result, begin } = during(async ({ emit }) => {
+    const { fixture, result, begin } = during(async ({ emit }) => {
       await emit({ n: 1 })
       await emit({ n: 2 })
     })
     begin()
     await result
-    expect(world.outputs).toEqual([{ n: 1 }, { n: 2 }])
+    expect(fixture.outputs).toEqual([{ n: 1 }, { n: 2 }])
   })
 })
 
 describe('the primitives', () => {
   it('call RPC methods, with seconds as milliseconds (D60)', async () => {
-    const { world, result, begin } = during(async ({ kv, counter, bus, pool, lock, sleep, now }) => {
+    const { fixture, result, begin } = during(async ({ kv, counter, bus, pool, lock, sleep, now }) => {
       const before = now()
       await sleep(250)
       await kv.set('k', { a: 1 }, { ttlSeconds: 1.5 })
@@ -110,11 +110,11 @@ describe('the primitives', () => {
       'pool.claim': { claims: [] },
       'bus.publish': {},
     }
-    for (const [method, answer] of Object.entries(results)) world.results.set(method, () => answer)
+    for (const [method, answer] of Object.entries(results)) fixture.results.set(method, () => answer)
     begin()
-    await world.time.advance(250)
+    await fixture.time.advance(250)
     expect(await result).toEqual(['v', 5, 6, null, null, 250])
-    expect(world.calls.map(({ method, params }) => [method, params])).toEqual([
+    expect(fixture.calls.map(({ method, params }) => [method, params])).toEqual([
       ['kv.set', { key: 'k', value: { a: 1 }, ttl_ms: 1_500 }],
       ['kv.set', { key: 'k', value: null }],
       ['kv.delete', { key: 'k' }],
@@ -135,8 +135,8 @@ describe('the primitives', () => {
       ['lock.acquire', { name: 'l', hold_ms: 2_000 }],
       ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' } }],
     ])
-    for (const { method, params } of world.calls) expect(RPC_VALIDATORS.get(method)?.(params)).toEqual([])
-    expect(world.subscriptions).toMatchObject([{ topic: 'topic', signal: { aborted: false } }])
+    for (const { method, params } of fixture.calls) expect(RPC_VALIDATORS.get(method)?.(params)).toEqual([])
+    expect(fixture.subscriptions).toMatchObject([{ topic: 'topic', signal: { aborted: false } }])
   })
 
   it.each<[string, (context: Context<object, object, typeof POOLS>) => Promise<unknown>, string]>([
@@ -158,10 +158,10 @@ describe('the primitives', () => {
     ['no hold time', ({ pool }) => pool('proxies').claim({} as never), 'holdSeconds must be 1 to 43200, got undefined'],
     ['the value undefined', ({ kv }) => kv.set('k', undefined), 'kv.set: undefined is not a value'],
   ])('reject %s before anything is sent', async (_, call, message) => {
-    const { world, result, begin } = during(call)
+    const { fixture, result, begin } = during(call)
     begin()
     await expect(result).rejects.toThrow(message)
-    expect(world.calls).toEqual([])
+    expect(fixture.calls).toEqual([])
   })
 
   it('split many items into several calls', async () => {
@@ -170,54 +170,54 @@ describe('the primitives', () => {
       payload: { host: 'h' },
       tags: { region: 'eu' },
     }))
-    const { world, result, begin } = during(({ pool }) => pool('proxies').put(items))
-    world.results.set('pool.put', () => ({ results: [] }))
+    const { fixture, result, begin } = during(({ pool }) => pool('proxies').put(items))
+    fixture.results.set('pool.put', () => ({ results: [] }))
     begin()
     await result
-    expect(world.calls.map(({ params }) => (params['items'] as unknown[]).length)).toEqual([1_000, 1_000, 1])
+    expect(fixture.calls.map(({ params }) => (params['items'] as unknown[]).length)).toEqual([1_000, 1_000, 1])
   })
 })
 
 describe('a lock', () => {
   it('is renewed at each third of its hold time until it is released', async () => {
-    const { world, result, begin } = during(async ({ lock, sleep }) => {
+    const { fixture, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       await sleep(35_000)
       await held?.release()
       await held?.release()
       return held?.token
     })
-    lockResults(world)
+    lockResults(fixture)
     begin()
-    await world.time.advance(100_000)
+    await fixture.time.advance(100_000)
     expect(await result).toBe(41)
-    expect(methods(world)).toEqual(['lock.acquire', 'lock.extend', 'lock.extend', 'lock.extend', 'lock.release'])
-    expect(world.calls[1]?.params).toEqual({ name: 'l', token: 41, hold_ms: 30_000 })
+    expect(methods(fixture)).toEqual(['lock.acquire', 'lock.extend', 'lock.extend', 'lock.extend', 'lock.release'])
+    expect(fixture.calls[1]?.params).toEqual({ name: 'l', token: 41, hold_ms: 30_000 })
   })
 
   it('is released at the end of await using, and at the latest at the end of the run', async () => {
-    const { world, result, begin } = during(async ({ lock }) => {
+    const { fixture, result, begin } = during(async ({ lock }) => {
       const used = await lock.acquire('used', { holdSeconds: 30 })
       await used?.[Symbol.asyncDispose]()
       await lock.acquire('forgotten', { holdSeconds: 30 })
     })
-    lockResults(world)
+    lockResults(fixture)
     begin()
     await result
-    world.stop()
+    fixture.stop()
     await slot?.done
-    await world.time.advance(100_000)
-    expect(world.calls.map(({ method, params }) => [method, params['name']])).toEqual([
+    await fixture.time.advance(100_000)
+    expect(fixture.calls.map(({ method, params }) => [method, params['name']])).toEqual([
       ['lock.acquire', 'used'],
       ['lock.release', 'used'],
       ['lock.acquire', 'forgotten'],
       ['lock.release', 'forgotten'],
     ])
-    expect(world.time.pending).toBe(0)
+    expect(fixture.time.pending).toBe(0)
   })
 
   it('throws LeaseLost on every use after the master rejected it, and is not renewed any more', async () => {
-    const { world, result, begin } = during(async ({ lock, sleep }) => {
+    const { fixture, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       if (held === null) throw new Error('not acquired')
       await sleep(11_000)
@@ -225,16 +225,16 @@ describe('a lock', () => {
       await expect(held.release()).rejects.toThrow('lock "l" was lost')
       await held[Symbol.asyncDispose]()
     })
-    lockResults(world).results.set('lock.extend', refuse('lease_lost'))
+    lockResults(fixture).results.set('lock.extend', refuse('lease_lost'))
     begin()
-    await world.time.advance(100_000)
+    await fixture.time.advance(100_000)
     await result
-    expect(methods(world)).toEqual(['lock.acquire', 'lock.extend'])
-    expect(world.logs).toMatchObject([{ level: 'warn', message: 'lock "l" was lost' }])
+    expect(methods(fixture)).toEqual(['lock.acquire', 'lock.extend'])
+    expect(fixture.logs).toMatchObject([{ level: 'warn', message: 'lock "l" was lost' }])
   })
 
   it('survives an outage of the master that is shorter than its hold time, and is lost in a longer one', async () => {
-    const { world, result, begin } = during(async ({ lock, sleep }) => {
+    const { fixture, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 30 })
       if (held === null) throw new Error('not acquired')
       await sleep(25_000)
@@ -243,34 +243,34 @@ describe('a lock', () => {
       await expect(held.extend({ holdSeconds: 30 })).rejects.toThrow(LeaseLost)
     })
     let until = 21_000
-    lockResults(world).results.set('lock.extend', () =>
-      world.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 },
+    lockResults(fixture).results.set('lock.extend', () =>
+      fixture.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 },
     )
     begin()
-    await world.time.advance(25_000)
+    await fixture.time.advance(25_000)
     until = Infinity
-    await world.time.advance(100_000)
+    await fixture.time.advance(100_000)
     await result
   })
 
   it('is renewed with the new hold time after an extend', async () => {
-    const { world, result, begin } = during(async ({ lock, sleep }) => {
+    const { fixture, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 3 })
       await held?.extend({ holdSeconds: 300 })
       await sleep(150_000)
       await held?.release()
     })
-    lockResults(world)
+    lockResults(fixture)
     begin()
-    await world.time.advance(150_000)
+    await fixture.time.advance(150_000)
     await result
-    expect(world.calls.map(({ params }) => params['hold_ms'])).toEqual([3_000, 300_000, 300_000, undefined])
+    expect(fixture.calls.map(({ params }) => params['hold_ms'])).toEqual([3_000, 300_000, 300_000, undefined])
   })
 
   it('is released immediately if it is granted after the run was abandoned', async () => {
     let grant: (answer: unknown) => void = () => {}
-    const { world, result, begin } = during(({ lock }) => lock.acquire('l', { holdSeconds: 30 }))
-    lockResults(world).results.set(
+    const { fixture, result, begin } = during(({ lock }) => lock.acquire('l', { holdSeconds: 30 }))
+    lockResults(fixture).results.set(
       'lock.acquire',
       () =>
         new Promise((resolve) => {
@@ -278,33 +278,33 @@ describe('a lock', () => {
         }),
     )
     begin()
-    await world.time.advance(0)
-    world.kill()
+    await fixture.time.advance(0)
+    fixture.kill()
     await slot?.done
     grant({ acquired: true, token: 9, expires_at: 0 })
     await result
-    expect(world.calls.at(-1)).toEqual({ method: 'lock.release', params: { name: 'l', token: 9 } })
+    expect(fixture.calls.at(-1)).toEqual({ method: 'lock.release', params: { name: 'l', token: 9 } })
   })
 })
 
 describe('a pool claim', () => {
   it('has the item, is renewed, and can be released or removed', async () => {
-    const { world, result, begin } = during(async ({ pool, sleep }) => {
+    const { fixture, result, begin } = during(async ({ pool, sleep }) => {
       const claim = await pool('proxies').claim({ holdSeconds: 9 })
       await sleep(3_500)
       await claim?.remove()
       await expect(claim?.extend({ holdSeconds: 9 })).rejects.toThrow('item "p" of pool "proxies" was released')
       return [claim?.id, claim?.payload.host, claim?.tags.region]
     })
-    world.results.set('pool.claim', () => ({
+    fixture.results.set('pool.claim', () => ({
       claims: [{ id: 'p', token: 4, payload: { host: 'h' }, tags: { region: 'eu' }, in_use_until: 0 }],
     }))
-    world.results.set('pool.extend', () => ({ in_use_until: 0 }))
-    world.results.set('pool.remove', () => ({ removed: true }))
+    fixture.results.set('pool.extend', () => ({ in_use_until: 0 }))
+    fixture.results.set('pool.remove', () => ({ removed: true }))
     begin()
-    await world.time.advance(20_000)
+    await fixture.time.advance(20_000)
     expect(await result).toEqual(['p', 'h', 'eu'])
-    expect(world.calls.slice(1)).toEqual([
+    expect(fixture.calls.slice(1)).toEqual([
       { method: 'pool.extend', params: { pool: 'proxies', id: 'p', token: 4, hold_ms: 9_000 } },
       { method: 'pool.remove', params: { pool: 'proxies', id: 'p', token: 4 } },
     ])
@@ -313,16 +313,16 @@ describe('a pool claim', () => {
 
 describe('the end of a run', () => {
   it('ends its subscriptions and its sleep', async () => {
-    const { world, result, begin } = during(async ({ bus, sleep }) => {
+    const { fixture, result, begin } = during(async ({ bus, sleep }) => {
       bus.subscribe('topic')
       await sleep(600_000)
     })
     begin()
-    await world.time.advance(0)
-    world.stop('drain')
+    await fixture.time.advance(0)
+    fixture.stop('drain')
     await expect(result).rejects.toThrow('the slot was stopped: drain')
     await slot?.done
-    expect(world.subscriptions[0]?.signal.aborted).toBe(true)
-    expect(world.time.pending).toBe(0)
+    expect(fixture.subscriptions[0]?.signal.aborted).toBe(true)
+    expect(fixture.time.pending).toBe(0)
   })
 })

@@ -8,19 +8,19 @@ import {
   Type,
   type BatchContext,
 } from '../../src/automation/index.ts'
-import { untilAborted, World } from './world.ts'
+import { untilAborted, SlotFixture } from './slot-fixture.ts'
 
 type RunTask = (context: BatchContext) => Promise<void> | void
-let slot: { world: World; done: Promise<void> } | undefined
+let slot: { fixture: SlotFixture; done: Promise<void> } | undefined
 
-function start(run: RunTask, world = worldOf(run)) {
-  const done = runBatchSlot(world.entry, world.control, world.source, world.ports)
-  slot = { world, done }
-  return { world, done }
+function start(run: RunTask, fixture = fixtureOf(run)) {
+  const done = runBatchSlot(fixture.entry, fixture.control, fixture.source, fixture.ports)
+  slot = { fixture, done }
+  return { fixture, done }
 }
 
-const worldOf = (run: RunTask): World =>
-  new World(
+const fixtureOf = (run: RunTask): SlotFixture =>
+  new SlotFixture(
     defineBatch({
       type: 'mailer',
       payload: {},
@@ -32,7 +32,7 @@ const worldOf = (run: RunTask): World =>
   )
 
 afterEach(async () => {
-  slot?.world.kill()
+  slot?.fixture.kill()
   await slot?.done
   slot = undefined
 })
@@ -40,17 +40,17 @@ afterEach(async () => {
 describe('runBatchSlot', () => {
   it('acks a task whose run returned and takes the next one', async () => {
     const seen: unknown[] = []
-    const { world } = start(
+    const { fixture } = start(
       ({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]),
     )
-    world.offer('a', { url: 'x' }, 2)
-    world.offer('b')
-    await world.time.advance(0)
+    fixture.offer('a', { url: 'x' }, 2)
+    fixture.offer('b')
+    await fixture.time.advance(0)
     expect(seen).toEqual([
       ['a', { url: 'x' }, 2, 1, 3],
       ['b', {}, 0, 1, 3],
     ])
-    expect(world.settled).toEqual(['ack a', 'ack b'])
+    expect(fixture.settled).toEqual(['ack a', 'ack b'])
   })
 
   it.each<[string, () => unknown, string]>([
@@ -154,24 +154,24 @@ describe('runBatchSlot', () => {
       'nack t odd {}',
     ],
   ])('nacks a task whose run threw %s, and continues (D55)', async (_, run, settled) => {
-    const { world } = start(({ task }) => (task.id === 't' ? (run() as Promise<void>) : undefined))
-    world.offer('t')
-    world.offer('next')
-    await world.time.advance(0)
-    expect(world.settled).toEqual([settled, 'ack next'])
+    const { fixture } = start(({ task }) => (task.id === 't' ? (run() as Promise<void>) : undefined))
+    fixture.offer('t')
+    fixture.offer('next')
+    await fixture.time.advance(0)
+    expect(fixture.settled).toEqual([settled, 'ack next'])
   })
 
   it('reports a failure, and the recovery after it', async () => {
-    const { world } = start(({ task }) => {
+    const { fixture } = start(({ task }) => {
       if (task.id === 'bad') throw new Error('broken')
     })
-    for (const id of ['fine', 'bad', 'fine', 'fine']) world.offer(id)
-    await world.time.advance(0)
-    expect(world.errors).toEqual(['broken', null])
+    for (const id of ['fine', 'bad', 'fine', 'fine']) fixture.offer(id)
+    await fixture.time.advance(0)
+    expect(fixture.errors).toEqual(['broken', null])
   })
 
   it('masks secrets in errors, logs and spans, and truncates errors to 4,096 characters (D17)', async () => {
-    const { world } = start(({ log, config }) => {
+    const { fixture } = start(({ log, config }) => {
       log.info('using hunter2-secret', {
         config,
         nested: [{ url: 'https://x/?key=hunter2-secret' }],
@@ -179,51 +179,51 @@ describe('runBatchSlot', () => {
       })
       throw new Error(`refused hunter2-secret ${'😀'.repeat(3_000)}`)
     })
-    world.offer('t')
-    await world.time.advance(0)
+    fixture.offer('t')
+    await fixture.time.advance(0)
     expect(
       JSON.stringify([
-        world.logs,
-        world.settled,
-        world.errors,
-        world.spans.map(({ error }) => String((error as Error | undefined)?.stack)),
+        fixture.logs,
+        fixture.settled,
+        fixture.errors,
+        fixture.spans.map(({ error }) => String((error as Error | undefined)?.stack)),
       ]),
     ).not.toContain('hunter2')
-    expect(world.errors[0]).toMatch(/^refused \*{8} 😀+$/u)
-    expect(world.errors[0]?.length).toBeLessThanOrEqual(4_096)
-    expect(world.errors[0]?.isWellFormed()).toBe(true)
+    expect(fixture.errors[0]).toMatch(/^refused \*{8} 😀+$/u)
+    expect(fixture.errors[0]?.length).toBeLessThanOrEqual(4_096)
+    expect(fixture.errors[0]?.isWellFormed()).toBe(true)
   })
 
   it('ends after its task when it is stopped, without interrupting it (D53)', async () => {
     let finish = (): void => {}
-    const { world, done } = start(async ({ signal }) => {
+    const { fixture, done } = start(async ({ signal }) => {
       await new Promise<void>((resolve) => {
         finish = resolve
       })
       expect(signal.aborted).toBe(false)
     })
-    world.offer('t')
-    await world.time.advance(0)
-    world.offer('never taken')
-    world.stop('drain')
-    await world.time.advance(3_600_000)
-    expect(world.settled).toEqual([])
+    fixture.offer('t')
+    await fixture.time.advance(0)
+    fixture.offer('never taken')
+    fixture.stop('drain')
+    await fixture.time.advance(3_600_000)
+    expect(fixture.settled).toEqual([])
     finish()
     await done
-    expect(world.settled).toEqual(['ack t'])
+    expect(fixture.settled).toEqual(['ack t'])
   })
 
   it('ends immediately when it is stopped while waiting for a task', async () => {
-    const { world, done } = start(() => {})
-    await world.time.advance(0)
-    world.stop()
+    const { fixture, done } = start(() => {})
+    await fixture.time.advance(0)
+    fixture.stop()
     await done
-    expect(world.settled).toEqual([])
+    expect(fixture.settled).toEqual([])
   })
 
   it('aborts the run of a lost lease and ignores its outcome (D24)', async () => {
     const reasons: unknown[] = []
-    const { world } = start(async ({ task, signal }) => {
+    const { fixture } = start(async ({ task, signal }) => {
       if (task.id === 'later') return
       if (task.id === 'threw') await untilAborted(signal)
       await new Promise<void>((resolve) => {
@@ -232,30 +232,30 @@ describe('runBatchSlot', () => {
       reasons.push(signal.reason)
     })
     for (const id of ['threw', 'returned']) {
-      const { lose } = world.offer(id)
-      await world.time.advance(0)
+      const { lose } = fixture.offer(id)
+      await fixture.time.advance(0)
       lose()
-      await world.time.advance(0)
+      await fixture.time.advance(0)
     }
-    world.offer('later')
-    await world.time.advance(0)
-    expect(world.settled).toEqual(['ack later'])
+    fixture.offer('later')
+    await fixture.time.advance(0)
+    expect(fixture.settled).toEqual(['ack later'])
     expect(reasons).toEqual([new SlotStopped('lease_lost')])
-    expect(world.errors).toEqual([])
+    expect(fixture.errors).toEqual([])
   })
 
   it('rejects extending a lost task with LeaseLost', async () => {
     const caught: unknown[] = []
-    const { world } = start(async ({ task, signal }) => {
+    const { fixture } = start(async ({ task, signal }) => {
       await task.extend()
       await untilAborted(signal).catch(() => {})
       await task.extend().catch((error: unknown) => caught.push(error))
     })
-    const { lose } = world.offer('t')
-    await world.time.advance(0)
+    const { lose } = fixture.offer('t')
+    await fixture.time.advance(0)
     lose()
-    await world.time.advance(0)
-    expect(world.settled).toEqual(['extend t'])
+    await fixture.time.advance(0)
+    expect(fixture.settled).toEqual(['extend t'])
     expect(caught).toMatchObject([{ name: 'LeaseLost', code: 'lease_lost' }])
   })
 
@@ -263,13 +263,13 @@ describe('runBatchSlot', () => {
     ['that obeys its signal', ({ signal }) => untilAborted(signal)],
     ['that never settles', () => new Promise<void>(() => {})],
   ])('releases the task of a run %s when it is killed, and ends (D53)', async (_, run) => {
-    const { world, done } = start(run)
-    world.offer('t')
-    await world.time.advance(0)
-    world.kill('shutdown')
+    const { fixture, done } = start(run)
+    fixture.offer('t')
+    await fixture.time.advance(0)
+    fixture.kill('shutdown')
     await done
-    expect(world.settled).toEqual(['release t'])
-    expect(world.errors).toEqual([])
+    expect(fixture.settled).toEqual(['release t'])
+    expect(fixture.errors).toEqual([])
   })
 
   it('rejects later calls of an abandoned run, and ignores its later errors', async () => {
@@ -278,7 +278,7 @@ describe('runBatchSlot', () => {
     const unhandled: unknown[] = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
-    const { world, done } = start(async ({ emit }) => {
+    const { fixture, done } = start(async ({ emit }) => {
       await new Promise<void>((resolve) => {
         later = resolve
       })
@@ -286,75 +286,75 @@ describe('runBatchSlot', () => {
       void emit({ n: 2 }) // Not awaited: its rejection must not end the process.
       throw new Error('after the end')
     })
-    world.offer('t')
-    await world.time.advance(0)
-    world.kill()
+    fixture.offer('t')
+    await fixture.time.advance(0)
+    fixture.kill()
     await done
     later()
-    await world.time.advance(0)
+    await fixture.time.advance(0)
     expect(refused).toMatchObject([{ message: expect.stringContaining('the run has ended') }])
     process.off('unhandledRejection', note)
-    expect([world.outputs, world.settled, unhandled]).toEqual([[], ['release t'], []])
+    expect([fixture.outputs, fixture.settled, unhandled]).toEqual([[], ['release t'], []])
   })
 
   it('releases a task that arrives while it is killed', async () => {
-    const world = worldOf(() => {
+    const fixture = fixtureOf(() => {
       throw new Error('must not run')
     })
-    world.offer('t')
+    fixture.offer('t')
     slot = {
-      world,
+      fixture,
       done: runBatchSlot(
-        world.entry,
-        world.control,
+        fixture.entry,
+        fixture.control,
         {
           take: async (stopping) => {
-            const lease = await world.source.take(stopping)
-            world.kill()
+            const lease = await fixture.source.take(stopping)
+            fixture.kill()
             return lease
           },
         },
-        world.ports,
+        fixture.ports,
       ),
     }
     await slot.done
-    expect(world.settled).toEqual(['release t'])
+    expect(fixture.settled).toEqual(['release t'])
   })
 
   it("gives a run the config at the time of its task's reserve", async () => {
     const seen: number[] = []
-    const { world } = start(async (context) => {
+    const { fixture } = start(async (context) => {
       await context.sleep(1_000)
       seen.push(context.config.slots)
     })
-    world.offer('t')
-    await world.time.advance(0)
-    world.config = world.applied({ slots: 9 })
-    await world.time.advance(1_000)
+    fixture.offer('t')
+    await fixture.time.advance(0)
+    fixture.config = fixture.applied({ slots: 9 })
+    await fixture.time.advance(1_000)
     expect(seen).toEqual([1])
-    expect(Object.isFrozen(world.config)).toBe(true)
+    expect(Object.isFrozen(fixture.config)).toBe(true)
   })
 
   it('gives its runs contexts without accessors, which would keep them in memory', async () => {
     const kinds: string[] = []
-    const { world } = start((context) => {
+    const { fixture } = start((context) => {
       const fields = Object.values(Object.getOwnPropertyDescriptors(context))
       kinds.push(fields.every((field) => 'value' in field) ? 'plain' : 'accessor')
     })
-    world.offer('t')
-    await world.time.advance(0)
+    fixture.offer('t')
+    await fixture.time.advance(0)
     expect(kinds).toEqual(['plain'])
   })
 
   it('creates the specified spans and log fields', async () => {
-    const { world } = start(({ log }) => {
+    const { fixture } = start(({ log }) => {
       log.info('inside')
       throw new Error('broken')
     })
-    world.offer('t', {}, 4)
-    await world.time.advance(0)
+    fixture.offer('t', {}, 4)
+    await fixture.time.advance(0)
     const slotAttributes = { 'fleet.automation_type': 'mailer', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 }
-    expect(world.spans).toMatchObject([
+    expect(fixture.spans).toMatchObject([
       { name: 'slot.reserve', attributes: slotAttributes },
       {
         name: 'slot.run_one',
@@ -363,7 +363,7 @@ describe('runBatchSlot', () => {
       },
       { name: 'slot.reserve' },
     ])
-    expect(world.logs.find(({ message }) => message === 'inside')?.bound).toEqual({
+    expect(fixture.logs.find(({ message }) => message === 'inside')?.bound).toEqual({
       automation_type: 'mailer',
       worker_id: 'w1',
       slot_id: 3,

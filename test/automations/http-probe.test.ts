@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RequestListener } from 'node:http'
 import { runContinuous } from '../../src/automation/testing/index.ts'
 import { httpProbe } from '../../src/automations/index.ts'
-import { TestServer } from './world.ts'
+import { TestServer } from './fixtures.ts'
 
 interface Target {
   name: string

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RequestListener } from 'node:http'
 import { defineHttpRequest } from '../../src/automations/http-request.ts'
 import { httpRequest } from '../../src/automations/index.ts'
-import { runTask, TestServer } from './world.ts'
+import { runTask, TestServer } from './fixtures.ts'
 
 const servers: TestServer[] = []
 afterEach(async () => {

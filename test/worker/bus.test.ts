@@ -3,7 +3,7 @@ import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/ind
 import { workerAddress } from '../../src/worker/address.ts'
 import { BusClient } from '../../src/worker/bus.ts'
 import { Peer } from './peer.ts'
-import { keptLog, until, type KeptLog } from './world.ts'
+import { keptLog, until, type KeptLog } from './fixtures.ts'
 
 let time: VirtualTime
 let log: KeptLog

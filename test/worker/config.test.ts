@@ -3,7 +3,7 @@ import type { AppliedConfig } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ConfigFollower } from '../../src/worker/config.ts'
 import type { HttpResponse } from '../../src/worker/rpc-client.ts'
-import { batchEntry, keptLog, type KeptLog } from './world.ts'
+import { batchEntry, keptLog, type KeptLog } from './fixtures.ts'
 
 const entry = batchEntry(() => {})
 

@@ -5,7 +5,7 @@ import { workerAddress } from '../../src/worker/address.ts'
 import { ControlChannel } from '../../src/worker/control-channel.ts'
 import { Outbox } from '../../src/worker/outbox.ts'
 import { Peer } from './peer.ts'
-import { keptLog, testHost, turns, until, type KeptLog } from './world.ts'
+import { keptLog, testHost, turns, until, type KeptLog } from './fixtures.ts'
 
 let time: VirtualTime
 let peer: Peer

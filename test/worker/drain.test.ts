@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Drain } from '../../src/worker/drain.ts'
-import { keptLog, type KeptLog } from './world.ts'
+import { keptLog, type KeptLog } from './fixtures.ts'
 
 const forever = (): Promise<void> => new Promise(() => {})
 

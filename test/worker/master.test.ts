@@ -4,7 +4,7 @@ import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
-import { keptLog, testHost, until, type KeptLog } from './world.ts'
+import { keptLog, testHost, until, type KeptLog } from './fixtures.ts'
 
 const ADMIN = 'admin-token-of-this-test'
 const WORKER = 'worker-token-of-this-test'

@@ -8,7 +8,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
-import { keptLog, type KeptLog } from './world.ts'
+import { keptLog, type KeptLog } from './fixtures.ts'
 
 /** A socket whose unsent bytes the test controls. */
 class Wire implements Sink {

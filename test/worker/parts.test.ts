@@ -8,7 +8,7 @@ import { ActiveErrors } from '../../src/worker/active-errors.ts'
 import { Prefetch } from '../../src/worker/prefetch.ts'
 import { StateReporter, stateOf, type WorkerCondition } from '../../src/worker/state-reporter.ts'
 import { Stats } from '../../src/worker/stats.ts'
-import { testHost } from './world.ts'
+import { testHost } from './fixtures.ts'
 
 let time: VirtualTime
 

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
-import { batchEntry, continuousEntry, keptLog, testHost, turns } from './world.ts'
+import { batchEntry, continuousEntry, keptLog, testHost, turns } from './fixtures.ts'
 
 const OUTAGE_MS = 75_000
 const RECOVERY_MS = 31_000

@@ -4,7 +4,7 @@ import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/ind
 import { workerAddress } from '../../src/worker/address.ts'
 import { RpcClient } from '../../src/worker/rpc-client.ts'
 import { Peer } from './peer.ts'
-import { turns, until } from './world.ts'
+import { turns, until } from './fixtures.ts'
 
 let time: VirtualTime
 let peer: Peer

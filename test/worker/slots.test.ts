@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { SlotStopped, type AppliedConfig, type SlotControl } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Slots } from '../../src/worker/slots.ts'
-import { keptLog, type KeptLog } from './world.ts'
+import { keptLog, type KeptLog } from './fixtures.ts'
 
 interface Run {
   readonly slotId: number

@@ -6,7 +6,7 @@ import { Leases } from '../../src/worker/leases.ts'
 import type { RpcCall, RpcOutcome } from '../../src/worker/rpc-client.ts'
 import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
 import { TaskFeed } from '../../src/worker/tasks.ts'
-import { keptLog, turns, type KeptLog } from './world.ts'
+import { keptLog, turns, type KeptLog } from './fixtures.ts'
 
 const VISIBILITY_MS = 60_000
 interface Poll {

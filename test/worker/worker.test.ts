@@ -3,7 +3,7 @@ import type { CatalogEntry } from '../../src/automation/index.ts'
 import { boundLogFields, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
-import { batchEntry, continuousEntry, keptLog, testHost, turns, until, type KeptLog } from './world.ts'
+import { batchEntry, continuousEntry, keptLog, testHost, turns, until, type KeptLog } from './fixtures.ts'
 
 const never = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

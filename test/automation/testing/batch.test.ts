@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { defineBatch, Permanent, RetryIn, Type, type BatchContext } from '../../../src/automation/index.ts'
 import { runBatch } from '../../../src/automation/testing/index.ts'
-import { untilAborted } from '../world.ts'
+import { untilAborted } from '../slot-fixture.ts'
 
 const mailer = (
   run: (context: BatchContext<object, object, object, { inboxes: { payload: object } }>) => Promise<void> | void,

@@ -12,7 +12,7 @@ import { alignedText, format } from '../report.mjs'
 import { PHASES, picker } from './phases.mjs'
 import { stampOf, store } from './stored.mjs'
 import { loadTableOf, tableOf, verdictsOf } from './verdicts.mjs'
-import { World } from './world.mjs'
+import { Environment } from './environment.mjs'
 
 const HELP = `Measures the operator with a real kube-apiserver, a real master and simulated workers.
 
@@ -87,11 +87,11 @@ function machineOf({ crs }) {
 }
 
 /** Runs a phase, and records its CPU time by process. */
-async function measure(name, world, run, result) {
+async function measure(name, environment, run, result) {
   await run.operator?.loop()
-  const [beganMs, before] = [nowMs(), world.cpu()]
-  result.figures[name] = await PHASES[name]({ world, run, options: result.options })
-  const after = world.cpu()
+  const [beganMs, before] = [nowMs(), environment.cpu()]
+  result.figures[name] = await PHASES[name]({ environment, run, options: result.options })
+  const after = environment.cpu()
   const ms = nowMs() - beganMs
   result.loads[name] = {
     seconds: ms / 1_000,
@@ -107,17 +107,17 @@ async function measure(name, world, run, result) {
 async function measureAll(options) {
   const result = { options, machine: machineOf(options), stamp: stampOf(), figures: {}, loads: {}, loops: {}, runs: {} }
   say(result.machine.join('\n'))
-  const world = new World({ count: options.crs, profiles: options.profile })
+  const environment = new Environment({ count: options.crs, profiles: options.profile })
   for (const signal of ['SIGINT', 'SIGTERM'])
-    process.once(signal, () => void world.end().finally(() => process.exit(1)))
+    process.once(signal, () => void environment.end().finally(() => process.exit(1)))
   try {
     const beganMs = nowMs()
-    await world.start()
+    await environment.start()
     say(`${format(options.crs)} FleetWorkers and workers are there after ${Math.round((nowMs() - beganMs) / 1_000)} s`)
     const run = { pick: picker(options.crs) }
-    for (const name of options.phases) await measure(name, world, run, result)
+    for (const name of options.phases) await measure(name, environment, run, result)
   } finally {
-    await world.end()
+    await environment.end()
   }
   return { ...result, verdicts: verdictsOf(result) }
 }

@@ -38,10 +38,10 @@ const inForce = ({ watch, count }) => watch.count((each) => holds('Synced')(each
 const rateOf = () => 1_000 + Math.random()
 
 /** First start of the operator: no status, no claim, each config at its defaults. */
-async function cold({ world, run }) {
-  const { count, watch, feed } = world
+async function cold({ environment, run }) {
+  const { count, watch, feed } = environment
   const beganMs = nowMs()
-  run.operator = await world.startOperator()
+  run.operator = await environment.startOperator()
   run.startedMs = beganMs
   await until('it runs', () => run.operator.isAlive(), patient)
   await run.operator.loop() // Loading the program is not counted.
@@ -49,7 +49,7 @@ async function cold({ world, run }) {
   const [classifiedSeconds, statusesSeconds, inForceSeconds] = await Promise.all([
     seconds('all are judged', async () => (await run.operator.metric('svc_operator_judged')) >= count),
     seconds('all have a status', () => watch.count(({ observed }) => observed >= 0) === count),
-    seconds('all are in force', () => inForce(world)),
+    seconds('all are in force', () => inForce(environment)),
   ])
   return {
     classifiedSeconds,
@@ -61,8 +61,8 @@ async function cold({ world, run }) {
 }
 
 /** Edits one FleetWorker, and measures both sides. */
-async function edited({ world, run }) {
-  const { feed, watch } = world
+async function edited({ environment, run }) {
+  const { feed, watch } = environment
   const name = run.pick()
   const generation = watch.seen.get(name).generation + 1
   const beganMs = nowMs()
@@ -74,7 +74,7 @@ async function edited({ world, run }) {
       (each) => each.generation === generation && holds('Synced')(each) && holds('Applied')(each),
     ),
   ]
-  await world.edit(name, { config: { rate: rateOf() } })
+  await environment.edit(name, { config: { rate: rateOf() } })
   const [patchedMs, appliedMs] = await Promise.all(seen)
   return { patchMs: patchedMs - beganMs, appliedMs: appliedMs - beganMs }
 }
@@ -95,20 +95,20 @@ async function edits(each) {
  * Changes every config at the master simultaneously, so that all have to be reverted. FleetWorkers are edited
  * meanwhile.
  */
-async function pass({ world, run }) {
-  const { count, feed } = world
+async function pass({ environment, run }) {
+  const { count, feed } = environment
   const beganMs = nowMs()
   const drifted = new Set(Array.from({ length: count }, (_, index) => nameOf(index)))
   feed.onPatch = ({ worker_id: name, changed }) => void (changed.includes('notes') && drifted.delete(name))
   let next = 0
   const changing = Promise.all(
     Array.from({ length: DASHBOARDS }, async () => {
-      while (next < count) await world.editAtMaster(nameOf(next++), { notes: 'changed by hand' })
+      while (next < count) await environment.editAtMaster(nameOf(next++), { notes: 'changed by hand' })
     }),
   )
   const busy = []
   while (drifted.size > 0 && secondsSince(beganMs) < 600) {
-    busy.push(edited({ world, run }).catch((error) => error)) // Reported at the end.
+    busy.push(edited({ environment, run }).catch((error) => error)) // Reported at the end.
     await sleep(BUSY_EDIT_EVERY_MS)
   }
   const revertedSeconds = secondsSince(beganMs)
@@ -117,37 +117,37 @@ async function pass({ world, run }) {
   const done = await Promise.all(busy)
   const failed = done.find((each) => each instanceof Error)
   if (failed !== undefined) throw failed
-  await until('all are in force', () => inForce(world), patient)
+  await until('all are in force', () => inForce(environment), patient)
   return { ...ofEdits(done), revertedSeconds, inForceSeconds: secondsSince(beganMs) }
 }
 
 /** Changes configs at the master one after the other. */
-async function drift({ world, run }) {
+async function drift({ environment, run }) {
   const reverted = []
   for (let n = 0; n < DASHBOARD_EDITS; n += 1) {
     const name = run.pick()
     const beganMs = nowMs()
-    const back = world.feed.patched(name, 'rate')
-    await world.editAtMaster(name, { rate: rateOf() })
+    const back = environment.feed.patched(name, 'rate')
+    await environment.editAtMaster(name, { rate: rateOf() })
     reverted.push((await back) - beganMs)
   }
   return { revertedMs: distribution(reverted) }
 }
 
 /** A new operator checks everything, and nothing has changed. FleetWorkers are edited during its first pass. */
-async function look({ world, run }) {
+async function look({ environment, run }) {
   await run.operator.stop()
-  run.operator = await world.startOperator()
+  run.operator = await environment.startOperator()
   run.startedMs = nowMs()
   await until('it runs', () => run.operator.isAlive(), { ...patient, everyMs: 25 })
   await run.operator.loop() // Loading the program is not counted.
   const judged = (least) => async () => (await run.operator.metric('svc_operator_judged')) >= least
   await until('it looks', judged(1), { ...patient, everyMs: 25 })
   const round = { isOver: false }
-  const ended = until('all are judged', judged(world.count), patient).then(() => void (round.isOver = true))
+  const ended = until('all are judged', judged(environment.count), patient).then(() => void (round.isOver = true))
   const busy = []
   while (!round.isOver) {
-    busy.push(edited({ world, run }))
+    busy.push(edited({ environment, run }))
     await sleep(BUSY_EDIT_EVERY_MS)
   }
   await ended
@@ -155,14 +155,14 @@ async function look({ world, run }) {
 }
 
 /** Restarts the operator when nothing has changed. */
-async function restart({ world, run }) {
-  const { count, feed, watch } = world
+async function restart({ environment, run }) {
+  const { count, feed, watch } = environment
   await sleep(QUIET_MS) // All writes of the previous phases are done.
   await run.operator.stop()
   watch.reset()
   const before = feed.patches
   const beganMs = nowMs()
-  run.operator = await world.startOperator()
+  run.operator = await environment.startOperator()
   run.startedMs = beganMs
   await until('it runs', () => run.operator.isAlive(), patient)
   await run.operator.loop()
@@ -177,7 +177,7 @@ async function restart({ world, run }) {
   }
 }
 
-async function steadyFigures({ world, run }) {
+async function steadyFigures({ environment, run }) {
   const { operator } = run
   const { pid } = operator
   const read = async () => ({
@@ -186,7 +186,7 @@ async function steadyFigures({ world, run }) {
     heartbeats: await operator.metric('svc_operator_status_writes_total', 'kind="heartbeat"'),
     transitions: await operator.metric('svc_operator_status_writes_total', 'kind="transition"'),
     reads: await operator.metric('svc_operator_master_request_seconds_count', 'method="GET"'),
-    patches: world.feed.patches,
+    patches: environment.feed.patches,
   })
   const first = await read()
   let rss = 0
@@ -210,22 +210,22 @@ async function steadyFigures({ world, run }) {
 const quiet = steadyFigures
 
 /** After the first period, the statuses follow the reports of the workers. */
-async function steady({ world, run }) {
-  const periodMs = Math.max(PERIOD_MS.least, PERIOD_MS.perResource * world.count)
+async function steady({ environment, run }) {
+  const periodMs = Math.max(PERIOD_MS.least, PERIOD_MS.perResource * environment.count)
   await sleep(Math.max(0, run.startedMs + periodMs * 1.1 - nowMs()))
-  return steadyFigures({ world, run })
+  return steadyFigures({ environment, run })
 }
 
 /** Makes the master unreachable. A FleetWorker is edited during the outage. */
-async function outage({ world, run, options }) {
-  const { count, passage, watch, feed } = world
+async function outage({ environment, run, options }) {
+  const { count, passage, watch, feed } = environment
   const seconds = options['outage-seconds']
   watch.reset()
   passage.shut()
   await sleep((seconds * MS_PER_SECOND) / 2)
   const name = run.pick()
   const patched = feed.patched(name, 'rate', seconds * MS_PER_SECOND + 120_000)
-  await world.edit(name, { config: { rate: rateOf() } })
+  await environment.edit(name, { config: { rate: rateOf() } })
   await sleep((seconds * MS_PER_SECOND) / 2)
   const outageFigures = {
     callsPerSecond: passage.refused / seconds,
@@ -247,17 +247,17 @@ async function outage({ world, run, options }) {
 }
 
 /** Stops the leader with each signal while a warm standby runs. A FleetWorker is edited at that moment. */
-async function failover({ world, run }) {
+async function failover({ environment, run }) {
   const seconds = { kill: [], stop: [] }
   for (const way of Array.from({ length: FAILOVERS }, () => ['kill', 'stop']).flat()) {
-    const standby = await world.startOperator()
+    const standby = await environment.startOperator()
     await until('the standby is ready', () => standby.isReady(), patient)
     await standby.loop() // Loading the program is not counted.
     await sleep(SETTLED_MS)
     const [name, beganMs] = [run.pick(), nowMs()]
     const ended = run.operator[way]()
-    const patched = world.feed.patched(name, 'rate')
-    await world.edit(name, { config: { rate: rateOf() } })
+    const patched = environment.feed.patched(name, 'rate')
+    await environment.edit(name, { config: { rate: rateOf() } })
     seconds[way].push(((await patched) - beganMs) / MS_PER_SECOND)
     await ended
     run.operator = standby

@@ -21,7 +21,7 @@ const HEAP = ['--max-old-space-size=179', '--max-semi-space-size=2']
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
 const TOKEN_SECONDS = 14_400
 
-export class World {
+export class Environment {
   count
   server
   master

@@ -1,4 +1,4 @@
-/** @module test/automations/world  Real HTTP servers, and one task run by the author's harness. */
+/** @module test/automations/fixtures  Real HTTP servers, and one task run by the author's harness. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import type { BatchAutomation, Pools } from '../../src/automation/index.ts'

@@ -36,7 +36,7 @@ export interface RpcCall {
 }
 type Answer = (params: JsonObject) => unknown
 
-export class World {
+export class SlotFixture {
   readonly time = new VirtualTime()
   readonly outputs: JsonObject[] = []
   readonly errors: (string | null)[] = []
