@@ -34,7 +34,7 @@ export interface SlotLog {
   readonly error: (message: string, fields?: object) => void
 }
 
-/** Metrics of an automation, which the dashboard and the statistics of the worker show. A name is created by its first use. */
+/** Metrics of an automation, shown by the dashboard and in the worker's statistics. The first use of a name creates it. */
 export interface Metrics {
   readonly counter: (name: string) => { add: (n?: number) => void }
   readonly gauge: (name: string) => { set: (value: number) => void }
@@ -45,19 +45,28 @@ export interface Metrics {
 export interface Lock extends AsyncDisposable {
   /** Fencing token: grows with every acquisition of this name. */
   readonly token: number
-  /** Extends the lock by `holdSeconds` from now. @throws {LeaseLost} when the lock has already expired. */
+  /**
+   * Extends the lock by `holdSeconds` from now, 1 to 43,200. Renewals use this time from then on.
+   * @throws {LeaseLost} when the lock has already expired or was released.
+   */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
+  /** Releases the lock; a second call does nothing. @throws {LeaseLost} when the lock has already expired. */
   readonly release: () => Promise<void>
 }
 
-/** An exclusive claim of a pool item. It is renewed until it is released, the item removed, or its `await using` block ends. */
+/** An exclusive claim of a pool item. It is renewed until `release()`, `remove()` or the end of its `await using` block. */
 export interface PoolLease<P, T> extends AsyncDisposable {
   readonly id: string
   readonly payload: P
   readonly tags: T
-  /** Extends the claim by `holdSeconds` from now. @throws {LeaseLost} when the claim has already expired. */
+  /**
+   * Extends the claim by `holdSeconds` from now, 1 to 43,200. Renewals use this time from then on.
+   * @throws {LeaseLost} when the claim has already expired, or the item was released or removed.
+   */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
+  /** Makes the item free again; a second call does nothing. @throws {LeaseLost} when the claim has already expired. */
   readonly release: () => Promise<void>
+  /** Deletes the item from the pool. @throws {LeaseLost} when the claim has already expired. */
   readonly remove: () => Promise<void>
 }
 
@@ -75,11 +84,16 @@ export interface PoolItem<P, T> {
 
 /** A pool of items shared by all workers. `S` is the {@link PoolSchemas} of its declaration. */
 export interface Pool<S> {
-  /** Adds items, and replaces those with the same ID. */
+  /**
+   * Adds items, and replaces those with the same ID. Sends 1,000 items per call.
+   * @throws {TypeError} when an item does not match the schemas of the pool; nothing is added then.
+   */
   readonly put: (items: readonly PoolItem<PayloadOf<S>, TagsOf<S>>[]) => Promise<void>
   /**
-   * Claims the free item that was used least recently and has all tags of `match`.
+   * Claims the free item that was used least recently and has all tags of `match`. Does not wait for an item.
+   * @param options `holdSeconds` 1 to 43,200: how long the claim lasts after the last renewal.
    * @returns null when no such item is free.
+   * @throws {RangeError} when `holdSeconds` is out of range.
    */
   readonly claim: (options: {
     holdSeconds: number
@@ -87,7 +101,13 @@ export interface Pool<S> {
   }) => Promise<PoolLease<PayloadOf<S>, TagsOf<S>> | null>
 }
 
-/** What every run receives. A call after the end of its run is rejected. */
+/**
+ * What every run receives. A call after the end of its run is rejected.
+ *
+ * The calls of `kv`, `lock`, `counter`, `pool` and `bus` go to the master. When it rejects one, or does not respond, they
+ * throw an error with a `code`. With the code `unavailable`, the call may have taken effect: repeat `get`, `set`,
+ * `delete` and `put` freely, but not `counter.add`.
+ */
 export interface Context<C = object, O = object, P extends Pools = Pools> {
   /**
    * The frozen config. A batch run keeps the config that was active when its task was reserved. In a continuous run, each
@@ -98,30 +118,46 @@ export interface Context<C = object, O = object, P extends Pools = Pools> {
   /** Aborts when the run has to stop; `signal.reason` is a SlotStopped. */
   readonly signal: AbortSignal
   /**
-   * Emits an output into the stream of the automation type. Resolves when the output is in the buffer of the worker, which
-   * is before the master has stored it.
+   * Emits an output into the stream of the automation type. Resolves when the output is in the buffer of the worker,
+   * which is before the master has stored it.
    * @throws when the output does not match the output schema, or is too large for a frame (1 MiB).
    */
   readonly emit: (output: Typed<O, Readonly<Record<string, unknown>>>) => Promise<void>
   readonly log: SlotLog
   readonly metrics: Metrics
-  /** Key-value store shared by all workers. `get` returns null for an unknown or expired key. */
+  /** Key-value store shared by all workers of the type. */
   readonly kv: {
+    /** @returns the value; null for an unknown or expired key. */
     readonly get: (key: string) => Promise<unknown>
+    /** Stores a JSON value of up to 256 KiB. `ttlSeconds` 1 to 31,536,000; without it, the key does not expire. */
     readonly set: (key: string, value: unknown, options?: { ttlSeconds?: number }) => Promise<void>
     readonly delete: (key: string) => Promise<void>
   }
-  /** Locks shared by all workers. `acquire` does not wait: it returns null while another run has the lock. */
+  /**
+   * Locks shared by all workers of the type. `acquire` does not wait: it returns null while another run has the lock.
+   * `holdSeconds` 1 to 43,200 is how long the lock lasts after the last renewal; a RangeError outside of that.
+   */
   readonly lock: { readonly acquire: (name: string, options: { holdSeconds: number }) => Promise<Lock | null> }
-  /** Counters shared by all workers. `add` returns the new value; `get` returns 0 for an unknown counter. */
+  /** Integer counters shared by all workers of the type. */
   readonly counter: {
+    /**
+     * Adds `n`, which may be negative. @returns the new value.
+     * @throws an error with the code `out_of_range` when the value would exceed ±(2^53−1); it is unchanged then.
+     */
     readonly add: (name: string, n: number) => Promise<number>
+    /** @returns the value; 0 for an unknown counter. */
     readonly get: (name: string) => Promise<number>
   }
+  /** Returns a declared pool. @throws {TypeError} for a pool that the automation does not declare. */
   readonly pool: <N extends keyof P & string>(name: N) => Pool<P[N]>
-  /** Publish/subscribe without storage: a subscriber receives only messages published while it is connected. */
+  /**
+   * Publish/subscribe without storage: a subscriber receives only messages published while it is connected. Requires a
+   * store with a bus (Redis).
+   */
   readonly bus: {
+    /** Publishes a JSON message of up to 64 KiB. */
     readonly publish: (topic: string, message: unknown) => Promise<void>
+    /** Yields messages until the iteration is left or the run is stopped. Keeps the newest 1,000 unread messages. */
     readonly subscribe: (topic: string) => AsyncIterable<unknown>
   }
   /** Waits `ms` milliseconds. Rejects with the reason of `signal` when it aborts. */

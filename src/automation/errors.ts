@@ -9,6 +9,12 @@ import type { StopReason } from './context.ts'
 export class RetryIn extends Error {
   override readonly name = 'RetryIn'
   readonly seconds: number
+
+  /**
+   * @param seconds Delay before the next attempt, 0 to 86,400.
+   * @param message The text of `last_error`; truncated to 4,096 characters.
+   * @throws {TypeError} when `seconds` is out of range.
+   */
   constructor(seconds: number, message: string, options?: ErrorOptions) {
     super(message, options)
     if (!(seconds >= 0 && seconds <= 86_400)) throw new TypeError(`RetryIn takes 0..86400 seconds, got ${seconds}`)
