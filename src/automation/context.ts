@@ -1,7 +1,7 @@
 /**
  * @module automation/context
- * Defines the context that `run` of an automation receives. Its functions do not use `this`, so they may be destructured.
- * Durations are in seconds, except for `sleep` and `now`, which count milliseconds as JavaScript does.
+ * Defines the context that `run` of an automation receives. Its functions do not use `this`, so they may be
+ * destructured. Durations are in seconds, except for `sleep` and `now`, which count milliseconds as JavaScript does.
  */
 import type { Static, TSchema } from 'typebox'
 import type { BaseConfig } from '../protocol/index.ts'
@@ -34,7 +34,9 @@ export interface SlotLog {
   readonly error: (message: string, fields?: object) => void
 }
 
-/** Metrics of an automation, shown by the dashboard and in the worker's statistics. The first use of a name creates it. */
+/**
+ * Metrics of an automation, shown by the dashboard and in the worker's statistics. The first use of a name creates it.
+ */
 export interface Metrics {
   readonly counter: (name: string) => { add: (n?: number) => void }
   readonly gauge: (name: string) => { set: (value: number) => void }
@@ -54,7 +56,9 @@ export interface Lock extends AsyncDisposable {
   readonly release: () => Promise<void>
 }
 
-/** An exclusive claim of a pool item. It is renewed until `release()`, `remove()` or the end of its `await using` block. */
+/**
+ * An exclusive claim of a pool item. It is renewed until `release()`, `remove()` or the end of its `await using` block.
+ */
 export interface PoolLease<P, T> extends AsyncDisposable {
   readonly id: string
   readonly payload: P
@@ -104,14 +108,14 @@ export interface Pool<S> {
 /**
  * What every run receives. A call after the end of its run is rejected.
  *
- * The calls of `kv`, `lock`, `counter`, `pool` and `bus` go to the master. When it rejects one, or does not respond, they
- * throw an error with a `code`. With the code `unavailable`, the call may have taken effect: repeat `get`, `set`,
+ * The calls of `kv`, `lock`, `counter`, `pool` and `bus` go to the master. When it rejects one, or does not respond,
+ * they throw an error with a `code`. With the code `unavailable`, the call may have taken effect: repeat `get`, `set`,
  * `delete` and `put` freely, but not `counter.add`.
  */
 export interface Context<C = object, O = object, P extends Pools = Pools> {
   /**
-   * The frozen config. A batch run keeps the config that was active when its task was reserved. In a continuous run, each
-   * read of `context.config` returns the newest applied config.
+   * The frozen config. A batch run keeps the config that was active when its task was reserved. In a continuous run,
+   * each read of `context.config` returns the newest applied config.
    */
   readonly config: Readonly<BaseConfig & Typed<C, Record<string, unknown>>>
   readonly slotId: number

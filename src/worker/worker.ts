@@ -7,8 +7,8 @@
  *   config ──applied──▶ slots ──run──▶ the automation's plugin
  *                         └─ tasks ── leases ── outcome-queue ──▶ rpc-client
  *
- * A worker stops in one of four ways: drained (exit 0), terminated (exit 0), permanently rejected by the master (exit 1),
- * or after an uncaught exception (exit 1).
+ * A worker stops in one of four ways: drained (exit 0), terminated (exit 0), permanently rejected by the master (exit
+ * 1), or after an uncaught exception (exit 1).
  */
 import {
   failureOf,

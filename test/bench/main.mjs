@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // Measures Muster, its peers and the limits of the machine in one run.
-// Usage: make bench ARGS="…", or node test/bench/main.mjs [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--list]
-// Exit: 0 measured and every gate held; 1 a gate was missed, a delivery was not exact, or something failed; 2 wrong arguments.
+// Usage: make bench ARGS="…", or node test/bench/main.mjs
+//   [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--list]
+// Exit: 0 every gate held; 1 a gate was missed, a delivery was not exact, or something failed; 2 wrong arguments.
 //
-// A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A complete run (all
-// rows, five rounds or more, scale 1) writes RESULTS.md.
+// A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A complete
+// run (all rows, five rounds or more, scale 1) writes RESULTS.md.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { execFileSync } from 'node:child_process'

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Measures the operator with a real kube-apiserver, a real master and simulated workers, and compares the figures with the gates.
-// Usage: make bench-operator ARGS="…", or node test/bench/operator/main.mjs [--crs 1000] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--out FILE]
+// Measures the operator with a real kube-apiserver, a real master and simulated workers, and checks the gates.
+// Usage: make bench-operator ARGS="…", or node test/bench/operator/main.mjs
+//   [--crs 1000] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--out FILE]
 // Exit: 0 measured and every gate held; 1 a gate was missed or something failed; 2 wrong arguments.
 import { existsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'

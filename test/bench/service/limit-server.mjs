@@ -6,7 +6,7 @@
  *   express   the same through Express with its JSON reader
  *   check     raw node:http that parses a batch of tasks, checks it against the schemas, and returns as many ids
  *   answer N  raw node:http that returns N bytes for any request
- *   frames    a ws server that parses each frame, counts the outputs in it, and replies to a frame `ping` with that number
+ *   frames    a ws server that parses each frame, counts its outputs, and replies to `ping` frames with their number
  *   sockets   a ws server that keeps sockets and replies to `ping` frames
  *   notify P  HTTP in, one GET and one SET on the Redis at port P, a frame to the socket named in the path, HTTP out
  */
