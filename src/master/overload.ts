@@ -12,9 +12,9 @@
 import type { Cancel, LoopDelay } from '../runtime/index.ts'
 import type { MasterDeps, Part } from './deps.ts'
 
-const LOOK_EVERY_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 const LATE_MS = 100
-const LATE_LOOKS = 5
+const LATE_LIMIT = 5
 
 export interface Overload extends Part {
   readonly overloaded: () => boolean
@@ -25,23 +25,23 @@ export function createOverload(
   { timers, log }: Pick<MasterDeps, 'timers' | 'log'>,
   loopDelay: LoopDelay | null,
 ): Overload {
-  let lateLooks = 0
+  let lateCount = 0
   let cancel: Cancel = () => {}
-  const look = (delay: LoopDelay): void => {
+  const check = (delay: LoopDelay): void => {
     const p99Ms = delay.takeP99Ms()
-    const before = lateLooks
-    lateLooks = p99Ms > LATE_MS ? lateLooks + 1 : 0
-    if (lateLooks === LATE_LOOKS)
+    const before = lateCount
+    lateCount = p99Ms > LATE_MS ? lateCount + 1 : 0
+    if (lateCount === LATE_LIMIT)
       log.warn('master overloaded: event loop is delayed, rejecting new tasks', {
         event_loop_delay_p99_ms: Math.round(p99Ms),
       })
-    if (before >= LATE_LOOKS && lateLooks === 0) log.info('master recovered from overload: accepting new tasks')
+    if (before >= LATE_LIMIT && lateCount === 0) log.info('master recovered from overload: accepting new tasks')
   }
   return {
     routes: [],
-    overloaded: () => lateLooks >= LATE_LOOKS,
+    overloaded: () => lateCount >= LATE_LIMIT,
     start: () => {
-      if (loopDelay !== null) cancel = timers.every(LOOK_EVERY_MS, () => look(loopDelay))
+      if (loopDelay !== null) cancel = timers.every(CHECK_EVERY_MS, () => check(loopDelay))
     },
     stop: () => {
       cancel()

@@ -66,12 +66,12 @@ describe('a master', () => {
   it('notifies a worker of a new config, and names the epoch in every response (D47)', async () => {
     const master = await runMaster()
     const socket = await worker(master)
-    const told = once(socket, 'message')
+    const notified = once(socket, 'message')
     const patched = await master.call('PATCH', '/api/v1/automations/mailer/workers/w-1/config', {
       body: { enabled: true },
     })
     expect(patched.json).toMatchObject({ config: { enabled: true }, config_gen: 1 })
-    const [frame] = (await told) as [Buffer]
+    const [frame] = (await notified) as [Buffer]
     expect(JSON.parse(frame.toString())).toEqual({ type: 'config_changed', config_gen: 1 })
     const { epoch } = await master.backend.meta.info()
     expect([patched.headers.get('muster-epoch'), patched.headers.get('etag')]).toEqual([epoch, `"${epoch}.1"`])

@@ -148,7 +148,7 @@ class ControlChannel implements Control {
 
   start(): void {
     this.#stops = [
-      this.#parts.registry.onSignal((signal) => this.#signalled(signal)),
+      this.#parts.registry.onSignal((signal) => this.#onSignal(signal)),
       this.#parts.sink.onRelief(() => this.#backpressure.onDrain()),
     ]
     this.#heartbeat.start()
@@ -184,11 +184,11 @@ class ControlChannel implements Control {
   }
 
   closeRevoked(): void {
-    const verdicts = new Map<string, boolean>()
+    const validity = new Map<string, boolean>()
     for (const connection of this.#connections.values()) {
       const { bearerToken } = connection
-      const valid = verdicts.get(bearerToken) ?? this.#isWorkerToken(bearerToken)
-      verdicts.set(bearerToken, valid)
+      const valid = validity.get(bearerToken) ?? this.#isWorkerToken(bearerToken)
+      validity.set(bearerToken, valid)
       if (!valid) connection.close(CLOSE.INVALID_TOKEN, BAD_TOKEN)
     }
   }
@@ -282,11 +282,11 @@ class ControlChannel implements Control {
     this.#byConn.delete(connection.conn)
     this.#outbound.forget(connection)
     this.#backpressure.forget(connection)
-    if (connection.stored) this.#heartbeats.left(connection)
+    if (connection.stored) this.#heartbeats.ended(connection)
     this.#checkEmpty()
   })
 
-  #signalled(signal: SocketSignal): void {
+  #onSignal(signal: SocketSignal): void {
     const connection = this.#byConn.get(signal.conn)
     if (connection === undefined) return
     switch (signal.kind) {

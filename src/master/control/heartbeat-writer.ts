@@ -20,7 +20,7 @@ import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
 import type { StateEventThrottle } from './state-event-throttle.ts'
 
-interface TypeLane {
+interface PendingReports {
   readonly waiting: Set<Connection>
   running: Promise<void> | null
 }
@@ -43,7 +43,7 @@ const bytesOf = (stats: readonly JsonText[]): number => stats.reduce((sum, text)
 
 export class HeartbeatWriter {
   readonly #deps: HeartbeatWriterDeps
-  readonly #lanes = new Map<string, TypeLane>()
+  readonly #byType = new Map<string, PendingReports>()
   readonly #stopping = new AbortController()
 
   constructor(deps: HeartbeatWriterDeps) {
@@ -67,38 +67,38 @@ export class HeartbeatWriter {
   }
 
   /** Records that the connection ended. This is stored after its last frames. */
-  left(connection: Connection): void {
+  ended(connection: Connection): void {
     this.#enqueue(connection)
   }
 
   /** Writes everything that is pending, once. What the store rejects now is discarded. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    for (const { running } of this.#lanes.values()) await running
+    for (const { running } of this.#byType.values()) await running
   }
 
   #enqueue(connection: Connection): void {
-    const lane = this.#laneOf(connection.type)
-    lane.waiting.add(connection)
-    lane.running ??= this.#run(lane)
+    const pending = this.#pendingOf(connection.type)
+    pending.waiting.add(connection)
+    pending.running ??= this.#run(pending)
   }
 
-  #laneOf(type: string): TypeLane {
-    const known = this.#lanes.get(type)
+  #pendingOf(type: string): PendingReports {
+    const known = this.#byType.get(type)
     if (known !== undefined) return known
-    const lane: TypeLane = { waiting: new Set(), running: null }
-    this.#lanes.set(type, lane)
-    return lane
+    const pending: PendingReports = { waiting: new Set(), running: null }
+    this.#byType.set(type, pending)
+    return pending
   }
 
-  async #run(lane: TypeLane): Promise<void> {
+  async #run(pending: PendingReports): Promise<void> {
     await Promise.resolve() // Includes everything that arrives in the same tick.
-    while (lane.waiting.size > 0) {
-      const batch = [...lane.waiting].slice(0, RUN_ITEMS)
-      for (const connection of batch) lane.waiting.delete(connection)
-      if (!(await this.#send(batch, lane)) && !(await this.#pauseForStore())) break
+    while (pending.waiting.size > 0) {
+      const batch = [...pending.waiting].slice(0, RUN_ITEMS)
+      for (const connection of batch) pending.waiting.delete(connection)
+      if (!(await this.#send(batch, pending)) && !(await this.#pauseForStore())) break
     }
-    lane.running = null
+    pending.running = null
   }
 
   /** @returns false if the master is stopping. */
@@ -110,29 +110,29 @@ export class HeartbeatWriter {
   }
 
   /** @returns false if the store rejected the batch, which is then queued again. */
-  async #send(batch: readonly Connection[], lane: TypeLane): Promise<boolean> {
-    const sent = batch.map((connection) => taken(connection, this.#deps.master.clock.monotonicMs()))
+  async #send(batch: readonly Connection[], pending: PendingReports): Promise<boolean> {
+    const sent = batch.map((connection) => takePending(connection, this.#deps.master.clock.monotonicMs()))
     try {
-      await this.#beat(
+      await this.#report(
         sent.filter(({ connection, state, stats }) => !connection.gone || state !== null || stats.length > 0),
       )
     } catch (error) {
-      this.#refused(sent, lane, error)
+      this.#requeue(sent, pending, error)
       return false
     }
     return this.#disconnect(
       batch.filter(({ gone }) => gone),
-      lane,
+      pending,
     )
   }
 
-  async #beat(sent: readonly Sent[]): Promise<void> {
+  async #report(sent: readonly Sent[]): Promise<void> {
     if (sent.length === 0) return
-    const answers = await this.#deps.master.backend.workers.beat(sent.map(beatOf))
+    const results = await this.#deps.master.backend.workers.beat(sent.map(reportOf))
     for (const [index, each] of sent.entries()) {
       this.#deps.backpressure.removeUnflushed(each.connection, bytesOf(each.stats))
-      const answer = answers[index]
-      if (answer !== undefined) this.#answered(each, answer)
+      const result = results[index]
+      if (result !== undefined) this.#applyResult(each, result)
     }
   }
 
@@ -140,28 +140,28 @@ export class HeartbeatWriter {
    * Queues rejected reports again, before newer ones. After a programming error they are dropped: a retry would fail
    * too.
    */
-  #refused(sent: readonly Sent[], lane: TypeLane, error: unknown): void {
-    const again = error instanceof FleetError
-    this.#complain('failed to store states and statistics of workers', error)
+  #requeue(sent: readonly Sent[], pending: PendingReports, error: unknown): void {
+    const isRetryable = error instanceof FleetError
+    this.#warn('failed to store states and statistics of workers', error)
     for (const { connection, state, stats } of sent) {
-      if (again) {
+      if (isRetryable) {
         connection.pendingState ??= state
         connection.pendingStats.unshift(...stats)
       } else {
         this.#deps.backpressure.removeUnflushed(connection, bytesOf(stats))
       }
-      if (again || connection.gone) lane.waiting.add(connection)
+      if (isRetryable || connection.gone) pending.waiting.add(connection)
     }
   }
 
-  async #disconnect(gone: readonly Connection[], lane: TypeLane): Promise<boolean> {
+  async #disconnect(gone: readonly Connection[], pending: PendingReports): Promise<boolean> {
     const stored = gone.filter((connection) => connection.stored)
     if (stored.length === 0) return true
     try {
       await this.#deps.master.backend.workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
     } catch (error) {
-      this.#complain('failed to store that workers disconnected; retrying', error)
-      for (const connection of stored) lane.waiting.add(connection)
+      this.#warn('failed to store that workers disconnected; retrying', error)
+      for (const connection of stored) pending.waiting.add(connection)
       return false
     }
     for (const connection of stored) {
@@ -173,18 +173,18 @@ export class HeartbeatWriter {
     return true
   }
 
-  #answered({ connection, state }: Sent, { status: was, gen }: ReportResult): void {
-    if (was === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
-    if (was === 'unknown') return this.#disown(connection, 'this worker was deleted from the master; register again')
+  #applyResult({ connection, state }: Sent, { status, gen }: ReportResult): void {
+    if (status === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
+    if (status === 'unknown') return this.#disown(connection, 'this worker was deleted from the master; register again')
     if (state !== null) {
       connection.knownGen = Math.max(connection.knownGen, state.gen)
       this.#deps.stateEvents.update(connection, {
-        state: was === 'drain' ? 'DRAINING' : state.state,
+        state: status === 'drain' ? 'DRAINING' : state.state,
         lastError: state.lastError,
         appliedGen: state.gen,
       })
     }
-    if (was === 'drain' && !connection.isDrainSent) this.#deps.outbound.drain(connection)
+    if (status === 'drain' && !connection.isDrainSent) this.#deps.outbound.drain(connection)
     if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
   }
 
@@ -194,13 +194,13 @@ export class HeartbeatWriter {
     connection.close(CLOSE.POLICY, reason)
   }
 
-  #complain(message: string, error: unknown): void {
+  #warn(message: string, error: unknown): void {
     this.#deps.logThrottle.run(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
   }
 }
 
 /** Takes from the connection what waits for the store. */
-function taken(connection: Connection, nowMs: number): Sent {
+function takePending(connection: Connection, nowMs: number): Sent {
   const { pendingState: state, pendingStats: stats } = connection
   connection.pendingState = null
   if (stats.length > 0) connection.pendingStats = []
@@ -208,6 +208,6 @@ function taken(connection: Connection, nowMs: number): Sent {
   return { connection, state, stats }
 }
 
-function beatOf({ connection: { type, id, conn }, state, stats }: Sent): WorkerReport {
+function reportOf({ connection: { type, id, conn }, state, stats }: Sent): WorkerReport {
   return { type, id, conn, ...(state !== null && { state }), ...(stats.length > 0 && { stats }) }
 }

@@ -65,11 +65,11 @@ export class Inbound {
     try {
       this.#handle(connection, decodeWorkerFrame(text), text)
     } catch (error) {
-      this.#fault(connection, error)
+      this.#onFault(connection, error)
     }
   }
 
-  #fault(connection: Connection, error: unknown): void {
+  #onFault(connection: Connection, error: unknown): void {
     if (error instanceof FrameFault)
       return this.refuse(connection, error.unknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
     const [fault] = error instanceof FleetError && typeof error.detail !== 'string' ? error.detail : []
@@ -172,17 +172,17 @@ export class Inbound {
   }
 
   async #store(connection: Connection, registration: Registration): Promise<void> {
-    const [answer] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
-    if (answer === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
-    if (answer === undefined || answer instanceof Error) {
+    const [result] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
+    if (result === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
+    if (result === undefined || result instanceof Error) {
       this.#deps.logThrottle.run('register', (suppressed) =>
-        this.#deps.master.log.warn('failed to register workers', { error: answer, suppressed }),
+        this.#deps.master.log.warn('failed to register workers', { error: result, suppressed }),
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }
     const isNewConnection = !connection.stored // A register may be repeated.
     connection.stored = true
-    this.#registered(connection, answer, isNewConnection)
+    this.#registered(connection, result, isNewConnection)
   }
 
   #registered(
@@ -192,7 +192,7 @@ export class Inbound {
   ): void {
     const { registry, outbound, heartbeats, onRegistered } = this.#deps
     const { ref } = connection
-    if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
+    if (replaced !== null && replaced !== connection.conn) registry.signal({ kind: 'replaced', ref, conn: replaced })
     const hasDrainEnded = before?.state === 'DRAINING' && !drain // The drained process was replaced by a new one.
     connection.published = { ...(before ?? NOTHING_REPORTED), ...(hasDrainEnded && { state: 'IDLE' }) }
     connection.reported = connection.published
@@ -202,7 +202,7 @@ export class Inbound {
         connected: true,
         ...(hasDrainEnded && { state: 'IDLE', draining: false }),
       })
-    if (connection.gone) return heartbeats.left(connection) // Closed meanwhile: the record must not keep naming it.
+    if (connection.gone) return heartbeats.ended(connection) // Closed meanwhile: the record must not keep naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
     connection.lastReportMs = this.#deps.master.clock.monotonicMs()

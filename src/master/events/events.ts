@@ -77,7 +77,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
         try {
           await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
         } catch (error) {
-          if (!isStoreAway(error)) throw error
+          if (!isStoreError(error)) throw error
           logThrottle.run('log', (suppressed) =>
             log.warn('failed to read the event log; ended an event stream, its client reconnects', {
               error,
@@ -97,7 +97,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
 }
 
 /** After the stream has begun, no status can be sent: the stream ends, and the client reconnects. */
-function isStoreAway(error: unknown): boolean {
+function isStoreError(error: unknown): boolean {
   return error instanceof FleetError && error.code.startsWith('STORAGE_')
 }
 

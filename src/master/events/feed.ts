@@ -21,20 +21,20 @@ import type { MasterDeps } from '../deps.ts'
 import { Ring, type Entry } from './ring.ts'
 
 const WAKE_EVERY_MS = 50
-const WAKE_MS_A_READER = 0.2
-const LOOK_AT_EPOCH_EVERY_MS = 1_000
+const WAKE_MS_PER_READER = 0.2
+const CHECK_EPOCH_EVERY_MS = 1_000
 const EPOCH_CHARS = 8
 /**
  * Events per read of the log, and the limit of concurrent reads: a thousand resuming clients do not load a thousand
  * pages.
  */
 const PAGE = 500
-const READS_AT_ONCE = 8
+const MAX_CONCURRENT_READS = 8
 /** The largest chunk that is written: what a client that stops reading can keep in memory. */
-const PIECE_CHARS = 65_536
+const CHUNK_CHARS = 65_536
 /** Limits of the chunks that are kept for readers that have not reached them. */
-const MAX_PIECES_BYTES = 16 * 1_048_576
-const MAX_PIECES = 10_000
+const MAX_CHUNKS_BYTES = 16 * 1_048_576
+const MAX_CHUNKS = 10_000
 const NOTHING = Buffer.alloc(0)
 
 /** Whether events of a scope are shown. Readers with the same `key` see the same events. */
@@ -43,7 +43,7 @@ export interface View {
   readonly sees: (scope: string) => boolean
 }
 /** Bytes for the wire, and the position after them. */
-export interface Piece {
+export interface Chunk {
   readonly bytes: Buffer
   readonly next: number
 }
@@ -53,8 +53,8 @@ export class Feed {
   /** Called when events arrive. */
   readonly #wakes = new Set<() => void>()
   /** By position and view, the oldest first. */
-  readonly #pieces = new Map<string, Piece>()
-  #piecesBytes = 0
+  readonly #chunks = new Map<string, Chunk>()
+  #chunksBytes = 0
   /** The ends of the ring at the last wake-ups. Readers send up to the newest of them. */
   #ends: number[] = []
   readonly #turns: (() => void)[] = []
@@ -74,8 +74,8 @@ export class Feed {
     this.#epoch = epoch.current
     this.#ring = new Ring(this.newestId)
     this.#stops = [
-      backend.events.onAppend((events) => this.#heard(events)),
-      timers.every(LOOK_AT_EPOCH_EVERY_MS, () => this.#lookAtEpoch()),
+      backend.events.onAppend((events) => this.#onAppended(events)),
+      timers.every(CHECK_EPOCH_EVERY_MS, () => this.#checkEpoch()),
     ]
   }
 
@@ -103,20 +103,20 @@ export class Feed {
     return () => void this.#wakes.delete(wake)
   }
 
-  placeBehind(id: string): number | undefined {
-    return this.#ring.placeBehind(id)
+  positionAfter(id: string): number | undefined {
+    return this.#ring.positionAfter(id)
   }
 
   /** The chunk that a reader at this position sends next; null if the ring no longer has the position. */
-  piece(place: number, { key, sees }: View): Piece | null {
-    const name = `${place} ${key}`
-    if (place < this.#ring.first) return null
-    const known = this.#pieces.get(name)
+  chunk(position: number, { key, sees }: View): Chunk | null {
+    const name = `${position} ${key}`
+    if (position < this.#ring.first) return null
+    const known = this.#chunks.get(name)
     if (known !== undefined) return known
-    const end = this.#ends.find((each) => each > place)
-    if (end === undefined) return { bytes: NOTHING, next: place }
-    const { text, taken } = pieceOf(this.#ring.between(place, end), sees)
-    const made = { bytes: Buffer.from(text), next: place + taken }
+    const end = this.#ends.find((each) => each > position)
+    if (end === undefined) return { bytes: NOTHING, next: position }
+    const { text, taken } = chunkOf(this.#ring.between(position, end), sees)
+    const made = { bytes: Buffer.from(text), next: position + taken }
     this.#keep(name, made)
     return made
   }
@@ -139,25 +139,25 @@ export class Feed {
     let rest: readonly Entry[] = events.map((event) => this.#entryOf(event))
     const last = rest.at(-1)?.id ?? null
     while (rest.length > 0) {
-      const { text, taken } = pieceOf(rest, sees)
+      const { text, taken } = chunkOf(rest, sees)
       texts.push(text)
       rest = rest.slice(taken)
     }
     return { texts, last }
   }
 
-  #keep(name: string, piece: Piece): void {
-    this.#pieces.set(name, piece)
-    this.#piecesBytes += piece.bytes.length
-    for (const [oldest, { bytes }] of this.#pieces) {
-      if (this.#piecesBytes <= MAX_PIECES_BYTES && this.#pieces.size <= MAX_PIECES) return
-      this.#pieces.delete(oldest)
-      this.#piecesBytes -= bytes.length
+  #keep(name: string, chunk: Chunk): void {
+    this.#chunks.set(name, chunk)
+    this.#chunksBytes += chunk.bytes.length
+    for (const [oldest, { bytes }] of this.#chunks) {
+      if (this.#chunksBytes <= MAX_CHUNKS_BYTES && this.#chunks.size <= MAX_CHUNKS) return
+      this.#chunks.delete(oldest)
+      this.#chunksBytes -= bytes.length
     }
   }
 
   async #inTurn<T>(read: () => Promise<T>): Promise<T> {
-    if (this.#reading >= READS_AT_ONCE) await new Promise<void>((resolve) => void this.#turns.push(resolve))
+    if (this.#reading >= MAX_CONCURRENT_READS) await new Promise<void>((resolve) => void this.#turns.push(resolve))
     else this.#reading += 1
     try {
       return await read()
@@ -168,7 +168,7 @@ export class Feed {
     }
   }
 
-  #heard(events: readonly LoggedEvent[]): void {
+  #onAppended(events: readonly LoggedEvent[]): void {
     for (const event of events) this.#push(this.#entryOf(event))
   }
 
@@ -178,7 +178,7 @@ export class Feed {
     return { id: wireId, scope, text: name === 'reset' ? this.resetText() : wireText(wireId, name, data) }
   }
 
-  #lookAtEpoch(): void {
+  #checkEpoch(): void {
     const { current } = this.#deps.epoch
     if (current === this.#epoch) return
     this.#epoch = current
@@ -190,7 +190,7 @@ export class Feed {
     if (this.#isWakeDue) return
     this.#isWakeDue = true
     const waitMs =
-      this.#wokenMs + Math.max(WAKE_EVERY_MS, WAKE_MS_A_READER * this.#wakes.size) - this.#deps.clock.monotonicMs()
+      this.#wokenMs + Math.max(WAKE_EVERY_MS, WAKE_MS_PER_READER * this.#wakes.size) - this.#deps.clock.monotonicMs()
     if (waitMs > 0) this.#deps.timers.after(waitMs, () => this.#wake())
     else queueMicrotask(() => this.#wake()) // After all events of the same append.
   }
@@ -208,7 +208,7 @@ export class Feed {
 }
 
 /** Joins the visible events up to the size of a chunk. @returns the text, and how many entries it covers. */
-function pieceOf(
+function chunkOf(
   entries: readonly Entry[],
   sees: (scope: string) => boolean,
 ): { readonly text: string; readonly taken: number } {
@@ -216,7 +216,7 @@ function pieceOf(
   let taken = 0
   for (const { scope, text: own } of entries) {
     const isSeen = scope === '*' || sees(scope)
-    if (isSeen && text !== '' && text.length + own.length > PIECE_CHARS) break
+    if (isSeen && text !== '' && text.length + own.length > CHUNK_CHARS) break
     if (isSeen) text += own
     taken += 1
   }

@@ -70,28 +70,28 @@ export class Reader {
   async #catchUp(lastEventId: string): Promise<number> {
     await this.#send(`retry: ${RETRY_MS}\n\n`)
     for (let id = lastEventId; !this.#sink.signal.aborted;) {
-      const place = this.#feed.placeBehind(id)
-      if (place !== undefined) return place
+      const position = this.#feed.positionAfter(id)
+      if (position !== undefined) return position
       const page = await this.#feed.read(id, this.#view)
       if (page === 'reset') return this.#reset()
       for (const text of page.texts) await this.#send(text)
       if (page.last === null)
-        await this.#news() // The log has events that this master has not received yet.
+        await this.#nextWake() // The log has events that this master has not received yet.
       else id = page.last
     }
     return this.#feed.end
   }
 
   async #follow(from: number): Promise<void> {
-    for (let place = from; !this.#sink.signal.aborted;) {
-      const piece = this.#feed.piece(place, this.#view)
-      if (piece === null) {
-        place = await this.#reset()
-      } else if (piece.next === place) {
-        await this.#news()
+    for (let position = from; !this.#sink.signal.aborted;) {
+      const chunk = this.#feed.chunk(position, this.#view)
+      if (chunk === null) {
+        position = await this.#reset()
+      } else if (chunk.next === position) {
+        await this.#nextWake()
       } else {
-        place = piece.next
-        if (piece.bytes.length > 0) await this.#send(piece.bytes)
+        position = chunk.next
+        if (chunk.bytes.length > 0) await this.#send(chunk.bytes)
       }
     }
   }
@@ -115,7 +115,7 @@ export class Reader {
       this.#isFull = false
       this.#wake()
     })
-    while (this.#isFull && !this.#isStuck && !signal.aborted) await this.#news()
+    while (this.#isFull && !this.#isStuck && !signal.aborted) await this.#nextWake()
     cancel()
     if (!this.#isFull) return
     if (signal.aborted) throw signal.reason // A normal end would wait until the unread bytes are read.
@@ -128,7 +128,7 @@ export class Reader {
   }
 
   /** Resolves at the next wake-up; immediately if there was one since the last call. */
-  async #news(): Promise<void> {
+  async #nextWake(): Promise<void> {
     if (!this.#isWoken) await new Promise<void>((resolve) => void (this.#resume = resolve))
     this.#isWoken = false
   }

@@ -18,7 +18,7 @@ export interface Entry {
 export class Ring {
   readonly #entries: Entry[] = []
   /** The position after the event of each id, including the event before the oldest one. */
-  readonly #behind: Map<string, number>
+  readonly #positions: Map<string, number>
   #before: string
   #first = 0
   #chars = 0
@@ -26,7 +26,7 @@ export class Ring {
   /** @param id The newest event so far. The ring begins after it. */
   constructor(id: string) {
     this.#before = id
-    this.#behind = new Map([[id, 0]])
+    this.#positions = new Map([[id, 0]])
   }
 
   /** The position after the newest event. */
@@ -36,15 +36,15 @@ export class Ring {
 
   push(entry: Entry): void {
     this.#entries.push(entry)
-    this.#behind.set(entry.id, this.end)
+    this.#positions.set(entry.id, this.end)
     this.#chars += entry.text.length
     while (this.#entries.length > MAX_EVENTS_BEHIND || (this.#chars > MAX_CHARS && this.#entries.length > 1))
       this.#drop()
   }
 
   /** The position after the event of this id; undefined if the ring does not have the event. */
-  placeBehind(id: string): number | undefined {
-    return this.#behind.get(id)
+  positionAfter(id: string): number | undefined {
+    return this.#positions.get(id)
   }
 
   /** The position of the oldest event. */
@@ -61,7 +61,7 @@ export class Ring {
     const dropped = this.#entries.shift()
     if (dropped === undefined) return
     // A newer event may have the same id.
-    if (this.#behind.get(this.#before) === this.#first) this.#behind.delete(this.#before)
+    if (this.#positions.get(this.#before) === this.#first) this.#positions.delete(this.#before)
     this.#first += 1
     this.#before = dropped.id
     this.#chars -= dropped.text.length

@@ -10,7 +10,7 @@ import type { LoggedEvent, NewEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { totalsBody } from '../queue/counts.ts'
 
-const LOOK_EVERY_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 const NAME = 'queue.totals'
 
 export class Totals {
@@ -19,8 +19,8 @@ export class Totals {
   readonly #logThrottle: LogThrottle
   readonly #types: readonly string[]
   /** The totals that were last published, by any master, as JSON. */
-  readonly #told = new Map<string, string>()
-  #isLooking = false
+  readonly #published = new Map<string, string>()
+  #isPublishing = false
   #ends: Cancel[] = []
 
   constructor(deps: MasterDeps, isLeader: () => boolean, logThrottle: LogThrottle) {
@@ -35,28 +35,28 @@ export class Totals {
     if (this.#types.length === 0) return
     const { backend, timers } = this.#deps
     this.#ends = [
-      backend.events.onAppend((events) => this.#heard(events)),
-      timers.every(LOOK_EVERY_MS, () => void this.#look()),
+      backend.events.onAppend((events) => this.#onAppended(events)),
+      timers.every(CHECK_EVERY_MS, () => void this.#publishChanges()),
     ]
-    for (const [type, queue] of await this.#read()) this.#told.set(type, queue)
+    for (const [type, queue] of await this.#read()) this.#published.set(type, queue)
   }
 
   stop(): void {
     for (const end of this.#ends) end()
   }
 
-  #heard(events: readonly LoggedEvent[]): void {
+  #onAppended(events: readonly LoggedEvent[]): void {
     for (const { name, scope, data } of events) {
-      if (name === NAME) this.#told.set(scope, JSON.stringify((JSON.parse(data) as { queue: QueueTotals }).queue))
+      if (name === NAME) this.#published.set(scope, JSON.stringify((JSON.parse(data) as { queue: QueueTotals }).queue))
     }
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking || !this.#isLeader()) return
-    this.#isLooking = true
+  async #publishChanges(): Promise<void> {
+    if (this.#isPublishing || !this.#isLeader()) return
+    this.#isPublishing = true
     try {
       const ts = toSeconds(this.#deps.clock.wallMs())
-      const changed = [...(await this.#read())].filter(([type, queue]) => this.#told.get(type) !== queue)
+      const changed = [...(await this.#read())].filter(([type, queue]) => this.#published.get(type) !== queue)
       await this.#deps.backend.events.append(
         changed.map(([type, queue]): NewEvent => ({
           name: NAME,
@@ -64,13 +64,13 @@ export class Totals {
           data: `{"type":${JSON.stringify(type)},"ts":${ts},"queue":${queue}}`,
         })),
       )
-      for (const [type, queue] of changed) this.#told.set(type, queue)
+      for (const [type, queue] of changed) this.#published.set(type, queue)
     } catch (error) {
       this.#logThrottle.run('totals', (suppressed) =>
         this.#deps.log.warn('failed to publish the totals of the queues', { error, suppressed }),
       )
     } finally {
-      this.#isLooking = false
+      this.#isPublishing = false
     }
   }
 

@@ -45,12 +45,16 @@ export function createHealth({ deps: { backend, catalog }, serving, warnings = (
         },
         handle: () => {
           const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
-          const said = warnings()
+          const activeWarnings = warnings()
           const ready = Object.values(parts).every(Boolean)
           return {
             status: ready ? 200 : 503,
             ...(ready ? {} : { headers: { 'retry-after': '1' } }),
-            body: { status: ready ? 'ready' : 'not ready', parts, ...(said.length > 0 && { warnings: said }) },
+            body: {
+              status: ready ? 'ready' : 'not ready',
+              parts,
+              ...(activeWarnings.length > 0 && { warnings: activeWarnings }),
+            },
           }
         },
       }),

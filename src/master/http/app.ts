@@ -60,7 +60,7 @@ export function createApp(options: AppOptions): Express {
     })
   }
   app.use((_request, response) => {
-    throw nowhere(methodsOf(response))
+    throw noRoute(methodsOf(response))
   })
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
     responseWriter.fail(contextOf(response), refusal(error)),
@@ -74,7 +74,7 @@ const contextOf = (response: Response): RequestContext => response.locals['conte
  */
 const methodsOf = (response: Response): string[] => (response.locals['methods'] ??= []) as string[]
 
-function nowhere(methods: readonly string[]): FleetError {
+function noRoute(methods: readonly string[]): FleetError {
   if (methods.length === 0) return new FleetError('NOT_FOUND', 'this path does not exist')
   return new FleetError('METHOD_NOT_ALLOWED', `this path supports ${methods.join(', ')}`, {
     headers: { allow: methods.join(', ') },
@@ -130,23 +130,23 @@ async function serve(row: Row, request: Request, response: Response, options: Ap
   const context = contextOf(response)
   const params = request.params as Params
   try {
-    const answer = await answerOf(row, context, params, options)
-    const { action = row.route.audit, count = 1, changed = [] } = answer.audit ?? {}
+    const result = await resultOf(row, context, params, options)
+    const { action = row.route.audit, count = 1, changed = [] } = result.audit ?? {}
     writeAudit(
       { ...row.route, ...(action !== undefined && { audit: action }) },
       context,
       params,
-      { status: answer.status ?? 200, count, changed },
+      { status: result.status ?? 200, count, changed },
       options.audit,
     )
-    await options.responseWriter.send(context, answer)
+    await options.responseWriter.send(context, result)
   } catch (error) {
     if (!context.isAudited) writeAudit(row.route, context, params, { error }, options.audit)
     throw error
   }
 }
 
-async function answerOf(
+async function resultOf(
   row: Row,
   context: RequestContext,
   params: Params,
@@ -154,7 +154,7 @@ async function answerOf(
 ): Promise<HandlerResult> {
   const entry = row.admit(context.principal, params)
   if (row.route.isDryRun === true && context.principal !== null) limitDryRuns(context.principal, dryRuns)
-  return inItsPlace(row, context, inFlight, (body) => row.handle(context, params, entry, body))
+  return withinLimits(row, context, inFlight, (body) => row.handle(context, params, entry, body))
 }
 
 function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
@@ -166,7 +166,7 @@ function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
 }
 
 /** Reads the body and calls `handle`, each within the limits of requests in progress. */
-async function inItsPlace(
+async function withinLimits(
   { route, readBody }: Row,
   context: RequestContext,
   inFlight: InFlightRequests,

@@ -24,7 +24,7 @@ import { FairShare } from './fair-share.ts'
 import type { Principal } from './route.ts'
 
 const DEADLINE_MS = 30_000
-const LOOK_EVERY_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 
 export interface InFlightRequestsOptions {
   readonly clock: Clock
@@ -62,7 +62,7 @@ export class InFlightRequests {
   #withoutToken = 0
   #stopping = false
   #onIdle = (): void => {}
-  #ends: (() => void)[] = []
+  #stops: (() => void)[] = []
 
   constructor(options: InFlightRequestsOptions) {
     this.#options = options
@@ -74,7 +74,7 @@ export class InFlightRequests {
 
   start(): void {
     const { timers, authenticator } = this.#options
-    this.#ends = [timers.every(LOOK_EVERY_MS, () => this.#expire()), authenticator.onChange(() => this.#endRevoked())]
+    this.#stops = [timers.every(CHECK_EVERY_MS, () => this.#expire()), authenticator.onChange(() => this.#endRevoked())]
   }
 
   /** Registers a new request. */
@@ -100,12 +100,12 @@ export class InFlightRequests {
 
   /** Runs `work` as one of the requests in progress. @throws {FleetError} OVERLOADED */
   count<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
-    return this.#inPlace(this.#inWork, principal, work)
+    return this.#withPlace(this.#inWork, principal, work)
   }
 
   /** Reads the body of a long poll, which is not counted afterwards. @throws {FleetError} OVERLOADED */
   countLongBody<T>(principal: Principal, read: () => Promise<T>): Promise<T> {
-    return this.#inPlace(this.#longBodies, principal, read)
+    return this.#withPlace(this.#longBodies, principal, read)
   }
 
   /** Takes a place of a route without a token, until its response is complete. @throws {FleetError} OVERLOADED */
@@ -145,10 +145,10 @@ export class InFlightRequests {
       }
       if (this.#timed.size + this.#long.size === 0) this.#onIdle()
     })
-    for (const end of this.#ends) end()
+    for (const end of this.#stops) end()
   }
 
-  async #inPlace<T>(places: FairShare, principal: Principal, work: () => Promise<T>): Promise<T> {
+  async #withPlace<T>(places: FairShare, principal: Principal, work: () => Promise<T>): Promise<T> {
     const noPlace = places.check(principal)
     if (noPlace === 'token')
       throw this.#shed(

@@ -108,7 +108,7 @@ export interface HandlerResult {
 /**
  * A response other than the row's 200 and the common refusals. Without a schema it has no body, unless `media` is set.
  */
-interface OtherAnswer {
+interface OtherResponse {
   readonly description: string
   readonly schema?: TSchema
   readonly media?: string
@@ -118,12 +118,12 @@ interface OtherAnswer {
  * The responses of a row, for the OpenAPI document only. Refusals that follow from other properties of the row (token,
  * names in the path, query, body) are not repeated here.
  */
-interface Answers {
+interface ResponseDocs {
   /** Schema of the 200 response. A row has either this or `media`. */
   readonly response?: TSchema
   /** Media type of a 200 response that is not JSON. */
   readonly media?: string
-  readonly others?: Readonly<Record<number, OtherAnswer>>
+  readonly others?: Readonly<Record<number, OtherResponse>>
   /** Refusals that only this row has. */
   readonly refuses?: readonly ErrorCode[]
   /** Whether the response has an ETag. */
@@ -136,7 +136,7 @@ interface Answers {
   readonly example?: unknown
 }
 
-export interface Route extends Answers {
+export interface Route extends ResponseDocs {
   readonly method: Method
   /** With `{name}` for parameters: `/api/v1/automations/{type}/workers/{id}`. */
   readonly path: string

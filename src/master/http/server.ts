@@ -90,7 +90,7 @@ export function createHttpServer({
     refuse(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
   )
   server.on('clientError', (error: ClientError, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || requests.isAnswering(socket)) return void socket.destroy()
+    if (error.code === 'ECONNRESET' || !socket.writable || requests.isResponding(socket)) return void socket.destroy()
     const [status, detail] = meaning(error)
     refuse(socket, status, detail)
   })

@@ -24,7 +24,7 @@ export class SocketRequests {
    * Whether a client would take bytes that are written now for a part of a response, or for the response to a request
    * that is still in progress.
    */
-  isAnswering(socket: Duplex): boolean {
+  isResponding(socket: Duplex): boolean {
     return [...(this.#open.get(socket) ?? [])].some(
       ({ request, response }) => request.complete || (response.headersSent && !response.writableFinished),
     )

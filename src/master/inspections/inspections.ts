@@ -78,12 +78,12 @@ export class Inspections {
     try {
       await read(out)
     } catch (error) {
-      this.#leave(usage, 0)
+      this.#exit(usage, 0)
       throw error
     }
     this.#spend(usage, out.unpaced)
     const { body, bytes } = out.body((sent) => this.#release(usage, sent))
-    this.#leave(usage, bytes)
+    this.#exit(usage, bytes)
     return { body }
   }
 
@@ -97,7 +97,7 @@ export class Inspections {
       this.#spend(usage, bytesOf(value))
       return value
     } finally {
-      this.#leave(usage, 0)
+      this.#exit(usage, 0)
     }
   }
 
@@ -177,7 +177,7 @@ export class Inspections {
   }
 
   /** Ends the read. `bytes` of the response stay reserved until they are sent. */
-  #leave(usage: Usage, bytes: number): void {
+  #exit(usage: Usage, bytes: number): void {
     for (const each of [usage, this.#all]) {
       each.running -= 1
       each.bytes -= MAX_ANSWER_BYTES - bytes

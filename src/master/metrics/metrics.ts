@@ -95,13 +95,13 @@ interface Share {
   readonly workers: readonly Pick<TypeNumbers, 'type' | 'workers'>[]
 }
 
-function shareOf({ types, pools }: FleetSnapshot, masterId: string, isLeading: boolean): Share {
-  const isOurs = (holder: string | null): boolean => (holder === null ? isLeading : holder === masterId)
-  const oursOf = ({ type, workers }: TypeNumbers) => ({
+function shareOf({ types, pools }: FleetSnapshot, masterId: string, isLeader: boolean): Share {
+  const isExportedHere = (holder: string | null): boolean => (holder === null ? isLeader : holder === masterId)
+  const exportedOf = ({ type, workers }: TypeNumbers) => ({
     type,
-    workers: workers.filter((worker) => isOurs(worker.masterId)),
+    workers: workers.filter((worker) => isExportedHere(worker.masterId)),
   })
-  return { types: isLeading ? types : [], pools: isLeading ? pools : [], workers: types.map(oursOf) }
+  return { types: isLeader ? types : [], pools: isLeader ? pools : [], workers: types.map(exportedOf) }
 }
 
 function fleetText({ types, pools, workers }: Share, nowMs: number): string {

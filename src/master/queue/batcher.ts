@@ -17,22 +17,22 @@ export const RUN_ITEMS = 500
 const MAX_WAITING_ITEMS = 10_000
 const MAX_WAITING_BYTES = 64 * 1_048_576
 
-interface Call<Item, Answer> {
+interface Call<Item, Result> {
   readonly items: readonly Item[]
   readonly bytes: number
-  readonly resolve: (answers: readonly (Answer | Error)[]) => void
+  readonly resolve: (results: readonly (Result | Error)[]) => void
 }
 
-export class Batcher<Item, Answer> {
-  readonly #run: (items: readonly Item[]) => Promise<readonly Answer[]>
+export class Batcher<Item, Result> {
+  readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
   readonly #weigh: (item: Item) => number
-  #waiting: Call<Item, Answer>[] = []
+  #waiting: Call<Item, Result>[] = []
   #waitingItems = 0
   #waitingBytes = 0
-  #busy = false
+  #isFlushing = false
 
   /** @param weigh Returns the bytes of a waiting item, if memory matters. */
-  constructor(run: (items: readonly Item[]) => Promise<readonly Answer[]>, weigh: (item: Item) => number = () => 0) {
+  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, weigh: (item: Item) => number = () => 0) {
     this.#run = run
     this.#weigh = weigh
   }
@@ -42,11 +42,11 @@ export class Batcher<Item, Answer> {
    * @returns one result per item, in order.
    * @throws {FleetError} STORAGE_OVERLOADED if too many items are waiting. No item of this call was sent.
    */
-  add(items: readonly Item[]): Promise<readonly (Answer | Error)[]> {
+  add(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
     const bytes = items.reduce((sum, item) => sum + this.#weigh(item), 0)
-    const crowded =
+    const isFull =
       this.#waitingItems + items.length > MAX_WAITING_ITEMS || this.#waitingBytes + bytes > MAX_WAITING_BYTES
-    if (crowded && this.#waitingItems > 0) {
+    if (isFull && this.#waitingItems > 0) {
       return Promise.reject(
         new FleetError('STORAGE_OVERLOADED', 'too many changes are waiting for the store; try again', {
           retryAfterSeconds: 1,
@@ -58,12 +58,12 @@ export class Batcher<Item, Answer> {
     this.#waitingBytes += bytes
     return new Promise((resolve) => {
       this.#waiting.push({ items, bytes, resolve })
-      if (!this.#busy) void this.#flush()
+      if (!this.#isFlushing) void this.#flush()
     })
   }
 
   async #flush(): Promise<void> {
-    this.#busy = true
+    this.#isFlushing = true
     await Promise.resolve() // Includes everything that is added in the same tick.
     while (this.#waiting.length > 0) {
       const calls = this.#waiting
@@ -72,23 +72,23 @@ export class Batcher<Item, Answer> {
       this.#waitingBytes = 0
       await this.#send(calls)
     }
-    this.#busy = false
+    this.#isFlushing = false
   }
 
-  async #send(calls: readonly Call<Item, Answer>[]): Promise<void> {
+  async #send(calls: readonly Call<Item, Result>[]): Promise<void> {
     const items = calls.length === 1 && calls[0] !== undefined ? calls[0].items : calls.flatMap((call) => call.items)
-    const runs: Promise<readonly (Answer | Error)[]>[] = []
+    const runs: Promise<readonly (Result | Error)[]>[] = []
     for (let from = 0; from < items.length; from += RUN_ITEMS)
-      runs.push(this.#answered(items.slice(from, from + RUN_ITEMS)))
-    const answers = (await Promise.all(runs)).flat() as readonly (Answer | Error)[]
+      runs.push(this.#runTogether(items.slice(from, from + RUN_ITEMS)))
+    const results = (await Promise.all(runs)).flat() as readonly (Result | Error)[]
     let from = 0
     for (const { items: own, resolve } of calls) {
-      resolve(answers.slice(from, from + own.length))
+      resolve(results.slice(from, from + own.length))
       from += own.length
     }
   }
 
-  async #answered(items: readonly Item[]): Promise<readonly (Answer | Error)[]> {
+  async #runTogether(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
     try {
       return await this.#run(items)
     } catch (error) {
@@ -99,8 +99,8 @@ export class Batcher<Item, Answer> {
 }
 
 /** Returns the results of a caller that cannot use a part of them. @throws the first Error among them. */
-export function allAnswered<Answer>(answers: readonly (Answer | Error)[]): readonly Answer[] {
-  const failure = answers.find((answer) => answer instanceof Error)
+export function allSucceeded<Result>(results: readonly (Result | Error)[]): readonly Result[] {
+  const failure = results.find((result) => result instanceof Error)
   if (failure !== undefined) throw failure
-  return answers as readonly Answer[]
+  return results as readonly Result[]
 }

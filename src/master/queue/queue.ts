@@ -30,7 +30,7 @@ export interface Queue extends Part {
   ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
   release(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
   extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]>
-  nack(type: string, asks: readonly NackOptions[]): Promise<readonly Nacked[]>
+  nack(type: string, nacks: readonly NackOptions[]): Promise<readonly Nacked[]>
   /**
    * Ends the waiting reserves of one worker with an empty result, including those that are being served now. To be
    * called after the drain is stored and before the drain request returns (G14).
@@ -81,7 +81,7 @@ export function createQueue(
         },
         onRefused: (reason) => meters.refusedReserves.inc({ automation_type: entry.type, reason }),
         onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
-        onTrouble: (error) =>
+        onReserveFailed: (error) =>
           logThrottle.run(`reserve/${entry.type}`, (suppressed) =>
             deps.log.warn('failed to reserve tasks; waiting reserves stay queued and are retried', {
               automation_type: entry.type,
@@ -126,7 +126,7 @@ export function createQueue(
     ack: (type, leases) => queueOf(type).ack(leases),
     release: (type, leases) => queueOf(type).release(leases),
     extend: (type, leases) => queueOf(type).extend(leases),
-    nack: (type, asks) => queueOf(type).nack(asks),
+    nack: (type, nacks) => queueOf(type).nack(nacks),
     dismissWaiters: ({ type, id }) => queues.get(type)?.dismiss(id),
     close: () => closeAll(queues.values()),
     ...background(deps, { queues, samples, logThrottle, meters, backendTime }),

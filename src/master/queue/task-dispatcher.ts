@@ -37,10 +37,10 @@ import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersPort
 const MAX_REQUESTS = 500
 const MAX_LEASES = 500
 /** Well below the size at which a reserve stops early. A larger result does not show how many tasks are left. */
-const LARGE_ANSWER_CHARS = 4 * 1_048_576
+const LARGE_RESULT_CHARS = 4 * 1_048_576
 const MAX_DROPPED = 1_000
 /** The shortest delay of the timer for due retries, for a due time that is already in the past. */
-const SOONEST_MS = 10
+const MIN_DUE_DELAY_MS = 10
 
 export interface TaskDispatcherPorts extends WaitersPorts {
   readonly backend: Backend
@@ -48,10 +48,10 @@ export interface TaskDispatcherPorts extends WaitersPorts {
   readonly backendNowMs: () => number
   readonly release: (leases: readonly LeaseRef[]) => Promise<void>
   readonly onExpired: (count: number) => void
-  readonly onTrouble: (error: unknown) => void
+  readonly onReserveFailed: (error: unknown) => void
 }
 
-interface Asked {
+interface SentRequest {
   readonly group: Group
   readonly request: ReserveRequest
 }
@@ -66,7 +66,7 @@ export class TaskDispatcher {
   /** Workers that were dismissed during the current reserve. */
   readonly #dismissed = new Set<string>()
   #closed = false
-  #trouble: { readonly error: unknown } | null = null
+  #lastFailure: { readonly error: unknown } | null = null
   #cancelDue: Cancel = () => {}
   #dueMs: number | null = null
 
@@ -87,7 +87,7 @@ export class TaskDispatcher {
   reserve(options: ReserveOptions): Promise<readonly Lease[]> {
     if (this.#closed) return Promise.resolve([])
     const leases = this.#waiters.wait(options, (waiter) => this.#onDeadline(waiter))
-    this.#kick()
+    this.#startRun()
     return leases
   }
 
@@ -95,7 +95,7 @@ export class TaskDispatcher {
   wake(tasks = Infinity): void {
     if (this.#waiters.size === 0) return // A new waiter is reserved for in any case.
     this.#ready += tasks
-    this.#kick()
+    this.#startRun()
   }
 
   /** Ends the waiters of one worker with an empty result. */
@@ -111,7 +111,7 @@ export class TaskDispatcher {
     this.#waiters.dismiss()
   }
 
-  #kick(): void {
+  #startRun(): void {
     if (!this.#running) void this.#run()
   }
 
@@ -133,12 +133,12 @@ export class TaskDispatcher {
     try {
       const left = await this.#serve(batch, ready)
       this.#ready += left // Read only now, because wake-ups may have added to it.
-      this.#trouble = null
+      this.#lastFailure = null
       return true
     } catch (error) {
       this.#ready = Infinity
-      this.#trouble = { error }
-      this.#ports.onTrouble(error)
+      this.#lastFailure = { error }
+      this.#ports.onReserveFailed(error)
       for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.patient) waiter.reject(error)
       return false
     }
@@ -146,29 +146,29 @@ export class TaskDispatcher {
 
   /** @returns how many of the `ready` tasks may still be pending. */
   async #serve(batch: readonly Group[], ready: number): Promise<number> {
-    const asked = await this.#asked(batch)
-    if (asked.length === 0) return ready
+    const requests = await this.#requestsFor(batch)
+    if (requests.length === 0) return ready
     const {
-      results: answers,
+      results,
       dropped,
       nextDueAtMs: nextDue,
     } = await this.#ports.backend.tasks.reserve(
       this.#entry.type,
       this.#entry.visibilityMs,
-      asked.map(({ request }) => request),
+      requests.map(({ request }) => request),
     )
     if (dropped > 0) this.#ports.onExpired(dropped)
-    const orphans: Lease[] = []
-    for (const [at, one] of asked.entries()) orphans.push(...this.#answer(one, answers[at] ?? []))
-    if (orphans.length > 0) void this.#ports.release(orphans)
+    const undelivered: Lease[] = []
+    for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? []))
+    if (undelivered.length > 0) void this.#ports.release(undelivered)
     const promoted = this.#wakeAt(nextDue)
-    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, asked, answers)
+    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, requests, results)
   }
 
   /** Creates the requests of those that still wait. Waiters of an unregistered worker get an error. */
-  async #asked(batch: readonly Group[]): Promise<readonly Asked[]> {
+  async #requestsFor(batch: readonly Group[]): Promise<readonly SentRequest[]> {
     const limits = await this.#limits.of(new Set(batch.map(({ worker }) => worker)))
-    const asked: Asked[] = []
+    const requests: SentRequest[] = []
     for (const group of batch) {
       const { worker, waiters } = group
       const config = limits.get(worker)
@@ -178,14 +178,14 @@ export class TaskDispatcher {
       )
       if (config === undefined) waiters.forEach((waiter) => this.#refuseUnknown(waiter))
       else if (limit > 0)
-        asked.push({ group, request: { worker, limit, gen: config.gen, defaultMaxAttempts: config.maxAttempts } })
+        requests.push({ group, request: { worker, limit, gen: config.gen, defaultMaxAttempts: config.maxAttempts } })
     }
-    return asked
+    return requests
   }
 
   /** Delivers the result for one worker. @returns the leases that no poll took. */
-  #answer({ group: { worker, waiters }, request }: Asked, answer: Reservation): readonly Lease[] {
-    switch (answer) {
+  #deliver({ group: { worker, waiters }, request }: SentRequest, result: Reservation): readonly Lease[] {
+    switch (result) {
       case 'unknown':
         this.#limits.forget(worker)
         waiters.forEach((waiter) => this.#refuseUnknown(waiter))
@@ -198,16 +198,16 @@ export class TaskDispatcher {
         waiters.forEach((waiter) => waiter.resolve([]))
         return []
       default: {
-        if (this.#dismissed.has(worker)) return answer
-        const orphans = this.#waiters.deliver(worker, answer)
-        for (const waiter of waiters) this.#unserved(waiter, answer.length >= request.limit)
-        return orphans
+        if (this.#dismissed.has(worker)) return result
+        const undelivered = this.#waiters.deliver(worker, result)
+        for (const waiter of waiters) this.#endUnserved(waiter, result.length >= request.limit)
+        return undelivered
       }
     }
   }
 
   /** @param more Another poll took the leases meant for this one, so this one has not seen the queue empty. */
-  #unserved(waiter: Waiter, more: boolean): void {
+  #endUnserved(waiter: Waiter, more: boolean): void {
     if (more) this.#waiters.requeue(waiter)
     else if (!waiter.patient) waiter.resolve([])
   }
@@ -230,31 +230,32 @@ export class TaskDispatcher {
     this.#cancelDue()
     this.#dueMs = this.#waiters.size === 0 ? null : dueMs
     if (this.#dueMs !== null) {
-      this.#cancelDue = this.#ports.timers.after(Math.max(SOONEST_MS, this.#dueMs - this.#ports.backendNowMs()), () =>
-        this.wake(),
+      this.#cancelDue = this.#ports.timers.after(
+        Math.max(MIN_DUE_DELAY_MS, this.#dueMs - this.#ports.backendNowMs()),
+        () => this.wake(),
       )
     }
     return before !== null && (dueMs === null || dueMs > before)
   }
 
   #onDeadline(waiter: Waiter): void {
-    if (this.#trouble === null) waiter.resolve([])
-    else waiter.reject(this.#trouble.error)
+    if (this.#lastFailure === null) waiter.resolve([])
+    else waiter.reject(this.#lastFailure.error)
   }
 }
 
 /** How many of the `ready` tasks are left after a reserve with these results. */
-function leftOf(ready: number, asked: readonly Asked[], answers: readonly Reservation[]): number {
+function leftOf(ready: number, requests: readonly SentRequest[], results: readonly Reservation[]): number {
   let count = 0
   let chars = 0
   let short = false
-  for (const [at, { request }] of asked.entries()) {
-    const own = answers[at] ?? []
+  for (const [at, { request }] of requests.entries()) {
+    const own = results[at] ?? []
     if (typeof own === 'string') continue
     count += own.length
     for (const { body } of own) chars += body.length
     short ||= own.length < request.limit
   }
-  if (count >= MAX_LEASES || chars >= LARGE_ANSWER_CHARS) return Infinity
+  if (count >= MAX_LEASES || chars >= LARGE_RESULT_CHARS) return Infinity
   return short ? 0 : Math.max(0, ready - count)
 }

@@ -16,7 +16,7 @@ import type {
   SubmitItemResult,
   Tasks,
 } from '../../storage/index.ts'
-import { allAnswered, Batcher } from './batcher.ts'
+import { allSucceeded, Batcher } from './batcher.ts'
 import { TaskDispatcher, type TaskDispatcherPorts } from './task-dispatcher.ts'
 import type { ReserveOptions } from './waiters.ts'
 
@@ -58,18 +58,18 @@ export class TypeQueue {
     this.entry = entry
     this.#tasks = tasks
     this.#random = ports.random
-    this.#dispatcher = new TaskDispatcher(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
+    this.#dispatcher = new TaskDispatcher(entry, { ...ports, release: (leases) => this.#releaseUndelivered(leases) })
     this.#submits = new Batcher(
-      inFullStore(ports.makeCapacity, (items) =>
+      withCapacityRetry(ports.makeCapacity, (items) =>
         tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength),
       ),
       ({ body }) => body.length,
     )
-    const lost = lostOf(ports.onRegression)
-    this.#acks = new Batcher(async (leases) => lost(leases, await tasks.ack(type, leases)))
-    this.#releases = new Batcher(async (leases) => lost(leases, await tasks.release(type, leases)))
+    const checked = withRegressionReport(ports.onRegression)
+    this.#acks = new Batcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
+    this.#releases = new Batcher(async (leases) => checked(leases, await tasks.release(type, leases)))
     this.#extends = new Batcher(async (leases) =>
-      lost(
+      checked(
         leases,
         await tasks.extend(
           type,
@@ -77,7 +77,7 @@ export class TypeQueue {
         ),
       ),
     )
-    this.#nacks = new Batcher(async (items) => lost(items, await tasks.nack(type, retry, items)))
+    this.#nacks = new Batcher(async (items) => checked(items, await tasks.nack(type, retry, items)))
   }
 
   get waiting(): number {
@@ -98,23 +98,23 @@ export class TypeQueue {
   }
 
   async ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-    return allAnswered(await this.#acks.add(leases))
+    return allSucceeded(await this.#acks.add(leases))
   }
 
   async release(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
     const outcomes = await this.#releases.add(leases)
     this.wake(count(outcomes, (outcome) => outcome === 'ok'))
-    return allAnswered(outcomes)
+    return allSucceeded(outcomes)
   }
 
   async extend(leases: readonly LeaseRef[]): Promise<readonly Extended[]> {
-    return allAnswered(await this.#extends.add(leases))
+    return allSucceeded(await this.#extends.add(leases))
   }
 
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
     const outcomes = await this.#nacks.add(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
-    return allAnswered(outcomes)
+    return allSucceeded(outcomes)
   }
 
   /** Replays at most `n` tasks, oldest death first. A task that dies again meanwhile is not replayed a second time. */
@@ -162,7 +162,7 @@ export class TypeQueue {
   }
 
   /** Releases leases without a recipient. If this fails, they expire after the visibility timeout. */
-  async #giveBack(leases: readonly LeaseRef[]): Promise<void> {
+  async #releaseUndelivered(leases: readonly LeaseRef[]): Promise<void> {
     await this.release(leases.map(({ id, token }) => ({ id, token }))).catch(() => {})
   }
 }
@@ -170,7 +170,7 @@ export class TypeQueue {
 /**
  * Repeats a failed call once after outputs were dropped from a full store: nothing of the first call was stored (D83).
  */
-function inFullStore<Item, Outcome>(
+function withCapacityRetry<Item, Outcome>(
   makeCapacity: () => Promise<boolean>,
   call: (items: readonly Item[]) => Promise<readonly Outcome[]>,
 ) {
@@ -185,15 +185,15 @@ function inFullStore<Item, Outcome>(
 }
 
 /** Reports tokens that the store never issued, and returns them to callers as lost leases. */
-function lostOf(onRegression: (lease: LeaseRef) => void) {
-  return <Answer>(
+function withRegressionReport(onRegression: (lease: LeaseRef) => void) {
+  return <Result>(
     leases: readonly LeaseRef[],
-    answers: readonly (Answer | LeaseLost)[],
-  ): readonly (Answer | 'lease_lost')[] => {
-    if (!answers.includes('not_issued')) return answers as readonly (Answer | 'lease_lost')[]
-    return answers.map((answer, at) => {
+    results: readonly (Result | LeaseLost)[],
+  ): readonly (Result | 'lease_lost')[] => {
+    if (!results.includes('not_issued')) return results as readonly (Result | 'lease_lost')[]
+    return results.map((result, at) => {
       const lease = leases[at]
-      if (answer !== 'not_issued') return answer
+      if (result !== 'not_issued') return result
       if (lease !== undefined) onRegression(lease)
       return 'lease_lost'
     })

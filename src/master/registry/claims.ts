@@ -70,8 +70,8 @@ export function claimRoutes({ workers }: Backend, announce: Announce): readonly 
   ]
 }
 
-const mayReplace = (standing: string, { header, principal, query }: ClaimRequest): boolean =>
-  principal.role === 'admin' || query.force === true || header('muster-actor') === standing
+const mayReplace = (holder: string, { header, principal, query }: ClaimRequest): boolean =>
+  principal.role === 'admin' || query.force === true || header('muster-actor') === holder
 
 function claimed({ id }: Ref, managedBy: string): FleetError {
   return new FleetError(

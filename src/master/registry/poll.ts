@@ -33,8 +33,8 @@ export async function pollConfig(
   const etag = etagOf({ epoch, gen: row.gen })
   if (marksInclude(marks, { epoch, gen: row.gen })) return { status: 304, headers: { etag } }
   const seen = marks === '*' ? -1 : Math.max(-1, ...marks.filter((mark) => mark.epoch === epoch).map(({ gen }) => gen))
-  const answered = seen > row.gen ? await raised(ref, seen, row, deps) : row
-  return { headers: { etag: etagOf({ epoch, gen: answered.gen }) }, body: polledBody(answered, entry) }
+  const current = seen > row.gen ? await raised(ref, seen, row, deps) : row
+  return { headers: { etag: etagOf({ epoch, gen: current.gen }) }, body: polledBody(current, entry) }
 }
 
 async function raised(

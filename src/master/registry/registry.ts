@@ -15,7 +15,7 @@ import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
 
 export interface Registry {
   /** Sends a signal to the socket of a worker, on whichever master it is. */
-  tell(signal: SocketSignal): void
+  signal(signal: SocketSignal): void
   /** Calls `listener` with every signal for a socket of this master. @returns a function that unsubscribes. */
   onSignal(listener: SignalListener): () => void
   /** Publishes an event about a worker. */
@@ -33,11 +33,11 @@ export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & R
       stopListening = deps.backend.bus.onSignal((signal) => {
         if (signal.kind === 'wake') return
         if (signal.kind === 'drain') hooks.onDrain(signal.ref) // Polls of the worker may wait at any master (D78).
-        if (signals.isOurs(signal.conn)) signals.hear(signal)
+        if (signals.isLocal(signal.conn)) signals.deliver(signal)
       })
     },
     stop: () => stopListening(),
-    tell: (signal) => signals.tell(signal),
+    signal: (signal) => signals.send(signal),
     onSignal: (listener) => signals.on(listener),
     announce,
   }

@@ -71,7 +71,7 @@ export function registryRoutes(parts: RouteParts): readonly Route[] {
   return [
     ...recordRoutes(parts),
     ...configRoutes(parts),
-    ...actRoutes(parts),
+    ...actionRoutes(parts),
     ...claimRoutes(parts.deps.backend, parts.announce),
   ]
 }
@@ -157,7 +157,7 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
           actor,
           ifMatch: request.header('if-match'),
         })
-        if (conn !== null) signals.tell({ kind: 'config_changed', ref, conn, gen })
+        if (conn !== null) signals.send({ kind: 'config_changed', ref, conn, gen })
         announce('worker.config_changed', ref, {
           config_gen: gen,
           changed: [...changed],
@@ -243,7 +243,7 @@ async function writeHistory(out: PieceReader, configs: Configs, request: RouteRe
   out.text(']')
 }
 
-function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts): readonly Route[] {
+function actionRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts): readonly Route[] {
   return [
     route({
       method: 'POST',

@@ -20,8 +20,8 @@ export class Signals {
   }
 
   /** Sends the signal to the master that has the socket. */
-  tell(signal: SocketSignal): void {
-    if (this.isOurs(signal.conn)) return this.hear(signal)
+  send(signal: SocketSignal): void {
+    if (this.isLocal(signal.conn)) return this.deliver(signal)
     this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
       this.#deps.log.warn('failed to signal another master; the worker receives the change with its next frame', {
         error,
@@ -37,7 +37,7 @@ export class Signals {
   async drain(ref: Ref, conn: string | null): Promise<void> {
     const { backend, masterId, log } = this.#deps
     const signal: SocketSignal = { kind: 'drain', ref, conn: conn ?? '' }
-    if (conn !== null && this.isOurs(conn)) this.hear(signal)
+    if (conn !== null && this.isLocal(conn)) this.deliver(signal)
     try {
       const others = (await backend.meta.beat(masterId)).filter((id) => id !== masterId)
       await Promise.all(others.map((id) => backend.bus.signal(id, signal)))
@@ -50,7 +50,7 @@ export class Signals {
   }
 
   /** Whether the connection is or was on this master. */
-  isOurs(conn: string): boolean {
+  isLocal(conn: string): boolean {
     return ownerOf(conn) === this.#deps.masterId
   }
 
@@ -61,7 +61,7 @@ export class Signals {
   }
 
   /** Passes a signal to the listeners. */
-  hear(signal: SocketSignal): void {
+  deliver(signal: SocketSignal): void {
     for (const listener of this.#listeners) listener(signal)
   }
 }

@@ -14,7 +14,7 @@ const RETRY_AFTER_MS = 1_000
 
 export class ResponseBudget {
   #used = 0
-  #setAside = 0
+  #reserved = 0
   readonly #waiting: (() => void)[] = []
 
   /**
@@ -23,18 +23,18 @@ export class ResponseBudget {
    * @throws {RpcError} `unavailable`. `run` was not called.
    */
   async read<T>(most: number, run: () => Promise<T>, charsOf: (value: T) => number): Promise<T> {
-    while (this.#used < MAX_ANSWER_BYTES && this.#setAside > 0 && this.#setAside + most > MAX_ANSWER_BYTES) {
+    while (this.#used < MAX_ANSWER_BYTES && this.#reserved > 0 && this.#reserved + most > MAX_ANSWER_BYTES) {
       await new Promise<void>((resolve) => void this.#waiting.push(resolve))
     }
     if (this.#used >= MAX_ANSWER_BYTES) throw this.#full()
-    this.#setAside += most
+    this.#reserved += most
     try {
       const value = await run()
       this.#used += charsOf(value)
       return value
     } finally {
-      this.#setAside -= most
-      for (const goOn of this.#waiting.splice(0)) goOn()
+      this.#reserved -= most
+      for (const resume of this.#waiting.splice(0)) resume()
     }
   }
 

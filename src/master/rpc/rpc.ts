@@ -103,8 +103,8 @@ class Rpc {
   async handle(body: unknown, exactBody: unknown, caller: Caller): Promise<HandlerResult> {
     const text = Array.isArray(body)
       ? await this.#batch(body, exactBody as readonly unknown[], caller)
-      : await this.#answer(body, exactBody, caller)
-    if (caller.granted.length > 0) this.#giveBackWhenUnheard(caller)
+      : await this.#respond(body, exactBody, caller)
+    if (caller.granted.length > 0) this.#releaseOnDisconnect(caller)
     return text === null ? { status: 204 } : { body: new RawJson(text) }
   }
 
@@ -115,13 +115,13 @@ class Rpc {
         new RpcError('invalid_request', `a batch must have 1 to ${MAX_RPC_CALLS} calls; this one has ${calls.length}`),
       )
     }
-    const answers = await Promise.all(calls.map((call, at) => this.#answer(call, exactCalls[at], caller)))
-    const told = answers.filter((answer) => answer !== null)
-    return told.length === 0 ? null : `[${told.join(',')}]`
+    const responses = await Promise.all(calls.map((call, at) => this.#respond(call, exactCalls[at], caller)))
+    const present = responses.filter((response) => response !== null)
+    return present.length === 0 ? null : `[${present.join(',')}]`
   }
 
   /** The text of one response; null for a notification. */
-  async #answer(call: unknown, exactCall: unknown, caller: Caller): Promise<string | null> {
+  async #respond(call: unknown, exactCall: unknown, caller: Caller): Promise<string | null> {
     const fault = shapeFault(call)
     if (fault !== null) return this.#failed(idOf(call, exactCall), new RpcError('invalid_request', fault))
     const { method } = call as Call
@@ -181,8 +181,8 @@ class Rpc {
    * @throws {FleetError} if it has already disconnected, or the master is stopping: released leases must not be
    * returned.
    */
-  #giveBackWhenUnheard({ entry, granted, signal }: Caller): void {
-    const giveBack = (): void =>
+  #releaseOnDisconnect({ entry, granted, signal }: Caller): void {
+    const release = (): void =>
       void this.#queue.release(entry.type, granted).catch((error: unknown) =>
         this.#deps.log.debug(
           'failed to release the leases of a disconnected client; they expire after the visibility timeout',
@@ -192,9 +192,9 @@ class Rpc {
           },
         ),
       )
-    signal.addEventListener('abort', giveBack, { once: true })
+    signal.addEventListener('abort', release, { once: true })
     if (!signal.aborted) return
-    giveBack()
+    release()
     throw new FleetError('OVERLOADED', 'the request ended before its response was written', { retryAfterSeconds: 1 })
   }
 }

@@ -35,7 +35,7 @@ export interface CollectorPorts {
   readonly giveUp: AbortSignal
   readonly onDropped: (type: string, count: number, reason: DropReason, cause: unknown) => void
   readonly onStored: (type: string, bytes: number, trimmed: number) => void
-  readonly onGone: (type: string, bytes: number) => void
+  readonly onRemoved: (type: string, bytes: number) => void
 }
 
 interface Batch {
@@ -104,24 +104,24 @@ export class Collector {
   }
 
   async #push(sequence: number, { entries, bytes }: Batch): Promise<void> {
-    const { streams, producer, onStored, onDropped, onGone } = this.#ports
+    const { streams, producer, onStored, onDropped, onRemoved } = this.#ports
     try {
-      const { trimmed } = await this.#untilAnswered(() => streams.push(this.#type, producer, sequence, entries))
+      const { trimmed } = await this.#withRetries(() => streams.push(this.#type, producer, sequence, entries))
       onStored(this.#type, bytes, trimmed)
     } catch (error) {
       onDropped(this.#type, entries.length, reasonOf(error, this.#ports.giveUp), error)
     }
     this.#bytes -= bytes
-    onGone(this.#type, bytes)
+    onRemoved(this.#type, bytes)
   }
 
-  async #untilAnswered<T>(call: () => Promise<T>): Promise<T> {
+  async #withRetries<T>(call: () => Promise<T>): Promise<T> {
     const backoff = new Backoff({ ...RETRY, random: this.#ports.random })
     for (;;) {
       try {
         return await call()
       } catch (error) {
-        if (!isAway(error) || this.#ports.giveUp.aborted) throw error
+        if (!isRetryable(error) || this.#ports.giveUp.aborted) throw error
         // An abort ends the pause early; one last try follows.
         await this.#ports.timers.sleep(backoff.nextMs(), this.#ports.giveUp).catch(() => {})
       }
@@ -129,7 +129,7 @@ export class Collector {
   }
 }
 
-function isAway(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   return (
     error instanceof FleetError &&
     ['STORAGE_UNAVAILABLE', 'STORAGE_OVERLOADED', 'STORAGE_NOT_OPEN'].includes(error.code)
@@ -138,5 +138,5 @@ function isAway(error: unknown): boolean {
 
 function reasonOf(error: unknown, giveUp: AbortSignal): DropReason {
   if (error instanceof FleetError && error.code === 'STORAGE_FULL') return 'store_full'
-  return isAway(error) && giveUp.aborted ? 'shutdown' : 'store_failed'
+  return isRetryable(error) && giveUp.aborted ? 'shutdown' : 'store_failed'
 }

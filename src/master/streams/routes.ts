@@ -63,10 +63,10 @@ export function streamRoutes(streams: Streams, inspections: Inspections): readon
       summary: 'Removes and returns the oldest entries; there is no undo.',
       handle: async (request) => {
         let count = 0
-        const answer = await inspections.respond(request, async (out) => {
+        const result = await inspections.respond(request, async (out) => {
           count = await writePopped(out, streams, request.params.type, request.body.n ?? DEFAULT_N.stream)
         })
-        return { ...answer, audit: { count } }
+        return { ...result, audit: { count } }
       },
     }),
     route({
@@ -89,7 +89,7 @@ async function writePeek(out: PieceReader, streams: Streams, type: string, n: nu
   out.text('[')
   const entries = await out.read(() => streams.peek(type, n, out.room))
   out.items(entries.map(entryText))
-  await writeBehind(out, streams, type, { last: entries.at(-1), left: n - entries.length })
+  await writeRest(out, streams, type, { last: entries.at(-1), left: n - entries.length })
   out.text(']')
 }
 
@@ -103,12 +103,12 @@ async function writeTail(
   const { entries, gap } = await out.read(() => streams.tail(type, after, n, out.room))
   out.text('{"entries":[')
   out.items(entries.map(entryText))
-  await writeBehind(out, streams, type, { last: entries.at(-1), left: n - entries.length })
+  await writeRest(out, streams, type, { last: entries.at(-1), left: n - entries.length })
   out.text(`],"gap":${gap}}`)
 }
 
 /** Writes the entries after `last`, the end of the previous piece. */
-async function writeBehind(
+async function writeRest(
   out: PieceReader,
   streams: Streams,
   type: string,

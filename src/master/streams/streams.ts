@@ -88,7 +88,7 @@ class CollectedOutputs implements OutputSink {
       giveUp: this.#giveUp.signal,
       onDropped: (type, count, reason, cause) => this.#onDropped(type, count, reason, cause),
       onStored: (type, _, trimmed) => void (trimmed > 0 && this.#trimmed.inc({ automation_type: type }, trimmed)),
-      onGone: (_, bytes) => this.#onGone(bytes),
+      onRemoved: (_, bytes) => this.#onRemoved(bytes),
     }
   }
 
@@ -171,7 +171,7 @@ class CollectedOutputs implements OutputSink {
     )
   }
 
-  #onGone(bytes: number): void {
+  #onRemoved(bytes: number): void {
     this.#bytes -= bytes
     const relieved = [...this.#fullTypes].filter((type) => !this.full(type))
     if (relieved.length === 0) return

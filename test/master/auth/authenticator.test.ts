@@ -89,15 +89,15 @@ describe('replace', () => {
   it('rejects the previous tokens, accepts the new ones and notifies listeners (D22)', () => {
     const authenticator = createAuthenticator(TOKENS)
     const before = authenticator.identify('worker-token-of-the-test')
-    let told = 0
-    const stop = authenticator.onChange(() => (told += 1))
+    let changes = 0
+    const stop = authenticator.onChange(() => (changes += 1))
     authenticator.replace({ ...TOKENS, worker: 'worker-token-that-is-new' })
     expect(authenticator.identify('worker-token-of-the-test')).toBe('wrong')
     expect(authenticator.identify('worker-token-that-is-new')).toMatchObject({ role: 'worker' })
     expect(before !== 'wrong' && authenticator.isStillValid(before)).toBe(false)
     stop()
     authenticator.replace(TOKENS)
-    expect(told).toBe(1)
+    expect(changes).toBe(1)
   })
 
   it('invalidates a principal whose token covers fewer types', () => {

@@ -257,10 +257,10 @@ describe('drain', () => {
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker)
     expect(worker.frames).toEqual([])
-    const told = (await world.events())
+    const states = (await world.events())
       .filter(({ name }) => name === 'worker.state')
       .map(({ data }) => [data['state'], data['last_error']])
-    expect(told).toEqual([
+    expect(states).toEqual([
       ['DRAINING', 'still busy'],
       ['DRAINING', null],
     ])

@@ -15,7 +15,7 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 
 const COMMON = ['type', 'worker_id', 'ts']
 /** Names and changed fields of the events, starting with event number `from`. */
-async function told(from = 0): Promise<unknown[]> {
+async function publishedEvents(from = 0): Promise<unknown[]> {
   return (await world.events())
     .slice(from)
     .map(({ name, data }) => [
@@ -28,14 +28,14 @@ describe('a worker that reconnects', () => {
   it('publishes only the connection while its state, error and generation are unchanged', async () => {
     const frame = { state: 'ERROR', last_error: 'oh: no', config_gen: 0 }
     await says(await world.worker('w'), frame)
-    const before = (await told()).length
+    const before = (await publishedEvents()).length
     for (const _ of [1, 2]) await says(await world.worker('w'), frame)
-    expect(await told(before)).toEqual([
+    expect(await publishedEvents(before)).toEqual([
       ['worker.connected', { connected: true }],
       ['worker.connected', { connected: true }],
     ])
     await says(await world.worker('w'), { ...frame, last_error: null, config_gen: 1 })
-    expect(await told(before + 3)).toEqual([
+    expect(await publishedEvents(before + 3)).toEqual([
       ['worker.state', { state: 'ERROR', last_error: null }],
       ['worker.config_applied', { applied_config_gen: 1 }],
     ])
@@ -46,10 +46,10 @@ describe('a worker that reconnects', () => {
     await says(first)
     await world.call('POST', '/w/drain')
     await says(first, { state: 'IDLE' })
-    const before = (await told()).length
+    const before = (await publishedEvents()).length
     await says(await world.worker('w', { instance: 'a' }), { state: 'IDLE' })
     await says(await world.worker('w', { instance: 'b' }), { state: 'RUNNING' })
-    expect(await told(before)).toEqual([
+    expect(await publishedEvents(before)).toEqual([
       ['worker.connected', { connected: true }],
       ['worker.connected', { connected: true, state: 'IDLE', draining: false }],
       ['worker.state', { state: 'RUNNING', last_error: null }],
@@ -66,7 +66,10 @@ describe('a worker that reconnects', () => {
       hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' },
     })
     await worker.settled()
-    expect((await told()).map((each) => (each as unknown[])[0])).toEqual(['worker.registered', 'worker.connected'])
+    expect((await publishedEvents()).map((each) => (each as unknown[])[0])).toEqual([
+      'worker.registered',
+      'worker.connected',
+    ])
   })
 })
 
@@ -79,36 +82,36 @@ describe('a worker whose state flaps', () => {
   it('publishes a burst of 10 events, then the newest state once per second', async () => {
     const worker = await world.worker('w')
     await flips(worker, 50)
-    expect(await told(13)).toEqual([])
+    expect(await publishedEvents(13)).toEqual([])
     await world.time.advance(1_000)
-    expect(await told(13)).toEqual([['worker.state', { state: 'IDLE', last_error: '49' }]])
+    expect(await publishedEvents(13)).toEqual([['worker.state', { state: 'IDLE', last_error: '49' }]])
     await flips(worker, 5)
     await world.time.advance(1_000)
-    expect(await told(14)).toEqual([['worker.state', { state: 'RUNNING', last_error: '4' }]])
+    expect(await publishedEvents(14)).toEqual([['worker.state', { state: 'RUNNING', last_error: '4' }]])
     await world.time.advance(10_000)
-    expect(await told(15)).toEqual([])
+    expect(await publishedEvents(15)).toEqual([])
     await flips(worker, 5)
-    expect(await told(15)).toHaveLength(5)
+    expect(await publishedEvents(15)).toHaveLength(5)
   })
 
   it('publishes nothing more when it has returned to its last published state', async () => {
     const worker = await world.worker('w')
     await flips(worker, 10)
-    const before = (await told()).length
+    const before = (await publishedEvents()).length
     await says(worker, { state: 'ERROR', last_error: 'x' })
     await says(worker, { state: 'IDLE', last_error: '9' })
     await world.time.advance(2_000)
-    expect(await told(before)).toEqual([])
+    expect(await publishedEvents(before)).toEqual([])
   })
 
   it('publishes its last state before it disconnects, and nothing after another master drained it', async () => {
     const [leaver, drained] = [await world.worker('w'), await world.worker('v')]
     for (const worker of [leaver, drained]) await flips(worker, 20)
     await world.call('POST', '/v/drain')
-    const before = (await told()).length
+    const before = (await publishedEvents()).length
     await leaver.close()
     await world.time.advance(3_000)
-    expect(await told(before)).toEqual([
+    expect(await publishedEvents(before)).toEqual([
       ['worker.state', { state: 'IDLE', last_error: '19' }],
       ['worker.disconnected', { connected: false }],
       ['worker.state', { state: 'DRAINING', last_error: '19' }],

@@ -5,7 +5,7 @@
 import { request, type IncomingMessage } from 'node:http'
 import { TOKENS } from '../running-master.ts'
 
-export interface Heard {
+export interface ReceivedEvent {
   readonly id: string
   readonly name: string
   readonly data: Record<string, unknown>
@@ -16,7 +16,7 @@ export interface ListenOptions {
 }
 
 export class Listener {
-  readonly events: Heard[] = []
+  readonly events: ReceivedEvent[] = []
   readonly comments: string[] = []
   readonly response: IncomingMessage
   /** Resolves when the stream has ended: true if it ended cleanly. */
@@ -68,7 +68,7 @@ export class Listener {
   }
 
   /** The first `count` events. */
-  async first(count: number): Promise<readonly Heard[]> {
+  async first(count: number): Promise<readonly ReceivedEvent[]> {
     await this.until(() => this.events.length >= count)
     return this.events.slice(0, count)
   }

@@ -18,14 +18,16 @@ class Store {
   readonly time = new VirtualTime()
   /** A memory store that declares itself as shared, so that several masters may use it. */
   readonly backend: Backend
-  readonly heard: { name: string; data: Record<string, unknown> }[] = []
+  readonly received: { name: string; data: Record<string, unknown> }[] = []
   readonly #parts = new Map<string, Part[]>()
 
   private constructor() {
     const real = new MemoryBackend({ clock: this.time, random: systemRandom })
     this.backend = replaced(real, { capabilities: { durable: false, shared: true, pubsub: false } })
     real.events.onAppend((events) =>
-      this.heard.push(...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))),
+      this.received.push(
+        ...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> })),
+      ),
     )
   }
 
@@ -91,8 +93,8 @@ class Store {
     )
   }
 
-  get told(): unknown[] {
-    return this.heard.splice(0).map(({ name, data }) => [name, data['worker_id'] ?? data['queue'] ?? data['type']])
+  takePublished(): unknown[] {
+    return this.received.splice(0).map(({ name, data }) => [name, data['worker_id'] ?? data['queue'] ?? data['type']])
   }
 
   async close(): Promise<void> {
@@ -122,18 +124,18 @@ describe('the totals of a queue', () => {
     await store.submit('before')
     await store.master('m1')
     await store.time.advance(5 * SECOND)
-    expect(store.told).toEqual([])
+    expect(store.takePublished()).toEqual([])
     for (const id of ['a', 'b', 'c']) await store.submit(id)
     await store.time.advance(SECOND)
-    expect(store.heard).toEqual([
+    expect(store.received).toEqual([
       {
         name: 'queue.totals',
         data: { type: 'mailer', ts: expect.any(Number), queue: queue({ normal: 4, oldest_submitted_at: 5 }) },
       },
     ])
-    store.heard.length = 0
+    store.received.length = 0
     await store.time.advance(10 * SECOND)
-    expect(store.told).toEqual([])
+    expect(store.takePublished()).toEqual([])
     await store.worker('w', 'm1/1')
     const {
       results: [leases = []],
@@ -148,7 +150,7 @@ describe('the totals of a queue', () => {
         : [],
     )
     await store.time.advance(SECOND)
-    expect(store.told).toEqual([
+    expect(store.takePublished()).toEqual([
       ['queue.totals', queue({ in_flight: 4 })],
       ['queue.totals', queue({ dead: 4 })],
     ])
@@ -158,22 +160,22 @@ describe('the totals of a queue', () => {
     store = await Store.open()
     for (const id of ['m2', 'm3']) await store.master(id)
     await store.time.advance(20 * SECOND)
-    const told = async (forMs: number): Promise<number[]> => {
+    const publishedTotals = async (forMs: number): Promise<number[]> => {
       const seen: number[] = []
       for (let ms = 0; ms < forMs; ms += SECOND) {
         await store.submit(`t-${store.time.monotonicMs()}`)
         await store.time.advance(SECOND)
       }
-      for (const { data } of store.heard.splice(0)) seen.push((data['queue'] as { normal: number }).normal)
+      for (const { data } of store.received.splice(0)) seen.push((data['queue'] as { normal: number }).normal)
       return seen
     }
-    expect(await told(5 * SECOND)).toEqual([1, 2, 3, 4, 5])
+    expect(await publishedTotals(5 * SECOND)).toEqual([1, 2, 3, 4, 5])
     await store.end('m2')
-    const afterDeath = await told(30 * SECOND)
+    const afterDeath = await publishedTotals(30 * SECOND)
     expect(afterDeath).toEqual([...new Set(afterDeath)].toSorted((a, b) => a - b))
     expect(afterDeath.slice(-10)).toEqual([26, 27, 28, 29, 30, 31, 32, 33, 34, 35])
     await store.master('m1')
-    const afterBirth = await told(30 * SECOND)
+    const afterBirth = await publishedTotals(30 * SECOND)
     expect(afterBirth).toEqual([...new Set(afterBirth)].toSorted((a, b) => a - b))
     expect(afterBirth.slice(-10)).toEqual([56, 57, 58, 59, 60, 61, 62, 63, 64, 65])
   })
@@ -190,12 +192,12 @@ describe('a dead master', () => {
     await store.end('m3')
     await store.worker('moved', 'm2/9')
     await store.time.advance(20 * SECOND)
-    expect(store.told).toEqual([
+    expect(store.takePublished()).toEqual([
       ['worker.disconnected', 'a'],
       ['worker.disconnected', 'b'],
     ])
     await store.time.advance(60 * SECOND)
-    expect(store.told).toEqual([])
+    expect(store.takePublished()).toEqual([])
   })
 
   it('has its workers published as connected when its heartbeats resume', async () => {
@@ -205,10 +207,10 @@ describe('a dead master', () => {
     await store.time.advance(10 * SECOND)
     await store.end('m1')
     await store.time.advance(20 * SECOND)
-    expect(store.told).toEqual([['worker.disconnected', 'w']])
+    expect(store.takePublished()).toEqual([['worker.disconnected', 'w']])
     await store.backend.meta.beat('m1')
     await store.time.advance(5 * SECOND)
-    expect(store.told).toEqual([['worker.connected', 'w']])
+    expect(store.takePublished()).toEqual([['worker.connected', 'w']])
   })
 
   it('has its workers published when the master that should publish them dies as well', async () => {
@@ -221,7 +223,7 @@ describe('a dead master', () => {
     await store.time.advance(5 * SECOND)
     await store.end('m1')
     await store.time.advance(30 * SECOND)
-    expect(store.told).toEqual([
+    expect(store.takePublished()).toEqual([
       ['worker.disconnected', 'a'],
       ['worker.disconnected', 'b'],
     ])
@@ -239,6 +241,6 @@ describe('a dead master', () => {
       await store.end(id)
       await store.time.advance(60 * SECOND)
     }
-    expect(store.told).toEqual([['worker.disconnected', 'w']])
+    expect(store.takePublished()).toEqual([['worker.disconnected', 'w']])
   })
 })

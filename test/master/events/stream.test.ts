@@ -226,7 +226,7 @@ describe('Last-Event-ID', () => {
   })
 
   it('waits for an event that is in the log but was not reported to this master yet', async () => {
-    const told: (() => void)[] = []
+    const undelivered: (() => void)[] = []
     const { master, backend, time, tell } = await openWorld({
       wrap: (real) => {
         let newest = real.events.newest()
@@ -238,7 +238,7 @@ describe('Last-Event-ID', () => {
             onAppend: (on) =>
               real.events.onAppend(
                 (events) =>
-                  void told.push(() => {
+                  void undelivered.push(() => {
                     newest = events.at(-1)?.id ?? newest
                     on(events)
                   }),
@@ -254,17 +254,17 @@ describe('Last-Event-ID', () => {
     const [first] = events === 'reset' ? [] : events
     const listener = await listen(master.url, { lastEventId: `${epoch}.${first?.id}` })
     await listener.first(2)
-    for (const late of told.splice(0)) late()
+    for (const late of undelivered.splice(0)) late()
     await time.advance(50)
     await tell(happened(4))
-    for (const late of told.splice(0)) late()
+    for (const late of undelivered.splice(0)) late()
     await time.advance(50)
     await listener.first(3)
     expect(numbers(listener)).toEqual([2, 3, 4])
   })
 
   it('ends the stream cleanly while the store is unavailable, so that the client reconnects', async () => {
-    let away = false
+    let isUnavailable = false
     const { master, tell } = await openWorld({
       wrap: (real) =>
         replaced(real, {
@@ -273,7 +273,7 @@ describe('Last-Event-ID', () => {
             newest: () => real.events.newest(),
             onAppend: (on) => real.events.onAppend(on),
             read: async (after, limit) => {
-              if (away) throw new FleetError('STORAGE_UNAVAILABLE', 'the store is unavailable')
+              if (isUnavailable) throw new FleetError('STORAGE_UNAVAILABLE', 'the store is unavailable')
               return real.events.read(after, limit)
             },
           },
@@ -282,11 +282,11 @@ describe('Last-Event-ID', () => {
     const begun = (await listen(master.url)).lastId
     await tell(...range(0, 1_500).map((n) => happened(n)))
 
-    away = true
+    isUnavailable = true
     const listener = await listen(master.url, { lastEventId: begun })
     expect(await listener.ended).toBe(true)
     expect(master.lines.filter(({ level }) => level === 'error')).toEqual([])
-    away = false
+    isUnavailable = false
     const again = await listen(master.url, { lastEventId: begun })
     await again.first(1_500)
   })

@@ -175,8 +175,8 @@ describe('errors', () => {
       '7',
       { detail: 'slowly' },
     ])
-    const away = await call(`${API}/store`)
-    expect([away.status, away.headers.get('retry-after'), await away.json()]).toEqual([
+    const unavailable = await call(`${API}/store`)
+    expect([unavailable.status, unavailable.headers.get('retry-after'), await unavailable.json()]).toEqual([
       503,
       '1',
       { detail: 'the store did not answer; whether the change was made is not known' },
@@ -279,8 +279,8 @@ describe('requests in progress', () => {
         body: 'x'.repeat(bytes),
         headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
       })
-    const answers = [await post(MAX_BODY_BYTES + 1), await post(8 * MAX_BODY_BYTES)]
-    expect(answers.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
+    const responses = [await post(MAX_BODY_BYTES + 1), await post(8 * MAX_BODY_BYTES)]
+    expect(responses.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
       [413, 'keep-alive'],
       [413, 'close'],
     ])

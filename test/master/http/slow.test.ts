@@ -24,11 +24,11 @@ const POST = (length: number): string =>
 const GET = head('GET', '/api/v1/large')
 
 /** Lets the stream below write its second line. */
-let goOn = (): void => {}
+let resume = (): void => {}
 const stream: StreamBody['pipe'] = async (write, signal) => {
   write('first\n')
   await new Promise<void>((resolve) => {
-    goOn = resolve
+    resume = resolve
     signal.addEventListener('abort', () => resolve())
   })
   write('second\n')
@@ -205,7 +205,7 @@ describe('bytes after a request that are not HTTP', () => {
     while (!text().includes('first')) await once(socket, 'data')
     socket.write('no HTTP at all\r\n\r\n')
     await ended
-    goOn()
+    resume()
     expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
   })
 

@@ -13,7 +13,7 @@ interface Seen {
   readonly slots?: number
   readonly gen?: number
   readonly patched?: boolean
-  readonly away?: boolean
+  readonly isDisconnected?: boolean
 }
 
 /** Records a worker as a master does. */
@@ -21,7 +21,7 @@ async function record(
   { workers, configs }: Backend,
   masterId: string,
   id: string,
-  { state, slots, gen = 0, patched = false, away = false }: Seen,
+  { state, slots, gen = 0, patched = false, isDisconnected = false }: Seen,
 ): Promise<void> {
   const ref = { type: 'mailer', id }
   const conn = { ...ref, conn: `${masterId}/${id}` }
@@ -30,7 +30,7 @@ async function record(
   const stats =
     slots === undefined ? [] : [`{"slots":${slots},"cpu_pct":1,"rss_mb":1,"ts":1,"per_slot":[],"metrics":{}}`]
   if (state !== undefined) await workers.beat([{ ...conn, state: { state, gen, lastError: null }, stats }])
-  if (away) await workers.disconnect([conn])
+  if (isDisconnected) await workers.disconnect([conn])
 }
 
 const overview = async (master: TestMaster, token: string = TOKENS.admin): Promise<OverviewBody> =>
@@ -44,7 +44,7 @@ onEachStore('the overview', (open) => {
     await record(backend, 'm', 'a', { state: 'RUNNING', slots: 4 })
     await record(backend, 'm', 'b', { state: 'RUNNING', slots: 2, patched: true })
     await record(backend, 'm', 'c', { state: 'ERROR', slots: 1, patched: true, gen: 1 })
-    await record(backend, 'm', 'd', { state: 'RUNNING', slots: 9, away: true })
+    await record(backend, 'm', 'd', { state: 'RUNNING', slots: 9, isDisconnected: true })
     await record(backend, 'm', 'e', { state: 'RUNNING', slots: 3 })
     await record(backend, 'm', 'f', {})
     await backend.workers.drain([{ type: 'mailer', id: 'e' }])

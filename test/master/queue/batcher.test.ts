@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { allAnswered, Batcher } from '../../../src/master/queue/batcher.ts'
+import { allSucceeded, Batcher } from '../../../src/master/queue/batcher.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 
 /** A batcher whose runs end when the test calls `end`. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
-  const lane = new Batcher<number, string>(
+  const batcher = new Batcher<number, string>(
     (items) =>
       new Promise((resolve, reject) => {
         runs.push({
@@ -15,26 +15,26 @@ function held() {
       }),
     (item) => (item === -1 ? 40 * 1_048_576 : 1),
   )
-  return { lane, runs }
+  return { batcher, runs }
 }
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const range = (n: number): number[] => Array.from({ length: n }, (_, at) => at)
 
 describe('group commit', () => {
   it('sends the calls of one tick as one run, and returns to each call its own results', async () => {
-    const { lane, runs } = held()
-    const answers = [lane.add([1, 2]), lane.add([3]), lane.add([4, 5])]
+    const { batcher, runs } = held()
+    const results = [batcher.add([1, 2]), batcher.add([3]), batcher.add([4, 5])]
     await tick()
     expect(runs.map((run) => run.items)).toEqual([[1, 2, 3, 4, 5]])
     runs[0]?.end()
-    expect(await Promise.all(answers)).toEqual([['a1', 'a2'], ['a3'], ['a4', 'a5']])
+    expect(await Promise.all(results)).toEqual([['a1', 'a2'], ['a3'], ['a4', 'a5']])
   })
 
   it('collects items that arrive while a run is in progress', async () => {
-    const { lane, runs } = held()
-    const first = lane.add([1])
+    const { batcher, runs } = held()
+    const first = batcher.add([1])
     await tick()
-    const later = [lane.add([2]), lane.add([3])]
+    const later = [batcher.add([2]), batcher.add([3])]
     await tick()
     expect(runs).toHaveLength(1)
     runs[0]?.end()
@@ -46,45 +46,45 @@ describe('group commit', () => {
   })
 
   it('splits more than 500 items, in order', async () => {
-    const { lane, runs } = held()
-    const answers = lane.add(range(1_200))
+    const { batcher, runs } = held()
+    const results = batcher.add(range(1_200))
     await tick()
     expect(runs.map((run) => run.items.length)).toEqual([500, 500, 200])
     for (const run of runs) run.end()
-    expect(await answers).toEqual(range(1_200).map((item) => `a${item}`))
+    expect(await results).toEqual(range(1_200).map((item) => `a${item}`))
   })
 
   it('returns an error for each item of a failed run, and results for the other items', async () => {
-    const { lane, runs } = held()
-    const answers = lane.add(range(501))
+    const { batcher, runs } = held()
+    const sent = batcher.add(range(501))
     await tick()
     runs[0]?.end()
     runs[1]?.end(new Error('gone'))
-    const told = await answers
-    expect(told[499]).toBe('a499')
-    expect(told[500]).toEqual(new Error('gone'))
-    expect(() => allAnswered(told)).toThrow('gone')
+    const results = await sent
+    expect(results[499]).toBe('a499')
+    expect(results[500]).toEqual(new Error('gone'))
+    expect(() => allSucceeded(results)).toThrow('gone')
   })
 
   it('continues after a failed run', async () => {
-    const { lane, runs } = held()
-    const failed = lane.add([1])
+    const { batcher, runs } = held()
+    const failed = batcher.add([1])
     await tick()
     runs[0]?.end(new Error('gone'))
-    expect(allAnswered.bind(null, await failed)).toThrow('gone')
-    const next = lane.add([2])
+    expect(allSucceeded.bind(null, await failed)).toThrow('gone')
+    const next = batcher.add([2])
     await tick()
     runs[1]?.end()
     expect(await next).toEqual(['a2'])
   })
 
   it('rejects items above 10,000 waiting ones, with the outcome not_sent (G17)', async () => {
-    const { lane, runs } = held()
-    const sent = lane.add([0])
+    const { batcher, runs } = held()
+    const sent = batcher.add([0])
     await tick()
-    const waiting = lane.add(range(9_999))
-    await expect(lane.add([1, 2])).rejects.toMatchObject({ code: 'STORAGE_OVERLOADED', outcome: 'not_sent' })
-    const last = lane.add([1])
+    const waiting = batcher.add(range(9_999))
+    await expect(batcher.add([1, 2])).rejects.toMatchObject({ code: 'STORAGE_OVERLOADED', outcome: 'not_sent' })
+    const last = batcher.add([1])
     runs[0]?.end()
     await sent
     await tick()
@@ -94,11 +94,11 @@ describe('group commit', () => {
   })
 
   it('rejects items above 64 MiB of waiting ones (G17)', async () => {
-    const { lane, runs } = held()
-    void lane.add([0])
+    const { batcher, runs } = held()
+    void batcher.add([0])
     await tick()
-    const waiting = lane.add([-1])
-    await expect(lane.add([-1])).rejects.toBeInstanceOf(FleetError)
+    const waiting = batcher.add([-1])
+    await expect(batcher.add([-1])).rejects.toBeInstanceOf(FleetError)
     runs[0]?.end()
     await tick()
     runs[1]?.end()

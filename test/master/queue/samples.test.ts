@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { QueueSample } from '../../../src/protocol/index.ts'
 import type { TestMaster } from '../running-master.ts'
 import { onEachStore } from '../stores.ts'
-import { AWAY, settled, Watched, World } from './world.ts'
+import { UNAVAILABLE, settled, Watched, World } from './world.ts'
 
 const STATS = '/automations/mailer/queue/stats'
 const EVERY_MS = 15_000
@@ -107,7 +107,7 @@ describe('queue/stats', () => {
   it('has a gap while the store is unavailable, logs it once per minute, and never queries a slow store twice', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
-    store.failure = (name) => (name === 'tasks.counts' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.counts' ? UNAVAILABLE : undefined)
     await world.time.advance(3 * EVERY_MS)
     expect(world.logged.filter(({ message }) => message.startsWith('failed to count the queues'))).toHaveLength(1)
     store.failure = () => undefined

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { AWAY, entryOf, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, entryOf, Watched, World, type WorldOptions } from './world.ts'
 
 const TASKS = '/automations/mailer/tasks'
 const BATCH = `${TASKS}/batch`
@@ -137,7 +137,7 @@ describe('submitting a task', () => {
   it('returns 503 while the store is unavailable, and queues nothing (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    store.failure = (name) => (name === 'tasks.submit' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.submit' ? UNAVAILABLE : undefined)
     expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({
       status: 503,
       headers: { 'retry-after': '2' },
@@ -286,13 +286,13 @@ describe('a batch of tasks', () => {
     await open({ backend: store.wrap })
     const tasks = Array.from({ length: 501 }, () => mail())
     let submits = 0
-    store.failure = (name) => (name === 'tasks.submit' && ++submits === 2 ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.submit' && ++submits === 2 ? UNAVAILABLE : undefined)
     const { json } = await world.call('POST', BATCH, { body: { tasks } })
     expect((json as { results: unknown[] }).results[500]).toEqual({
       error: { status: 503, detail: 'the store is unavailable; nothing was changed' },
     })
     expect((json as { results: unknown[] }).results[0]).toMatchObject({ queued: true })
-    store.failure = () => AWAY
+    store.failure = () => UNAVAILABLE
     expect(await world.call('POST', BATCH, { body: { tasks: [mail()] } })).toMatchObject({
       status: 503,
       headers: { 'retry-after': '2' },

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { AWAY, entryOf, settled, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, entryOf, settled, Watched, World, type WorldOptions } from './world.ts'
 
 let world: World
 async function open(options: WorldOptions = {}): Promise<World> {
@@ -98,7 +98,7 @@ describe('the sweep', () => {
     await open({ backend: store.wrap })
     await world.submit()
     await world.take('w')
-    store.failure = (name) => (name === 'tasks.sweep' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.sweep' ? UNAVAILABLE : undefined)
     await world.time.advance(119_000)
     expect(world.logged.filter(({ message }) => message.startsWith('failed to sweep'))).toHaveLength(2)
     store.failure = () => undefined

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_WAITERS, Waiters } from '../../../src/master/queue/waiters.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { AWAY, settled, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, settled, Watched, World, type WorldOptions } from './world.ts'
 
 let world: World
 async function open(options: WorldOptions = {}, workers: readonly string[] = ['w', 'v', 'u']): Promise<World> {
@@ -430,7 +430,7 @@ describe('while the store is unavailable', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const id = await world.submit()
-    store.failure = (name) => (name === 'tasks.reserve' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.reserve' ? UNAVAILABLE : undefined)
     const { seen } = poll('w')
     await world.time.advance(10_000)
     expect(seen).toEqual({ ids: null, error: null })
@@ -443,11 +443,11 @@ describe('while the store is unavailable', () => {
   it('workers that do not wait get the error immediately, the others at their deadline (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    store.failure = (name) => (name === 'tasks.reserve' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.reserve' ? UNAVAILABLE : undefined)
     const hasty = poll('w', { waitMs: 0 })
     const patient = poll('v', { waitMs: 2_500 })
     await settled(world)
-    expect(hasty.seen.error).toBe(AWAY)
+    expect(hasty.seen.error).toBe(UNAVAILABLE)
     expect(patient.seen.error).toBeNull()
     await world.time.advance(2_500)
     expect(patient.seen.error).toBeInstanceOf(FleetError)

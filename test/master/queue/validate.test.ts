@@ -89,8 +89,8 @@ describe('tasks/validate', () => {
 
   it('rejects a body that is not an object, and an automation without tasks, like a submit', async () => {
     const master = await runMaster()
-    const answers = await Promise.all(['[]', '{', '1'].map((body) => validate(master, body)))
-    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400])
+    const responses = await Promise.all(['[]', '{', '1'].map((body) => validate(master, body)))
+    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400])
     expect((await master.call('POST', '/api/v1/automations/probe/tasks/validate', { body: GOOD[0] })).status).toBe(400)
     expect(
       (await master.call('POST', `${MAILER}/tasks/validate`, { body: '{}', headers: { 'content-type': 'text/plain' } }))

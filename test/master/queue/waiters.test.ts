@@ -81,11 +81,11 @@ describe('64 reserves of one worker id', () => {
     await settled(world)
     const ids = await submit(64)
     await settled(world)
-    const answers = (await answered).json as { result: RpcResult<'tasks.reserve'> }[]
-    expect(answers.flatMap(({ result }) => result.tasks.map(({ task_id }) => task_id)).toSorted()).toEqual(
+    const responses = (await answered).json as { result: RpcResult<'tasks.reserve'> }[]
+    expect(responses.flatMap(({ result }) => result.tasks.map(({ task_id }) => task_id)).toSorted()).toEqual(
       ids.toSorted(),
     )
-    expect(answers.every(({ result }) => result.tasks.length === 1)).toBe(true)
+    expect(responses.every(({ result }) => result.tasks.length === 1)).toBe(true)
   })
 
   it('are the limit: one more is rejected, or ends the oldest one if that has waited 5 s (G17)', async () => {
@@ -139,9 +139,9 @@ describe('polls of one worker', () => {
 
   it('of the same poll_id replace each other, and no others', async () => {
     await open()
-    const [before, other] = [poll('w', { pollId: 'lane-1' }), poll('w', { pollId: 'lane-2' })]
+    const [before, other] = [poll('w', { pollId: 'poller-1' }), poll('w', { pollId: 'poller-2' })]
     await settled(world)
-    const after = poll('w', { pollId: 'lane-1' })
+    const after = poll('w', { pollId: 'poller-1' })
     await settled(world)
     expect([before, other, after].map(({ seen }) => seen.ids)).toEqual([[], null, null])
   })
@@ -201,29 +201,29 @@ describe('any mix of polls, limits, disconnects and submits', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
         await open()
-        const all: { readonly lane: ReturnType<typeof poll>; readonly patient: boolean }[] = []
+        const all: { readonly poller: ReturnType<typeof poll>; readonly patient: boolean }[] = []
         const departed = new Set<object>()
         let letGo = (): void => {}
         for (const step of steps) {
           if (step.do === 'submit') void world.submit()
-          else if (step.do === 'poll') all.push({ lane: poll(step.worker, step), patient: step.waitMs > 0 })
+          else if (step.do === 'poll') all.push({ poller: poll(step.worker, step), patient: step.waitMs > 0 })
           else if (step.do === 'pass') await settled(world)
           else if (step.do === 'hold') {
             letGo()
             letGo = holdStore()
           } else if (step.do === 'free') letGo()
           else {
-            const first = all.find(({ lane: { seen } }) => seen.ids === null)?.lane
+            const first = all.find(({ poller: { seen } }) => seen.ids === null)?.poller
             first?.leave()
             if (first !== undefined) departed.add(first)
           }
         }
         letGo()
         for (let turn = 0; turn < 5; turn += 1) await settled(world)
-        const waiting = all.filter(({ lane: { seen } }) => seen.ids === null)
+        const waiting = all.filter(({ poller: { seen } }) => seen.ids === null)
         const { length } = await world.deps.backend.tasks.queue('mailer', 1)
         const endedEmpty = all.filter(
-          ({ lane, patient }) => patient && !departed.has(lane) && lane.seen.ids?.length === 0,
+          ({ poller, patient }) => patient && !departed.has(poller) && poller.seen.ids?.length === 0,
         )
         await world.close()
         expect([length === 0 || waiting.length === 0, endedEmpty.length]).toEqual([true, 0])

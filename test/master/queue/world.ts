@@ -404,7 +404,7 @@ export class Watched {
   }
 }
 
-export const AWAY = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is unavailable', {
+export const UNAVAILABLE = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is unavailable', {
   retryAfterSeconds: 2,
   outcome: 'not_sent',
 })

@@ -63,8 +63,8 @@ describe('a pool', () => {
       method: 'pool.claim',
       params: { pool: 'accounts', hold_ms: 2_000, n: 1 },
     })
-    const answers = (await world.post('w', [1, 2, 3, 4].map(call))).json as { error?: { data: object } }[]
-    expect(answers.map(({ error }) => error === undefined)).toEqual([true, true, true, true]) // These are concurrent.
+    const responses = (await world.post('w', [1, 2, 3, 4].map(call))).json as { error?: { data: object } }[]
+    expect(responses.map(({ error }) => error === undefined)).toEqual([true, true, true, true]) // These are concurrent.
     await world.time.advance(2_000)
     const many = { jsonrpc: '2.0', id: 5, method: 'pool.claim', params: { pool: 'accounts', hold_ms: 2_000, n: 1_000 } }
     const [first, second, third] = (await world.post('w', [many, many, many])).json as {

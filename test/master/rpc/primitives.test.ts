@@ -86,9 +86,9 @@ describe('the key-value store', () => {
       method: 'kv.get',
       params: { key: id === 0 ? 'absent' : 'k' },
     }))
-    const answers = (await world.post('w', calls)).json as { id: number; error?: { code: number; data: object } }[]
-    expect(answers.map(({ id }) => id)).toEqual(calls.map(({ id }) => id))
-    const refused = answers.filter(({ error }) => error !== undefined)
+    const responses = (await world.post('w', calls)).json as { id: number; error?: { code: number; data: object } }[]
+    expect(responses.map(({ id }) => id)).toEqual(calls.map(({ id }) => id))
+    const refused = responses.filter(({ error }) => error !== undefined)
     expect(refused[0]?.error).toMatchObject({ code: -32_003, data: { code: 'unavailable', retry_after_ms: 1_000 } })
     expect(300 - refused.length).toBeGreaterThanOrEqual(129) // 128 values are 32 MiB.
     expect(300 - refused.length).toBeLessThanOrEqual(257)

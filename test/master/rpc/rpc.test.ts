@@ -1,7 +1,7 @@
 /** The JSON-RPC protocol: shapes, errors, batches and notifications. Other files test the methods. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError, RPC_METHODS } from '../../../src/protocol/index.ts'
-import { AWAY, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
+import { UNAVAILABLE, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
 
 let world: World
 async function open(options: WorldOptions = {}): Promise<World> {
@@ -93,12 +93,19 @@ describe('a single call', () => {
       call('tasks.reserve', { limit: 1 }),
       call('counter.add', { name: 'n', delta: 1 }),
     ]
-    for (const error of [AWAY, new FleetError('STORAGE_OVERLOADED', 'busy'), new FleetError('STORAGE_FULL', 'full')]) {
+    for (const error of [
+      UNAVAILABLE,
+      new FleetError('STORAGE_OVERLOADED', 'busy'),
+      new FleetError('STORAGE_FULL', 'full'),
+    ]) {
       store.failure = () => error
       for (const each of calls) {
         const { json } = await world.post('w', each)
         expect(json).toMatchObject({
-          error: { code: -32_003, data: { code: 'unavailable', retry_after_ms: error === AWAY ? 2_000 : 1_000 } },
+          error: {
+            code: -32_003,
+            data: { code: 'unavailable', retry_after_ms: error === UNAVAILABLE ? 2_000 : 1_000 },
+          },
         })
         expect(JSON.stringify(json)).not.toContain('/its/path')
       }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Output } from '../../../src/protocol/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { AWAY, entryOf, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
+import { UNAVAILABLE, entryOf, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
 
 let world: World
 const open = async (options: WorldOptions = {}): Promise<World> => (world = await World.open(options))
@@ -74,7 +74,7 @@ describe('outputs', () => {
   it('wait for an unavailable store, and are then stored once and in order (G10)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
+    store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
     world.streams.accept('mailer', 'w', many(3))
     await world.time.advance(5_000)
     world.streams.accept('mailer', 'w', many(2, 3))
@@ -143,7 +143,7 @@ describe('outputs', () => {
   it('are dropped and counted at shutdown after 5 s without a store', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
+    store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
     world.streams.accept('mailer', 'w', many(5))
     const stopped = world.streams.stop?.()
     await world.time.advance(5_000)
@@ -163,7 +163,7 @@ describe('back-pressure', () => {
     await open({ backend: store.wrap, entries: [entryOf('mailer', anything), entryOf('other', anything)] })
     let relieved = 0
     const stop = world.streams.onRelief(() => (relieved += 1))
-    store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
+    store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
     world.streams.accept('mailer', 'w', many(19_999))
     await settled(world)
     expect(world.streams.full('mailer')).toBe(false)
@@ -185,7 +185,7 @@ describe('back-pressure', () => {
       backend: store.wrap,
       entries: [...types.map((type) => entryOf(type, anything)), entryOf('idle', anything)],
     })
-    store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
+    store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
     for (const type of types) for (let mib = 0; mib < 7; mib += 1) world.streams.accept(type, 'w', [large])
     await settled(world)
     expect(world.streams.full('idle')).toBe(true)
