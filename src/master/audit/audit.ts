@@ -3,9 +3,10 @@
  * Writes the audit trail: one line of JSON for each call that changes something, with who made it and how it ended, and
  * one line a minute for refused tokens of one peer.
  *
- *   {"audit":1,"ts":"2026-01-01T00:00:00.000Z","actor":{"name":"on-call","kind":"token","roles":["scoped"]},"claimed_actor":null,
- *    "action":"worker.drain","route":"POST /api/v1/automations/{type}/workers/{id}/drain","type":"crawler","object":"m-7",
- *    "outcome":"done","status":200,"count":1,"changed":[],"request_id":"01a2…","peer":"10.0.3.9"}
+ *   {"audit":1,"ts":"2026-01-01T00:00:00.000Z","actor":{"name":"on-call","kind":"token","roles":["scoped"]},
+ *    "claimed_actor":null,"action":"worker.drain","route":"POST /api/v1/automations/{type}/workers/{id}/drain",
+ *    "type":"crawler","object":"m-7","outcome":"done","status":200,"count":1,"changed":[],"request_id":"01a2…",
+ *    "peer":"10.0.3.9"}
  *
  * Values never appear, only the names of changed fields. The line is written after the outcome is known; a crash in
  * between loses it. A sink that fails never delays a call: the line is counted in `svc_audit_dropped_total` and

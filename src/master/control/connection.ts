@@ -19,7 +19,7 @@ export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
 export type ReportedStateFrame = NonNullable<WorkerReport['state']>
 
 /** The status of a new record. */
-export const NOTHING_REPORTED: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
+export const INITIAL_STATUS: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
 
 export class Connection implements Ref {
   readonly socket: ControlSocket
@@ -32,17 +32,17 @@ export class Connection implements Ref {
   /** Empty before the first register. */
   conn = ''
   /** Whether the store names this connection. If so, its end has to be stored as well. */
-  stored = false
+  isStored = false
   /** Whether the socket is closed. */
-  gone = false
+  isClosed = false
   /** Another connection replaced this one, or the record was deleted: its end must not be published. */
-  disowned = false
+  isDetached = false
 
   /** Frames that were read while the register was being stored. */
   backlog: string[] = []
   pausedFor = 0
   unflushedBytes = 0
-  misses = 0
+  missedPings = 0
 
   /** What the next report to the store contains. */
   pendingState: ReportedStateFrame | null = null
@@ -53,8 +53,8 @@ export class Connection implements Ref {
   knownGen = 0
   isDrainSent = false
   /** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
-  reported: RecordedStatus = NOTHING_REPORTED
-  published: RecordedStatus = NOTHING_REPORTED
+  reported: RecordedStatus = INITIAL_STATUS
+  published: RecordedStatus = INITIAL_STATUS
   /** The throttle publishes no further state before this monotonic time. */
   nextStateEventAtMs = -Infinity
 

@@ -257,7 +257,7 @@ class ControlChannel implements Control {
 
   readonly #onPong = onSocket((socket) => {
     const connection = this.#connections.get(socket)
-    if (connection !== undefined) connection.misses = 0
+    if (connection !== undefined) connection.missedPings = 0
   })
 
   /**
@@ -274,7 +274,7 @@ class ControlChannel implements Control {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
     const code = connection.socket.sentCode ?? received
-    connection.gone = true
+    connection.isClosed = true
     connection.phase = 'closing'
     this.#closed.inc({ code: KNOWN_CODES.has(code) ? code : 'other' })
     this.#connections.delete(socket)
@@ -282,7 +282,7 @@ class ControlChannel implements Control {
     this.#byConn.delete(connection.conn)
     this.#outbound.forget(connection)
     this.#backpressure.forget(connection)
-    if (connection.stored) this.#heartbeats.ended(connection)
+    if (connection.isStored) this.#heartbeats.ended(connection)
     this.#checkEmpty()
   })
 
@@ -296,7 +296,7 @@ class ControlChannel implements Control {
         this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has already published it.
         return this.#outbound.drain(connection)
       case 'replaced':
-        connection.disowned = true
+        connection.isDetached = true
         this.#stateEvents.forget(connection)
         return connection.close(CLOSE.POLICY, 'replaced by a newer connection')
     }

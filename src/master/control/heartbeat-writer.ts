@@ -114,14 +114,14 @@ export class HeartbeatWriter {
     const sent = batch.map((connection) => takePending(connection, this.#deps.master.clock.monotonicMs()))
     try {
       await this.#report(
-        sent.filter(({ connection, state, stats }) => !connection.gone || state !== null || stats.length > 0),
+        sent.filter(({ connection, state, stats }) => !connection.isClosed || state !== null || stats.length > 0),
       )
     } catch (error) {
       this.#requeue(sent, pending, error)
       return false
     }
     return this.#disconnect(
-      batch.filter(({ gone }) => gone),
+      batch.filter(({ isClosed }) => isClosed),
       pending,
     )
   }
@@ -150,12 +150,12 @@ export class HeartbeatWriter {
       } else {
         this.#deps.backpressure.removeUnflushed(connection, bytesOf(stats))
       }
-      if (isRetryable || connection.gone) pending.waiting.add(connection)
+      if (isRetryable || connection.isClosed) pending.waiting.add(connection)
     }
   }
 
-  async #disconnect(gone: readonly Connection[], pending: PendingReports): Promise<boolean> {
-    const stored = gone.filter((connection) => connection.stored)
+  async #disconnect(closed: readonly Connection[], pending: PendingReports): Promise<boolean> {
+    const stored = closed.filter((connection) => connection.isStored)
     if (stored.length === 0) return true
     try {
       await this.#deps.master.backend.workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
@@ -165,8 +165,8 @@ export class HeartbeatWriter {
       return false
     }
     for (const connection of stored) {
-      connection.stored = false
-      if (connection.disowned) continue
+      connection.isStored = false
+      if (connection.isDetached) continue
       this.#deps.stateEvents.flush(connection)
       this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
     }
@@ -174,8 +174,8 @@ export class HeartbeatWriter {
   }
 
   #applyResult({ connection, state }: Sent, { status, gen }: ReportResult): void {
-    if (status === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
-    if (status === 'unknown') return this.#disown(connection, 'this worker was deleted from the master; register again')
+    if (status === 'replaced') return this.#detach(connection, 'replaced by a newer connection')
+    if (status === 'unknown') return this.#detach(connection, 'this worker was deleted from the master; register again')
     if (state !== null) {
       connection.knownGen = Math.max(connection.knownGen, state.gen)
       this.#deps.stateEvents.update(connection, {
@@ -188,8 +188,8 @@ export class HeartbeatWriter {
     if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
   }
 
-  #disown(connection: Connection, reason: string): void {
-    connection.disowned = true
+  #detach(connection: Connection, reason: string): void {
+    connection.isDetached = true
     this.#deps.stateEvents.forget(connection)
     connection.close(CLOSE.POLICY, reason)
   }

@@ -53,11 +53,11 @@ export class Heartbeat {
 
   #probe(connection: Connection): void {
     if (connection.pausedFor !== 0) {
-      connection.misses = 0
+      connection.missedPings = 0
       return
     }
-    if (connection.misses >= MAX_MISSED_PINGS) return connection.socket.terminate()
-    connection.misses += 1
+    if (connection.missedPings >= MAX_MISSED_PINGS) return connection.socket.terminate()
+    connection.missedPings += 1
     this.#deps.outbound.probe(connection)
   }
 

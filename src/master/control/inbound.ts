@@ -23,7 +23,7 @@ import { Batcher } from '../queue/batcher.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
 import type { HeartbeatWriter } from './heartbeat-writer.ts'
-import { NOTHING_REPORTED, PAUSE, type Connection } from './connection.ts'
+import { INITIAL_STATUS, PAUSE, type Connection } from './connection.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
@@ -59,7 +59,7 @@ export class Inbound {
 
   /** Handles one text message. */
   receive(connection: Connection, text: string): void {
-    connection.misses = 0
+    connection.missedPings = 0
     if (connection.phase === 'closing') return
     if (connection.phase === 'registering') return void connection.backlog.push(text)
     try {
@@ -180,8 +180,8 @@ export class Inbound {
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }
-    const isNewConnection = !connection.stored // A register may be repeated.
-    connection.stored = true
+    const isNewConnection = !connection.isStored // A register may be repeated.
+    connection.isStored = true
     this.#registered(connection, result, isNewConnection)
   }
 
@@ -194,7 +194,7 @@ export class Inbound {
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.signal({ kind: 'replaced', ref, conn: replaced })
     const hasDrainEnded = before?.state === 'DRAINING' && !drain // The drained process was replaced by a new one.
-    connection.published = { ...(before ?? NOTHING_REPORTED), ...(hasDrainEnded && { state: 'IDLE' }) }
+    connection.published = { ...(before ?? INITIAL_STATUS), ...(hasDrainEnded && { state: 'IDLE' }) }
     connection.reported = connection.published
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
     if (isNewConnection)
@@ -202,7 +202,7 @@ export class Inbound {
         connected: true,
         ...(hasDrainEnded && { state: 'IDLE', draining: false }),
       })
-    if (connection.gone) return heartbeats.ended(connection) // Closed meanwhile: the record must not keep naming it.
+    if (connection.isClosed) return heartbeats.ended(connection) // Closed meanwhile: the record must not keep naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
     connection.lastReportMs = this.#deps.master.clock.monotonicMs()

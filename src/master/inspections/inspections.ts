@@ -1,8 +1,8 @@
 /**
  * @module master/inspections/inspections
  * Limits what inspections cost (D82): the routes that read queues, dead letters, streams, histories, statistics and
- * lists of workers, whose responses may have 32 MiB. Few run simultaneously, and each reads the store in pieces of 1
- * MiB. Bytes per second and unsent bytes are limited, per token and in total.
+ * lists of workers, whose responses may have 32 MiB. Few run simultaneously, and each reads the store in pieces of
+ * 1 MiB. Bytes per second and unsent bytes are limited, per token and in total.
  *
  *   respond ──▶ waits for a place ──▶ reads pieces within the byte rate ──▶ sends them ──▶ releases the bytes
  *                  │ too many wait: 503     │ client disconnected, deadline reached: stops reading

@@ -139,7 +139,7 @@ export class TaskDispatcher {
       this.#ready = Infinity
       this.#lastFailure = { error }
       this.#ports.onReserveFailed(error)
-      for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.patient) waiter.reject(error)
+      for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.isPatient) waiter.reject(error)
       return false
     }
   }
@@ -174,7 +174,7 @@ export class TaskDispatcher {
       const config = limits.get(worker)
       const limit = Math.min(
         MAX_RESERVED_PER_CALL,
-        waiters.reduce((sum, waiter) => sum + (waiter.open ? waiter.limit : 0), 0),
+        waiters.reduce((sum, waiter) => sum + (waiter.isOpen ? waiter.limit : 0), 0),
       )
       if (config === undefined) waiters.forEach((waiter) => this.#refuseUnknown(waiter))
       else if (limit > 0)
@@ -209,7 +209,7 @@ export class TaskDispatcher {
   /** @param more Another poll took the leases meant for this one, so this one has not seen the queue empty. */
   #endUnserved(waiter: Waiter, more: boolean): void {
     if (more) this.#waiters.requeue(waiter)
-    else if (!waiter.patient) waiter.resolve([])
+    else if (!waiter.isPatient) waiter.resolve([])
   }
 
   #refuseUnknown(waiter: Waiter): void {

@@ -74,7 +74,7 @@ interface Settle {
 export class Waiter {
   readonly worker: string
   readonly limit: number
-  readonly patient: boolean
+  readonly isPatient: boolean
   readonly pollId: string | undefined
   readonly sinceMs: number
   #settle: Settle | null
@@ -82,13 +82,13 @@ export class Waiter {
   constructor({ worker, limit, waitMs, pollId }: ReserveOptions, sinceMs: number, settle: Settle) {
     this.worker = worker
     this.limit = limit
-    this.patient = waitMs > 0
+    this.isPatient = waitMs > 0
     this.pollId = pollId
     this.sinceMs = sinceMs
     this.#settle = settle
   }
 
-  get open(): boolean {
+  get isOpen(): boolean {
     return this.#settle !== null
   }
 
@@ -170,7 +170,7 @@ export class Waiters {
 
   /** Includes this waiter in the next reserve, however many tasks are ready. */
   requeue(waiter: Waiter): void {
-    if (waiter.open) this.#unrequested.add(waiter)
+    if (waiter.isOpen) this.#unrequested.add(waiter)
   }
 
   /** Delivers leases to the open polls of a worker, including new ones. @returns the leases that are left. */

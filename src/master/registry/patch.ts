@@ -4,7 +4,7 @@
  *
  *   stored ──If-Match──▶ merge (D13, D17) ──▶ validate ──▶ compare-and-set ──▶ config_gen + 1, event, config_changed
  *              │ 412                            │ 422        │ conflict
- *                                                            └──▶ repeat with the new config, for 5 s; with If-Match: 412
+ *                                                            └──▶ repeat with the new config for 5 s; If-Match: 412
  *
  * Nothing is stored before the whole config is valid, and the compare-and-set of the store decides which writer was
  * first (D18). PATCHes of one worker through this master run one after another, so they never conflict with each other.
