@@ -5,7 +5,7 @@ import './styles/tokens.css'
 import './styles/page.css'
 import './styles/controls.css'
 import './styles/tables.css'
-import './styles/parts.css'
+import './styles/components.css'
 import { App } from './app.tsx' // Imported after the base styles, so that page styles override them.
 
 const root = document.querySelector('#root')

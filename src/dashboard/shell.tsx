@@ -11,30 +11,30 @@ import { FeedContext, useFeed, useFeedState, useOpenFeed } from './api/live.ts'
 import { useRead } from './api/queries.ts'
 import { useSession } from './api/session.ts'
 import { NavBar, TokenChip } from './nav-bar.tsx'
-import { OverviewPlace } from './overview/overview-place.tsx'
-import { Announcements } from './parts/announcements.tsx'
-import { Boundary } from './parts/boundary.tsx'
-import { EmptyState } from './parts/empty-state.tsx'
-import { useKeys } from './parts/keys.ts'
-import { LiveBadge } from './parts/live-badge.tsx'
-import { ReadState } from './parts/read-state.tsx'
-import { WithNow } from './parts/with-now.tsx'
+import { OverviewPage } from './overview/overview-page.tsx'
+import { Announcements } from './components/announcements.tsx'
+import { Boundary } from './components/boundary.tsx'
+import { EmptyState } from './components/empty-state.tsx'
+import { useKeys } from './components/keys.ts'
+import { LiveBadge } from './components/live-badge.tsx'
+import { ReadState } from './components/read-state.tsx'
+import { WithNow } from './components/with-now.tsx'
 import { formatRoute, titleOf, type Route } from './route.ts'
 import { Outage } from './settings/outage.tsx'
 import { goTo, useRoute } from './use-route.ts'
 import { useJudgement, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
 
-const loadWorkers = async () => ({ default: (await import('./workers/workers-place.tsx')).WorkersPlace })
-const WorkersPlace = lazy(loadWorkers)
-const WorkerPlace = lazy(async () => ({ default: (await import('./worker/worker-place.tsx')).WorkerPlace }))
-const TasksPlace = lazy(async () => ({ default: (await import('./tasks/tasks-place.tsx')).TasksPlace }))
-const OutputPlace = lazy(async () => ({ default: (await import('./output/output-place.tsx')).OutputPlace }))
-const PoolsPlace = lazy(async () => ({ default: (await import('./pools/pools-place.tsx')).PoolsPlace }))
-const AutomationsPlace = lazy(async () => ({
-  default: (await import('./automations/automations-place.tsx')).AutomationsPlace,
+const loadWorkers = async () => ({ default: (await import('./workers/workers-page.tsx')).WorkersPage })
+const WorkersPage = lazy(loadWorkers)
+const WorkerPage = lazy(async () => ({ default: (await import('./worker/worker-page.tsx')).WorkerPage }))
+const TasksPage = lazy(async () => ({ default: (await import('./tasks/tasks-page.tsx')).TasksPage }))
+const OutputPage = lazy(async () => ({ default: (await import('./output/output-page.tsx')).OutputPage }))
+const PoolsPage = lazy(async () => ({ default: (await import('./pools/pools-page.tsx')).PoolsPage }))
+const AutomationsPage = lazy(async () => ({
+  default: (await import('./automations/automations-page.tsx')).AutomationsPage,
 }))
 const KeyList = lazy(async () => ({ default: (await import('./settings/key-list.tsx')).KeyList }))
-const SettingsPlace = lazy(async () => ({ default: (await import('./settings/settings-place.tsx')).SettingsPlace }))
+const SettingsPage = lazy(async () => ({ default: (await import('./settings/settings-page.tsx')).SettingsPage }))
 
 /** The installed automations change only when the master restarts. */
 const INSTALLED_EVERY_MS = 60_000
@@ -243,21 +243,21 @@ function useTitle(route: Route): void {
 function Place({ route }: { readonly route: Route }) {
   switch (route.place) {
     case 'overview':
-      return <OverviewPlace route={route} />
+      return <OverviewPage route={route} />
     case 'workers':
-      return <WorkersPlace route={route} />
+      return <WorkersPage route={route} />
     case 'worker':
-      return <WorkerPlace key={`${route.type}/${route.id}`} route={route} />
+      return <WorkerPage key={`${route.type}/${route.id}`} route={route} />
     case 'tasks':
-      return <TasksPlace route={route} />
+      return <TasksPage route={route} />
     case 'output':
-      return <OutputPlace route={route} />
+      return <OutputPage route={route} />
     case 'pools':
-      return <PoolsPlace route={route} />
+      return <PoolsPage route={route} />
     case 'automations':
-      return <AutomationsPlace route={route} />
+      return <AutomationsPage route={route} />
     case 'settings':
-      return <SettingsPlace />
+      return <SettingsPage />
     case 'unknown':
       return (
         <>

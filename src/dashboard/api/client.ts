@@ -52,7 +52,7 @@ export interface ApiParts {
   /** Returns the actor name for the config history (D39). */
   readonly actor?: () => string
   /** Called with the status of each response; null if there was no response. */
-  readonly heard?: (status: number | null) => void
+  readonly onResponse?: (status: number | null) => void
 }
 
 /** A response whose body is read incrementally. */
@@ -129,7 +129,7 @@ async function call<T>(
 }
 
 async function answered(
-  { token, clock, localMs, actor, heard, refusals }: ApiParts,
+  { token, clock, localMs, actor, onResponse, refusals }: ApiParts,
   method: string,
   url: URL,
   { body, headers }: WriteOptions,
@@ -153,10 +153,10 @@ async function answered(
     clock.sample(answer.headers.get('date'), sentMs, localMs())
     noteRefusal(refusals, answer)
     const text = await answer.text()
-    heard?.(answer.status)
+    onResponse?.(answer.status)
     return { status: answer.status, answer, text }
   } catch (cause) {
-    if (!isLeft(signal)) heard?.(null)
+    if (!isLeft(signal)) onResponse?.(null)
     throw new Problem(
       method === 'GET' ? 'the master did not respond' : 'the master did not respond; the request may have been applied',
       { cause },

@@ -7,11 +7,11 @@ import { createContext, useContext, useEffect, useRef, useState, useSyncExternal
 import { EventReader } from '../../protocol/event-stream/index.ts'
 import type { Api } from './client.ts'
 import { Feed, type FeedState, type FleetEvent } from './feed.ts'
-import { Freshener } from './freshener.ts'
+import { QueryInvalidator } from './query-invalidator.ts'
 import { Problem } from './problem.ts'
-import { reach } from './reach.ts'
-import { toldKey } from './stale-keys.ts'
-import { withTold, type ToldQueues } from './told-queues.ts'
+import { connectivity } from './connectivity.ts'
+import { queueTotalsKey } from './stale-keys.ts'
+import { withTotals, type LatestQueueTotals } from './queue-totals.ts'
 
 export const FeedContext = createContext<Feed | null>(null)
 
@@ -36,11 +36,11 @@ export function useEvents(listener: (events: readonly FleetEvent[]) => void): vo
   useEffect(() => feed.listen((events) => newest.current(events)), [feed])
 }
 
-const NOTHING_TOLD: ToldQueues = {}
+const NO_TOTALS: LatestQueueTotals = {}
 
 /** The queue totals from the latest events. */
-export function useTold(): ToldQueues {
-  return useQuery<ToldQueues>({ queryKey: toldKey, queryFn: skipToken }).data ?? NOTHING_TOLD
+export function useQueueTotals(): LatestQueueTotals {
+  return useQuery<LatestQueueTotals>({ queryKey: queueTotalsKey, queryFn: skipToken }).data ?? NO_TOTALS
 }
 
 /** Opens streams with the newest token: the feed survives a second sign-in. */
@@ -107,8 +107,8 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
 /** Calls `act` when the master responds again after an outage. @returns a function that unsubscribes. */
 function onReturn(act: () => void): () => void {
   let wasDown = false
-  return reach.watch(() => {
-    const isDown = reach.now.awaySinceMs !== undefined
+  return connectivity.watch(() => {
+    const isDown = connectivity.now.unavailableSinceMs !== undefined
     if (wasDown && !isDown) act()
     wasDown = isDown
   })
@@ -116,18 +116,18 @@ function onReturn(act: () => void): () => void {
 
 /** Stores queue totals from events and invalidates stale queries. @returns a function that stops it. */
 function listen(feed: Feed, queries: QueryClient): () => void {
-  const freshener = new Freshener({
+  const invalidator = new QueryInvalidator({
     localMs,
     after,
     refresh: (key) => void queries.invalidateQueries(key === 'all' ? {} : { queryKey: key }),
   })
   const unlisten = feed.listen((events) => {
-    queries.setQueryData<ToldQueues>(toldKey, (told = {}) => withTold(told, events, localMs()))
-    freshener.hear(events)
+    queries.setQueryData<LatestQueueTotals>(queueTotalsKey, (totals = {}) => withTotals(totals, events, localMs()))
+    invalidator.onEvents(events)
   })
-  freshener.countAgain() // Changes before the stream opens cause no event.
+  invalidator.countAgain() // Changes before the stream opens cause no event.
   return () => {
     unlisten()
-    freshener.end()
+    invalidator.end()
   }
 }

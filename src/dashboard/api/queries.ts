@@ -13,7 +13,7 @@ import { useFeedState } from './live.ts'
 import { asProblem, type Problem } from './problem.ts'
 import { useSession } from './session.ts'
 import type { ReadKey } from './stale-keys.ts'
-import { nextTurnMs } from './turns.ts'
+import { nextPollDelayMs } from './poll-interval.ts'
 
 export interface Read<T> {
   /** The last good data; undefined before the first response. */
@@ -71,7 +71,9 @@ export function useRead<T>(
         throw asProblem(reason)
       }),
     refetchInterval: ({ state }) =>
-      !isPaused && !suspended && nextTurnMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
+      !isPaused &&
+      !suspended &&
+      nextPollDelayMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
   })
   const refresh = useCallback(() => void refetch({ cancelRefetch: false }), [refetch])
   return {

@@ -5,7 +5,7 @@ import { actorOf } from '../settings/actor.ts'
 import { preferences } from '../settings/preferences.ts'
 import { createApi, type Api } from './client.ts'
 import type { Me, Rights } from './me.ts'
-import { reach } from './reach.ts'
+import { connectivity } from './connectivity.ts'
 import { ServerClock } from './server-clock.ts'
 
 export interface Session {
@@ -48,7 +48,7 @@ export function openApi(token: string, onRefused: () => void = () => {}): Api {
     refusals: refusalLimiter(),
     onRefused,
     actor: () => actorOf(preferences().name),
-    heard: (status) => reach.heard(status),
+    onResponse: (status) => connectivity.record(status),
   })
 }
 

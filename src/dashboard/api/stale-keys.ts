@@ -5,7 +5,7 @@ import type { FleetEvent } from './feed.ts'
 export type ReadKey = readonly [what: string, ...of: (string | number)[]]
 
 /** Cache key of the queue totals from events; never fetched. */
-export const toldKey: ReadKey = ['told-queues']
+export const queueTotalsKey: ReadKey = ['queue-totals']
 
 /** The keys that an event makes stale. */
 export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: FleetEvent): readonly ReadKey[] | 'all' {

@@ -1,10 +1,10 @@
 /** @module dashboard/automations/schema-view  Shows a schema as a table with its JSON below. */
 import { useMemo, useState } from 'react'
 import type { JsonSchema } from '../../protocol/index.ts'
-import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
-import { Download } from '../parts/download.tsx'
-import { cutText, prettyJson } from '../parts/json-text.ts'
-import { JsonView } from '../parts/json-view.tsx'
+import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
+import { Download } from '../components/download.tsx'
+import { cutText, prettyJson } from '../components/json-text.ts'
+import { JsonView } from '../components/json-view.tsx'
 import { rowsOf, type SchemaRow } from './schema-rows.ts'
 
 const SHOWN_CHARACTERS = 400

@@ -5,7 +5,7 @@
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { clockText } from '../parts/moments.ts'
+import { clockText } from '../components/moments.ts'
 import { preferences } from '../settings/preferences.ts'
 import type { Panel } from './columns.ts'
 import { figureText } from './figures.ts'

@@ -2,7 +2,7 @@
  * @module dashboard/charts/figures
  * Computes the figures of a chart as an accessible alternative, and its CSV export.
  */
-import { measureText } from '../parts/numbers.ts'
+import { measureText } from '../components/numbers.ts'
 import type { Panel, Series } from './columns.ts'
 
 export interface Figures {

@@ -1,6 +1,6 @@
 /** @module dashboard/config/changes-list  Lists config changes by field; nested values are shown as a line diff. */
 import type { JsonValue } from '../../protocol/index.ts'
-import { cutText, prettyJson } from '../parts/json-text.ts'
+import { cutText, prettyJson } from '../components/json-text.ts'
 import { sideText, withoutSecrets, type Change, type Form } from './draft.ts'
 import { around, diffLines } from './text-diff.ts'
 

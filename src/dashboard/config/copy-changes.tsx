@@ -1,8 +1,8 @@
 /** @module dashboard/config/copy-changes  Copies the changes of a draft as commands, without secrets. */
 import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase } from '../api/session.ts'
-import { curlCommand, musterCommand } from '../parts/commands.ts'
-import { CopyAs } from '../parts/copy-as.tsx'
+import { curlCommand, musterCommand } from '../components/commands.ts'
+import { CopyAs } from '../components/copy-as.tsx'
 import type { Change, Form } from './draft.ts'
 import { bodyForShow, setOperands } from './git-patch.ts'
 import { ifMatchOf, type Base } from './saving.ts'

@@ -7,7 +7,7 @@
  *                     └── saved by another client meanwhile: merge.ts rebases the changes on the newest generation
  */
 import type { FieldError, JsonObject, JsonSchema, JsonValue } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import type { Base } from './saving.ts'
 import { pointerStep, SECRET_MASK, stepsOf } from './schema.ts'
 import { fieldsOf, type Field } from './shape.ts'

@@ -1,6 +1,6 @@
 /** @module dashboard/config/field-parts  Renders the label, description and error of an input. */
 import type { JsonValue } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import type { Field } from './shape.ts'
 
 export function FieldLabel({

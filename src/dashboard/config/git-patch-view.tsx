@@ -1,5 +1,5 @@
 /** @module dashboard/config/git-patch-view  Shows the patch of the custom resource for a draft in Git mode. */
-import { CopyAs } from '../parts/copy-as.tsx'
+import { CopyAs } from '../components/copy-as.tsx'
 import type { Change, Form } from './draft.ts'
 import { kubectlPatch, resourceOf } from './git-patch.ts'
 

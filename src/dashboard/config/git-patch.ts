@@ -4,7 +4,7 @@
  * omitted, because copied text ends up in shell histories and repositories.
  */
 import type { JsonObject, JsonValue } from '../../protocol/index.ts'
-import { shellQuote } from '../parts/commands.ts'
+import { shellQuote } from '../components/commands.ts'
 import type { Change, Form } from './draft.ts'
 import type { Field } from './shape.ts'
 

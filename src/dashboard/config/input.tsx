@@ -1,7 +1,7 @@
 /** @module dashboard/config/input  Renders the input of one value according to its kind. */
 import type { ReactNode } from 'react'
 import type { JsonValue } from '../../protocol/index.ts'
-import { prettyJson } from '../parts/json-text.ts'
+import { prettyJson } from '../components/json-text.ts'
 import { set, type, valueOf, type FormState } from './form-state.ts'
 import { optionText, type Shape } from './shape.ts'
 

@@ -3,7 +3,7 @@
  * Edits the whole value as JSON text with line numbers and the position of syntax errors.
  */
 import { useId, useRef } from 'react'
-import { prettyJson } from '../parts/json-text.ts'
+import { prettyJson } from '../components/json-text.ts'
 import { faultPosition } from './position.ts'
 import { typeWhole, type ValueDraft } from './value-draft.ts'
 

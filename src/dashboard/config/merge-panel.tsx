@@ -1,9 +1,9 @@
 /** @module dashboard/config/merge-panel  Resolves a conflict after another client saved the config during an edit. */
 import { useState } from 'react'
 import type { JsonValue, WorkerBody } from '../../protocol/index.ts'
-import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
-import { cutText } from '../parts/json-text.ts'
-import { Age } from '../parts/times.tsx'
+import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
+import { cutText } from '../components/json-text.ts'
+import { Age } from '../components/times.tsx'
 import { withoutSecrets, type ConfigDraft, type Form } from './draft.ts'
 import { mergeOf, rebase, type Clash, type Side } from './merge.ts'
 import type { Base } from './saving.ts'

@@ -4,7 +4,7 @@
  * one side only keep that change. If both sides changed a field to different values, the user chooses.
  */
 import type { JsonValue } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import { differing, mineOf, topOf, valueIn, type ConfigDraft, type Form } from './draft.ts'
 import type { Base } from './saving.ts'
 

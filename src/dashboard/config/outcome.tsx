@@ -1,8 +1,8 @@
 /** @module dashboard/config/outcome  Shows the result of the last save until the worker applies it. */
 import type { ReactNode } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
-import { ErrorPanel } from '../parts/error-panel.tsx'
-import { plural } from '../parts/numbers.ts'
+import { ErrorPanel } from '../components/error-panel.tsx'
+import { plural } from '../components/numbers.ts'
 import { appliedText } from './saving.ts'
 import type { Save } from './use-save.ts'
 

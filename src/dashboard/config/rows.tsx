@@ -5,8 +5,8 @@
  */
 import { memo, useState, type ReactNode } from 'react'
 import type { JsonValue } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
-import { plural } from '../parts/numbers.ts'
+import { sameJson } from '../components/json-text.ts'
+import { plural } from '../components/numbers.ts'
 import { About, Fault, FieldLabel } from './field-parts.tsx'
 import { beforeOf, inputId, sameAt, set, valueOf, type FormState } from './form-state.ts'
 import { Input, JsonInput, type Marks } from './input.tsx'

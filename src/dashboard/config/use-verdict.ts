@@ -6,7 +6,7 @@
 import { useRef, useState } from 'react'
 import type { FieldError, JsonObject, ValidatedBody, WorkerBody } from '../../protocol/index.ts'
 import { useSession } from '../api/session.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import { stillTrue } from './verdict.ts'
 
 interface Verdict {

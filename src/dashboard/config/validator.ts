@@ -6,7 +6,7 @@
  * of secrets.
  */
 import type { FieldError, JsonSchema, JsonValue } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import { isSchema, pointerStep, propertiesOf, requiredOf, SECRET_MASK, targetOf } from './schema.ts'
 
 const MAX_FAULTS = 100
@@ -15,13 +15,13 @@ const MAX_DEPTH = 64
 const MAX_PATTERN_CHARACTERS = 4_096
 const SHOWN_CHARACTERS = 60
 
-interface Place {
+interface Position {
   readonly root: JsonSchema
   readonly path: string
   readonly depth: number
   readonly isSecret: boolean
 }
-type Check = (schema: JsonSchema, value: JsonValue, place: Place) => readonly FieldError[]
+type Check = (schema: JsonSchema, value: JsonValue, position: Position) => readonly FieldError[]
 
 /**
  * Validates a value.
@@ -35,19 +35,19 @@ export const validate = (
 ): readonly FieldError[] =>
   value === undefined
     ? [fault('', 'expected a value, got nothing', 'required')]
-    : judge(schema, value, { root, path: '', depth: 0, isSecret: false }).slice(0, MAX_FAULTS)
+    : faultsAt(schema, value, { root, path: '', depth: 0, isSecret: false }).slice(0, MAX_FAULTS)
 
 const fault = (path: string, message: string, keyword: string): FieldError => ({ path, message, keyword, params: {} })
 
-function judge(schema: unknown, value: JsonValue, from: Place): readonly FieldError[] {
-  const place = { ...from, isSecret: from.isSecret || isSecret(schema) }
-  if (schema === false) return [fault(place.path, 'is not a known field', 'additionalProperties')]
-  if (!isSchema(schema) || place.depth > MAX_DEPTH) return []
+function faultsAt(schema: unknown, value: JsonValue, from: Position): readonly FieldError[] {
+  const position = { ...from, isSecret: from.isSecret || isSecret(schema) }
+  if (schema === false) return [fault(position.path, 'is not a known field', 'additionalProperties')]
+  if (!isSchema(schema) || position.depth > MAX_DEPTH) return []
   if (schema['writeOnly'] === true && value === SECRET_MASK) return [] // Keeps the stored secret (D17).
   const { $ref: reference } = schema
-  const ofTarget = reference === undefined ? [] : judge(targetOf(schema, place.root), value, deeper(place))
-  const ofType = typeFault(schema, value, place)
-  return [...ofTarget, ...(ofType.length > 0 ? ofType : CHECKS.flatMap((check) => check(schema, value, place)))]
+  const ofTarget = reference === undefined ? [] : faultsAt(targetOf(schema, position.root), value, deeper(position))
+  const ofType = typeFault(schema, value, position)
+  return [...ofTarget, ...(ofType.length > 0 ? ofType : CHECKS.flatMap((check) => check(schema, value, position)))]
 }
 
 /** Whether the schema or one of its branches or items is a secret. */
@@ -57,7 +57,11 @@ const isSecret = (schema: unknown): boolean =>
     .flat()
     .some((each) => isSchema(each) && each['writeOnly'] === true)
 
-const deeper = (place: Place, step = ''): Place => ({ ...place, path: place.path + step, depth: place.depth + 1 })
+const deeper = (position: Position, step = ''): Position => ({
+  ...position,
+  path: position.path + step,
+  depth: position.depth + 1,
+})
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: 'text',
@@ -69,15 +73,15 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-function typeFault({ type }: { readonly type?: unknown }, value: JsonValue, place: Place): readonly FieldError[] {
+function typeFault({ type }: { readonly type?: unknown }, value: JsonValue, position: Position): readonly FieldError[] {
   const types = (Array.isArray(type) ? type : [type]).filter(
     (each): each is string => typeof each === 'string' && Object.hasOwn(TYPE_WORDS, each),
   )
   if (types.length === 0 || types.some((each) => isOfType(value, each))) return []
   return [
     fault(
-      place.path,
-      `expected ${types.map((each) => TYPE_WORDS[each]).join(' or ')}, got ${shown(value, place)}`,
+      position.path,
+      `expected ${types.map((each) => TYPE_WORDS[each]).join(' or ')}, got ${shown(value, position)}`,
       'type',
     ),
   ]
@@ -98,24 +102,24 @@ function isOfType(value: JsonValue, type: string): boolean {
   }
 }
 
-function shown(value: JsonValue, { isSecret: hides }: Place): string {
+function shown(value: JsonValue, { isSecret: hides }: Position): string {
   if (hides) return 'a hidden value'
   const text = JSON.stringify(value)
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
 }
 
-const ofConstants: Check = (schema, value, place) => {
+const ofConstants: Check = (schema, value, position) => {
   if (Array.isArray(schema['enum']) && !(schema['enum'] as JsonValue[]).some((each) => sameJson(each, value))) {
     return [
       fault(
-        place.path,
-        `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, got ${shown(value, place)}`,
+        position.path,
+        `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, got ${shown(value, position)}`,
         'enum',
       ),
     ]
   }
   if (Object.hasOwn(schema, 'const') && !sameJson(schema['const'] as JsonValue, value))
-    return [fault(place.path, `expected ${JSON.stringify(schema['const'])}, got ${shown(value, place)}`, 'const')]
+    return [fault(position.path, `expected ${JSON.stringify(schema['const'])}, got ${shown(value, position)}`, 'const')]
   return []
 }
 
@@ -130,19 +134,19 @@ const BOUNDS: readonly (readonly [
   ['exclusiveMaximum', (value, bound) => value < bound, (bound) => `less than ${bound}`],
 ]
 
-const ofNumber: Check = (schema, value, place) =>
+const ofNumber: Check = (schema, value, position) =>
   typeof value !== 'number'
     ? []
     : BOUNDS.flatMap(([keyword, holds, words]) => {
         const bound = schema[keyword]
         return typeof bound !== 'number' || holds(value, bound)
           ? []
-          : [fault(place.path, `expected ${words(bound)}, got ${shown(value, place)}`, keyword)]
+          : [fault(position.path, `expected ${words(bound)}, got ${shown(value, position)}`, keyword)]
       })
 
-const ofText: Check = (schema, value, place) => {
+const ofText: Check = (schema, value, position) => {
   if (typeof value !== 'string') return []
-  const { path } = place
+  const { path } = position
   const { minLength, maxLength, pattern } = schema as Record<string, unknown>
   const length = [...value].length // JSON Schema counts code points, not UTF-16 units.
   if (typeof minLength === 'number' && length < minLength)
@@ -151,7 +155,7 @@ const ofText: Check = (schema, value, place) => {
     return [fault(path, `expected ${maxLength} characters or less, got ${length}`, 'maxLength')]
   return typeof pattern !== 'string' || matches(pattern, value)
     ? []
-    : [fault(path, `expected text that matches ${pattern}, got ${shown(value, place)}`, 'pattern')]
+    : [fault(path, `expected text that matches ${pattern}, got ${shown(value, position)}`, 'pattern')]
 }
 
 /** Classes whose meaning differs in the master's engine, which treats them as ASCII only. */
@@ -178,15 +182,15 @@ function matches(pattern: string, text: string): boolean {
   }
 }
 
-const ofList: Check = (schema, value, place) => {
+const ofList: Check = (schema, value, position) => {
   if (!Array.isArray(value)) return []
   const items = value as readonly JsonValue[]
   const { minItems, maxItems, uniqueItems, items: item, prefixItems } = schema as Record<string, unknown>
   const ofCount =
     typeof minItems === 'number' && items.length < minItems
-      ? [fault(place.path, `expected ${minItems} items or more, got ${items.length}`, 'minItems')]
+      ? [fault(position.path, `expected ${minItems} items or more, got ${items.length}`, 'minItems')]
       : typeof maxItems === 'number' && items.length > maxItems
-        ? [fault(place.path, `expected ${maxItems} items or less, got ${items.length}`, 'maxItems')]
+        ? [fault(position.path, `expected ${maxItems} items or less, got ${items.length}`, 'maxItems')]
         : []
   const twice =
     uniqueItems === true
@@ -194,7 +198,7 @@ const ofList: Check = (schema, value, place) => {
       : -1
   const ofItems =
     isSchema(item) && prefixItems === undefined
-      ? items.flatMap((each, index) => judge(item, each, deeper(place, pointerStep(index))))
+      ? items.flatMap((each, index) => faultsAt(item, each, deeper(position, pointerStep(index))))
       : []
   return [
     ...ofCount,
@@ -202,8 +206,8 @@ const ofList: Check = (schema, value, place) => {
       ? []
       : [
           fault(
-            place.path,
-            `expected unique items, got ${shown(items[twice] as JsonValue, place)} twice`,
+            position.path,
+            `expected unique items, got ${shown(items[twice] as JsonValue, position)} twice`,
             'uniqueItems',
           ),
         ]),
@@ -211,7 +215,7 @@ const ofList: Check = (schema, value, place) => {
   ]
 }
 
-const ofObject: Check = (schema, value, place) => {
+const ofObject: Check = (schema, value, position) => {
   if (!isSchema(value)) return []
   const object = value as Readonly<Record<string, JsonValue>>
   const properties = propertiesOf(schema)
@@ -220,29 +224,29 @@ const ofObject: Check = (schema, value, place) => {
   )
   const { additionalProperties: others, patternProperties } = schema as Record<string, unknown>
   return [
-    ...missing.map((name) => fault(place.path + pointerStep(name), 'is required', 'required')),
+    ...missing.map((name) => fault(position.path + pointerStep(name), 'is required', 'required')),
     ...Object.entries(object).flatMap(([name, each]) => {
       const own = Object.hasOwn(properties, name)
         ? properties[name]
         : patternProperties === undefined
           ? others
           : undefined
-      return judge(own, each, deeper(place, pointerStep(name)))
+      return faultsAt(own, each, deeper(position, pointerStep(name)))
     }),
   ]
 }
 
 /** Reports the errors of the intended branch if only one can be meant; otherwise that no branch matches. */
-const ofUnion: Check = (schema, value, place) =>
+const ofUnion: Check = (schema, value, position) =>
   ['anyOf', 'oneOf'].flatMap((keyword) => {
     const branches = schema[keyword]
     if (!Array.isArray(branches)) return []
-    const faults = branches.map((branch: unknown) => judge(branch, value, deeper(place)))
+    const faults = branches.map((branch: unknown) => faultsAt(branch, value, deeper(position)))
     if (faults.some((each) => each.length === 0)) return []
     const near = faults.filter(
       (each) =>
         !each.some(
-          ({ path, keyword: why }) => path === place.path && (why === 'type' || why === 'const' || why === 'enum'),
+          ({ path, keyword: why }) => path === position.path && (why === 'type' || why === 'const' || why === 'enum'),
         ),
     )
     const constants = branches
@@ -251,10 +255,10 @@ const ofUnion: Check = (schema, value, place) =>
     if (near.length === 1) return near[0] as readonly FieldError[]
     return [
       fault(
-        place.path,
+        position.path,
         constants.length === branches.length
-          ? `expected one of ${constants.join(', ')}, got ${shown(value, place)}`
-          : `expected one of the options, got ${shown(value, place)}`,
+          ? `expected one of ${constants.join(', ')}, got ${shown(value, position)}`
+          : `expected one of the options, got ${shown(value, position)}`,
         keyword,
       ),
     ]

@@ -8,7 +8,7 @@
  *                                   └─ invalid: the value stays; the text gets an error
  */
 import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
-import { parseJson } from '../parts/json-text.ts'
+import { parseJson } from '../components/json-text.ts'
 import { pointerStep, stepsOf } from './schema.ts'
 
 interface Typed {

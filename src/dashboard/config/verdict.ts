@@ -1,6 +1,6 @@
 /** @module dashboard/config/verdict  Decides which validation errors of one patch still apply to another. */
 import type { FieldError, JsonObject } from '../../protocol/index.ts'
-import { sameJson } from '../parts/json-text.ts'
+import { sameJson } from '../components/json-text.ts'
 import { topOf } from './draft.ts'
 
 /** Keeps errors of fields whose change is the same in both patches. Other errors apply only to an identical patch. */

@@ -4,11 +4,11 @@
  */
 import { useId, useState } from 'react'
 import { useAct } from '../api/use-act.ts'
-import { readN } from '../parts/act-size.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Download, ndjson } from '../parts/download.tsx'
-import { ErrorPanel } from '../parts/error-panel.tsx'
-import { countText, plural } from '../parts/numbers.ts'
+import { readN } from '../components/act-size.ts'
+import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { Download, ndjson } from '../components/download.tsx'
+import { ErrorPanel } from '../components/error-panel.tsx'
+import { countText, plural } from '../components/numbers.ts'
 
 interface OnAllProps {
   readonly type: string

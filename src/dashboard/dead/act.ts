@@ -6,7 +6,7 @@
  */
 import type { SelectedBody } from '../../protocol/index.ts'
 import { Problem } from '../api/problem.ts'
-import { countText, plural } from '../parts/numbers.ts'
+import { countText, plural } from '../components/numbers.ts'
 
 export type DeadAction = 'replay' | 'remove'
 

@@ -1,6 +1,6 @@
 /** @module dashboard/dead/dead-dialog  Shows one dead task: attempts, error and payload. */
-import { countText } from '../parts/numbers.ts'
-import { Age } from '../parts/times.tsx'
+import { countText } from '../components/numbers.ts'
+import { Age } from '../components/times.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
 import type { DeadItem } from './groups.ts'
 

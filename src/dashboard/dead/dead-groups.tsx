@@ -3,10 +3,10 @@
  * Lists the groups of dead tasks, largest first, with the tasks of the open group.
  */
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { cutText } from '../parts/json-text.ts'
-import { countText, plural } from '../parts/numbers.ts'
-import { Age } from '../parts/times.tsx'
-import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
+import { cutText } from '../components/json-text.ts'
+import { countText, plural } from '../components/numbers.ts'
+import { Age } from '../components/times.tsx'
+import { VirtualTable, type Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { payloadText } from '../tasks/task-text.ts'
 import type { Chosen } from './act.ts'

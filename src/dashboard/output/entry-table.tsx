@@ -3,9 +3,9 @@
  * Shows output entries as rows, oldest first, with a marker where entries are missing.
  */
 import { useMemo, useState, type ReactNode } from 'react'
-import { clockText } from '../parts/moments.ts'
-import { Moment } from '../parts/times.tsx'
-import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
+import { clockText } from '../components/moments.ts'
+import { Moment } from '../components/times.tsx'
+import { VirtualTable, type Column } from '../components/virtual-table.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
 import type { TailRow } from './tail-buffer.ts'
 import '../tasks/list.css'

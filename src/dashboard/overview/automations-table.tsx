@@ -1,8 +1,8 @@
 /** @module dashboard/overview/automations-table  Shows workers, queue and output of each automation in a table row. */
 import type { OverviewBody } from '../../protocol/index.ts'
-import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
-import { countText } from '../parts/numbers.ts'
-import { Span } from '../parts/times.tsx'
+import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
+import { countText } from '../components/numbers.ts'
+import { Span } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
 import { waitingOf } from './numbers.ts'
 

@@ -1,7 +1,7 @@
 /** @module dashboard/overview/numbers  Returns at most seven totals of the fleet, each with a link to its details. */
 import type { OverviewBody } from '../../protocol/index.ts'
-import { spanText } from '../parts/age.ts'
-import { countText } from '../parts/numbers.ts'
+import { spanText } from '../components/age.ts'
+import { countText } from '../components/numbers.ts'
 import { formatRoute } from '../route.ts'
 
 export interface FleetNumber {

@@ -1,5 +1,5 @@
 /** @module dashboard/settings/key-list  Lists the keyboard shortcuts. */
-import { Dialog } from '../parts/dialog.tsx'
+import { Dialog } from '../components/dialog.tsx'
 import { usePreferences } from './preferences.ts'
 
 const KEYS = [

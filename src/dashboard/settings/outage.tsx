@@ -2,17 +2,17 @@
  * @module dashboard/settings/outage
  * Shows dashboard-wide warnings: the master is not responding, or this computer's clock is wrong.
  */
-import { useAwaySince, reach } from '../api/reach.ts'
+import { useUnavailableSince, connectivity } from '../api/connectivity.ts'
 import { serverClock } from '../api/session.ts'
-import { spanText } from '../parts/age.ts'
-import { clockText } from '../parts/moments.ts'
-import { useLocalNow } from '../parts/use-now.ts'
+import { spanText } from '../components/age.ts'
+import { clockText } from '../components/moments.ts'
+import { useLocalNow } from '../components/use-now.ts'
 
 const PATIENCE_MS = 5_000
 const SKEW_SECONDS = 30
 
 export function Outage() {
-  const since = useAwaySince()
+  const since = useUnavailableSince()
   const now = useLocalNow()
   const skew = serverClock.behindSeconds
   return (
@@ -20,9 +20,9 @@ export function Outage() {
       {since !== undefined && now - since >= PATIENCE_MS && (
         <span className="problem">
           <strong>The master has not responded since {clockText(since / 1_000)}.</strong>{' '}
-          {reach.now.answeredAtMs === undefined
+          {connectivity.now.lastResponseAtMs === undefined
             ? 'No data has been loaded yet.'
-            : `Showing data from ${clockText(reach.now.answeredAtMs / 1_000)}.`}{' '}
+            : `Showing data from ${clockText(connectivity.now.lastResponseAtMs / 1_000)}.`}{' '}
           The page reconnects automatically.
         </span>
       )}

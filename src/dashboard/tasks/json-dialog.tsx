@@ -1,9 +1,9 @@
 /** @module dashboard/tasks/json-dialog  Dialog that shows an item with its complete JSON to read, copy or save. */
 import type { ReactNode } from 'react'
-import { Dialog } from '../parts/dialog.tsx'
-import { Download } from '../parts/download.tsx'
-import { JsonView } from '../parts/json-view.tsx'
-import { prettyJson } from '../parts/json-text.ts'
+import { Dialog } from '../components/dialog.tsx'
+import { Download } from '../components/download.tsx'
+import { JsonView } from '../components/json-view.tsx'
+import { prettyJson } from '../components/json-text.ts'
 
 export interface JsonDialogProps {
   readonly title: string

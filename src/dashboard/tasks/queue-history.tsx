@@ -1,7 +1,7 @@
 /** @module dashboard/tasks/queue-history  Shows the last hour of a queue: the chart, its rates and a CSV download. */
 import type { QueueSample } from '../../protocol/index.ts'
-import { Download } from '../parts/download.tsx'
-import { countText, measureText } from '../parts/numbers.ts'
+import { Download } from '../components/download.tsx'
+import { countText, measureText } from '../components/numbers.ts'
 import { TierChart, useQueueSamples } from './tier-chart.tsx'
 import { mostWaiting, ratesOf, toCsv } from './tier-history.ts'
 

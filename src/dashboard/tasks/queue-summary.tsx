@@ -1,13 +1,13 @@
 /** @module dashboard/tasks/queue-summary  Shows one table row per queue: tiers, oldest task, workers and dead tasks. */
 import type { OverviewBody, QueueTotals } from '../../protocol/index.ts'
 import type { Read } from '../api/queries.ts'
-import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
-import { countText } from '../parts/numbers.ts'
-import { ReadView } from '../parts/read-state.tsx'
-import { Span } from '../parts/times.tsx'
+import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
+import { countText } from '../components/numbers.ts'
+import { ReadView } from '../components/read-state.tsx'
+import { Span } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
-import { explainQueue } from '../why/explain.ts'
-import { Causes } from '../why/why.tsx'
+import { explainQueue } from '../diagnosis/explain.ts'
+import { Causes } from '../diagnosis/diagnosis.tsx'
 import { useWorkersOf } from '../workers/use-workers.ts'
 
 const COLUMNS = [

@@ -3,7 +3,7 @@ import { useId, useState, type SyntheticEvent } from 'react'
 import type { TaskPlace } from '../../protocol/index.ts'
 import { isProblem } from '../api/problem.ts'
 import { useRead } from '../api/queries.ts'
-import { ReadState } from '../parts/read-state.tsx'
+import { ReadState } from '../components/read-state.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { goTo, replaceRoute } from '../use-route.ts'
 

@@ -1,7 +1,7 @@
 /** @module dashboard/tasks/tier-bars  Shows the queue totals of a type: tiers as bars, other states as numbers. */
 import type { QueueTotals } from '../../protocol/index.ts'
-import { countText } from '../parts/numbers.ts'
-import { Span } from '../parts/times.tsx'
+import { countText } from '../components/numbers.ts'
+import { Span } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
 import { TIERS, waitingOf } from './tier-history.ts'
 import './tier-chart.css'

@@ -5,10 +5,10 @@
 /* oxlint-disable jsx-a11y/prefer-tag-over-role -- an inline SVG cannot be an <img> */
 import type { QueueSample } from '../../protocol/index.ts'
 import { useRead, type Read } from '../api/queries.ts'
-import { shortClockText } from '../parts/moments.ts'
-import { countText } from '../parts/numbers.ts'
-import { ReadView } from '../parts/read-state.tsx'
-import { useServerNow } from '../parts/use-now.ts'
+import { shortClockText } from '../components/moments.ts'
+import { countText } from '../components/numbers.ts'
+import { ReadView } from '../components/read-state.tsx'
+import { useServerNow } from '../components/use-now.ts'
 import { areaPoints, mostWaiting, runsOf, TIERS, type Box } from './tier-history.ts'
 import './tier-chart.css'
 

@@ -1,9 +1,9 @@
 /** @module dashboard/worker/summary-tab  Shows the record of a worker and its statistics of the last hour. */
 import { lazy, Suspense, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
-import { cutText } from '../parts/json-text.ts'
-import { measureText, plural } from '../parts/numbers.ts'
-import { Age } from '../parts/times.tsx'
+import { cutText } from '../components/json-text.ts'
+import { measureText, plural } from '../components/numbers.ts'
+import { Age } from '../components/times.tsx'
 import { configText, isBehind } from '../workers/display-state.ts'
 
 const StatsCharts = lazy(async () => ({ default: (await import('../charts/stats-charts.tsx')).StatsCharts }))

@@ -7,9 +7,9 @@ import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase, useSession, mayUse } from '../api/session.ts'
 import { useAct } from '../api/use-act.ts'
 import { useRefresh } from '../api/queries.ts'
-import { curlCommand, musterCommand } from '../parts/commands.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { CopyAs } from '../parts/copy-as.tsx'
+import { curlCommand, musterCommand } from '../components/commands.ts'
+import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { CopyAs } from '../components/copy-as.tsx'
 import { goTo } from '../use-route.ts'
 
 interface ActProps {

@@ -1,6 +1,6 @@
 /** @module dashboard/workers/bulk-acts  Shows the bulk actions for the selected workers: config, drain and forget. */
 import { lazy, Suspense, useState } from 'react'
-import { plural } from '../parts/numbers.ts'
+import { plural } from '../components/numbers.ts'
 import type { WorkerRow } from './row.ts'
 import { useWorkers } from './use-workers.ts'
 

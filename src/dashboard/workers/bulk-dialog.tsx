@@ -3,10 +3,10 @@
  * Dialog of a bulk action: shows what will happen to which workers, then the result for each.
  */
 import { useId, useRef, useState, type ReactNode } from 'react'
-import { Dialog } from '../parts/dialog.tsx'
-import { countText, plural } from '../parts/numbers.ts'
-import { ResultList } from '../parts/result-list.tsx'
-import type { Result } from '../parts/results.ts'
+import { Dialog } from '../components/dialog.tsx'
+import { countText, plural } from '../components/numbers.ts'
+import { ResultList } from '../components/result-list.tsx'
+import type { Result } from '../components/results.ts'
 import { runBulk, type BulkParts, type BulkProps } from './bulk.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 

@@ -3,7 +3,7 @@
  * Dialogs that drain or forget many workers. They explain the effect before the action.
  */
 import { useSession } from '../api/session.ts'
-import { plural } from '../parts/numbers.ts'
+import { plural } from '../components/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
 import { pathOf, type BulkProps } from './bulk.ts'
 import type { WorkerRow } from './row.ts'

@@ -4,7 +4,7 @@
  * flight are awaited and the rest is skipped. A call without a response has the result "unknown", never "failed".
  */
 import { asProblem } from '../api/problem.ts'
-import type { Result } from '../parts/results.ts'
+import type { Result } from '../components/results.ts'
 import type { WorkerRow } from './row.ts'
 
 export interface BulkProps {

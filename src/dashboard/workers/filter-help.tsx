@@ -1,6 +1,6 @@
 /** @module dashboard/workers/filter-help  Shows the syntax of the worker filter. */
 import { useState } from 'react'
-import { Dialog } from '../parts/dialog.tsx'
+import { Dialog } from '../components/dialog.tsx'
 
 const ROWS = [
   ['ana "two words"', 'text in id, type, host or last error'],

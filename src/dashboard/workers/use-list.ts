@@ -5,7 +5,7 @@
  */
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { serverClock } from '../api/session.ts'
-import { useServerNow } from '../parts/use-now.ts'
+import { useServerNow } from '../components/use-now.ts'
 import { parseFilter, type Filter } from './filter.ts'
 import { driftOf, sortedKeys } from './order.ts'
 import type { WorkerRow } from './row.ts'

@@ -5,13 +5,13 @@
 import { createContext, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
-import { useEvents, useFeedState, useTold } from '../api/live.ts'
+import { useEvents, useFeedState, useQueueTotals } from '../api/live.ts'
 import type { Problem } from '../api/problem.ts'
 import { useRead, type Read } from '../api/queries.ts'
 import { useSession } from '../api/session.ts'
-import { overviewWith } from '../api/told-queues.ts'
-import { useServerNow } from '../parts/use-now.ts'
-import { attentionOf, type Attention, type FleetFacts } from '../why/verdict.ts'
+import { overviewWith } from '../api/queue-totals.ts'
+import { useServerNow } from '../components/use-now.ts'
+import { attentionOf, type Attention, type FleetFacts } from '../diagnosis/attention.ts'
 import { readSingles, readWorkers } from './reading.ts'
 import type { WorkerRow } from './row.ts'
 import { WorkerStore, type Snapshot } from './store.ts'
@@ -112,7 +112,7 @@ export function useOverview(): Read<OverviewBody> {
     OVERVIEW_EVERY_MS,
     async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body,
   )
-  const eventTotals = useTold()
+  const eventTotals = useQueueTotals()
   const { data: counted, atMs = 0 } = read
   const data = useMemo(
     () => (counted === undefined ? undefined : overviewWith(counted, atMs, eventTotals)),

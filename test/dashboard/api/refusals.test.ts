@@ -7,7 +7,7 @@ import { createApi, type Api } from '../../../src/dashboard/api/client.ts'
 import { Feed } from '../../../src/dashboard/api/feed.ts'
 import { asProblem, Problem } from '../../../src/dashboard/api/problem.ts'
 import { ServerClock } from '../../../src/dashboard/api/server-clock.ts'
-import { nextTurnMs } from '../../../src/dashboard/api/turns.ts'
+import { nextPollDelayMs } from '../../../src/dashboard/api/poll-interval.ts'
 import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 import { RefusalLimiter, seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { turns } from '../../virtual.ts'
@@ -64,7 +64,7 @@ function open(api: Api, signal: AbortSignal) {
         (error: unknown) => asProblem(error),
       )
       if (problem === null) state.served += 1
-      await time.sleep(nextTurnMs(5_000, time.wallMs(), problem), signal).catch(() => {}) // Aborted: the loop ends.
+      await time.sleep(nextPollDelayMs(5_000, time.wallMs(), problem), signal).catch(() => {}) // Aborted: the loop ends.
     }
   }
   const feed = new Feed({
@@ -128,6 +128,8 @@ describe('a dashboard whose master rejects every request', () => {
         (error: unknown) => error as Problem,
       )
     expect(problem).toMatchObject({ status: 503, retryAfterSeconds: 30 })
-    expect(nextTurnMs(5_000, 1, new Problem('no', { status: 503, retryAfterSeconds: 30 }))).toBeLessThanOrEqual(30_000)
+    expect(nextPollDelayMs(5_000, 1, new Problem('no', { status: 503, retryAfterSeconds: 30 }))).toBeLessThanOrEqual(
+      30_000,
+    )
   })
 })

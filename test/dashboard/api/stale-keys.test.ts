@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { staleKeys } from '../../../src/dashboard/api/stale-keys.ts'
-import { nextTurnMs } from '../../../src/dashboard/api/turns.ts'
+import { nextPollDelayMs } from '../../../src/dashboard/api/poll-interval.ts'
 import { EVENTS } from '../../../src/protocol/index.ts'
 
 describe('the keys that an event makes stale', () => {
@@ -28,15 +28,15 @@ describe('the keys that an event makes stale', () => {
 describe('the poll interval', () => {
   it('has 10 % jitter and is deterministic', () => {
     for (let at = 1_700_000_000_000; at < 1_700_000_000_100; at += 7) {
-      expect(nextTurnMs(15_000, at, null)).toBeGreaterThanOrEqual(13_500)
-      expect(nextTurnMs(15_000, at, null)).toBeLessThanOrEqual(16_500)
-      expect(nextTurnMs(15_000, at, null)).toBe(nextTurnMs(15_000, at, null))
+      expect(nextPollDelayMs(15_000, at, null)).toBeGreaterThanOrEqual(13_500)
+      expect(nextPollDelayMs(15_000, at, null)).toBeLessThanOrEqual(16_500)
+      expect(nextPollDelayMs(15_000, at, null)).toBe(nextPollDelayMs(15_000, at, null))
     }
-    expect(new Set([1, 2, 3, 4].map((at) => nextTurnMs(15_000, at, null))).size).toBe(4)
+    expect(new Set([1, 2, 3, 4].map((at) => nextPollDelayMs(15_000, at, null))).size).toBe(4)
   })
 
   it('respects Retry-After', () => {
-    expect(nextTurnMs(2_000, 1, new Problem('full', { retryAfterSeconds: 30 }))).toBeGreaterThanOrEqual(24_000)
+    expect(nextPollDelayMs(2_000, 1, new Problem('full', { retryAfterSeconds: 30 }))).toBeGreaterThanOrEqual(24_000)
   })
 
   it('is short after an outage of the master or its store, and unchanged after a rejected read', () => {
@@ -44,9 +44,9 @@ describe('the poll interval', () => {
       new Problem('no response'),
       new Problem('unavailable', { status: 503, retryAfterSeconds: 1 }),
     ])
-      expect(nextTurnMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
-    expect(nextTurnMs(2_000, 1, new Problem('no answer'))).toBeLessThanOrEqual(2_200)
+      expect(nextPollDelayMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
+    expect(nextPollDelayMs(2_000, 1, new Problem('no answer'))).toBeLessThanOrEqual(2_200)
     for (const status of [403, 404])
-      expect(nextTurnMs(15_000, 1, new Problem('not here', { status }))).toBeGreaterThanOrEqual(13_500)
+      expect(nextPollDelayMs(15_000, 1, new Problem('not here', { status }))).toBeGreaterThanOrEqual(13_500)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
-import { resultsText, type Result } from '../../../src/dashboard/parts/results.ts'
+import { resultsText, type Result } from '../../../src/dashboard/components/results.ts'
 import { propertiesOf } from '../../../src/dashboard/config/schema.ts'
 import { setAt, typeAt } from '../../../src/dashboard/config/value-draft.ts'
 import {

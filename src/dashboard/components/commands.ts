@@ -1,0 +1,44 @@
+/**
+ * @module dashboard/components/commands
+ * Formats API calls as commands for a POSIX shell. Names from workers are quoted to prevent shell injection.
+ */
+
+export interface Command {
+  /** `curl`, `muster`, `kubectl`. */
+  readonly label: string
+  readonly text: string
+}
+
+/** Quotes one argument with single quotes if it contains characters that are special in a shell. */
+export const shellQuote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below `/api/v1`, not encoded. */
+  readonly path: readonly string[]
+  readonly query?: Readonly<Record<string, string | number>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** @param base `https://host/prefix/api/v1/` */
+export function curlCommand(base: URL, { method, path, query = {}, body, headers = {} }: Call): Command {
+  const url = new URL(path.map(encodeURIComponent).join('/'), base)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
+  const text = [
+    'curl -sS',
+    ...(method === 'GET' ? [] : [`-X ${method}`]),
+    '-H "Authorization: Bearer $SVC_API_TOKEN"',
+    ...Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),
+    shellQuote(url.href),
+  ].join(' ')
+  return { label: 'curl', text }
+}
+
+/** Formats a `muster` command for the master that serves this dashboard. */
+export function musterCommand(base: URL, ...args: readonly string[]): Command {
+  const master = base.href.replace(/\/api\/v1\/$/, '')
+  return { label: 'muster', text: ['muster', ...args.map(shellQuote), '--master-url', shellQuote(master)].join(' ') }
+}

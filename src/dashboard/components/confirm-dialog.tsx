@@ -1,0 +1,75 @@
+/**
+ * @module dashboard/components/confirm-dialog
+ * Asks for confirmation before an action. The button names verb, number and scope; initial focus is on Cancel. Large
+ * irreversible actions require typing a word.
+ */
+import { useId, useState, type ReactNode } from 'react'
+import type { Act } from '../api/use-act.ts'
+import { Dialog } from './dialog.tsx'
+import { ErrorPanel } from './error-panel.tsx'
+
+export interface ConfirmProps {
+  readonly title: string
+  readonly verb: string
+  readonly act: Act<readonly []>
+  readonly onClose: () => void
+  /** The text to type before the action button is enabled: a name or a number. */
+  readonly typed?: string | undefined
+  /** False if the action loses no data. */
+  readonly danger?: boolean
+  readonly wide?: boolean
+  readonly children: ReactNode
+}
+
+export function ConfirmDialog({
+  title,
+  verb,
+  act,
+  onClose,
+  typed,
+  danger = true,
+  wide = false,
+  children,
+}: ConfirmProps) {
+  const [text, setText] = useState('')
+  const id = useId()
+  const ready = typed === undefined || text.trim() === typed
+  return (
+    <Dialog title={title} onClose={onClose} busy={act.busy} wide={wide}>
+      {children}
+      {typed !== undefined && (
+        <p className="typed">
+          <label htmlFor={id}>
+            Type{' '}
+            <code>
+              <bdi>{typed}</bdi>
+            </code>{' '}
+            to confirm
+          </label>
+          <input
+            id={id}
+            type="text"
+            autoComplete="off"
+            spellCheck={false}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </p>
+      )}
+      {act.problem !== null && <ErrorPanel problem={act.problem} />}
+      <div className="buttons">
+        <button type="button" onClick={onClose} disabled={act.busy}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          className={danger ? 'danger' : 'primary'}
+          onClick={() => void act.run()}
+          disabled={act.busy || !ready}
+        >
+          {act.busy ? 'Working…' : verb}
+        </button>
+      </div>
+    </Dialog>
+  )
+}

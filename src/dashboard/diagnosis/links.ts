@@ -1,0 +1,26 @@
+/** @module dashboard/diagnosis/links  Links from a cause to the page where it can be fixed. */
+import { formatRoute } from '../route.ts'
+
+export interface Link {
+  readonly text: string
+  readonly href: string
+}
+
+export const toWorker = (type: string, id: string): Link => ({
+  text: `Open ${type}/${id}`,
+  href: formatRoute({ place: 'worker', type, id }),
+})
+export const toConfig = (type: string, id: string): Link => ({
+  text: 'Open config',
+  href: formatRoute({ place: 'worker', type, id, tab: 'config' }),
+})
+export const toWorkers = (text: string, q: string): Link => ({ text, href: formatRoute({ place: 'workers', q }) })
+export const toQueue = (type: string): Link => ({ text: 'Open queue', href: formatRoute({ place: 'tasks', type }) })
+export const toDead = (type: string): Link => ({
+  text: 'Open dead letters',
+  href: formatRoute({ place: 'tasks', type, tab: 'dead' }),
+})
+export const toOutput = (type: string): Link => ({
+  text: 'Open output',
+  href: formatRoute({ place: 'output', type }),
+})

@@ -1,0 +1,122 @@
+/**
+ * @module dashboard/tasks/tasks-page
+ * The tasks page: the queue of a batch type, the submit form and the dead letters. Without a type it shows a summary of
+ * all queues.
+ */
+import type { OverviewBody } from '../../protocol/index.ts'
+import { isBatch, type Automation } from '../api/automations.ts'
+import { useInstalled } from '../api/installed.ts'
+import type { Read } from '../api/queries.ts'
+import { DeadLetters } from '../dead/dead-letters.tsx'
+import { Choices } from '../components/choices.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { countText } from '../components/numbers.ts'
+import { ReadState } from '../components/read-state.tsx'
+import { Tabs } from '../components/tabs.tsx'
+import type { RouteTo } from '../route.ts'
+import { WhyQueue } from '../diagnosis/diagnosis.tsx'
+import { useOverview } from '../workers/use-workers.ts'
+import { QueueHistory } from './queue-history.tsx'
+import { QueueSummary } from './queue-summary.tsx'
+import { SubmitForm } from './submit-form.tsx'
+import { TaskFinder } from './task-finder.tsx'
+import { TierBars } from './tier-bars.tsx'
+import { WaitingTasks } from './waiting-tasks.tsx'
+import './tasks.css'
+
+type TypeRoute = RouteTo<'tasks'> & { readonly type: string }
+
+export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
+  const { type } = route
+  const overview = useOverview()
+  const batch = useInstalled().automations.filter(isBatch)
+  const types = batch.map((each) => each.type)
+  const open = batch.find((each) => each.type === type)
+  return (
+    <>
+      <h1>Tasks</h1>
+      {types.length === 0 && (
+        <EmptyState kind="nothing" title="No batch automations">
+          <p>None is installed and covered by this token. Continuous automations have no queue, only output.</p>
+        </EmptyState>
+      )}
+      {types.length > 0 && (
+        <Choices
+          label="Batch automations"
+          names={types}
+          open={type}
+          to={(name) => ({ place: 'tasks', type: name, tab: route.tab })}
+        />
+      )}
+      {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
+      {types.length > 0 && type !== null && open === undefined && (
+        <EmptyState kind="forbidden" title="Queue not found">
+          <p>
+            <bdi>{type}</bdi> is not a batch automation that this token covers.
+          </p>
+        </EmptyState>
+      )}
+      {type !== null && open !== undefined && (
+        <Queue key={type} automation={open} route={{ ...route, type }} overview={overview} />
+      )}
+    </>
+  )
+}
+
+interface QueueProps {
+  readonly automation: Automation
+  readonly route: TypeRoute
+  readonly overview: Read<OverviewBody>
+}
+
+function Queue({ automation, route, overview }: QueueProps) {
+  const { type, tab } = route
+  const queue = overview.data?.automations[type]?.queue ?? null
+  const waiting = queue === null ? null : queue.high + queue.normal + queue.low
+  return (
+    <>
+      <Tabs
+        label={`Queue views of ${type}`}
+        tabs={[
+          {
+            text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>,
+            to: { place: 'tasks', type },
+            open: tab === 'queue',
+          },
+          { text: 'Submit', to: { place: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
+          {
+            text: (
+              <>
+                Dead letters{' '}
+                {queue !== null && (
+                  <span className={queue.dead > 0 ? 'count bad' : 'count'}>{countText(queue.dead)}</span>
+                )}
+              </>
+            ),
+            to: { place: 'tasks', type, tab: 'dead' },
+            open: tab === 'dead',
+          },
+        ]}
+      />
+      {tab === 'queue' && (
+        <>
+          <ReadState read={overview} />
+          {queue !== null && (
+            <section className="card" aria-label="Totals">
+              <h2>
+                Queue of <bdi>{type}</bdi>
+              </h2>
+              <TierBars type={type} queue={queue} />
+              <WhyQueue type={type} queue={queue} />
+            </section>
+          )}
+          <QueueHistory type={type} />
+          <TaskFinder route={route} />
+          <WaitingTasks type={type} />
+        </>
+      )}
+      {tab === 'submit' && <SubmitForm automation={automation} />}
+      {tab === 'dead' && <DeadLetters route={route} />}
+    </>
+  )
+}

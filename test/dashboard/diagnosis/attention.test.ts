@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals'
+import type { OverviewBody } from '../../../src/protocol/index.ts'
+import { attentionOf, verdictText } from '../../../src/dashboard/diagnosis/attention.ts'
+import type { WorkerFacts } from '../../../src/dashboard/diagnosis/explain.ts'
+
+const NOW = 10_000
+type TypeOverview = OverviewBody['automations'][string]
+const workersOf = (part: object = {}): TypeOverview['workers'] => ({
+  total: 2,
+  connected: 2,
+  behind: 0,
+  IDLE: 0,
+  RUNNING: 2,
+  ERROR: 0,
+  DRAINING: 0,
+  ...part,
+})
+const queueOf = (part: object = {}): TypeOverview['queue'] => ({
+  high: 0,
+  normal: 0,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+  ...part,
+})
+const overviewOf = (types: Readonly<Record<string, Partial<TypeOverview>>>): OverviewBody => ({
+  ts: NOW,
+  automations: Object.fromEntries(
+    Object.entries(types).map(([type, part]) => [
+      type,
+      { kind: 'BatchAutomation', workers: workersOf(), slots: 4, queue: queueOf(), stream: { length: 0 }, ...part },
+    ]),
+  ),
+})
+const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
+  worker_id: 'm-7',
+  automation_type: 'mailer',
+  connected: true,
+  state: 'RUNNING',
+  state_since: NOW - 300,
+  draining: false,
+  last_error: null,
+  config: { enabled: true, slots: 2 },
+  config_gen: 14,
+  applied_config_gen: 14,
+  config_changed_at: NOW - 240,
+  current_stats: null,
+  ...part,
+})
+const problemsOf = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) =>
+  attentionOf({ overview, workers, nowSeconds: NOW })
+
+describe('what needs attention', () => {
+  it('is an empty list for a healthy fleet', () => {
+    const overview = overviewOf({ mailer: {}, render: {} })
+    expect(problemsOf(overview)).toEqual([])
+    expect(verdictText(overview, [])).toBe('All 4 workers are connected and up to date.')
+    expect(
+      verdictText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), []),
+    ).toBe('No worker has registered yet.')
+  })
+
+  it('comes from the counts of the overview while no worker record is loaded', () => {
+    const overview = overviewOf({ mailer: { workers: workersOf({ total: 5, connected: 2, behind: 2, ERROR: 1 }) } })
+    expect(problemsOf(overview).map(({ kind, count, since }) => [kind, count, since])).toEqual([
+      ['error', 1, null],
+      ['offline', 3, null],
+      ['behind', 2, null],
+    ])
+    expect(verdictText(overview, problemsOf(overview))).toBe(
+      'Attention: 1 worker is in ERROR and 3 workers are offline, and more.',
+    )
+  })
+
+  it('names a single worker and the start of its problem', () => {
+    const [item] = problemsOf(overviewOf({ mailer: {} }), [
+      worker(),
+      worker({ worker_id: 'm-8', applied_config_gen: 12 }),
+    ])
+    expect(item).toMatchObject({
+      kind: 'behind',
+      subject: 'mailer/m-8',
+      text: 'config generation 14 saved, 12 applied',
+      since: NOW - 240,
+      link: { href: '#/workers/mailer/m-8' },
+    })
+  })
+
+  it('ignores workers that are offline or behind for less than a minute', () => {
+    const young = [
+      worker({ connected: false, state_since: NOW - 59 }),
+      worker({ applied_config_gen: 1, config_changed_at: NOW - 59 }),
+    ]
+    expect(problemsOf(overviewOf({ mailer: {} }), young)).toEqual([])
+  })
+
+  it('groups many workers with the same problem into one item', () => {
+    const gone = Array.from({ length: 1_000 }, (_, n) =>
+      worker({ worker_id: `m-${n}`, connected: false, state_since: NOW - 100 - n }),
+    )
+    expect(problemsOf(overviewOf({ mailer: {} }), gone)).toEqual([
+      expect.objectContaining({ kind: 'offline', subject: 'mailer', count: 1_000, since: NOW - 1_099 }),
+    ])
+  })
+
+  it('lists a queue without a worker that can take tasks first', () => {
+    const overview = overviewOf({
+      mailer: { queue: queueOf({ dead: 3, normal: 2 }), workers: workersOf({ ERROR: 1 }) },
+      thumbnail: { queue: queueOf({ low: 1, oldest_submitted_at: NOW - 400 }) },
+    })
+    const items = problemsOf(overview, [worker(), worker({ automation_type: 'thumbnail', config: { enabled: false } })])
+    expect(items.map(({ kind, subject }) => [kind, subject])).toEqual([
+      ['unserved', 'thumbnail'],
+      ['dead', 'mailer'],
+    ])
+    expect(verdictText(overview, items)).toBe(
+      "Attention: thumbnail's queue has no worker to take tasks and 3 tasks are dead.",
+    )
+  })
+
+  it('reports tasks that wait for over five minutes, and a stream that is nearly full', () => {
+    const overview = overviewOf({
+      mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 301 }), stream: { length: 45_000 } },
+    })
+    expect(problemsOf(overview).map(({ kind }) => kind)).toEqual(['old', 'stream'])
+    expect(
+      problemsOf(
+        overviewOf({
+          mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 299 }), stream: { length: 44_999 } },
+        }),
+      ),
+    ).toEqual([])
+  })
+})
