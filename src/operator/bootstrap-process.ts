@@ -1,7 +1,7 @@
 /**
  * @module operator/bootstrap-process
- * Runs {@link Bootstrap} with what it needs around it: calls to the API server, Kubernetes Events, and a listener for
- * probes. `/readyz` is 200 once every Secret is there.
+ * Runs {@link Bootstrap} as a process: with a client of the API server, Kubernetes Events, and a listener for probes.
+ * `/readyz` returns 200 once every Secret exists.
  * @see D63
  */
 import { Registry } from 'prom-client'
@@ -12,7 +12,7 @@ import { FoldingEventRecorder, PooledTransport, type EventTarget, type KubeIdent
 export interface BootstrapProcessOptions extends BootstrapOptions {
   readonly identity: KubeIdentity
   readonly metricsListen: { readonly host: string; readonly port: number }
-  /** Unique among all processes that ever ran. */
+  /** Unique among all processes, past and present. */
   readonly instance: string
   readonly time: Time
   readonly random: Random
@@ -25,7 +25,10 @@ export interface RunningBootstrap {
   stop(): Promise<void>
 }
 
-/** Starts it. The API server need not be there. @throws Error when the listener's address cannot be used. */
+/**
+ * Starts the process. The API server may still be unreachable. @throws {Error} if the listener's address cannot be
+ * used.
+ */
 export async function startBootstrap(options: BootstrapProcessOptions): Promise<RunningBootstrap> {
   const { identity, instance, log, metricsListen, namespace, random, redis, time, tokens } = options
   const parts = { clock: time, timers: time, random, log }
@@ -37,7 +40,7 @@ export async function startBootstrap(options: BootstrapProcessOptions): Promise<
   const listener = await serveProbes('SVC_METRICS_LISTEN', metricsListen, {
     healthz: () => ({ ok: true, why: 'ok' }),
     readyz: () => ({ ok: bootstrap.isComplete, why: bootstrap.isComplete ? 'ok' : 'a Secret is missing' }),
-    metrics: new Registry(), // Empty: it has nothing that is worth a number.
+    metrics: new Registry(), // Empty: this process exports no metrics.
   })
   const abort = new AbortController()
   const running = Promise.all([events.run(abort.signal), bootstrap.run(abort.signal)])

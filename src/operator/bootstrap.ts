@@ -1,17 +1,17 @@
 /**
  * @module operator/bootstrap
- * Makes the Secrets that a first installation lacks, with values that nobody has chosen: the master's tokens, the password
- * of its Redis. A template could not, as it must render the same each time.
+ * Creates the Secrets that a first installation lacks, with random values: the tokens of the master and the password of
+ * its Redis. A chart template cannot do this, because it has to render the same output each time.
  *
- *   missing ──server-side apply, without force──▶ created ──deleted: an emergency rotation──▶ created anew, with other values
- *      └── somebody was faster: 409 ──▶ read
- *   present ──▶ never written, whatever it holds
+ *   missing ──server-side apply, without force──▶ created ──deleted: an emergency rotation──▶ created again, new values
+ *      └── another client created it first: 409 ──▶ read
+ *   present ──▶ never written, whatever it contains
  *
- * Apply, and not POST, as it names the object: so the right to create is bounded to two names. Each process applies under
- * a name of its own, so that one of two simultaneous applies is refused. The type, which no write can change, refuses an apply over a
- * Secret that somebody else has made in between.
+ * It uses apply instead of POST because apply names the object, so the right to create is limited to two names. Each
+ * process applies under its own field manager, so one of two simultaneous applies is rejected. The Secret type is
+ * immutable, so an apply over a Secret that another client has created meanwhile is rejected as well.
  *
- * It runs in a process with a ServiceAccount of its own (bootstrap-process.ts): the operator, which reads Secrets that
+ * It runs in a process with its own ServiceAccount (bootstrap-process.ts). The operator, which reads Secrets that
  * FleetWorkers name, has no right to these (D63).
  * @see D54
  */
@@ -31,13 +31,13 @@ const SECRETS: Resource = { group: '', version: 'v1', plural: 'secrets', kind: '
 const LABELS = { 'app.kubernetes.io/managed-by': 'muster-operator' }
 const ADMIN_TOKEN = 'admin-token'
 const SECRET_BYTES = 32
-/** Until a missing one is looked for again, and until one that was there is. */
+/** Intervals of checking for a missing Secret, and for one that existed. */
 const MISSING_MS = 1_000
 const PRESENT_MS = 5_000
 
 export interface BootstrapOptions {
   readonly namespace: string
-  /** The names of the Secrets; undefined: not made. */
+  /** The names of the Secrets. `undefined`: the Secret is not created. */
   readonly tokens: string | undefined
   readonly redis: string | undefined
 }
@@ -64,7 +64,7 @@ export class Bootstrap {
   readonly #plans: readonly Plan[]
   readonly #manager: string
   #isComplete = false
-  /** What was told last, so that it is told once. */
+  /** The last incomplete state that was logged, so that each is logged once. */
   #told = ''
 
   constructor(deps: BootstrapDeps) {
@@ -73,7 +73,7 @@ export class Bootstrap {
     this.#deps = deps
     this.#manager = `muster-bootstrap-${random.uuid()}`
     this.#plans = [
-      // Peers and scopes may be empty, so that both can be filled later by an edit of the Secret alone.
+      // Peers and scopes may be empty, so that an edit of the Secret alone can fill them later.
       ...(tokens === undefined
         ? []
         : [
@@ -92,7 +92,7 @@ export class Bootstrap {
     ]
   }
 
-  /** Whether every Secret was there when it was looked for last, with an admin token among the tokens. */
+  /** Whether the last check found every Secret, with an admin token among the tokens. */
   get isComplete(): boolean {
     return this.#isComplete
   }
@@ -105,11 +105,12 @@ export class Bootstrap {
       if (lacking !== '' && lacking !== this.#told && !signal.aborted)
         this.#deps.log.warn('a Secret that bootstrap creates is still missing, retrying', { why: lacking })
       this.#told = lacking
-      await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {}) // Aborted: the loop ends.
+      // Aborted: the loop ends.
+      await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {})
     }
   }
 
-  /** @returns why it is not complete; empty: it is. */
+  /** @returns why the Secrets are incomplete; empty if they are complete. */
   async #lacking(signal: AbortSignal): Promise<string> {
     try {
       for (const plan of this.#plans) {
@@ -140,7 +141,7 @@ export class Bootstrap {
     }
   }
 
-  /** Undefined: somebody was faster. */
+  /** @returns the Secret; `undefined` if another client created it first. */
   async #make({ make, name, type }: Plan, signal: AbortSignal): Promise<Secret | undefined> {
     const { log, namespace, onMade, transport } = this.#deps
     const data = Object.fromEntries(

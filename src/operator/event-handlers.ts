@@ -1,16 +1,18 @@
 /**
  * @module operator/event-handlers
- * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
+ * Maps changes of watched objects to keys in the work queue. Handlers only add keys: more work here would run out of
+ * order.
  *
- *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came, went, or can be applied or not
- *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; of an edit under way, which it is about: 100;
- *                                        where a status waits to be sent: 90, so that it is sent once and says the last
+ *   FleetWorker changed (watch, list) ──▶ its key, by what changed; keys of its rivals when it was created, deleted, or
+ *                                         became applicable or inapplicable
+ *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; with an edit in progress: 100;
+ *                                        with a pending status write: 90, so that one write carries the latest state
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
- *   master forgot, came back, or has been away for a minute; a term begins ──▶ all: -100, unseen edits 100
+ *   master lost its state, recovered, or was unreachable for a minute; a term begins ──▶ all: -100, unseen edits 100
  *
- * It also tells the table which types FleetWorkers name. A type that nobody names any more is read on until the sweep has
- * looked for claims that are left over on its workers.
+ * It also sets the types that the table reads. A type that no FleetWorker names any more is read until the resync has
+ * checked its workers for orphaned claims.
  */
 import type { FleetTable, TableChange } from './fleet/index.ts'
 import {
@@ -38,9 +40,9 @@ export interface EventHandlersDeps {
   readonly cache: ObjectCache<FleetWorkerObject>
   readonly table: Pick<FleetTable, 'setTypes'>
   readonly permits: Permits
-  /** Whether this status is on its way to the API server. */
+  /** Whether a write of this status is in flight. */
   readonly isOurs: (object: FleetWorkerObject) => boolean
-  /** Whether a status of it waits to be sent. */
+  /** Whether a write of its status is pending. */
   readonly isReporting: (object: FleetWorkerObject) => boolean
 }
 
@@ -70,7 +72,7 @@ export class EventHandlers {
     this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
   }
 
-  /** Types that FleetWorkers name, named once, or that the sweep looks at. */
+  /** Types that FleetWorkers name or have named, and the type that the resync visits. */
   get types(): Iterable<string> {
     return this.#perType.keys()
   }
@@ -87,7 +89,7 @@ export class EventHandlers {
     this.#deps.table.setTypes(this.types)
   }
 
-  /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */
+  /** Adds every key with the priority of a resync. Objects whose status is outdated keep the priority of an edit. */
   requeueAll(): void {
     for (const after of this.#deps.cache.all())
       this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')

@@ -1,7 +1,7 @@
 /**
  * @module operator/interned
- * Text that ten thousand objects say alike is kept once, and flat: a text that was put together holds on to its parts.
- * What is said seldom is not worth the room, and all is forgotten when there is too much of it.
+ * Interns strings that thousands of objects share. Each is stored once and flattened, because a concatenated string
+ * retains its parts. The pool is cleared when it exceeds its limit.
  */
 const MAX_TEXTS = 4_096
 const texts = new Map<string, string>()

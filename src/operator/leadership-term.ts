@@ -1,13 +1,13 @@
 /**
  * @module operator/leadership-term
- * One term of leadership: all that writes, and what it remembers. It begins to work once both sides are known, since a
- * worker that was not listed yet would look as if it had never registered:
+ * Runs one term of leadership: every component that writes, and the state it keeps. Work begins once both sides are
+ * known, because a worker that was not listed yet would look as if it had never registered:
  *
- *   leads ──FleetWorkers listed, and the fleet listed or known to be away──▶ works ──end()──▶ finishes what runs, sends statuses
+ *   leading ──FleetWorkers listed, and the fleet listed or unavailable──▶ working ──end()──▶ finish runs, send statuses
  *     └───────────────────────────── the lease is lost: everything is aborted ◀──┘
  *
- * Its first round looks at everything before it writes to the master what nobody edited, whose pace a fleet that differs as
- * a whole would impose on what does not differ.
+ * The first round looks at every resource before it sends unedited resources to the master. Otherwise a fleet that
+ * differs as a whole would delay the resources that do not differ.
  */
 import { LogThrottle, type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
@@ -40,7 +40,7 @@ import type { EventHandlers } from './event-handlers.ts'
 
 const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 50
-/** For what runs, and then for the statuses it made. */
+/** Bounds the running reconciles, and then the status writes that follow them. */
 const END_MS = 5_000
 
 export interface LeadershipTermDeps {
@@ -62,11 +62,11 @@ export interface LeadershipTermDeps {
   readonly permits: Permits
   /** Secrets that Muster itself uses, which are never a source. */
   readonly reserved: ReadonlySet<SourceName>
-  /** Runs the work on a key so that its log lines name it. */
+  /** Runs the work on a key so that its log lines carry the key. */
   readonly within: <T>(key: ObjectKey, inside: () => T) => T
 }
 
-/** What moves all the time and means nothing new. */
+/** Status fields that change all the time. A difference in only these is written as a heartbeat. */
 const HEARTBEAT: ReadonlySet<string> = new Set<keyof FleetWorkerStatus>(['lastSeenTime', 'cpuPercent', 'rssMegabytes'])
 const meaningOf = (status: FleetWorkerStatus): object =>
   Object.fromEntries(Object.entries(status).filter(([field]) => !HEARTBEAT.has(field)))
@@ -79,9 +79,9 @@ export class LeadershipTerm {
   readonly #controller: Controller
   readonly #reconcileDeps: ReconcileDeps
   readonly #memory: ReconcileMemory
-  /** No key is begun any more. */
+  /** Aborts when no further key may start. */
   readonly #last = new AbortController()
-  /** What runs is broken off. */
+  /** Aborts the running reconciles. */
   readonly #cut = new AbortController()
   #works: Promise<void> | undefined
 
@@ -161,32 +161,32 @@ export class LeadershipTerm {
     })
   }
 
-  /** Undefined before it works. */
+  /** `undefined` before the term starts working. */
   get controller(): Controller | undefined {
     return this.#works === undefined ? undefined : this.#controller
   }
 
-  /** How many resources it has judged. */
+  /** Number of resources that this term has compared with their workers. */
   get judged(): number {
     return this.#memory.comparedCount
   }
 
-  /** Whether this status is on its way to the API server. */
+  /** Whether a write of this status is in flight. */
   isSending(object: FleetWorkerObject): boolean {
     return this.#status.isSending(object)
   }
 
-  /** Whether its status waits to be sent. */
+  /** Whether a write of its status is pending. */
   isReporting(object: FleetWorkerObject): boolean {
     return this.#status.isDue(object)
   }
 
-  /** The master is back: what was said of its absence is not worth a write any more. */
+  /** Drops pending statuses that report the outage, because the master has recovered. */
   masterBack(): void {
     this.#status.dropWaiting()
   }
 
-  /** Resolves when the term is over. */
+  /** Resolves when the term has ended. */
   async run(): Promise<void> {
     const { cache, fleet, signal, time, handlers } = this.#deps
     const ending = AbortSignal.any([signal, this.#last.signal])
@@ -201,7 +201,7 @@ export class LeadershipTerm {
     await this.#works
   }
 
-  /** Ends it in order, within ten seconds. */
+  /** Ends the term in order, within 10 s. */
   async end(): Promise<void> {
     const { time } = this.#deps
     this.#last.abort(new Error('the operator stops'))

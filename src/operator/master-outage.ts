@@ -1,22 +1,23 @@
 /**
  * @module operator/master-outage
- * What an absence of the master means for the queue. At first nothing: keys wait, as no status is to change for a blip.
- * After a minute each FleetWorker is looked at once, without a call to the master, so that its status says so:
+ * Parks the work queue while the master is unreachable. At first keys only wait, so a short outage changes no status.
+ * After a minute the queue is released: each FleetWorker is reconciled without a call to the master, and its status
+ * reports the outage:
  *
- *   there ──breaker opens──▶ parked ──a minute without an answer──▶ known to be away: nothing is parked
- *     ▲                        │                                        │
- *     └────breaker closes──────┴────────────────────────────────────────┘ all keys again
+ *   reachable ──breaker opens──▶ parked ──a minute without a response──▶ outage confirmed, queue not parked
+ *     ▲                             │                                        │
+ *     └────breaker closes───────────┴────────────────────────────────────────┘ all keys are added again
  */
 import type { FleetTable } from './fleet/index.ts'
 import type { WorkQueue } from './kube/index.ts'
 
-/** As long as statuses keep what was last known. */
+/** How long statuses keep the last known facts. */
 export const UNAVAILABLE_AFTER_MS = 60_000
 
 export interface MasterOutageDeps {
   readonly table: Pick<FleetTable, 'unavailableMs'>
   readonly queue: Pick<WorkQueue, 'park'>
-  /** It is known to be away, or back after that. */
+  /** Called when the outage is confirmed, and when the master recovers from a confirmed outage. */
   readonly onChange: (isUnavailable: boolean) => void
 }
 
@@ -29,14 +30,14 @@ export class MasterOutage {
     this.#deps = deps
   }
 
-  /** The breaker opened, for a reason, or closed. */
+  /** The breaker opened for a reason, or closed (`null`). */
   onBreaker(reason: string | null): void {
     this.#reason = reason
     this.#park()
     this.check()
   }
 
-  /** To be called now and then, as time alone makes a difference. */
+  /** Checks the duration of the outage. Call it periodically, since time alone changes the result. */
   check(): void {
     const isUnavailable = this.#deps.table.unavailableMs >= UNAVAILABLE_AFTER_MS
     if (isUnavailable === this.#isUnavailable) return

@@ -1,7 +1,7 @@
 /**
  * @module operator/metrics
- * What the operator tells about FleetWorkers as a whole, read off the objects themselves: how long an edit takes to be in
- * force, how many objects are in which condition, how old drift is. No label holds an object's name.
+ * Exports metrics of all FleetWorkers, computed from the objects: how long an edit takes to be in force, how many
+ * objects have which condition, how old drift is. No label contains an object's name.
  * @see D58
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
@@ -81,7 +81,9 @@ export class FleetWorkerMetrics {
     })
   }
 
-  /** Takes a change of the cache, in the order they come. `isEdit`: seen as it happened, and by the replica that acts on it. */
+  /**
+   * Processes a change of the cache, in order. `isEdit`: the change was watched live, by the replica that acts on it.
+   */
   changed({ before, after }: Change<FleetWorkerObject>, isEdit: boolean): void {
     const { uid } = (after ?? before)?.metadata ?? {}
     if (uid === undefined) return
@@ -135,7 +137,7 @@ function countConditions(objects: Iterable<FleetWorkerObject>): ReadonlyMap<stri
 function oldestDriftSeconds(objects: Iterable<FleetWorkerObject>, nowMs: number): number {
   let oldestMs = nowMs
   for (const { status } of objects) {
-    if (status?.drift?.detectedTime === undefined) continue // Nearly all, at each scrape.
+    if (status?.drift?.detectedTime === undefined) continue // Nearly all objects take this path, at each scrape.
     const sinceMs = Date.parse(status.drift.detectedTime)
     if (sinceMs < oldestMs) oldestMs = sinceMs
   }

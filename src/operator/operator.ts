@@ -1,13 +1,14 @@
 /**
  * @module operator/operator
- * The operator as a whole: makes the parts, and joins them.
+ * Creates and connects the components of the operator.
  *
- *   API server ──watch──▶ cache ──▶ triggers ──▶ queue ──▶ reconcile ──▶ status, events ──▶ API server
+ *   API server ──watch──▶ cache ──▶ event handlers ──▶ queue ──▶ reconcile ──▶ status, events ──▶ API server
  *   master ──feed, lists──▶ table ─────┘  ▲ parked           └─PATCH, claim──▶ master
- *                                         └── breaker, while the master is away
+ *                                         └── breaker, while the master is unreachable
  *
- * Watch, table and queue run for the life of the process, so that a standby is warm; whatever writes belongs to a term of
- * leadership (term.ts). At the end: no new key is begun, what runs may finish, statuses are sent, the lease is given back.
+ * Watch, table and queue live as long as the process, so a standby is warm. Everything that writes belongs to a term of
+ * leadership (leadership-term.ts). Shutdown: no new key starts, running reconciles may finish, statuses are sent, the
+ * lease is released.
  * @see D44, D45
  */
 import { Registry } from 'prom-client'
@@ -54,21 +55,21 @@ const CONTROLLER = 'fleetworker'
 
 export interface OperatorOptions {
   readonly masterUrl: string
-  /** Asked for with every call, as it may be rotated. */
+  /** Read for every call, because the token may be rotated. */
   readonly token: () => string
   readonly identity: KubeIdentity
-  /** Its own. */
+  /** The operator's own namespace. */
   readonly namespace: string
-  /** Empty: all. */
+  /** Empty: all namespaces. */
   readonly watchNamespaces: readonly string[]
-  /** Undefined: every namespace that is watched may manage every worker. */
+  /** `undefined`: every watched namespace may manage every worker. */
   readonly tenants: Tenants | undefined
   /** Names of Secrets that Muster itself uses, in `namespace`. configFrom never reads them. */
   readonly reservedSecrets: readonly string[]
   readonly metricsListen: { readonly host: string; readonly port: number }
   readonly leaderElect: boolean
   readonly lease: { readonly namespace: string; readonly name: string }
-  /** Ours among all replicas that ever were. */
+  /** Unique among all replicas, past and present. */
   readonly replica: string
   readonly time: Time
   readonly random: Random
@@ -81,7 +82,10 @@ export interface RunningOperator {
   stop(): Promise<void>
 }
 
-/** Starts it. Neither the API server nor the master need be there. @throws Error when the listener's address cannot be used. */
+/**
+ * Starts the operator. The API server and the master may still be unreachable. @throws {Error} if the listener's
+ * address cannot be used.
+ */
 export async function startOperator(options: OperatorOptions): Promise<RunningOperator> {
   const operator = new Operator(options)
   await operator.listen()
@@ -307,7 +311,7 @@ class Operator implements RunningOperator {
     this.#handlers.requeueAll()
   }
 
-  /** What concerns all FleetWorkers is told once, about the Lease, by the replica that leads. */
+  /** Records an event that concerns all FleetWorkers, once, on the Lease, by the leading replica. */
   #tell(reason: string, message: string): void {
     const { lease } = this.#options
     const target: EventTarget = { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: '' }

@@ -1,7 +1,8 @@
 /**
  * @module operator/packed
- * JSON that is kept for long and read now and then: a config takes a tenth of the room that its objects would, for some
- * 20 µs each way. Equal text makes equal packs.
+ * Compresses JSON that is stored for long and read rarely. A config takes a tenth of the memory of its objects, for
+ * about
+ * 20 µs per direction. Equal text gives equal packed strings.
  */
 import { Buffer } from 'node:buffer'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
@@ -10,7 +11,7 @@ import type { JsonObject } from '../protocol/index.ts'
 // A config is smaller than the window, 16 kB.
 const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 14 } }
 
-/** A byte a character: buffers would cost more for what is so short. */
+/** One byte per character. A Buffer has more overhead for such short data. */
 export type Packed = string & { readonly isPacked: true }
 
 export const packed = (value: object): Packed =>

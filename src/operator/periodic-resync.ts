@@ -1,13 +1,14 @@
 /**
  * @module operator/periodic-resync
- * Looks at everything once a period, evenly spread and behind all other work: what moves without an event (when a worker
- * was last seen, how much it uses) reaches the statuses this way, and what was forgotten is found.
+ * Adds every key once a period, evenly spread and with the lowest priority. This brings changes without an event (when
+ * a worker was last seen, its resource usage) into the statuses, and finds what an earlier pass has missed.
  *
- * Once a period it also deletes claims that are left over: of FleetWorkers that are gone, on workers that no other one
- * names. Each claim once: one that comes back is held by somebody, who sees that FleetWorker in another cluster. A type
- * that nobody names any more is let go only when nothing is left over of it; types that nobody named since this term
- * began are looked at too, once, one each 2 s after the first period, since the last FleetWorker of one may have gone while
- * no operator ran.
+ * Once a period it also deletes orphaned claims: claims of deleted FleetWorkers, on workers that no other FleetWorker
+ * names. Each claim is deleted once. A claim that reappears belongs to an operator of another cluster, which has that
+ * FleetWorker. A type that no FleetWorker names is dropped only when it has no orphaned claim. Types that no
+ * FleetWorker
+ * has named since this term began are visited once, one per 2 s, after the first period. Their last FleetWorker may
+ * have been deleted while no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
 import { isOrphaned, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
@@ -17,13 +18,13 @@ import { keyOf, PRIORITY, type ObjectCache, type ObjectKey, type WorkQueue } fro
 const TICK_MS = 1_000
 const MIN_PERIOD_TICKS = 60
 const KEYS_PER_TICK = 10
-/** Between two types that no FleetWorker names: reading one costs the master a list. */
+/** Interval of visits to types that no FleetWorker names. Reading one costs the master a list. */
 const TICKS_PER_VISIT = 2
-/** As it stands in the history of a worker. */
+/** The actor that the history of a worker shows. */
 const ACTOR = 'kubernetes:muster-operator'
-/** The same call would be refused again. */
+/** Refusals that the same call would meet again. */
 const USELESS: ReadonlySet<string> = new Set<Refusal['kind']>(['rejected', 'too_large', 'bug'])
-/** What every other call would meet as well. */
+/** Refusals that every other call would meet as well. */
 const FUTILE: ReadonlySet<string> = new Set<Refusal['kind']>(['unavailable', 'throttled', 'not_leading'])
 
 export interface PeriodicResyncDeps {
@@ -37,12 +38,12 @@ export interface PeriodicResyncDeps {
   readonly types: TypesRead
 }
 
-/** Of which types the workers are read. */
+/** The types whose workers the table reads. */
 interface TypesRead {
   readonly types: Iterable<string>
   /** Reads a type that no FleetWorker names. */
   readType(type: string): void
-  /** Reads it no more, unless one names it. */
+  /** Stops reading the type, unless a FleetWorker names it. */
   dropType(type: string): void
 }
 
@@ -54,16 +55,16 @@ interface OrphanedClaim {
 
 export class PeriodicResync {
   readonly #deps: PeriodicResyncDeps
-  /** Claims that were deleted, or cannot be. */
+  /** Claims that were deleted, or cannot be deleted. */
   readonly #done = new Set<string>()
-  /** Types that are to be looked at though nobody names them; undefined: not asked for yet. */
+  /** Types to visit although no FleetWorker names them. `undefined`: not requested yet. */
   #unvisited: string[] | undefined
-  /** The one of them that is read now. */
+  /** The type that is visited now. */
   #visiting: string | undefined
   #keys: readonly ObjectKey[] = []
   #next = 0
   #ticks = 0
-  /** The first one is quiet: whatever leads has just looked at everything. */
+  /** Skips the first period, because the term has just looked at every resource. */
   #period = MIN_PERIOD_TICKS
 
   constructor(deps: PeriodicResyncDeps) {
@@ -94,20 +95,21 @@ export class PeriodicResync {
   async #releaseOrphaned(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
     if (!cache.synced || !table.synced) return
-    for (const type of types.types) if (await this.#releaseOf(type, signal)) return // Another time.
+    for (const type of types.types) if (await this.#releaseOf(type, signal)) return // Continue in the next period.
     this.#unvisited ??= (await table.offered(signal))?.filter((type) => ![...types.types].includes(type))
   }
 
-  /** Whether to ask for nothing more in this period. */
+  /** @returns whether to send no further call in this period. */
   async #releaseOf(type: string, signal: AbortSignal): Promise<boolean> {
     for (const each of this.#orphanedClaims(type)) {
       if (this.#isOrphaned(each) && (await this.#release(each, signal))) return true
     }
-    if (this.#orphanedClaims(type).length === 0) this.#deps.types.dropType(type) // Its last FleetWorker may have gone meanwhile.
+    // Its last FleetWorker may have been deleted meanwhile.
+    if (this.#orphanedClaims(type).length === 0) this.#deps.types.dropType(type)
     return false
   }
 
-  /** Whether to ask for nothing more in this period. */
+  /** @returns whether to send no further call in this period. */
   async #release({ type, workerId, claim }: OrphanedClaim, signal: AbortSignal): Promise<boolean> {
     const { log, master } = this.#deps
     const answer = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
@@ -136,7 +138,7 @@ export class PeriodicResync {
     return !isWanted && !this.#done.has(claim) && isOrphaned(claim, { isLive, watches })
   }
 
-  /** Deletes what is left over of the type that was read, and reads the next one. */
+  /** Deletes the orphaned claims of the visited type, and starts reading the next one. */
   async #visit(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
     if (this.#unvisited === undefined || !cache.synced || !table.synced) return

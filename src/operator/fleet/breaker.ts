@@ -1,14 +1,15 @@
 /**
  * @module operator/fleet/breaker
- * Whether the master is worth asking. One for the whole master:
+ * Implements the circuit breaker for calls to the master. There is one for the whole master:
  *
- *   closed ──5 failures in a row; 10 of the last 20 calls within 10 s──▶ MasterUnreachable ──probe──▶ closed
- *     └───────no token is taken──▶ Unauthorized ──the token file changed, or 60 s: who are we? ──▶ closed
+ *   closed ──5 consecutive failures, or 10 of the last 20 calls in 10 s──▶ MasterUnreachable ──probe──▶ closed
+ *     └──no token is accepted──▶ Unauthorized ──token file changed, or 60 s: GET /me──▶ closed
  *
- * While it is open no call leaves but the probe, every 2 to 15 s, and the feed's own reconnects, which count as one. A
- * failure is a call that no master answered, a 429 or a 5xx, with or without `Retry-After`; any other refusal is an answer
- * (D67). While it is open no probe leaves before the time that `Retry-After` requests, which is at most 30 s. The probe keeps its pace until the breaker
- * has stayed closed for a while, so that a master that is ready and yet fails every call is not hammered.
+ * While the breaker is open, only two kinds of calls are sent: the probe, every 2 to 15 s, and reconnects of the feed,
+ * which count as one call. A failure is a call without a response, a 429 or a 5xx, with or without `Retry-After`. Any
+ * other refusal is a response (D67). No probe is sent before the time that `Retry-After` requests, at most 30 s. The
+ * probe keeps its interval until the breaker has stayed closed for a while, so a master that is ready but fails every
+ * call is not overloaded.
  */
 import { Backoff, Signal, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 
@@ -26,9 +27,9 @@ export interface BreakerDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
-  /** Asks whether the master serves us again. Never rejects. */
+  /** Checks whether the master serves requests again. Never rejects. */
   readonly probe: (why: OpenReason, signal: AbortSignal) => Promise<boolean>
-  /** Told at each turn; null: closed. */
+  /** Called after each transition. `null`: closed. */
   readonly onTurn: (reason: OpenReason | null) => void
 }
 
@@ -43,10 +44,10 @@ export class Breaker {
   readonly #turns: Signal
   #reason: OpenReason | null = null
   #turnedMs: number
-  /** Since when nothing but failures came; undefined: the last call was answered. */
+  /** When the current run of failures began. `undefined`: the last call succeeded. */
   #failingSinceMs: number | undefined
   #calls: readonly Call[] = []
-  /** What the last refusals request: no probe leaves before. */
+  /** The time that the last refusals request. No probe is sent before. */
   #notBeforeMs = -Infinity
 
   constructor(deps: BreakerDeps) {
@@ -60,15 +61,18 @@ export class Breaker {
     return this.#reason
   }
 
-  /** How long the master has failed every call; 0 while it answers. */
+  /** How long the master has failed every call, in milliseconds. 0 while it responds. */
   get unavailableMs(): number {
     return this.#failingSinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#failingSinceMs
   }
 
-  /** A call that left while the breaker was closed has ended. @param waitMs what a refusal requests to wait; 0: nothing. */
+  /**
+   * Records the end of a call that was sent while the breaker was closed. @param waitMs the wait that a refusal
+   * requests; 0 without one.
+   */
   ended(failed: boolean, waitMs = 0): void {
     if (waitMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.monotonicMs() + waitMs)
-    if (this.#reason !== null) return // An answer that was on its way; the probe decides.
+    if (this.#reason !== null) return // A response that was still in flight. The probe decides.
     const nowMs = this.#deps.clock.monotonicMs()
     if (!failed) this.#failingSinceMs = undefined
     else this.#failingSinceMs ??= nowMs
@@ -99,7 +103,7 @@ export class Breaker {
     }
   }
 
-  /** Resolves when it is closed, or the signal aborts. */
+  /** Resolves when the breaker is closed, or the signal aborts. */
   async closed(signal: AbortSignal): Promise<void> {
     while (this.#reason !== null && !signal.aborted) await this.#turns.wait(signal)
   }

@@ -1,10 +1,10 @@
 /**
  * @module operator/fleet/calls
- * Every call to the master goes through here:
+ * Sends every call to the master:
  *
- *   breaker open? ─▶ away        turn of the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a Refusal
- *                                     ▲                                    │
- *                                     └── a read or PUT whose connection broke, once; a 403 of a token that was replaced
+ *   breaker open? ─▶ unavailable   wait for the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a Refusal
+ *                                      ▲                                      │
+ *                                      └── once: a read or PUT whose connection broke, a 403 of a replaced token
  */
 import { MasterError, type Reply } from '../../client/index.ts'
 import {
@@ -23,16 +23,16 @@ import type { Refusal } from './ports.ts'
 
 export interface Call<T> {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
-  /** Undefined: the call is about no type. */
+  /** `undefined`: the call concerns no type. */
   readonly type?: string
-  /** Where it waits for its turn; left out: with those of reconciles. */
+  /** The line of the limiter in which the call waits. Default: `reconcile`. */
   readonly line?: Line
   readonly send: (signal: AbortSignal) => Promise<Reply<T>>
 }
 
 export type Answer<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | Refusal
 
-/** A call that left. */
+/** A call that was sent. */
 export interface Sent {
   readonly sentMs: number
   readonly token: string
@@ -48,7 +48,9 @@ export interface CallsDeps {
   readonly mayWrite: () => boolean
   readonly isTypeKnown: (type: string) => boolean
   readonly token: () => string
-  /** The master refused a call by 403: what now? Null: it is as it says. */
+  /**
+   * Handles a 403 of the master. @returns `'again'` to repeat the call, a refusal to report, or `null` to keep the 403.
+   */
   readonly onForbidden: (sent: Sent, signal: AbortSignal) => Promise<'again' | Refusal | null>
 }
 
@@ -61,7 +63,7 @@ export class Calls {
     this.#refusals = new LogThrottle(deps.clock)
   }
 
-  /** @throws what `signal` aborted with. */
+  /** @throws the abort reason of `signal`. */
   async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
     const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
@@ -84,7 +86,7 @@ export class Calls {
     }
   }
 
-  /** One request, whatever the breaker says. @throws what `signal` aborted with. */
+  /** Sends one request, whatever the state of the breaker. @throws the abort reason of `signal`. */
   async once<T>({ method, send }: Call<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
     const { breaker, clock, limiter, metrics, random } = this.#deps
     const sentMs = clock.monotonicMs()
@@ -107,7 +109,7 @@ export class Calls {
     }
   }
 
-  /** At most one line a minute for each status. */
+  /** Logs a refusal, at most one line per minute and status. */
   #log({ status = 0, message, retryAfterMs }: MasterError, waitMs: number): void {
     const { limiter, log } = this.#deps
     const requested = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs, wait_ms: Math.round(waitMs) }

@@ -1,16 +1,20 @@
 /**
  * @module operator/fleet/claims
- * Who manages a config, as the master shows it: `kubernetes:<namespace>/<name>#<first 8 of the uid>`. A claim stops
- * nobody (D31); it is how two operators, and people at the dashboard, learn of each other. Pure.
+ * Builds and classifies claims, which show who manages a config: `kubernetes:<namespace>/<name>#<first 8 of the uid>`.
+ * A
+ * claim is advisory and blocks no client (D31). It lets two operators, and users of the dashboard, notice each other.
+ * Pure.
  *
- *   managed_by ── null ▶ free ── ours ▶ ours ── of a live resource here ▶ duplicate
- *        ├─ namespace we watch, no such resource ── held before ▶ robbed, else ▶ left_over
+ *   managed_by ── null ▶ free ── own claim ▶ ours ── of a live resource here ▶ duplicate
+ *        ├─ watched namespace, no such resource ── held before ▶ taken_over, else ▶ orphaned
  *        ├─ of another operator ▶ foreign
  *        └─ anything else ▶ stray
  *
- * Robbed: a resource that held the claim and finds one of a resource nobody here knows shares its namespace's name with
- * another cluster. If both took over what looks left over, they would take it from each other for ever.
- * A stray claim is taken back: claims are free strings, so it would end drift correction for everyone with a token (D66).
+ * `taken_over`: a resource held the claim before, and now finds the claim of a resource that does not exist here. So
+ * another cluster uses the same namespace name. If both operators took over claims that look orphaned, they would take
+ * the worker from each other without end.
+ * A stray claim is replaced. Claims are free strings, so any client with a token could otherwise end drift correction
+ * (D66).
  * @see D31, D39, D51
  */
 import { MAX_MANAGED_BY_CHARS } from '../../protocol/index.ts'
@@ -20,7 +24,7 @@ const PREFIX = 'kubernetes:'
 const UID_CHARS = 8
 const CLAIM = /^kubernetes:(?<namespace>[^/#]+)\/[^#]*#[^#]+$/
 
-/** The part before the `#` is cut so that the whole fits; the uid tells resources apart. */
+/** Builds the claim. The part before the `#` is cut to fit the maximum length; the uid keeps claims distinct. */
 export function claimOf({ namespace, name, uid }: Claimant): string {
   const end = `#${uid.slice(0, UID_CHARS)}`
   return `${PREFIX}${namespace}/${name}`.slice(0, MAX_MANAGED_BY_CHARS - end.length) + end
@@ -35,10 +39,10 @@ export function judgeClaim({ managedBy, own, heldBefore, ...others }: ClaimFacts
   return heldBefore ? 'taken_over' : 'orphaned'
 }
 
-/** Whether a claim has the form that operators give theirs. */
+/** Whether a claim has the form that operators use. */
 export const isOfOperator = (managedBy: string): boolean => CLAIM.test(managedBy)
 
-/** Of a resource that is gone, in a namespace we watch. */
+/** Whether the claim belongs to a resource that no longer exists, in a watched namespace. */
 export function isOrphaned(managedBy: string, { isLive, watches }: Pick<ClaimFacts, 'isLive' | 'watches'>): boolean {
   const namespace = CLAIM.exec(managedBy)?.groups?.['namespace']
   return namespace !== undefined && watches(namespace) && !isLive(managedBy)

@@ -1,8 +1,8 @@
 /**
  * @module operator/fleet/epoch-tracker
- * Which life of the master's store the table speaks of, and whether that store forgot something: it is another one (its
- * epoch changed), or went back to an older state of itself (a generation fell). Either is told once, however many
- * workers show it, and everything is judged again.
+ * Tracks the epoch of the master's store and detects lost state. The store was replaced if its epoch changed, and went
+ * back to an older state if a generation decreased. Each is reported once, however many workers show it, and every
+ * worker is compared again.
  * @see D15, D46
  */
 import type { Clock } from '../../runtime/index.ts'
@@ -12,7 +12,7 @@ const FALL_EVERY_MS = 60_000
 
 export interface EpochTrackerDeps {
   readonly clock: Clock
-  /** The table is to be read anew. */
+  /** The table must be read again. */
   readonly onEpoch: () => void
   readonly onReset: (message: string) => void
 }
@@ -20,9 +20,9 @@ export interface EpochTrackerDeps {
 export class EpochTracker {
   readonly #deps: EpochTrackerDeps
   #epoch = ''
-  /** The number of what showed the epoch first. */
+  /** The sequence number of the read or event that showed the epoch first. */
   #since = 0
-  /** The epoch whose beginning was told. */
+  /** The last epoch that was reported. */
   #told = ''
   #fellMs = -Infinity
 
@@ -34,7 +34,7 @@ export class EpochTracker {
     return this.#epoch
   }
 
-  /** An answer names its epoch. False: it was asked for in a life that is over. */
+  /** Records the epoch of a response. @returns false if the request was sent in an earlier epoch. */
   observe(epoch: string, begun: number, now: number): boolean {
     if (epoch === this.#epoch) return true
     if (begun < this.#since) return false

@@ -1,7 +1,8 @@
 /**
  * @module operator/fleet/feed-reader
- * Follows the events of the master into the table. The feed comes first and the lists after it, so that nothing falls
- * between; where it cannot go on from its last event, everything is listed again.
+ * Applies the event feed of the master to the table. The feed opens before the lists start, so no change is missed.
+ * When
+ * the feed cannot resume after its last event, everything is listed again.
  */
 import type { FeedItem, MasterError } from '../../client/index.ts'
 import { EVENTS, type WorkerEventName } from '../../protocol/index.ts'
@@ -11,7 +12,7 @@ export interface FeedReaderDeps {
   readonly events: (signal: AbortSignal) => AsyncIterable<FeedItem>
   readonly onOpen: (epoch: string) => void
   readonly onLost: (error: MasterError) => void
-  /** What happened in between was not told. */
+  /** Events were lost since the last one received. */
   readonly onGap: () => void
   readonly onEvent: (name: WorkerEventName, type: string, workerId: string, fields: EventFields) => void
 }

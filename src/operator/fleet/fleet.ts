@@ -1,11 +1,11 @@
 /**
  * @module operator/fleet/fleet
- * The master's side of the operator, put together:
+ * Connects the components that read from and write to the master:
  *
  *   event feed ──┐
- *   lists ───────┼─▶ records, by type ──a difference that matters──▶ keys are enqueued
+ *   lists ───────┼─▶ records, by type ──a relevant difference──▶ keys are enqueued
  *   reads, writes ┘        ▲
- *                          └── every answer: its epoch (store-life.ts), its time
+ *                          └── every response: its epoch (epoch-tracker.ts), its time
  */
 import { MasterClient, MasterError } from '../../client/index.ts'
 import type { ReadyBody } from '../../protocol/index.ts'
@@ -39,16 +39,16 @@ const CONNECTIONS = 32
 
 export interface FleetOptions {
   readonly masterUrl: string
-  /** Asked for with every request; the file it comes from may be rotated. */
+  /** Read for every request, because the file it comes from may be rotated. */
   readonly token: () => string
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
   readonly metrics: FleetMetrics
-  /** Asked before every write. */
+  /** Checked before every write. */
   readonly mayWrite: () => boolean
-  /** Keys are to wait; null: no longer. */
+  /** Parks the keys for a reason; `null` releases them. */
   readonly onBreaker: (reason: OpenReason | null) => void
 }
 
@@ -70,11 +70,11 @@ export class Fleet implements FleetTable {
   readonly #broken = new AbortController()
   /** The feed is open, or cannot be opened for now: lists may begin. */
   #mayList = false
-  /** Of the master's clock, ahead of the monotonic one. */
+  /** Milliseconds by which the master's clock is ahead of the monotonic clock. */
   #aheadMs: number | undefined
   #hadFeed = false
 
-  /** @throws TypeError when the URL of the master cannot be used. */
+  /** @throws {TypeError} if the URL of the master cannot be used. */
   constructor(options: FleetOptions) {
     const { clock, timers, random, metrics } = options
     this.#options = options
@@ -167,7 +167,7 @@ export class Fleet implements FleetTable {
     return this.#readers.get(type)?.reader.records.all() ?? []
   }
 
-  /** Every type that the master has and the token covers; undefined: it cannot be asked now. */
+  /** @returns every type that the master has and the token covers; `undefined` if the master is unavailable. */
   async offered(signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { types } = this.#identity
     if (types?.has('*') !== true) return types && [...types]
@@ -175,7 +175,7 @@ export class Fleet implements FleetTable {
       { method: 'GET', line: 'table', send: (either) => this.#client.automations({ signal: either }) },
       signal,
     )
-    if (answer.kind === 'forbidden') return [] // It covers all types, and still may not ask which there are.
+    if (answer.kind === 'forbidden') return [] // The token covers all types, but may not list them.
     return answer.kind === 'ok' ? answer.reply.body.map(({ type }) => type) : undefined
   }
 
@@ -253,7 +253,7 @@ export class Fleet implements FleetTable {
     if (this.#mayList) this.#watch(reader.run(AbortSignal.any([this.#end.signal, end.signal])))
   }
 
-  /** A loop that breaks is a mistake of ours: it ends `run`. */
+  /** A loop that rejects has a programming error. It ends `run`. */
   #watch(loop: Promise<void>): void {
     loop.catch((error: unknown) => this.#broken.abort(error))
   }
@@ -268,14 +268,14 @@ export class Fleet implements FleetTable {
     { epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined },
     begun: number,
   ): Source | null {
-    // The header has whole seconds: on the average it is half of one behind.
+    // The header has whole seconds, so on average it is half a second behind.
     if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
     return this.#life.observe(epoch, begun, this.#sequence.next())
       ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
       : null
   }
 
-  /** Rejects where something else responds in the place of the master, with a body of another shape. */
+  /** Rejects if a server other than the master responds, with a body of another shape. */
   async #probe(why: OpenReason): Promise<boolean> {
     const { signal } = this.#end
     if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
@@ -283,7 +283,7 @@ export class Fleet implements FleetTable {
       .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
       .catch(() => null) // Aborted.
     if (answer === null || !('body' in answer) || (answer.body as ReadyBody | null)?.status !== 'ready') return false
-    // The probe route may be served while the routes of the API are refused.
+    // The probe route may be served while the API routes are refused.
     const me = await this.#calls
       .once({ method: 'GET', send: (either) => this.#client.me({ signal: either }) }, signal)
       .catch(() => null) // Aborted.

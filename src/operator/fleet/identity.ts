@@ -1,14 +1,15 @@
 /**
  * @module operator/fleet/identity
- * What the token may do, and whether it is one. A wrong token and a missing right are both 403, so a refusal is followed
- * by one `GET /me`, at most one in 10 s:
+ * Reads the rights of the token, and detects an invalid token. An invalid token and a missing right are both a 403, so
+ * a
+ * refusal is followed by one `GET /me`, at most one in 10 s:
  *
- *   /me answers ──▶ the type is not covered; that is all
- *   /me is refused too ──▶ the other token of a rotation, once ──answers──▶ the call goes out again
+ *   /me succeeds ──▶ the type is not covered; report the 403
+ *   /me is refused too ──▶ try the other token of a rotation, once ──success──▶ repeat the call
  *                                └──refused──▶ the breaker opens as Unauthorized
  *
- * An admin token lacks no right. Where one master refuses it and `/me` of another does not, the masters read the new token
- * of a rotation at different times: the call is repeated after 10 s and not taken for a missing right.
+ * An admin token lacks no right. If one master refuses it and `/me` of another does not, the masters have read the new
+ * token of a rotation at different times. The call is then repeated after 10 s and not reported as a missing right.
  */
 import { MasterError, type MasterClient } from '../../client/index.ts'
 import type { MeBody } from '../../protocol/index.ts'
@@ -19,7 +20,7 @@ import type { Refusal } from './ports.ts'
 import type { Tokens } from './tokens.ts'
 
 const ASK_EVERY_MS = 10_000
-/** A token that nobody takes is shown again, though its file stayed the same. */
+/** Interval of retrying a refused token whose file has not changed. */
 const SHOW_AGAIN_MS = 60_000
 
 export interface IdentityDeps {
@@ -28,7 +29,7 @@ export interface IdentityDeps {
   readonly tokens: Tokens
   readonly breaker: Breaker
   readonly once: (call: Call<MeBody>, signal: AbortSignal) => Promise<{ readonly body: MeBody } | MasterError>
-  /** Other rights than before. */
+  /** The rights have changed. */
   readonly onRights: () => void
 }
 
@@ -41,7 +42,7 @@ export class Identity {
   #isAdmin = false
   #askedMs = -Infinity
   #asked = ''
-  /** The token of the file when nobody was taken. */
+  /** The token of the file when every token was refused. */
   #refused = ''
   #asking: Promise<Verdict> | undefined
 
@@ -49,24 +50,24 @@ export class Identity {
     this.#deps = deps
   }
 
-  /** `*`: all. Undefined: not known yet. */
+  /** `*`: all. `undefined`: not known yet. */
   get types(): ReadonlySet<string> | undefined {
     return this.#rights === undefined ? undefined : this.#types
   }
 
-  /** Undefined: not known yet. */
+  /** @returns `undefined` if the rights are not known yet. */
   covers(type: string): boolean | undefined {
     return this.#rights === undefined ? undefined : this.#types.has('*') || this.#types.has(type)
   }
 
-  /** Asks who we are, with one token or the other, unless it is known that nobody answers. */
+  /** Reads the rights with one token or the other, unless it is known that the master is unreachable. */
   async ask(signal: AbortSignal): Promise<Verdict> {
     const { reason } = this.#deps.breaker
     if (reason !== null) return reason === 'Unauthorized' ? 'refused' : 'unclear'
     return this.#ask(signal)
   }
 
-  /** A call was refused. Null: by right. */
+  /** Decides what to do after a 403. @returns `null` if the token lacks the right. */
   async onForbidden({ sentMs, token }: Sent, signal: AbortSignal): Promise<'again' | Refusal | null> {
     const { clock, tokens } = this.#deps
     if (token !== tokens.current()) return 'again'
@@ -85,14 +86,14 @@ export class Identity {
     }
   }
 
-  /** While nobody takes the token: true once it, or another one in its file, is taken. */
+  /** Retries while every token is refused. @returns true once this token, or another one in its file, is accepted. */
   async recovered(signal: AbortSignal): Promise<boolean> {
     const { clock, tokens } = this.#deps
     if (tokens.current() === this.#refused && clock.monotonicMs() - this.#askedMs < SHOW_AGAIN_MS) return false
     return (await this.#ask(signal)) === 'known'
   }
 
-  /** Callers at the same time share one answer. */
+  /** Concurrent callers share one response. */
   #ask(signal: AbortSignal): Promise<Verdict> {
     this.#asking ??= this.#askEither(signal).finally(() => (this.#asking = undefined))
     return this.#asking
@@ -125,7 +126,8 @@ export class Identity {
 
   #learn({ role, automations }: MeBody): void {
     this.#isAdmin = role === 'admin'
-    const types = role === 'worker' ? [] : automations // A worker's token opens none of our routes.
+    // A worker token may call none of the routes that the operator uses.
+    const types = role === 'worker' ? [] : automations
     const rights = JSON.stringify(types.toSorted())
     if (rights === this.#rights) return
     this.#rights = rights

@@ -1,4 +1,4 @@
-/** The master's side of the operator: what the master knows, kept current, and calls that change it. */
+/** The client side of the master: a table of its workers that is kept current, and calls that change them. */
 export type { OpenReason } from './breaker.ts'
 export { claimOf, isOrphaned, isOfOperator, judgeClaim } from './claims.ts'
 export { Fleet, type FleetOptions } from './fleet.ts'

@@ -1,13 +1,12 @@
 /**
  * @module operator/fleet/limiter
- * How fast the master is asked: evenly, at a rate that grows while it keeps up and halves when it says that it does not.
+ * Limits the rate of calls to the master (additive increase, multiplicative decrease):
  *
  *   50/s ──a second without refusal: +5/s──▶ … 400/s
- *     ▲ └──429, 503: halved once for all calls that were under way, and a pause of `Retry-After` where there is one
+ *     ▲ └──429, 503: halved once for all calls in flight, and a pause of `Retry-After` if there is one
  *
- * Who waits stands in one of three lines: calls for somebody's edit leave first, then those of other reconciles, then what
- * only keeps the table current. Nobody starves: once the call that waits for longest has done so for a second, it gets one
- * turn of eight.
+ * Waiting calls form three lines. Calls for edits leave first, then those of other reconciles, then calls that only
+ * keep the table current. To prevent starvation, a call that has waited for a second gets one turn of eight.
  */
 import type { Clock, Timers } from '../../runtime/index.ts'
 
@@ -15,9 +14,9 @@ const START_PER_SECOND = 50
 const MAX_PER_SECOND = 400
 const MIN_PER_SECOND = 1
 const STEP_PER_SECOND = 5
-/** Calls that may go out together after a quiet time. */
+/** Calls of this much time may be sent in one burst after a quiet period. */
 const BURST_MS = 100
-/** A call that has waited for so long does not wait for all that is more urgent. */
+/** After this wait a call is sent ahead of more urgent calls, for one turn of eight. */
 const PATIENCE_MS = 1_000
 const TURNS_PER_OLDEST = 8
 
@@ -32,9 +31,9 @@ export class Limiter {
   readonly #clock: Clock
   readonly #timers: Timers
   #perSecond = START_PER_SECOND
-  /** Since when the rate has grown. */
+  /** When the rate last changed or a refusal arrived; the rate grows after a second without refusal. */
   #cleanSinceMs: number
-  /** When the next call may leave. */
+  /** When the next call may be sent. */
   #nextMs: number
   #halvedMs = -Infinity
   readonly #lines: Record<Line, Waiting[]> = { edit: [], reconcile: [], table: [] }
@@ -56,7 +55,7 @@ export class Limiter {
     return this.#perSecond
   }
 
-  /** Resolves when a call may leave. @throws what `signal` aborted with. */
+  /** Resolves when a call may be sent. @throws the abort reason of `signal`. */
   async turn(signal: AbortSignal, line: Line = 'reconcile'): Promise<void> {
     signal.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
@@ -80,7 +79,7 @@ export class Limiter {
     })
   }
 
-  /** Lets leave whoever may, and comes back for the others. */
+  /** Releases the calls that may leave, and schedules the next check. */
   #next(): void {
     this.#cancelTimer()
     const nowMs = this.#clock.monotonicMs()
@@ -108,7 +107,7 @@ export class Limiter {
     return this.#turns === 0 ? oldest : undefined
   }
 
-  /** The master refused a call that left at `sentMs`. */
+  /** Slows down after the master refused a call that was sent at `sentMs`. */
   refused(sentMs: number, retryAfterMs: number): void {
     const nowMs = this.#clock.monotonicMs()
     if (sentMs >= this.#halvedMs) {
@@ -116,7 +115,8 @@ export class Limiter {
       this.#halvedMs = nowMs
     }
     this.#cleanSinceMs = Math.max(this.#cleanSinceMs, nowMs + retryAfterMs)
-    this.#nextMs = Math.max(this.#nextMs, nowMs + retryAfterMs) // Never earlier: a refusal without Retry-After must not let the next call leave immediately.
+    // A refusal without Retry-After must not move the next call forward.
+    this.#nextMs = Math.max(this.#nextMs, nowMs + retryAfterMs)
     this.#next()
   }
 }

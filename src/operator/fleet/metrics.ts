@@ -1,4 +1,8 @@
-/** @module operator/fleet/metrics  What the operator tells of its dealings with the master. No label holds a worker's name. @see D58 */
+/**
+ * @module operator/fleet/metrics
+ * Exports metrics of the calls to the master. No label contains a worker's name.
+ * @see D58
+ */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { OpenReason } from './breaker.ts'
 

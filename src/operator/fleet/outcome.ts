@@ -1,11 +1,11 @@
 /**
  * @module operator/fleet/outcome
- * What a call to the master came to, as data. Codes decide; prose is passed on and never read.
+ * Converts the error of a call to the master into a refusal. Codes decide; messages are passed on and never parsed.
  */
 import type { MasterError } from '../../client/index.ts'
 import type { Refusal } from './ports.ts'
 
-/** No master answered, or one that cannot serve: every 429 and 5xx as well, with or without `Retry-After` (D67). */
+/** No response, or a master that cannot serve: every 429 and 5xx, with or without `Retry-After` (D67). */
 export function isFailure({ code, status }: MasterError): boolean {
   return (
     status === undefined ||
@@ -16,12 +16,12 @@ export function isFailure({ code, status }: MasterError): boolean {
   )
 }
 
-/** The master asks for less. */
+/** The master requests a lower rate. */
 export function isThrottle({ code, status }: MasterError): boolean {
   return code === 'RATE_LIMITED' || (code === 'UNAVAILABLE' && status === 503)
 }
 
-/** @param isTypeKnown what a 404 speaks of: the type, or the worker. */
+/** @param isTypeKnown what a 404 refers to: the worker if true, else the type. */
 export function refusalOf(error: MasterError, isTypeKnown: boolean): Refusal {
   const { code, faults, message, outcome, retryAfterMs } = error
   const effect = outcome === 'not_done' ? 'not_sent' : 'unknown'

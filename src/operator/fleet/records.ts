@@ -1,23 +1,25 @@
 /**
  * @module operator/fleet/records
- * What is known of the workers of one type, out of events, lists, single reads and the answers of our own writes, which
- * overtake each other. One sequence orders them:
+ * Stores what is known of the workers of one type. Events, lists, single reads and responses to writes arrive out of
+ * order, so one sequence orders them:
  *
- *   an event, an answer of a write ──▶ takes the next number when it arrives
- *   a page, a single read ──▶ takes the next number when it is *asked for*, and is applied only to entries that nothing
- *                             with a higher number has touched
+ *   an event, the response to a write ──▶ takes the next number when it arrives
+ *   a page, a single read ──▶ takes the next number when it is *requested*, and is applied only to entries that no
+ * higher
+ *                             number has changed
  *
- * So a read never undoes what was learnt after it was asked for. An event has but the fields that changed: one that says
- * that the config moved on makes the entry stale, until it is read. A worker that a whole pass has not seen, and that
- * nothing has touched since the pass began, is not registered.
+ * So a read never undoes what was learnt after it was requested. An event has only the fields that changed. An event
+ * for
+ * a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose entry
+ * has not changed since the list began, is not registered.
  *
- * Configs are kept packed; one is unpacked when it is asked for.
+ * Configs are stored compressed; a config is unpacked when it is requested.
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
 import type { WorkerRecord } from './ports.ts'
 
-/** The order of everything that is learnt from the master. */
+/** Orders everything that is learnt from the master. */
 export class Sequence {
   #last = 0
 
@@ -30,34 +32,34 @@ export class Sequence {
 type Kept = Omit<WorkerRecord, 'config'> & { readonly config: Packed }
 
 interface RecordEntry {
-  /** Null: it is known to be registered or gone, and to be no more than that. */
+  /** `null`: only the presence of the worker is known: registered, or absent. */
   record: Kept | null
   epoch: string
   isAbsent: boolean
-  /** A read is due: the config moved on to at least this generation, or nothing is known of the worker. */
+  /** A read is due: the config has reached at least this generation, or nothing is known of the worker. */
   staleSince: number | null
   lastSequence: number
   readMs: number
 }
 
-/** Where a record came from. */
+/** The read that a record came from. */
 export interface Source {
-  /** The number of the request. */
+  /** The sequence number of the request. */
   readonly begun: number
   readonly epoch: string
-  /** When it was asked for, by the master's clock. */
+  /** When it was requested, by the master's clock. */
   readonly atMs: number
 }
 
-/** What an event says of a worker, as it came: fields are taken one by one, each only if it is what it should be. */
+/** The fields of an event, unchecked. Each is applied only if it has the expected type. */
 export type EventFields = Readonly<Record<string, unknown>>
 
 export interface RecordsDeps {
   readonly sequence: Sequence
-  /** A difference that matters. */
+  /** A relevant difference. */
   readonly onChange: (workerId: string) => void
   readonly onStale: () => void
-  /** A generation fell within an epoch. */
+  /** A generation decreased within an epoch. */
   readonly onRegression: (workerId: string) => void
 }
 
@@ -80,7 +82,7 @@ export class Records {
     this.#deps = deps
   }
 
-  /** Undefined: nothing is known, which after a whole pass means that there is no such worker. */
+  /** @returns `undefined` if nothing is known; after a whole list this means that the worker does not exist. */
   get(workerId: string): Readonly<Omit<RecordEntry, 'record'> & { record: WorkerRecord | null }> | undefined {
     const entry = this.#entries.get(workerId)
     if (entry === undefined) return undefined
@@ -98,14 +100,16 @@ export class Records {
     for (const { record, isAbsent } of this.#entries.values()) if (record !== null && !isAbsent) yield record
   }
 
-  /** The workers that a read is due for. */
+  /** The workers whose read is due. */
   stale(): readonly string[] {
     return [...this.#entries]
       .filter(([, { staleSince, isAbsent }]) => staleSince !== null && !isAbsent)
       .map(([id]) => id)
   }
 
-  /** A page or a single read. `known`: fields whose difference the caller knows of, and needs no call for. */
+  /**
+   * Applies a page or a single read. `known`: fields whose difference the caller handles, so no notification is needed.
+   */
   read(body: WorkerBody, { begun, epoch, atMs }: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
     const entry = this.#entries.get(body.worker_id)
     if (entry !== undefined && entry.lastSequence >= begun) return
@@ -123,7 +127,7 @@ export class Records {
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
   }
 
-  /** The answer of a write to `managed_by`, with the record as it was then. */
+  /** Applies the response to a write to `managed_by`, with the record at that time. */
   claimed(record: WorkerBody, source: Source): void {
     const entry = this.#entries.get(record.worker_id)
     if (entry !== undefined && entry.lastSequence >= source.begun) {
@@ -132,10 +136,10 @@ export class Records {
     }
     this.read(record, source, OWN_CLAIM)
     const after = this.#entries.get(record.worker_id)
-    if (after !== undefined) after.lastSequence = this.#deps.sequence.next() // A read that is under way may be from before.
+    if (after !== undefined) after.lastSequence = this.#deps.sequence.next() // A read in flight may be older.
   }
 
-  /** The answer of a PATCH. */
+  /** Applies the response to a PATCH. */
   patched(workerId: string, config: JsonObject, configGen: number, epoch: string): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen)
@@ -145,7 +149,7 @@ export class Records {
     entry.lastSequence = this.#deps.sequence.next()
   }
 
-  /** A drain was taken on; the worker is told. */
+  /** Records that the master accepted a drain and notified the worker. */
   drained(workerId: string): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null) return
@@ -153,7 +157,7 @@ export class Records {
     entry.lastSequence = this.#deps.sequence.next()
   }
 
-  /** A read that was asked for as `begun` found no such worker. */
+  /** Records that a read requested as `begun` found no such worker. */
   onNotFound(workerId: string, begun: number, isKnown: boolean): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.isAbsent || entry.lastSequence >= begun) return
@@ -161,7 +165,7 @@ export class Records {
     if (!isKnown) this.#deps.onChange(workerId)
   }
 
-  /** Whatever is known of its config may be wrong. */
+  /** Marks the known config as possibly outdated. */
   markStale(workerId: string): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.isAbsent) return
@@ -190,12 +194,12 @@ export class Records {
     if (differs(before, entry.record, NOTHING)) this.#deps.onChange(workerId)
   }
 
-  /** Another life of the store begins: nothing is known of it. */
+  /** Clears all records, because a new epoch began. */
   clear(): void {
     this.#entries.clear()
   }
 
-  /** A whole pass that began as `begun` has ended; it saw `seen`. */
+  /** Ends a whole list that began as `begun` and contained `seen`. */
   listCompleted(seen: ReadonlySet<string>, begun: number): void {
     for (const [id, entry] of this.#entries) {
       if (seen.has(id) || entry.lastSequence >= begun) continue
@@ -217,7 +221,7 @@ export class Records {
     return entry
   }
 
-  /** The entry stays until a pass that began later, or an older read would bring the worker back. */
+  /** Keeps the entry until a list that began later, because an older read would otherwise restore the worker. */
   #markAbsent(entry: RecordEntry): void {
     entry.isAbsent = true
     entry.record = null
@@ -263,7 +267,7 @@ const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerReco
   'worker.draining': ['state', 'draining'],
   'worker.claimed': ['managed_by'],
 }
-/** Heard of the worker itself just now. */
+/** Events that come from the worker itself. */
 const SHOWS_LIFE: ReadonlySet<WorkerEventName> = new Set<WorkerEventName>([
   'worker.connected',
   'worker.disconnected',

@@ -1,13 +1,13 @@
 /**
  * @module operator/fleet/tokens
- * The bearer token, through a rotation: while the file here has the new one and the master still wants the one before,
- * or the other way round, either may be the right one.
+ * Selects the bearer token during a rotation. While the file already has the new token and the master still expects the
+ * previous one, or the other way round, either may be valid.
  */
 export class Tokens {
   readonly #read: () => string
   #latest: string
   #before: string | undefined
-  /** The one before is in use, as the master refused the latest. */
+  /** The previous token is in use, because the master refused the latest. */
   #isBefore = false
 
   constructor(read: () => string) {
@@ -15,18 +15,18 @@ export class Tokens {
     this.#latest = read()
   }
 
-  /** The token to send. The file is looked at each time; its new content goes first. */
+  /** @returns the token to send. Reads the file each time; new content is tried first. */
   current(): string {
     const latest = this.#read()
     if (latest !== this.#latest) {
-      if (!this.#isBefore) this.#before = this.#latest // Else the one that works stays the way back.
+      if (!this.#isBefore) this.#before = this.#latest // Otherwise the token that works stays the fallback.
       this.#latest = latest
       this.#isBefore = false
     }
     return this.#isBefore ? (this.#before ?? latest) : latest
   }
 
-  /** Changes to the other one of the two. False: there is none. */
+  /** Switches to the other token. @returns false if there is none. */
   change(): boolean {
     if (this.#before === undefined) return false
     this.#isBefore = !this.#isBefore

@@ -1,12 +1,12 @@
 /**
  * @module operator/fleet/type-reader
- * Keeps the table of one type current. One loop reads, in this order, what is due:
+ * Keeps the table of one type current. One loop reads what is due, in this order:
  *
- *   rights ─▶ catalog entry ─▶ a pass over all workers, in pages
+ *   rights ─▶ catalog entry ─▶ a list of all workers, in pages
  *
- * The first pass, and one after something was missed, goes as fast as the limiter lets it; others are spread over the
- * time to the next, 60 s while events come and 10 s while they do not. A second loop reads stale entries one by one, or
- * asks for a fast pass when there are many.
+ * The first list, and one after missed events, runs as fast as the limiter permits. Others are spread over the time
+ * until the next: 60 s while the event feed is open, else 10 s. A second loop reads stale entries one by one, or
+ * requests a fast list when there are many.
  */
 import { createHash } from 'node:crypto'
 import type { MasterClient } from '../../client/index.ts'
@@ -17,17 +17,17 @@ import type { Line } from './limiter.ts'
 import type { CatalogType, Refusal } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
-/** Read and taken in one go, and those of several types at once, so few enough for a moment. */
+/** A page is parsed without a break, and several types may be read simultaneously, so the number is small. */
 const PAGE_ROWS = 100
 const PASS_MS = { withFeed: 60_000, without: 10_000 } as const
-/** Between the beginnings of two fast passes; and they rest for as long as they read. */
+/** Between the starts of two fast lists. A fast list is also followed by a pause as long as itself. */
 const FAST_GAP_MS = 1_000
-/** The answer of our own PATCH overtakes its event in this time, and no read is needed. */
+/** Within this time the response to a PATCH usually arrives after its event, and no read is needed. */
 const STALE_WAIT_MS = 50
-/** Beyond so many, and so large a part of the type, pages cost less than single reads. */
+/** Above this number and this share of the type, pages cost less than single reads. */
 const MAX_SINGLE_READS = { least: 50, share: 0.1 } as const
 const RETRY_MS = 1_000
-/** A type that is unknown or forbidden is asked for again after this, or when something tells of a change. */
+/** An unknown or forbidden type is requested again after this time, or after a related change. */
 const OUT_OF_REACH_MS = { unknown_type: 30 * 60_000, forbidden: 5 * 60_000 } as const
 
 export interface TypeReaderDeps {
@@ -38,7 +38,7 @@ export interface TypeReaderDeps {
   readonly log: Log
   readonly sequence: Sequence
   readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
-  /** Where an answer that was asked for as `begun` came from; null: from a life of the store that is over. */
+  /** The source of a response that was requested as `begun`. `null`: an earlier epoch. */
   readonly sourceOf: (
     reply: { readonly epoch: string; readonly answeredMs: number | undefined },
     begun: number,
@@ -47,12 +47,12 @@ export interface TypeReaderDeps {
   readonly askRights: (signal: AbortSignal) => Promise<unknown>
   readonly hasFeed: () => boolean
   readonly onWorker: (workerId: string) => void
-  /** Another schema, or the type came into reach or went out of it. */
+  /** The schema changed, or the type became available or unavailable. */
   readonly onType: () => void
   readonly onFall: RecordsDeps['onRegression']
 }
 
-/** Of the whole type, as far as it is not for each worker to say. */
+/** State of the type as a whole. */
 export type Reach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
 
 export class TypeReader {
@@ -63,15 +63,15 @@ export class TypeReader {
   #reach: Reach = 'pending'
   #catalog: CatalogType | undefined
   #isCatalogDue = true
-  /** A fast pass is due. */
+  /** A fast list is due. */
   #isHurried = true
-  /** The pass that is under way began in another life of the store. */
+  /** The running list began in an earlier epoch. */
   #isVoid = false
   #startedMs = -Infinity
   #notBeforeMs = -Infinity
-  /** Of the last pass. */
+  /** Pages of the last list. */
   #pages = 1
-  /** When a fast pass has been over for as long as it took. */
+  /** When the pause after a fast list ends; it lasts as long as the list. */
   #restedMs = -Infinity
 
   constructor(deps: TypeReaderDeps) {
@@ -94,25 +94,25 @@ export class TypeReader {
     return this.#catalog
   }
 
-  /** Something changed that decides what is read when. */
+  /** Wakes the loops, because something changed that decides what is read next. */
   wake(): void {
     this.#news.notify()
   }
 
-  /** The rights, or the schema, may be others. */
+  /** Reads the catalog entry again, because the rights or the schema may have changed. */
   recheck(): void {
     this.#isCatalogDue = true
     this.#notBeforeMs = -Infinity
     this.#news.notify()
   }
 
-  /** Something was missed: all workers are read, at once. */
+  /** Reads all workers immediately, because events were missed. */
   hurry(): void {
     this.#isHurried = true
     this.#news.notify()
   }
 
-  /** The store is another one: nothing that is known holds. */
+  /** Discards everything, because the store was replaced. */
   restart(): void {
     if (this.#reach === 'in_reach') this.#reach = 'pending'
     this.#isVoid = this.#isHurried = true
@@ -124,7 +124,7 @@ export class TypeReader {
     await Promise.all([this.#readAll(signal), this.#readStale(signal)])
   }
 
-  /** Reads one worker into the table. A reconcile looks at the answer, and needs no call for it. */
+  /** Reads one worker into the table. Reconciles use the response and need no notification. */
   async readOne(workerId: string, line: Line, signal: AbortSignal): Promise<Answer<WorkerBody>> {
     const isKnown = line !== 'table'
     const { call, client, sequence, sourceOf, type } = this.#deps
@@ -198,7 +198,7 @@ export class TypeReader {
     return null
   }
 
-  /** One pass over all workers. Null: it is done, or is to begin anew. */
+  /** Lists all workers once. @returns `null` if the list is complete, or must start again. */
   async #pass(signal: AbortSignal): Promise<Refusal | null> {
     const isFast = this.#isHurried
     const begun = this.#deps.sequence.next()
@@ -228,7 +228,7 @@ export class TypeReader {
     return null
   }
 
-  /** A page is asked for until it comes. Null: the signal aborted. */
+  /** Requests a page until it arrives. @returns `null` if the signal aborted. */
   async #page(after: string | undefined, signal: AbortSignal): Promise<readonly WorkerBody[] | Refusal | null> {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
@@ -256,7 +256,7 @@ export class TypeReader {
     return null
   }
 
-  /** Waits for the turn of the page behind `page`. False: a fast pass is due instead. */
+  /** Waits until the page after `page` is due. @returns false if a fast list is due instead. */
   async #paced(page: number, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted && !this.#isHurried) {
       const waitMs = this.#startedMs + this.#passMs() * Math.min(page / this.#pages, 1) - this.#nowMs()
@@ -282,7 +282,7 @@ export class TypeReader {
     else await Promise.all(ids.map((id) => this.readOne(id, 'table', signal)))
   }
 
-  /** Until the first pass is done nothing is judged; then all of the type is. */
+  /** Reports nothing until the first list is complete; then the whole type is reported. */
   #changed(workerId: string): void {
     if (this.#reach === 'in_reach') this.#deps.onWorker(workerId)
   }

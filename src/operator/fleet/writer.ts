@@ -1,7 +1,7 @@
 /**
  * @module operator/fleet/writer
- * Calls about one worker. Their answers go into the table first; where an answer was lost, the entry is doubted and read
- * again. A type that the token does not cover costs no call.
+ * Sends calls about one worker. Responses are applied to the table first. When a response was lost, the entry becomes
+ * stale and is read again. A type that the token does not cover costs no call.
  */
 import type { MasterClient, Reply } from '../../client/index.ts'
 import type { ConfigBody, HistoryBody, JsonObject, WorkerBody } from '../../protocol/index.ts'
@@ -126,7 +126,7 @@ export class Writer implements MasterWriter {
     return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
   }
 
-  /** A write that is answered with the record, and changes who manages it alone. */
+  /** Sends a write that only changes `managed_by` and responds with the record. */
   async #mark(
     worker: WorkerRef,
     method: 'PUT' | 'DELETE',
