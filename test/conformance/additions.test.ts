@@ -42,7 +42,7 @@ onEachStore('additions', (open) => {
     return world
   }
   /** Waits for the newest event of this name. The master publishes events in batches, so the test advances the time. */
-  const heard = async (world: World, stream: Listening, name: string): Promise<Event> => {
+  const received = async (world: World, stream: Listening, name: string): Promise<Event> => {
     await until(async () => {
       await world.time.advance(50)
       return eventsOf(stream).some((event) => event.name === name)
@@ -161,29 +161,29 @@ onEachStore('additions', (open) => {
     const stream = await world.listen(`${API}/events`)
     expect([stream.status, stream.contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
     const worker = await world.worker('w-1')
-    expect(await heard(world, stream, 'worker.registered')).toMatchObject({
+    expect(await received(world, stream, 'worker.registered')).toMatchObject({
       id: expect.stringMatching(/./),
       data: { type: 'mailer', worker_id: 'w-1', ts: expect.any(Number) },
     })
     worker.state({ state: 'RUNNING' })
-    expect((await heard(world, stream, 'worker.state')).data).toMatchObject({ worker_id: 'w-1', state: 'RUNNING' })
+    expect((await received(world, stream, 'worker.state')).data).toMatchObject({ worker_id: 'w-1', state: 'RUNNING' })
     await world.patch('w-1', { slots: 2, password: 'hunter2' })
-    const changed = await heard(world, stream, 'worker.config_changed')
+    const changed = await received(world, stream, 'worker.config_changed')
     expect(changed.data).toMatchObject({ worker_id: 'w-1', config_gen: 1 })
     worker.state({ state: 'RUNNING', config_gen: 1 })
-    expect((await heard(world, stream, 'worker.config_applied')).data).toMatchObject({ worker_id: 'w-1' })
+    expect((await received(world, stream, 'worker.config_applied')).data).toMatchObject({ worker_id: 'w-1' })
     stream.end()
     await world.ok('POST', '/mailer/workers/w-1/drain')
     const again = await world.listen(`${API}/events`, { headers: { 'last-event-id': changed.id } })
-    await heard(world, again, 'worker.draining')
+    await received(world, again, 'worker.draining')
     expect(eventsOf(again).map(({ name }) => name)).not.toContain('worker.registered')
     worker.socket.terminate()
-    await heard(world, again, 'worker.disconnected')
+    await received(world, again, 'worker.disconnected')
     await world.ok('DELETE', '/mailer/workers/w-1')
-    await heard(world, again, 'worker.forgotten')
+    await received(world, again, 'worker.forgotten')
     expect(stream.text() + again.text()).not.toContain('hunter2')
     const lost = await world.listen(`${API}/events`, { headers: { 'last-event-id': 'nowhere' } })
-    await heard(world, lost, 'reset')
+    await received(world, lost, 'reset')
   })
 
   it('D31c: publishes to a scoped token only the events of its types', async () => {
@@ -194,8 +194,8 @@ onEachStore('additions', (open) => {
     ]
     await world.worker('w-1')
     await world.worker('p-1', { type: 'probe' })
-    await heard(world, mine, 'worker.registered')
-    await heard(world, others, 'worker.registered')
+    await received(world, mine, 'worker.registered')
+    await received(world, others, 'worker.registered')
     expect([
       eventsOf(mine).filter(({ data }) => data.type === 'probe'),
       eventsOf(others).filter(({ data }) => data.type === 'mailer'),

@@ -113,9 +113,9 @@ onEachStore('auth', (open) => {
     const world = await open({ submitRpsPerToken: 2 })
     const submit = (token: string) => world.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
     for (const token of [ADMIN, SCOPED]) {
-      const answers = [await submit(token), await submit(token), await submit(token)]
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
-      expect([Number(answers[2]?.headers.get('retry-after')) > 0, typeof answers[2]?.body.detail]).toEqual([
+      const responses = [await submit(token), await submit(token), await submit(token)]
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
+      expect([Number(responses[2]?.headers.get('retry-after')) > 0, typeof responses[2]?.body.detail]).toEqual([
         true,
         'string',
       ])
@@ -126,8 +126,8 @@ onEachStore('auth', (open) => {
 
   it('auth/rate-unlimited: does not limit submits by default', async () => {
     const world = await open()
-    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(world, `POST ${TYPE}/tasks`, SCOPED)))
-    expect(new Set(answers)).toEqual(new Set([200]))
+    const responses = await Promise.all(Array.from({ length: 100 }, () => ask(world, `POST ${TYPE}/tasks`, SCOPED)))
+    expect(new Set(responses)).toEqual(new Set([200]))
   })
 
   it('D38b: counts every task of a batch', async () => {

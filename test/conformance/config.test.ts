@@ -41,7 +41,7 @@ onEachStore('config', (open) => {
         params: expect.any(Object),
       })
     expect(await world.record('w-1')).toMatchObject({ config: { enabled: false }, config_gen: 0 })
-    await worker.heard()
+    await worker.received()
     expect(worker.frames).toEqual([])
   })
 
@@ -157,13 +157,13 @@ onEachStore('config', (open) => {
 
   it('D18: loses none of many concurrent PATCHes, each with its own generation', async () => {
     const { world } = await withWorker()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => world.patch('w-1', i % 2 === 0 ? { slots: i } : { recycle_seconds: i })),
     )
-    expect(answers.map(({ config_gen: gen }: Json) => gen).toSorted((a: number, b: number) => a - b)).toEqual(
+    expect(responses.map(({ config_gen: gen }: Json) => gen).toSorted((a: number, b: number) => a - b)).toEqual(
       Array.from({ length: 20 }, (_, i) => i + 1),
     )
-    const last = answers.find(({ config_gen: gen }: Json) => gen === 20)
+    const last = responses.find(({ config_gen: gen }: Json) => gen === 20)
     expect(last.config.slots % 2).toBe(0)
     expect(last.config.recycle_seconds % 2).toBe(1)
   })

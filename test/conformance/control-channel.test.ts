@@ -39,7 +39,7 @@ onEachStore('control channel', (open) => {
     for (const options of [{}, { token: WORKER_PEER }, { token: null, query: `?token=${WORKER}` }]) {
       const worker = await world.connect('w-1', options)
       worker.register()
-      await worker.heard()
+      await worker.received()
       expect((await world.record('w-1')).connected).toBe(true)
       worker.socket.terminate()
       await eventually(() => world.record('w-1'), { connected: false })
@@ -133,7 +133,7 @@ onEachStore('control channel', (open) => {
     const world = await open()
     const deaf = await world.connect('w-1', { autoPong: false })
     deaf.register()
-    await deaf.heard()
+    await deaf.received()
     let pings = 0
     deaf.socket.on('ping', () => (pings += 1))
     for (const expected of [1, 2]) {
@@ -149,7 +149,7 @@ onEachStore('control channel', (open) => {
     const world = await open()
     const [older, newer] = [await world.worker('w-1'), await world.worker('w-1')]
     expect(await older.closed).toEqual({ code: 1_008, reason: 'replaced by a newer connection' })
-    await newer.heard()
+    await newer.received()
     expect((await world.record('w-1')).connected).toBe(true)
   })
 
@@ -166,7 +166,7 @@ onEachStore('control channel', (open) => {
     await world.submit({})
     await world.reserve('w-1')
     await worker.next('config_changed')
-    await worker.heard()
+    await worker.received()
     expect(worker.frames).toEqual([])
   })
 

@@ -95,14 +95,16 @@ onEachStore('discovery', (open) => {
 
   it('D47a, D59a: sends the epoch and a request id with every response, including rejections', async () => {
     const world = await open()
-    const answers = [
+    const responses = [
       await world.call('GET', `${API}/automations`),
       await world.call('GET', `${API}/automations`, { token: null }),
       await world.call('GET', `${API}/nowhere`),
     ]
-    expect(new Set(answers.map(({ headers }) => headers.get('muster-epoch'))).size).toBe(1)
-    expect(answers[0]?.headers.get('muster-epoch')).toMatch(/./)
-    const ids = [...answers, await world.call('GET', '/healthz')].map(({ headers }) => headers.get('muster-request-id'))
+    expect(new Set(responses.map(({ headers }) => headers.get('muster-epoch'))).size).toBe(1)
+    expect(responses[0]?.headers.get('muster-epoch')).toMatch(/./)
+    const ids = [...responses, await world.call('GET', '/healthz')].map(({ headers }) =>
+      headers.get('muster-request-id'),
+    )
     expect(ids.every((id) => id !== null && id !== '')).toBe(true)
     expect(new Set(ids).size).toBe(4)
   })

@@ -11,7 +11,7 @@ onEachStore('errors', (open) => {
 
   it('error/detail, D14b: contains the single field detail, a sentence unless fields are invalid', async () => {
     const world = await open({ maxBodyBytes: 4_096 })
-    const answers = [
+    const responses = [
       await world.call('GET', `${API}/automations`, { token: null }),
       await world.call('GET', `${API}/automations`, { token: 'wrong' }),
       await world.call('GET', `${API}/automations/mailer/workers/unknown`),
@@ -22,7 +22,7 @@ onEachStore('errors', (open) => {
       await world.call('POST', `${API}/automations/probe/tasks`, { body: GOOD }),
       await submit(world, { payload: {} }),
     ]
-    expect(answers.map(({ status, body }) => [status, Object.keys(body), typeof body.detail])).toEqual([
+    expect(responses.map(({ status, body }) => [status, Object.keys(body), typeof body.detail])).toEqual([
       [401, ['detail'], 'string'],
       [403, ['detail'], 'string'],
       [404, ['detail'], 'string'],

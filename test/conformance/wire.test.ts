@@ -151,7 +151,7 @@ onEachStore('wire', (open) => {
       `{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":[1e400]}},{"slot_id":1,"ts":2,"payload":{"n":${BIG}}}]}`,
     )
     worker.send('{"type":"output","slot_id":1,"ts":2,"payload":{"n":-1e999}}')
-    await worker.heard()
+    await worker.received()
     await eventually(() => world.ok('GET', '/probe/output/length'), { length: 1 })
     expect(await world.metric('svc_outputs_dropped_total{automation_type="probe",reason="invalid"}')).toBe('2')
     expect(world.lines.find(({ message }) => message === 'an output was dropped')?.fields).toMatchObject({
@@ -176,7 +176,7 @@ onEachStore('wire', (open) => {
       instance_id: null,
     })
     worker.stats({ per_slot: null })
-    await worker.heard()
+    await worker.received()
     await eventually(() => world.record('w-1', 'brief'), { current_stats: expect.objectContaining({ per_slot: [] }) })
     const nothing = { task_id: null, priority: null, ttl_seconds: null, max_attempts: null, idempotency_key: null }
     expect(await world.submit(nothing, 'brief')).toEqual({ task_id: expect.any(String), queued: true, priority: 0 })
@@ -245,7 +245,7 @@ onEachStore('wire', (open) => {
     for (let at = 0; at < frame.length; at += 100)
       worker.socket.send(frame.slice(at, at + 100), { fin: at + 100 >= frame.length })
     await eventually(() => world.ok('GET', '/probe/output/length'), { length: 1 })
-    await worker.heard()
+    await worker.received()
     expect((await world.record('w-2', 'probe')).connected).toBe(true)
   })
 })

@@ -195,7 +195,7 @@ export class World {
     for (let left = ms; left > 0; left -= step) {
       await this.time.advance(Math.min(step, left))
       await this.call('GET', '/readyz', { token: null })
-      await Promise.all(this.#workers.map((worker) => worker.heard()))
+      await Promise.all(this.#workers.map((worker) => worker.received()))
     }
   }
 
@@ -320,7 +320,7 @@ export class World {
   ): Promise<Worker> {
     const worker = await this.connect(id, { type })
     worker.register(fields)
-    await worker.heard()
+    await worker.received()
     this.#workers.push(worker)
     return worker
   }
@@ -371,7 +371,7 @@ export class Worker {
   readonly socket: WebSocket
   readonly id: string
   readonly type: string
-  /** Frames of the master, except replies to {@link heard}. */
+  /** Frames of the master, except replies to {@link received}. */
   readonly frames: Json[] = []
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
   readonly #answered = new Set<string>()
@@ -415,7 +415,7 @@ export class Worker {
   }
 
   /** Resolves when the master has processed everything sent so far, or immediately if the socket is closed. */
-  async heard(): Promise<void> {
+  async received(): Promise<void> {
     if (this.socket.readyState !== WebSocket.OPEN) return
     const id = `sync ${this.#answered.size + 1}`
     this.send({ type: 'ping', id })

@@ -39,14 +39,14 @@ async function mastersOf(count: number): Promise<Masters> {
 async function listen<T = unknown>(
   fleet: Fleet,
   ...topics: readonly string[]
-): Promise<{ readonly heard: readonly Message<T>[] }> {
+): Promise<{ readonly received: readonly Message<T>[] }> {
   const end = new AbortController()
   const response = await fetch(
     `${fleet.url}${BUS}?${topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join('&')}`,
     { headers: { authorization: AUTHORIZATION }, signal: end.signal },
   )
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
-  const heard: Message<T>[] = []
+  const received: Message<T>[] = []
   let listens = false
   const read = async (): Promise<void> => {
     let text = ''
@@ -55,7 +55,7 @@ async function listen<T = unknown>(
       text = events.pop() ?? ''
       for (const event of events) {
         if (event.startsWith(':')) listens = true
-        else heard.push(JSON.parse(event.slice('data: '.length)) as Message<T>)
+        else received.push(JSON.parse(event.slice('data: '.length)) as Message<T>)
       }
     }
   }
@@ -65,7 +65,7 @@ async function listen<T = unknown>(
     await reading
   })
   await until('the subscription is active', async () => listens)
-  return { heard }
+  return { received }
 }
 
 const publish = (fleet: Fleet, topic: string, message: unknown): Promise<object> =>
@@ -81,9 +81,11 @@ withRedisServer('the event bus', () => {
         expect(await publish(masters.at(n % count), n % 3 === 0 ? 'a b/{c}:*' : 'orders', { n })).toEqual({})
         await publish(masters.at(n % count), 'other', { n })
       }
-      for (const { heard } of listeners) {
-        await until('all messages are received', async () => heard.length >= 30)
-        expect(heard).toEqual(range(30).map((n) => ({ topic: n % 3 === 0 ? 'a b/{c}:*' : 'orders', message: { n } })))
+      for (const { received } of listeners) {
+        await until('all messages are received', async () => received.length >= 30)
+        expect(received).toEqual(
+          range(30).map((n) => ({ topic: n % 3 === 0 ? 'a b/{c}:*' : 'orders', message: { n } })),
+        )
       }
     }, 60_000)
 
@@ -104,12 +106,12 @@ withRedisServer('the event bus', () => {
       open.push(() => worker.leave())
       worker.emit([{ slot: 3, payload: { task_id: 't', pid: 1, n: 1 } }])
       const output = { slot_id: 3, ts: 1, payload: { task_id: 't', pid: 1, n: 1 } }
-      for (const [{ heard }, form] of [
+      for (const [{ received }, form] of [
         [bare, ''],
         [full, 'event:'],
       ] as const) {
-        await until('all messages are received', async () => heard.length >= 3)
-        expect(heard).toEqual([
+        await until('all messages are received', async () => received.length >= 3)
+        expect(received).toEqual([
           { topic: `${form}orders`, message: 1 },
           { topic: `${form}orders`, message: 2 },
           { topic: `${form}talk.emit`, message: output },
@@ -141,18 +143,18 @@ withRedisServer('the event bus', () => {
       const stored = await masters.at(0).ok<Said[]>('GET', '/automations/talk/output/peek?n=10000')
       const inStore = stored.map(({ slot_id, payload }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`)
       expect(new Set(inStore).size).toBe(each * tasks)
-      for (const { heard } of listeners) {
+      for (const { received } of listeners) {
         await until(
           'every output is received',
-          async () => heard.length >= each * tasks,
-          () => `${heard.length} of ${each * tasks}`,
+          async () => received.length >= each * tasks,
+          () => `${received.length} of ${each * tasks}`,
         )
-        const told = heard.map(
+        const reported = received.map(
           ({ message: { slot_id, payload } }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`,
         )
-        expect(told).toEqual(inStore) // The same order as in the stream.
+        expect(reported).toEqual(inStore) // The same order as in the stream.
         for (const id of ids)
-          expect(heard.flatMap(({ message: { payload } }) => (payload.task_id === id ? [payload.n] : []))).toEqual(
+          expect(received.flatMap(({ message: { payload } }) => (payload.task_id === id ? [payload.n] : []))).toEqual(
             range(each).map((n) => n + 1),
           )
       }
@@ -169,13 +171,13 @@ withRedisServer('the event bus', () => {
         ),
       )
       await masters.at(0).configure('talk', 'w', { enabled: true, slots: 1 })
-      const heardBy = async (): Promise<number> => lengthOf(masters.at(0), '/automations/hear/output/length')
+      const receivedBy = async (): Promise<number> => lengthOf(masters.at(0), '/automations/hear/output/length')
       await until('all of them are subscribed', async () => {
         await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
         await publish(masters.at(0), 'chat', 'ping')
         return until(
           'they respond',
-          async () => (await heardBy()) === count,
+          async () => (await receivedBy()) === count,
           () => '',
           200,
         ).then(
@@ -185,7 +187,7 @@ withRedisServer('the event bus', () => {
       })
       await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
       await submit(masters.at(0), { count: 10, topic: 'chat' }, 'talk')
-      await until('all workers receive all messages', async () => (await heardBy()) >= 10 * count)
+      await until('all workers receive all messages', async () => (await receivedBy()) >= 10 * count)
       const outputs = await masters
         .at(0)
         .ok<{ payload: Message<{ n: number }> }[]>('GET', '/automations/hear/output/peek?n=10000')
@@ -198,7 +200,7 @@ withRedisServer('the event bus', () => {
       const masters = await mastersOf(count)
       const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet, 'news')))
       await publish(masters.at(0), 'news', 0)
-      for (const { heard } of listeners) await until('the message is received', async () => heard.length === 1)
+      for (const { received } of listeners) await until('the message is received', async () => received.length === 1)
       await masters.redis.kill()
       await masters.redis.start()
       let sent = 0
@@ -206,16 +208,16 @@ withRedisServer('the event bus', () => {
         'it is received everywhere again',
         async () => {
           await tryRpc(masters.at(-1), WORKER, 'bus.publish', { topic: 'news', message: ++sent })
-          return listeners.every(({ heard }) => heard.length > 1)
+          return listeners.every(({ received }) => received.length > 1)
         },
         () => '',
         10_000,
       )
       await publish(masters.at(0), 'news', 'last')
-      for (const { heard } of listeners) {
-        await until('the last message is received', async () => heard.at(-1)?.message === 'last')
+      for (const { received } of listeners) {
+        await until('the last message is received', async () => received.at(-1)?.message === 'last')
         // No duplicates: each has one subscription.
-        expect(new Set(heard.map(({ message }) => message)).size).toBe(heard.length)
+        expect(new Set(received.map(({ message }) => message)).size).toBe(received.length)
       }
     }, 60_000)
 
@@ -241,7 +243,7 @@ withRedisServer('the event bus', () => {
         'close',
       )
       expect(bytes).toBeLessThan(sent * message.length)
-      await until('the other subscriber has received every message', async () => reader.heard.length === sent)
+      await until('the other subscriber has received every message', async () => reader.received.length === sent)
     }, 60_000)
   })
 })
@@ -252,7 +254,7 @@ describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
     open.push(() => fleet.stop())
     await fleet.startMaster({ SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') })
     expect(await fleet.ok('GET', '/me')).toMatchObject({ backend: { pubsub: false } })
-    const { heard } = await listen(fleet, 'orders', 'event:orders', 'talk.emit')
+    const { received } = await listen(fleet, 'orders', 'event:orders', 'talk.emit')
     expect(await publish(fleet, 'orders', 1)).toEqual({})
     expect(await publish(fleet, 'event:orders', 1)).toEqual({})
     const worker = await SocketWorker.join(fleet, 'talk', 'w')
@@ -262,7 +264,7 @@ describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
     await expect(
       until(
         'a message is received',
-        async () => heard.length > 0,
+        async () => received.length > 0,
         () => '',
         500,
       ),

@@ -25,7 +25,7 @@ async function join(fleet: Fleet, id: string, type = 'slow'): Promise<SocketWork
   return worker
 }
 
-const hears = (listener: Listener, name: string, id: string): Promise<void> =>
+const receives = (listener: Listener, name: string, id: string): Promise<void> =>
   listener.until(() => listener.events.some((event) => event.name === name && event.data['worker_id'] === id))
 const ids = ({ events }: Listener): readonly string[] => events.map(({ id }) => id)
 
@@ -81,7 +81,7 @@ withRedisServer('the events of several masters', () => {
     }
     await submit(masters.at(1), { ms: 0 })
     for (const listener of listeners) {
-      for (const at of masters.all.keys()) await hears(listener, 'worker.disconnected', `w-${at}`)
+      for (const at of masters.all.keys()) await receives(listener, 'worker.disconnected', `w-${at}`)
       await listener.until(() => listener.names.includes('queue.totals'))
     }
     const [first] = listeners
@@ -107,9 +107,9 @@ withRedisServer('the events of several masters', () => {
     await join(left, 'stays')
     await join(killed, 'goes')
     await Promise.all([
-      hears(here, 'worker.connected', 'goes'),
-      hears(there, 'worker.connected', 'stays'),
-      hears(there, 'worker.connected', 'goes'),
+      receives(here, 'worker.connected', 'goes'),
+      receives(there, 'worker.connected', 'stays'),
+      receives(there, 'worker.connected', 'goes'),
     ])
     await masters.end(1)
     expect(await there.ended).toBe(false)
@@ -117,7 +117,7 @@ withRedisServer('the events of several masters', () => {
     const resumed = await listen(left, { lastEventId: there.lastId })
     for (const listener of [here, resumed])
       await Promise.all([
-        hears(listener, 'worker.disconnected', 'goes'),
+        receives(listener, 'worker.disconnected', 'goes'),
         listener.until(() => listener.names.includes('queue.totals')),
       ])
     for (const listener of [here, resumed]) {
@@ -129,7 +129,7 @@ withRedisServer('the events of several masters', () => {
     await masters.restart(1)
     const back = await listen(killed, { lastEventId: here.lastId })
     await join(killed, 'goes')
-    await hears(back, 'worker.connected', 'goes')
+    await receives(back, 'worker.connected', 'goes')
     expect(back.names).not.toContain('reset')
   }, 90_000)
 
@@ -137,7 +137,7 @@ withRedisServer('the events of several masters', () => {
     const masters = await mastersOf(2)
     const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet)))
     await join(masters.at(0), 'w')
-    for (const listener of listeners) await hears(listener, 'worker.connected', 'w')
+    for (const listener of listeners) await receives(listener, 'worker.connected', 'w')
     const [{ lastId } = { lastId: '' }] = listeners
     await masters.redis.connect().call('FLUSHALL')
     for (const listener of listeners) await listener.until(() => listener.names.includes('reset'))

@@ -9,7 +9,7 @@ import { SLACK } from '../slack.ts'
 import { Fleet, type Proc } from './fleet.ts'
 
 const COUNT = 10_000
-const AT_ONCE = 200
+const CONCURRENT = 200
 /** Node keeps about 10 KiB for a connection with incomplete headers. 30 KiB leave a margin for the kernel and V8. */
 const MAX_GROWTH_MIB = 300
 /** The limit for headers is 10 s (reliability: limits), checked every second. The rest is for a slow machine. */
@@ -67,8 +67,8 @@ describe(`${COUNT} half-open connections`, () => {
     const beforeMib = rssMib(master)
 
     const ends: Promise<void>[] = []
-    for (let from = 0; from < COUNT; from += AT_ONCE) {
-      const some = Array.from({ length: AT_ONCE }, (_, index) =>
+    for (let from = 0; from < COUNT; from += CONCURRENT) {
+      const some = Array.from({ length: CONCURRENT }, (_, index) =>
         halfOpen(Number(new URL(fleet.url).port), UNFINISHED[index % UNFINISHED.length] ?? ''),
       )
       await Promise.all(some.map(({ opened }) => opened))

@@ -70,7 +70,7 @@ class Load {
   }
 
   /** Waits until each of these masters has acknowledged `more` further tasks. */
-  async goesOn(places: readonly number[], more = 50): Promise<void> {
+  async continues(places: readonly number[], more = 50): Promise<void> {
     const before = this.acknowledged.map(({ length }) => length)
     await until(
       'the masters accept tasks',
@@ -132,16 +132,16 @@ withRedisServer('several masters under load', () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
       const load = new Load(masters)
-      await load.goesOn([...masters.all.keys()])
+      await load.continues([...masters.all.keys()])
       await masters.end(0)
-      await load.goesOn([...masters.all.keys()].slice(1))
+      await load.continues([...masters.all.keys()].slice(1))
       await masters.restart(0)
       const restartedAtMs = Date.now()
       await until(
         'every worker is connected',
         async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '),
       )
-      await load.goesOn([...masters.all.keys()])
+      await load.continues([...masters.all.keys()])
       const pids = new Set(masters.starts().map(({ pid }) => pid))
       expect(pids.size).toBe(count)
       await until(
@@ -157,11 +157,11 @@ withRedisServer('several masters under load', () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
       const load = new Load(masters)
-      await load.goesOn([...masters.all.keys()])
+      await load.continues([...masters.all.keys()])
       for (const place of masters.all.keys()) {
         await masters.end(place, 'SIGTERM')
         await masters.restart(place)
-        await load.goesOn([...masters.all.keys()])
+        await load.continues([...masters.all.keys()])
       }
       const restartedAtMs = Date.now()
       await until(

@@ -96,13 +96,13 @@ withRedisServer('several masters on one Redis', () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w', 'talk')
       const each = Math.floor(50 / count)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         masters.all.flatMap((fleet, at) => range(each).map((n) => patch(fleet, 'w', { [`k${at * each + n}`]: n }))),
       )
 
       const total = each * count
-      expect(answers.map(({ status }) => status)).toEqual(Array(total).fill(200))
-      expect(answers.map(({ body }) => body.config_gen).toSorted((a, b) => a - b)).toEqual(
+      expect(responses.map(({ status }) => status)).toEqual(Array(total).fill(200))
+      expect(responses.map(({ body }) => body.config_gen).toSorted((a, b) => a - b)).toEqual(
         range(total).map((n) => n + 1),
       )
       const config = Object.fromEntries(range(total).map((n) => [`k${n}`, n % each]))
@@ -115,7 +115,7 @@ withRedisServer('several masters on one Redis', () => {
         expect(history.map((row) => row.config_gen)).toEqual(range(total).map((n) => total - n))
         expect(new Set(history.map(({ changed }) => changed.join(' '))).size).toBe(total)
       }
-      await until('the worker received the last generation', async () => worker.told.includes(total))
+      await until('the worker received the last generation', async () => worker.reported.includes(total))
     }, 60_000)
 
     it('accept exactly one of several concurrent PATCHes with the same generation (D15, D18)', async () => {
@@ -123,14 +123,14 @@ withRedisServer('several masters on one Redis', () => {
       await socketWorker(masters.at(0), 'w', 'talk')
       let etag = (await patch(masters.at(0), 'w', { k0: 0 })).headers.get('etag') ?? ''
       for (const round of range(10)) {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           [...masters.all, ...masters.all].map((fleet, n) =>
             patch(fleet, 'w', { k0: 100 * round + n }, { 'if-match': etag }),
           ),
         )
-        const [won, ...others] = answers.filter(({ status }) => status === 200)
+        const [won, ...others] = responses.filter(({ status }) => status === 200)
         expect(others).toEqual([])
-        expect(answers.filter(({ status }) => status === 412)).toHaveLength(2 * count - 1)
+        expect(responses.filter(({ status }) => status === 412)).toHaveLength(2 * count - 1)
         expect(won?.body.config_gen).toBe(round + 2)
         etag = won?.headers.get('etag') ?? ''
       }
@@ -222,7 +222,7 @@ withRedisServer('several masters on one Redis', () => {
         expect((await patch(masters.at(round), 'w', { slots: 2 }, {}, 'slow')).status).toBe(200)
         await until(
           'the newest connection receives the config',
-          async () => older.told.includes(round + 1),
+          async () => older.reported.includes(round + 1),
           () => '',
           1_000 * SLACK,
         )
@@ -239,7 +239,7 @@ withRedisServer('several masters on one Redis', () => {
         limit: 1,
         wait_ms: 20_000,
       })
-      await drained?.heard()
+      await drained?.received()
       deafen()
       await patch(other, 'changed', { slots: 5 }, {}, 'slow')
       await patch(other, 'changed', { slots: 6 }, {}, 'slow')
@@ -247,28 +247,28 @@ withRedisServer('several masters on one Redis', () => {
       await socketWorker(other, 'replaced')
       await submit(other, { ms: 0 })
       expect(await waiting).toEqual({ tasks: [] }) // The worker is draining, so the task stays in the queue.
-      for (const worker of [changed, drained, replaced]) await worker?.heard()
-      expect([changed?.told, drained?.told, replaced?.told]).toEqual([[], [], []])
+      for (const worker of [changed, drained, replaced]) await worker?.received()
+      expect([changed?.reported, drained?.reported, replaced?.reported]).toEqual([[], [], []])
 
       for (const worker of [changed, drained, replaced]) worker?.state(0)
       expect(await replaced?.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
       await until(
         'both frames were received',
-        async () => changed?.told.length === 1 && drained?.told.length === 1,
+        async () => changed?.reported.length === 1 && drained?.reported.length === 1,
         () => '',
         1_000 * SLACK,
       )
-      expect([changed?.told, drained?.told]).toEqual([[2], ['drain']])
+      expect([changed?.reported, drained?.reported]).toEqual([[2], ['drain']])
       for (const worker of [changed, drained]) worker?.state(2)
-      await Promise.all([changed?.heard(), drained?.heard()])
-      expect([changed?.told, drained?.told]).toEqual([[2], ['drain']])
+      await Promise.all([changed?.received(), drained?.received()])
+      expect([changed?.reported, drained?.reported]).toEqual([[2], ['drain']])
 
       heal()
       await until('messages are delivered again', async () => {
         const { body } = await patch(other, 'changed', { slots: 7 }, {}, 'slow')
         return until(
           'it received the generation',
-          async () => changed?.told.includes(body.config_gen) === true,
+          async () => changed?.reported.includes(body.config_gen) === true,
           () => '',
           200,
         ).then(
@@ -289,8 +289,8 @@ withRedisServer('several masters on one Redis', () => {
       for (const worker of workers) worker.state(0)
       await until(
         'each received the last generation',
-        async () => workers.every(({ told }) => told.at(-1) === 30),
-        () => JSON.stringify(workers.map(({ told }) => told)),
+        async () => workers.every(({ reported }) => reported.at(-1) === 30),
+        () => JSON.stringify(workers.map(({ reported }) => reported)),
         2_000 * SLACK,
       )
     }, 60_000)
@@ -427,7 +427,7 @@ withRedisServer('several masters on one Redis', () => {
       const worker = { type: 'talk', id: 'w-0' }
       let before = 0
       for (const round of range(10)) {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           [...workers, ...workers].map((each, n) =>
             rpc<{ acquired: boolean; token?: number }>(masters.at(n % count), each, 'lock.acquire', {
               name: 'l',
@@ -435,7 +435,7 @@ withRedisServer('several masters on one Redis', () => {
             }),
           ),
         )
-        const [held, ...others] = answers.filter(({ acquired }) => acquired)
+        const [held, ...others] = responses.filter(({ acquired }) => acquired)
         expect(others).toEqual([])
         expect(held?.token).toBeGreaterThan(before)
         before = held?.token ?? NaN
@@ -476,7 +476,7 @@ withRedisServer('several masters on one Redis', () => {
           tasks: tasks.map(({ task_id, token }) => ({ task_id, token, error: 'no', permanent: true })),
         })
         worker.emit([{ slot: 0, payload: { task_id: 't', pid: 0, n: at } }])
-        await worker.heard()
+        await worker.received()
       }
       await until(
         'the outputs are stored',

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../../src/runtime/index.ts'
 import { withRedisServer } from '../storage/redis/server.ts'
-import { AwayWorld, WAITERS_SERVED_WITHIN_MS } from './away.ts'
+import { OutageFixture, WAITERS_SERVED_WITHIN_MS } from './outage.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const RESTARTS = isSoak ? 100 : 5
@@ -18,7 +18,7 @@ const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000)
 const WAITERS = 4
 const LONGEST_ABSENCE_MS = 2_500
 
-const open: AwayWorld[] = []
+const open: OutageFixture[] = []
 afterEach(async () => {
   for (const world of open.splice(0)) await world.close()
 })
@@ -32,7 +32,7 @@ withRedisServer('a fleet whose Redis is restarted', () => {
       async () => {
         tell(`seed ${SEED}`)
         const random = seededRandom(SEED)
-        const world = await AwayWorld.start()
+        const world = await OutageFixture.start()
         open.push(world)
         const epoch = await world.epoch
         world.startLoad(isSoak ? 50 : 5)

@@ -1,4 +1,4 @@
-/** Tests the built command on a Redis. Outages are in redis-away.test.ts, several masters in masters.test.ts. */
+/** Tests the built command on a Redis. Outages are in redis-outage.test.ts, several masters in masters.test.ts. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

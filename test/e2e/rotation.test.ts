@@ -29,7 +29,7 @@ type Settings = Readonly<Record<string, string>>
 class Rotation {
   readonly fleet = new Fleet()
   readonly #settings: Settings = {
-    SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs'),
+    SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/outage.mjs'),
     NOTES: join(this.fleet.directory, 'notes'),
   }
   readonly #workers = new Map<string, Proc>()
@@ -118,7 +118,7 @@ class Rotation {
   }
 
   /** Number of control sockets that this master closed because of their token. */
-  async turnedAway(): Promise<number> {
+  async rejectedCount(): Promise<number> {
     const text = await (await fetch(`${this.fleet.url}/metrics`)).text()
     return Number(/^svc_control_closed_total\{code="4401"\} (\d+)$/m.exec(text)?.[1] ?? 0)
   }
@@ -219,7 +219,7 @@ describe('the rotation of the worker token', () => {
       async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
       () => world.seen(),
     )
-    expect(await world.turnedAway()).toBe(0)
+    expect(await world.rejectedCount()).toBe(0)
     world.write('worker', NEW_TOKEN) // 3
     world.write('peers', '')
     await until(
@@ -230,13 +230,13 @@ describe('the rotation of the worker token', () => {
     )
     await until(
       'their sockets are closed',
-      async () => (await world.turnedAway()) === IDS.length,
+      async () => (await world.rejectedCount()) === IDS.length,
       () => world.seen(),
       6_000,
     )
     await world.allBack()
     await world.finish()
-    expect(await world.turnedAway()).toBe(IDS.length)
+    expect(await world.rejectedCount()).toBe(IDS.length)
     expect(await world.accepted()).toEqual({ old: false, new: true })
   }, 180_000)
 })

@@ -47,12 +47,12 @@ export class SocketWorker {
       protocol_version: 1,
       hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' },
     })
-    await worker.heard()
+    await worker.received()
     return worker
   }
 
   /** Resolves when the master has processed everything sent so far. */
-  async heard(): Promise<void> {
+  async received(): Promise<void> {
     const ping = `ping ${++this.#pings}`
     this.#send({ type: 'ping', id: ping })
     await until('the master responds to a ping', async () => this.frames.some(({ id }) => id === ping))
@@ -71,7 +71,7 @@ export class SocketWorker {
   }
 
   /** The received generations and drains, without pings. */
-  get told(): readonly (number | 'drain')[] {
+  get reported(): readonly (number | 'drain')[] {
     return this.frames
       .filter(({ type }) => type !== 'ping')
       .map(({ type, config_gen: gen }) => (type === 'drain' ? 'drain' : (gen ?? -1)))

@@ -67,10 +67,10 @@ onEachBackend('attempts exact', (open) => {
     const { backend } = await open()
     await submit(backend, task('a', { maxAttempts: 3 }))
     const lease = await leased(backend, 1)
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, async () => nack(backend, [lease, lease], { retryInMs: 0 })),
     )
-    expect(answers.flat().toSorted()).toEqual([...Array.from({ length: 19 }, () => 'lease_lost'), 'scheduled'])
+    expect(responses.flat().toSorted()).toEqual([...Array.from({ length: 19 }, () => 'lease_lost'), 'scheduled'])
     expect((await leased(backend, 1)).attempt).toBe(1)
   })
 })

@@ -20,11 +20,11 @@ const storm = (backend: Backend, key: string, name: string): Promise<(readonly S
 onEachBackend('concurrent idempotency', (open) => {
   it('queues one task for fifty concurrent submits with one key, and returns its id to all (G7)', async () => {
     const { backend } = await open()
-    const answers = (await storm(backend, 'k', 't')).flat()
+    const responses = (await storm(backend, 'k', 't')).flat()
     const { id } = sole(await reserve(backend))
     const isFirst = (answer: SubmitItemResult): boolean => answer !== 'queue_full' && 'queued' in answer
-    expect(answers.filter(isFirst)).toHaveLength(1)
-    expect(answers.filter((answer) => !isFirst(answer))).toEqual(
+    expect(responses.filter(isFirst)).toHaveLength(1)
+    expect(responses.filter((answer) => !isFirst(answer))).toEqual(
       Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })),
     )
   })
@@ -55,10 +55,10 @@ onEachBackend('concurrent idempotency', (open) => {
     const { backend } = await open()
     await inFlight(backend, 'busy')
     for (const id of ['busy', 'new']) {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: CALLERS }, async () => backend.tasks.submit(TYPE, WINDOW, [task(id, { ownId: true })])),
       )
-      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(
+      expect(responses.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(
         id === 'new' ? 1 : 0,
       )
     }

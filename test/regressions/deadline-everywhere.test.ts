@@ -10,7 +10,7 @@ import { DAY, TYPE, start, task } from '../storage/contract/world.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/server.ts'
 
 const WITHIN_MS = 2_000
-const AT_ONCE_MS = 300
+const CONCURRENT_MS = 300
 /** So many groups of one lane that they wait four deep. */
 const GROUPS = 6
 
@@ -50,7 +50,7 @@ async function ended(
   )
 }
 
-const isAway = (calls: Readonly<Record<string, unknown>>): readonly Ended[] =>
+const isUnavailable = (calls: Readonly<Record<string, unknown>>): readonly Ended[] =>
   Object.keys(calls).map((name) => ({ name, inTime: true, why: 'STORAGE_UNAVAILABLE' }))
 
 const WAYS: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
@@ -73,9 +73,9 @@ withRedisServer('deadline everywhere', () => {
         const { redis, backend } = await world()
         await go(redis)
         const calls = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
-        expect(await ended(calls)).toEqual(isAway(calls))
+        expect(await ended(calls)).toEqual(isUnavailable(calls))
         const later = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
-        expect(await ended(later, AT_ONCE_MS)).toEqual(isAway(later))
+        expect(await ended(later, CONCURRENT_MS)).toEqual(isUnavailable(later))
       },
     )
 
@@ -92,7 +92,7 @@ withRedisServer('deadline everywhere', () => {
           ),
         ]),
       )
-      expect(await ended(groups)).toEqual(isAway(groups))
+      expect(await ended(groups)).toEqual(isUnavailable(groups))
     })
   })
 })

@@ -75,8 +75,8 @@ onEachBackend('queue bound', (open) => {
 
   it('is never exceeded by concurrent callers', async () => {
     const { backend } = await open()
-    const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => put(backend, task(`t${i}`))))
-    expect(answers.flat().filter((answer) => answer !== 'queue_full')).toHaveLength(BOUND)
+    const responses = await Promise.all(Array.from({ length: 50 }, async (_, i) => put(backend, task(`t${i}`))))
+    expect(responses.flat().filter((answer) => answer !== 'queue_full')).toHaveLength(BOUND)
   })
 
   it('can take new tasks after others were acked, dropped, removed or cleared', async () => {

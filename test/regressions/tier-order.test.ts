@@ -52,8 +52,8 @@ onEachBackend('tier order', (open) => {
     const { backend } = await open()
     await submit(backend, low, normal, high, tiered('low 2', 2), tiered('high 2', 0))
     const request = { worker: 'w', limit: 2, defaultMaxAttempts: 3 }
-    const { results: answers } = await ask(backend, [request, request, request])
-    expect(answers.map(leasesOf).map(ids)).toEqual([['high', 'high 2'], ['normal', 'low'], ['low 2']])
+    const { results: responses } = await ask(backend, [request, request, request])
+    expect(responses.map(leasesOf).map(ids)).toEqual([['high', 'high 2'], ['normal', 'low'], ['low 2']])
   })
 
   it('serves a later high task before all pending tasks, but preempts no running one', async () => {

@@ -21,8 +21,8 @@ onEachBackend('ttl drop refills', (open) => {
     await submit(backend, ...expired.slice(0, 500))
     await submit(backend, ...expired.slice(500), 'live')
     clock.advance(SECOND)
-    const { results: answers, dropped } = await askFor(backend, 1)
-    expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['live']], 999])
+    const { results: responses, dropped } = await askFor(backend, 1)
+    expect([responses.map(leasesOf).map(ids), dropped]).toEqual([[['live']], 999])
   })
 
   it('fills every request of a call across all tiers, and counts the dropped tasks', async () => {
@@ -41,8 +41,8 @@ onEachBackend('ttl drop refills', (open) => {
       live('l', 2),
     )
     clock.advance(SECOND)
-    const { results: answers, dropped } = await askFor(backend, 1, 2, 2)
-    expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])
+    const { results: responses, dropped } = await askFor(backend, 1, 2, 2)
+    expect([responses.map(leasesOf).map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 4 })
   })
 

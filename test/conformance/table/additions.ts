@@ -209,11 +209,11 @@ export const ADDITIONS: readonly Row[] = [
     'D79',
     'A repeated submit is recognized.',
     by(
-      'storage/redis/lost-answers.test.ts',
+      'storage/redis/lost-replies.test.ts',
       'does not queue a task again that another master leased and acked meanwhile (G2)',
     ),
     by(
-      'storage/redis/lost-answers.test.ts',
+      'storage/redis/lost-replies.test.ts',
       'of submit are remembered for 1,000 slots; then the slot that was idle longest is dropped',
     ),
   ],
@@ -221,11 +221,11 @@ export const ADDITIONS: readonly Row[] = [
     'D81',
     'Leases of a reserve with a lost response are returned without counting an attempt.',
     by(
-      'storage/redis/lost-answers.test.ts',
+      'storage/redis/lost-replies.test.ts',
       'leases the tasks again in order without counting an attempt (G3, G5, G8)',
     ),
     by(
-      'storage/redis/lost-answers.test.ts',
+      'storage/redis/lost-replies.test.ts',
       'of reserve: a lost response counts as no lost lease, an expired delivered lease does (D26, D81)',
     ),
   ],

@@ -195,7 +195,7 @@ export const CHANNEL: readonly Row[] = [
     ),
   ],
   [
-    'limits/spawns-what-is-asked',
+    'limits/spawns-what-is-requested',
     'A worker starts the configured number of slots.',
     by('worker/slots.test.ts', 'runs as many slots as requested, and none when disabled'),
   ],

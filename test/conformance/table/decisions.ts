@@ -97,7 +97,7 @@ export const DECISIONS: readonly Row[] = [
     '503 with Retry-After: the backend is unavailable.',
     by('master/queue/submit.test.ts', 'returns 503 while the store is unavailable, and queues nothing'),
     by(
-      'e2e/redis-away.test.ts',
+      'e2e/redis-outage.test.ts',
       '%s rejects calls within 2 s, loses no task and is served again within 10 s (G1, G2, G18)',
     ),
   ],
@@ -545,7 +545,7 @@ export const DECISIONS: readonly Row[] = [
     '503 is also sent for overload and for a full store.',
     by('master/overload.test.ts', 'rejects new tasks while it is overloaded, and nothing else'),
     by(
-      'e2e/redis-away.test.ts',
+      'e2e/redis-outage.test.ts',
       'at its memory limit rejects new tasks, still settles, pops and clears, and recovers when memory is free (G18)',
     ),
   ],

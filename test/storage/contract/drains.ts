@@ -5,7 +5,7 @@ import type { Create } from './world.ts'
 import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
 
 const row = async (backend: Backend): Promise<WorkerRow | null> => sole(await backend.workers.get([ref('w1')]))
-const told = async (backend: Backend, name: string, instance = ''): Promise<unknown> =>
+const reported = async (backend: Backend, name: string, instance = ''): Promise<unknown> =>
   (await backend.workers.register([registration('w1', name, { instance })])).map((answer) =>
     answer === 'full' ? answer : answer.drain,
   )
@@ -16,10 +16,10 @@ export function drains(name: string, create: Create): void {
     const connected = async (instance = '') => {
       const world = await open()
       await world.backend.meta.beat('m1')
-      await told(world.backend, 'm1/1', instance)
+      await reported(world.backend, 'm1/1', instance)
       return world
     }
-    const away = async (instance = '') => {
+    const unavailable = async (instance = '') => {
       const world = await connected(instance)
       await world.backend.workers.disconnect([conn('w1', 'm1/1')])
       return world
@@ -60,10 +60,10 @@ export function drains(name: string, create: Create): void {
     it('notifies the same process again when it reconnects', async () => {
       const { backend } = await connected('i1')
       await backend.workers.drain([ref('w1')])
-      expect(await told(backend, 'm1/2', 'i1')).toEqual([true])
+      expect(await reported(backend, 'm1/2', 'i1')).toEqual([true])
       await backend.workers.disconnect([conn('w1', 'm1/2')])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
-      expect(await told(backend, 'm1/3', 'i1')).toEqual([true])
+      expect(await reported(backend, 'm1/3', 'i1')).toEqual([true])
     })
 
     it('reports the drain to the next registration, with the previous record (D51)', async () => {
@@ -87,7 +87,7 @@ export function drains(name: string, create: Create): void {
       await backend.workers.drain([ref('w1')])
       await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: null } }])
       clock.advance(SECOND)
-      expect(await told(backend, 'm1/2', 'i2')).toEqual([false])
+      expect(await reported(backend, 'm1/2', 'i2')).toEqual([false])
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, stateSinceMs: clock.wallMs() })
       expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ status: 'ok' }])
     })
@@ -95,40 +95,40 @@ export function drains(name: string, create: Create): void {
     it('applies only to the connection when the process has no instance id', async () => {
       const { backend } = await connected()
       await backend.workers.drain([ref('w1')])
-      expect(await told(backend, 'm1/2')).toEqual([false])
+      expect(await reported(backend, 'm1/2')).toEqual([false])
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
     })
 
     it('applies to the next process that registers when requested while disconnected (D61)', async () => {
-      const { backend } = await away('i1')
+      const { backend } = await unavailable('i1')
       expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: null }])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
-      expect(await told(backend, 'm1/2', 'i2')).toEqual([true])
-      expect(await told(backend, 'm1/3', 'i2')).toEqual([true])
-      expect(await told(backend, 'm1/4', 'i3')).toEqual([false])
+      expect(await reported(backend, 'm1/2', 'i2')).toEqual([true])
+      expect(await reported(backend, 'm1/3', 'i2')).toEqual([true])
+      expect(await reported(backend, 'm1/4', 'i3')).toEqual([false])
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
     })
 
     it('applies to the next connection when the next process has no instance id', async () => {
-      const { backend } = await away()
+      const { backend } = await unavailable()
       await backend.workers.drain([ref('w1')])
-      expect(await told(backend, 'm1/2')).toEqual([true])
+      expect(await reported(backend, 'm1/2')).toEqual([true])
       expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ status: 'drain' }])
-      expect(await told(backend, 'm1/3')).toEqual([false])
+      expect(await reported(backend, 'm1/3')).toEqual([false])
     })
 
     it('treats the workers of a dead master as disconnected', async () => {
       const { backend, clock } = await connected('i1')
       clock.advance(15 * SECOND)
       await backend.workers.drain([ref('w1')])
-      expect(await told(backend, 'm2/1', 'i2')).toEqual([true])
+      expect(await reported(backend, 'm2/1', 'i2')).toEqual([true])
     })
 
     it('ends when the worker is forgotten', async () => {
       const { backend } = await connected()
       await backend.workers.drain([ref('w1')])
       await backend.workers.forget([ref('w1')])
-      expect(await told(backend, 'm1/2')).toEqual([false])
+      expect(await reported(backend, 'm1/2')).toEqual([false])
       expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, hardware: HARDWARE })
     })
   })

@@ -203,14 +203,14 @@ export function lifecycle(name: string, create: Create): void {
 
     it('delivers messages to the subscribers of a topic if and only if it declares pubsub', async () => {
       const { backend } = await open()
-      const heard: string[] = []
-      const end = await backend.bus.subscribe('a', (data) => heard.push(data))
+      const received: string[] = []
+      const end = await backend.bus.subscribe('a', (data) => received.push(data))
       await backend.bus.publish([
         { topic: 'a', data: '1' },
         { topic: 'b', data: '2' },
       ])
-      if (backend.capabilities.pubsub) while (heard.length === 0) await new Promise(setImmediate)
-      expect(heard).toEqual(backend.capabilities.pubsub ? ['1'] : [])
+      if (backend.capabilities.pubsub) while (received.length === 0) await new Promise(setImmediate)
+      expect(received).toEqual(backend.capabilities.pubsub ? ['1'] : [])
       end()
     })
 
@@ -248,72 +248,72 @@ export function lifecycle(name: string, create: Create): void {
 
     it('delivers appended events in order to listeners and to readers that continue from an id (G10)', async () => {
       const { backend } = await open()
-      const heard: LoggedEvent[] = []
-      const end = backend.events.onAppend((some) => heard.push(...some))
+      const received: LoggedEvent[] = []
+      const end = backend.events.onAppend((some) => received.push(...some))
       await backend.events.append(events(0, 3))
       await backend.events.append([])
       await backend.events.append(events(3, 1))
       end()
       await backend.events.append(events(4, 1))
-      expect(heard.map(({ name: event_, scope, data }) => ({ name: event_, scope, data }))).toEqual(events(0, 4))
-      expect(new Set(ids(heard)).size).toBe(4)
-      const second = heard[1]?.id ?? ''
-      expect((await read(backend, second)).slice(0, 2)).toEqual(heard.slice(2))
-      expect(await read(backend, second, 2)).toEqual(heard.slice(2))
+      expect(received.map(({ name: event_, scope, data }) => ({ name: event_, scope, data }))).toEqual(events(0, 4))
+      expect(new Set(ids(received)).size).toBe(4)
+      const second = received[1]?.id ?? ''
+      expect((await read(backend, second)).slice(0, 2)).toEqual(received.slice(2))
+      expect(await read(backend, second, 2)).toEqual(received.slice(2))
       expect(await read(backend, (await read(backend, second)).at(-1)?.id ?? '')).toEqual([])
     })
 
     it('returns the id from which listeners receive every event, also before the first event (G10)', async () => {
       const { backend } = await open()
       const begun = backend.events.newest()
-      const heard: LoggedEvent[] = []
+      const received: LoggedEvent[] = []
       backend.events.onAppend((some) => {
-        heard.push(...some)
+        received.push(...some)
         expect(backend.events.newest()).toBe(some.at(-1)?.id)
       })
       expect(await read(backend, begun)).toEqual([])
       await backend.events.append(events(0, 3))
       await backend.events.append(events(3, 1))
-      expect(await read(backend, begun)).toEqual(heard)
+      expect(await read(backend, begun)).toEqual(received)
       expect(await read(backend, backend.events.newest())).toEqual([])
     })
 
     it('returns reset when the event id was trimmed or is unknown (D31)', async () => {
       const { backend } = await open()
-      const heard: string[] = []
-      backend.events.onAppend((some) => heard.push(...ids(some)))
+      const received: string[] = []
+      backend.events.onAppend((some) => received.push(...ids(some)))
       for (let i = 0; i < 11; i += 1) await backend.events.append(events(i * 1000, 1000))
-      expect(await backend.events.read(heard[998] ?? '', 1)).toBe('reset')
-      expect((await read(backend, heard[999] ?? '', 1)).map(({ data }) => data)).toEqual(['{"n":1000}'])
-      expect(await read(backend, heard[999] ?? '', 10_000)).toHaveLength(10_000)
-      for (const unknown of ['nonsense', '-', '0', `${heard[10_999] ?? ''}9`, '__proto__'])
+      expect(await backend.events.read(received[998] ?? '', 1)).toBe('reset')
+      expect((await read(backend, received[999] ?? '', 1)).map(({ data }) => data)).toEqual(['{"n":1000}'])
+      expect(await read(backend, received[999] ?? '', 10_000)).toHaveLength(10_000)
+      for (const unknown of ['nonsense', '-', '0', `${received[10_999] ?? ''}9`, '__proto__'])
         expect(await backend.events.read(unknown, 1)).toBe('reset')
     })
 
     it('keeps at most 16 MiB of events, and always the newest one (D84)', async () => {
       const { backend } = await open()
-      const heard: string[] = []
-      backend.events.onAppend((some) => heard.push(...ids(some)))
+      const received: string[] = []
+      backend.events.onAppend((some) => received.push(...ids(some)))
       const large = (bytes: number): NewEvent => ({ ...event(0), data: JSON.stringify('x'.repeat(bytes)) })
       for (let i = 0; i < 20; i += 1) await backend.events.append([large(1_048_576)])
-      expect(await backend.events.read(heard[3] ?? '', 1)).toBe('reset')
-      expect(await read(backend, heard[4] ?? '')).toHaveLength(15)
+      expect(await backend.events.read(received[3] ?? '', 1)).toBe('reset')
+      expect(await read(backend, received[4] ?? '')).toHaveLength(15)
       await backend.events.append([large(17 * 1_048_576)])
-      expect(await read(backend, heard[19] ?? '')).toHaveLength(1)
-      expect(await backend.events.read(heard[18] ?? '', 1)).toBe('reset')
+      expect(await read(backend, received[19] ?? '')).toHaveLength(1)
+      expect(await backend.events.read(received[18] ?? '', 1)).toBe('reset')
       await backend.events.append(events(0, 3))
-      expect(await read(backend, heard[20] ?? '')).toHaveLength(3)
+      expect(await read(backend, received[20] ?? '')).toHaveLength(3)
     })
 
     it('returns reset after a restart of a backend that only one master can use', async () => {
       const { backend } = await open()
-      const heard: string[] = []
-      backend.events.onAppend((some) => heard.push(...ids(some)))
+      const received: string[] = []
+      backend.events.onAppend((some) => received.push(...ids(some)))
       await backend.events.append(events(0, 2))
       await reopen(backend)
       await backend.events.append(events(2, 2))
-      if (!backend.capabilities.shared) expect(await backend.events.read(heard[0] ?? '', 1)).toBe('reset')
-      expect(new Set(heard).size).toBe(4)
+      if (!backend.capabilities.shared) expect(await backend.events.read(received[0] ?? '', 1)).toBe('reset')
+      expect(new Set(received).size).toBe(4)
     })
   })
 }

@@ -8,7 +8,7 @@ const SEED = 1
 const COMMANDS = 6_000
 
 /** Every result that a call can return, except those that need thousands of items. */
-const ANSWERS = [
+const RESPONSES = [
   'submit queued',
   'submit duplicateOf',
   'submit queue_full',
@@ -74,7 +74,7 @@ describe('model suite: controls', () => {
     expect(await search({ create: counted(seen), seed: SEED, commands: COMMANDS, shrinks: false })).toMatchObject({
       failure: null,
     })
-    expect(ANSWERS.filter((answer) => !seen.has(answer))).toEqual([])
+    expect(RESPONSES.filter((answer) => !seen.has(answer))).toEqual([])
   })
 
   for (const [safeguard, create] of Object.entries(BROKEN)) {

@@ -12,9 +12,9 @@ interface Group {
 }
 
 /** A store that responds with twice each item when the test calls `end`. */
-function slowStore(isAway = false) {
+function slowStore(isUnavailable = false) {
   const groups: Group[] = []
-  const lanes = new Batchers(() => isAway)
+  const lanes = new Batchers(() => isUnavailable)
   const run = (items: readonly number[]): Promise<readonly number[]> =>
     new Promise((resolve, reject) => {
       groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('unavailable')) })
@@ -79,8 +79,8 @@ describe('Batchers', () => {
     [true, 2_000],
   ])(
     'rejects calls immediately above the limit of waiting items; store unavailable %p: %d items',
-    async (isAway, most) => {
-      const { groups, add } = slowStore(isAway)
+    async (isUnavailable, most) => {
+      const { groups, add } = slowStore(isUnavailable)
       const busy = await fourUnderWay(add)
       const waiting = add(upTo(most))
       await expect(add([1])).rejects.toEqual(fails('STORAGE_OVERLOADED'))

@@ -29,20 +29,20 @@ async function twoMasters(): Promise<{ server: RedisServer; first: RedisBackend;
 
 /** Records the signals of a master. `next` waits until it has received `count` signals. */
 function signalsOf(backend: Backend): {
-  readonly heard: MasterSignal[]
+  readonly received: MasterSignal[]
   next(count: number): Promise<readonly MasterSignal[]>
 } {
-  const heard: MasterSignal[] = []
-  let told = (): void => undefined
+  const received: MasterSignal[] = []
+  let reported = (): void => undefined
   backend.bus.onSignal((signal) => {
-    heard.push(signal)
-    told()
+    received.push(signal)
+    reported()
   })
   return {
-    heard,
+    received,
     next: async (count) => {
-      while (heard.length < count) await new Promise<void>((resolve) => void (told = resolve))
-      return heard
+      while (received.length < count) await new Promise<void>((resolve) => void (reported = resolve))
+      return received
     },
   }
 }
@@ -60,7 +60,7 @@ withRedisServer('redis bus', () => {
       ]
       for (const signal of signals) await first.bus.signal('m2', signal)
       expect(await twos.next(4)).toEqual(signals)
-      expect(ones.heard).toEqual([])
+      expect(ones.received).toEqual([])
     })
 
     it('wakes every master when a task is added to an empty tier', async () => {
@@ -74,29 +74,29 @@ withRedisServer('redis bus', () => {
       const { server, first, second } = await twoMasters()
       await second.tasks.reserve('mailer', VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 3 }])
       const twos = signalsOf(second)
-      const heard: string[] = []
-      await second.bus.subscribe('news', (data) => heard.push(data))
+      const received: string[] = []
+      await second.bus.subscribe('news', (data) => received.push(data))
       await server.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: 'mailer' }])
       await first.bus.publish([{ topic: 'news', data: '1' }])
       await first.bus.signal('m2', { kind: 'wake', type: 'x' })
       await twos.next(2)
-      expect(new Set(heard)).toEqual(new Set(['1']))
+      expect(new Set(received)).toEqual(new Set(['1']))
     })
 
     it('accepts any topic, and ends each subscription independently', async () => {
       const { first, second } = await twoMasters()
-      const heard: string[] = []
+      const received: string[] = []
       const ends = await Promise.all(
         HOSTILE.flatMap((topic, n) => [
-          second.bus.subscribe(topic, (data) => heard.push(`${n} ${data}`)),
+          second.bus.subscribe(topic, (data) => received.push(`${n} ${data}`)),
           second.bus.subscribe(topic, () => undefined),
         ]),
       )
       for (const end of ends.filter((_, n) => n % 2 === 1)) end()
       await first.bus.publish(HOSTILE.map((topic, n) => ({ topic, data: `"${n}"` })))
-      while (heard.length < HOSTILE.length) await new Promise(setImmediate)
-      expect(heard).toEqual(HOSTILE.map((_, n) => `${n} "${n}"`))
+      while (received.length < HOSTILE.length) await new Promise(setImmediate)
+      expect(received).toEqual(HOSTILE.map((_, n) => `${n} "${n}"`))
       for (const end of ends) {
         end()
         end()
@@ -105,7 +105,7 @@ withRedisServer('redis bus', () => {
       const twos = signalsOf(second)
       await first.bus.signal('m2', { kind: 'wake', type: 'x' })
       await twos.next(1)
-      expect(heard).toHaveLength(HOSTILE.length)
+      expect(received).toHaveLength(HOSTILE.length)
     })
 
     it('ignores malformed messages on its channels', async () => {
@@ -134,17 +134,17 @@ withRedisServer('redis bus', () => {
         await masterOn(server, 1),
         await masterOn({ url: `kvstore://127.0.0.1:${network.port}` }, 2),
       ]
-      const heard: string[] = []
-      await second.bus.subscribe('news', (data) => void heard.push(data))
+      const received: string[] = []
+      await second.bus.subscribe('news', (data) => void received.push(data))
       network.freeze()
       await pause(5_000) // Connections made during the failure are dead as well.
       network.mend()
       const mendedMs = systemTime.monotonicMs()
-      while (heard.length === 0 && systemTime.monotonicMs() - mendedMs < 15_000) {
+      while (received.length === 0 && systemTime.monotonicMs() - mendedMs < 15_000) {
         await first.bus.publish([{ topic: 'news', data: '1' }])
         await pause(50)
       }
-      expect(new Set(heard)).toEqual(new Set(['1']))
+      expect(new Set(received)).toEqual(new Set(['1']))
       expect(systemTime.monotonicMs() - mendedMs).toBeLessThan(10_000)
     }, 30_000)
 

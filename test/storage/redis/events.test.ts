@@ -14,7 +14,7 @@ afterEach(async () => {
 
 interface Master {
   readonly backend: RedisBackend
-  readonly heard: LoggedEvent[]
+  readonly received: LoggedEvent[]
   until(isSo: () => boolean): Promise<void>
 }
 
@@ -28,17 +28,17 @@ async function masterOn(server: RedisServer, seed: number): Promise<Master> {
   const backend = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) })
   open.push(backend)
   await backend.open(AbortSignal.timeout(20_000))
-  const heard: LoggedEvent[] = []
-  let told = (): void => undefined
+  const received: LoggedEvent[] = []
+  let reported = (): void => undefined
   backend.events.onAppend((events) => {
-    heard.push(...events)
-    told()
+    received.push(...events)
+    reported()
   })
   return {
     backend,
-    heard,
+    received,
     until: async (isSo) => {
-      while (!isSo()) await new Promise<void>((resolve) => void (told = resolve))
+      while (!isSo()) await new Promise<void>((resolve) => void (reported = resolve))
     },
   }
 }
@@ -48,7 +48,7 @@ const event = (n: number | string): NewEvent => ({
   scope: 'render',
   data: `{"n":${JSON.stringify(n)}}`,
 })
-const told = (events: readonly LoggedEvent[]): string[] => events.map(({ data }) => data)
+const reported = (events: readonly LoggedEvent[]): string[] => events.map(({ data }) => data)
 const datas = (...ns: readonly (number | string)[]): string[] => ns.map((n) => event(n).data)
 
 withRedisServer('redis event log', () => {
@@ -60,36 +60,36 @@ withRedisServer('redis event log', () => {
           (n % 2 === 0 ? first : second).backend.events.append([event(n), event(`${n}'`)]),
         ),
       )
-      await first.until(() => first.heard.length >= 100)
-      await second.until(() => second.heard.length >= 100)
-      expect(first.heard).toEqual(second.heard)
-      expect(new Set(told(first.heard)).size).toBe(100)
-      const middle = first.heard[49]?.id ?? ''
-      expect(await second.backend.events.read(middle, 1_000)).toEqual(first.heard.slice(50))
+      await first.until(() => first.received.length >= 100)
+      await second.until(() => second.received.length >= 100)
+      expect(first.received).toEqual(second.received)
+      expect(new Set(reported(first.received)).size).toBe(100)
+      const middle = first.received[49]?.id ?? ''
+      expect(await second.backend.events.read(middle, 1_000)).toEqual(first.received.slice(50))
     })
 
     it('notifies its own listeners before the append resolves if no event of another master is pending', async () => {
       const { first } = await masters()
       for (let n = 0; n < 3; n += 1) {
         await first.backend.events.append([event(n)])
-        expect(first.heard).toHaveLength(n + 1)
+        expect(first.received).toHaveLength(n + 1)
       }
     })
 
     it('reads the events that it missed during a connection loss (G10)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
-      await second.until(() => second.heard.length === 1)
+      await second.until(() => second.received.length === 1)
       await server.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
       for (let n = 1; n < 20; n += 1) await first.backend.events.append([event(n)])
-      await second.until(() => second.heard.length >= 20)
-      expect(told(second.heard)).toEqual(datas(...Array.from({ length: 20 }, (_, n) => n)))
+      await second.until(() => second.received.length >= 20)
+      expect(reported(second.received)).toEqual(datas(...Array.from({ length: 20 }, (_, n) => n)))
     })
 
     it('fills the gap after a single lost message', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
-      await second.until(() => second.heard.length === 1)
+      await second.until(() => second.received.length === 1)
       // Simulates an append of another master whose message was lost.
       await server
         .connect()
@@ -98,24 +98,25 @@ withRedisServer('redis event log', () => {
         .hincrby('muster:{ev}:h', 'last', 1)
         .exec()
       await first.backend.events.append([event(2)])
-      await second.until(() => second.heard.length >= 3)
-      await first.until(() => first.heard.length >= 3)
-      expect([told(first.heard), told(second.heard)]).toEqual([datas(0, 1, 2), datas(0, 1, 2)])
+      await second.until(() => second.received.length >= 3)
+      await first.until(() => first.received.length >= 3)
+      expect([reported(first.received), reported(second.received)]).toEqual([datas(0, 1, 2), datas(0, 1, 2)])
     })
 
     it('returns and publishes reset when a restarted store has a new log (D31)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0), event(1)])
-      await second.until(() => second.heard.length === 2)
-      const before = first.heard[0]?.id ?? ''
+      await second.until(() => second.received.length === 2)
+      const before = first.received[0]?.id ?? ''
       await server.restart()
       await first.backend.meta.info()
       await first.backend.events.append([event(2)])
-      for (const master of [first, second]) await master.until(() => master.heard.some(({ name }) => name === 'reset'))
+      for (const master of [first, second])
+        await master.until(() => master.received.some(({ name }) => name === 'reset'))
       expect(await first.backend.events.read(before, 10)).toBe('reset')
       const known = await first.backend.events.read('', 10)
-      expect(known === 'reset' ? known : told(known)).toEqual(datas(2))
-      expect(new Set(first.heard.map(({ id }) => id)).size).toBe(first.heard.length)
+      expect(known === 'reset' ? known : reported(known)).toEqual(datas(2))
+      expect(new Set(first.received.map(({ id }) => id)).size).toBe(first.received.length)
     })
 
     it('publishes reset when a new log began, because the old one may have had more events (G10)', async () => {
@@ -123,16 +124,16 @@ withRedisServer('redis event log', () => {
       open.push(server)
       const caller = new TracedCaller(server.connect(), systemTime)
       const [here, there] = ['a', 'b'].map((run) => new RedisEventLog({ caller, draw: () => run }))
-      const heard: LoggedEvent[] = []
+      const received: LoggedEvent[] = []
       await there?.append([event(0)])
       await here?.open()
-      here?.onAppend((events) => heard.push(...events))
+      here?.onAppend((events) => received.push(...events))
       await there?.append([event('missed')]) // This log has no subscription here, so the message is lost.
       caller.life = 'run-2'
       await here?.append([event(2)])
       await here?.catchUp()
       await here?.append([event(3)])
-      expect(heard.map(({ name, data }) => [name, data])).toEqual([
+      expect(received.map(({ name, data }) => [name, data])).toEqual([
         ['reset', '{}'],
         ['worker.state', event(3).data],
       ])
@@ -141,7 +142,7 @@ withRedisServer('redis event log', () => {
     it('publishes reset to a listener whose position was trimmed, and continues from there (D31)', async () => {
       const { server, first, second } = await masters()
       await first.backend.events.append([event(0)])
-      await second.until(() => second.heard.length === 1)
+      await second.until(() => second.received.length === 1)
       // Simulates appends of another master whose messages were lost.
       const entry = JSON.stringify(['worker.state', 'render', event('missed').data])
       await server
@@ -152,12 +153,12 @@ withRedisServer('redis event log', () => {
         .hincrby('muster:{ev}:h', 'last', 10_001)
         .exec()
       await first.backend.events.append([event('shows the gap')])
-      await second.until(() => second.heard.some(({ name }) => name === 'reset'))
+      await second.until(() => second.received.some(({ name }) => name === 'reset'))
       await first.backend.events.append([event('after')])
-      await second.until(() => second.heard.at(-1)?.data === event('after').data)
-      expect(second.heard.map(({ name }) => name)).toEqual(['worker.state', 'reset', 'worker.state'])
-      expect(await second.backend.events.read(second.heard[0]?.id ?? '', 1)).toBe('reset')
-      expect(await second.backend.events.read(second.heard[1]?.id ?? '', 10)).toEqual(second.heard.slice(2))
+      await second.until(() => second.received.at(-1)?.data === event('after').data)
+      expect(second.received.map(({ name }) => name)).toEqual(['worker.state', 'reset', 'worker.state'])
+      expect(await second.backend.events.read(second.received[0]?.id ?? '', 1)).toBe('reset')
+      expect(await second.backend.events.read(second.received[1]?.id ?? '', 10)).toEqual(second.received.slice(2))
     })
 
     it('counts the bytes of events that a master of an older release appended (D84)', async () => {
@@ -175,9 +176,9 @@ withRedisServer('redis event log', () => {
       const { first, second } = await masters()
       const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }
       await first.backend.events.append([odd, event(1)])
-      await second.until(() => second.heard.length === 2)
-      expect(second.heard[0]).toMatchObject(odd)
-      expect(await second.backend.events.read('', 1)).toEqual([second.heard[0]])
+      await second.until(() => second.received.length === 2)
+      expect(second.received[0]).toMatchObject(odd)
+      expect(await second.backend.events.read('', 1)).toEqual([second.received[0]])
     })
   })
 })

@@ -115,8 +115,8 @@ describe('the health of the store', () => {
       for (const reason of ['the connection broke', 'the password is wrong']) book.note(reason)
     for (let n = 0; n < 100; n += 1) book.note(`reason ${n}`)
     expect(book.health.detail).toBe('reason 99')
-    const told = lines.filter(({ level }) => level === 'error').map(({ fields }) => fields?.['reason'])
-    expect(told).toEqual([
+    const reported = lines.filter(({ level }) => level === 'error').map(({ fields }) => fields?.['reason'])
+    expect(reported).toEqual([
       'the connection broke',
       'the password is wrong',
       ...Array.from({ length: 8 }, (_, n) => `reason ${n}`),

@@ -43,7 +43,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
 }
 
 /** Returns all messages published while `act` runs. */
-async function heard(pattern: string | null, act: () => Promise<unknown>): Promise<readonly string[]> {
+async function received(pattern: string | null, act: () => Promise<unknown>): Promise<readonly string[]> {
   const listener = client.duplicate()
   const messages: string[] = []
   listener.on('message', (_channel: string, message: string) => messages.push(message))
@@ -107,10 +107,10 @@ withRedisServer('redis streams', () => {
 
   describe('redis streams.push', () => {
     it('publishes every entry once, in order, if there is a subscriber', async () => {
-      expect(await heard(null, () => streams.push(TYPE, 'm1', 1, entries(3)))).toEqual(entries(3))
-      expect(await heard('muster:event:*', () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual(entries(2))
-      expect(await heard(null, () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual([])
-      expect(await heard(null, () => streams.push('other', 'm1', 1, entries(2)))).toEqual([])
+      expect(await received(null, () => streams.push(TYPE, 'm1', 1, entries(3)))).toEqual(entries(3))
+      expect(await received('muster:event:*', () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual(entries(2))
+      expect(await received(null, () => streams.push(TYPE, 'm1', 2, entries(2)))).toEqual([])
+      expect(await received(null, () => streams.push('other', 'm1', 1, entries(2)))).toEqual([])
     })
 
     it('does not publish without a subscriber, except in a cluster with an older master', async () => {

@@ -76,14 +76,14 @@ describe('parseStoreUrl', () => {
     'kvstore://u:hunter2@h/x',
     'kvstore://u:hunter2@h?x=1',
   ])('never shows a password: %s (D34)', (url) => {
-    const told = (): string => {
+    const reported = (): string => {
       try {
         return describeUrl(parseStoreUrl(url))
       } catch (error) {
         return String(error)
       }
     }
-    expect(told()).not.toContain('hunter2')
+    expect(reported()).not.toContain('hunter2')
   })
 
   it('is described without user and password', () => {

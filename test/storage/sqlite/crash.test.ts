@@ -141,16 +141,16 @@ async function killedAfter(
   })
   running.add(child)
   const ended = once(child, 'close')
-  let heard = 0
+  let received = 0
   for await (const text of createInterface({ input: child.stdout })) {
     // Reads to the end, because lines written before the kill count.
     history.note(JSON.parse(text) as Line)
-    heard += 1
-    if (heard === results) child.kill('SIGKILL')
+    received += 1
+    if (received === results) child.kill('SIGKILL')
   }
   await ended
   running.delete(child)
-  expect(heard).toBeGreaterThanOrEqual(results)
+  expect(received).toBeGreaterThanOrEqual(results)
 }
 
 async function round(

@@ -58,16 +58,16 @@ function crashCopy(file: string, name: string): string {
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
 
-function warnings(): { readonly heard: string[]; readonly log: Log } {
-  const heard: string[] = []
+function warnings(): { readonly received: string[]; readonly log: Log } {
+  const received: string[] = []
   const ignore = (): void => undefined
   return {
-    heard,
+    received,
     log: {
       debug: ignore,
       info: ignore,
       error: ignore,
-      warn: (message) => void heard.push(message),
+      warn: (message) => void received.push(message),
       isEnabled: () => true,
     },
   }
@@ -90,10 +90,10 @@ describe('the file of a SQLite store', () => {
     await first.close()
     chmodSync(file, 0o644)
     chmodSync(dirname(file), 0o755)
-    const { heard, log } = warnings()
+    const { received, log } = warnings()
     await openedAt(file, { log })
     expect([modeOf(file), modeOf(dirname(file))]).toEqual(['600', '700'])
-    expect(heard).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
+    expect(received).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
   })
 
   it('is a single file after a clean stop', async () => {

@@ -1,5 +1,5 @@
 /**
- * @module test/e2e/away
+ * @module test/e2e/outage
  * Runs a fleet on a Redis that becomes unavailable: one master, workers, submitters that record every id and response,
  * one long task, and a waiting reserve of the test. The guarantees of every outage are checked in one place.
  *
@@ -13,7 +13,7 @@ import { SLACK } from '../slack.ts'
 import { startRedis, type RedisOptions, type RedisServer } from '../storage/redis/server.ts'
 import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
 
-const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs') }
+const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/outage.mjs') }
 
 /** Time limits of G18. */
 const REFUSED_WITHIN_MS = 2_000 * SLACK
@@ -61,7 +61,7 @@ export interface WorldOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-export class AwayWorld {
+export class OutageFixture {
   readonly fleet: Fleet
   readonly redis: RedisServer
   readonly master: Proc
@@ -87,7 +87,7 @@ export class AwayWorld {
     redis: options = { appendfsync: 'always' },
     url = (redis) => redis.url,
     settings = {},
-  }: WorldOptions = {}): Promise<AwayWorld> {
+  }: WorldOptions = {}): Promise<OutageFixture> {
     const redis = await startRedis(options)
     const fleet = new Fleet(await url(redis))
     try {
@@ -103,7 +103,7 @@ export class AwayWorld {
         'all workers are registered',
         async () => (await fleet.call('GET', '/automations/still/workers/w')).status === 200,
       )
-      return new AwayWorld(redis, fleet, master, workers)
+      return new OutageFixture(redis, fleet, master, workers)
     } catch (error) {
       await Promise.all([fleet.stop(), redis.close()])
       throw error
@@ -179,12 +179,12 @@ export class AwayWorld {
 
   async #patrolling(): Promise<void> {
     while (!this.#ended.signal.aborted) {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         PATROL.map(([method, path, body]) =>
           this.#timed(`${method} ${path}`, () => this.fleet.call<{ detail: string }>(method, path, body)),
         ),
       )
-      if (answers.includes(null)) return
+      if (responses.includes(null)) return
       await pause(PATROL_EVERY_MS)
     }
   }
@@ -353,14 +353,14 @@ export class AwayWorld {
 }
 
 /** How a store becomes unavailable and returns. */
-export interface Absence {
-  readonly begin: (world: AwayWorld) => Promise<unknown>
-  readonly end: (world: AwayWorld) => Promise<unknown>
+export interface Outage {
+  readonly begin: (world: OutageFixture) => Promise<unknown>
+  readonly end: (world: OutageFixture) => Promise<unknown>
   readonly lastsMs?: number
 }
 
 /** Runs one outage from beginning to end with all checks. */
-export async function throughAbsence(world: AwayWorld, { begin, end, lastsMs = 3_000 }: Absence): Promise<void> {
+export async function throughOutage(world: OutageFixture, { begin, end, lastsMs = 3_000 }: Outage): Promise<void> {
   const epoch = await world.epoch
   const long = await world.submitted('steady', lastsMs + 2_500)
   const waiting = world.waitForTask()

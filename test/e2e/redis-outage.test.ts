@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
-import { AwayWorld, throughAbsence, type Absence, type WorldOptions } from './away.ts'
+import { OutageFixture, throughOutage, type Outage, type WorldOptions } from './outage.ts'
 import { until } from './fleet.ts'
 
 const TIMEOUT_MS = 120_000
@@ -28,7 +28,7 @@ const admin = (redis: RedisServer, ...[name = '', ...args]: readonly string[]): 
   redis.connect().call(name, args)
 
 /** Outages that need no settings of their own. */
-const ABSENCES: readonly (readonly [string, Absence])[] = [
+const ABSENCES: readonly (readonly [string, Outage])[] = [
   ['is stopped and started', { begin: ({ redis }) => redis.stop(), end: ({ redis }) => redis.start() }],
   ['is killed and started', { begin: ({ redis }) => redis.kill(), end: ({ redis }) => redis.start() }],
   ['is frozen', { begin: async ({ redis }) => redis.pause(), end: async ({ redis }) => redis.resume() }],
@@ -49,21 +49,21 @@ const ABSENCES: readonly (readonly [string, Absence])[] = [
   ],
 ]
 
-async function worldBehind(): Promise<{ world: AwayWorld; network: Forwarder }> {
+async function worldBehind(): Promise<{ world: OutageFixture; network: Forwarder }> {
   let network: Forwarder | null = null
   const url = async (redis: RedisServer): Promise<string> => {
     network = keep(await Forwarder.to(redis.port))
     return `kvstore://127.0.0.1:${network.port}`
   }
-  const world = keep(await AwayWorld.start({ url }))
+  const world = keep(await OutageFixture.start({ url }))
   if (network === null) throw new Error('the fixture did not ask for its URL')
   return { world, network }
 }
 
-const started = async (options: WorldOptions = {}): Promise<AwayWorld> => keep(await AwayWorld.start(options))
+const started = async (options: WorldOptions = {}): Promise<OutageFixture> => keep(await OutageFixture.start(options))
 
 /** Rejected requests with these words in their detail. A busy machine rejects requests for other reasons as well. */
-const refusedFor = (world: AwayWorld, words: string): AwayWorld['refused'] =>
+const refusedFor = (world: OutageFixture, words: string): OutageFixture['refused'] =>
   world.refused.filter(({ detail }) => detail.includes(words))
 
 withRedisServer('a fleet whose Redis is unavailable', () => {
@@ -71,7 +71,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     it.each(ABSENCES)(
       '%s rejects calls within 2 s, loses no task and is served again within 10 s (G1, G2, G18)',
       async (_, absence) => {
-        await throughAbsence(await started(), absence)
+        await throughOutage(await started(), absence)
       },
       TIMEOUT_MS,
     )
@@ -83,7 +83,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
       'is behind a network that is %s loses no task and is served again within 10 s (G1, G2, G18)',
       async (_, way) => {
         const { world, network } = await worldBehind()
-        await throughAbsence(world, { begin: async () => network[way](), end: async () => network.mend() })
+        await throughOutage(world, { begin: async () => network[way](), end: async () => network.mend() })
       },
       TIMEOUT_MS,
     )
@@ -98,7 +98,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
           url: ({ port }) => `kvstore://127.0.0.1:${port}`,
           settings: { SVC_BACKEND_PASSWORD_FILE: file },
         })
-        await throughAbsence(world, {
+        await throughOutage(world, {
           begin: async ({ redis }) => {
             const client = redis.connect()
             await client.config('SET', 'requirepass', 'second')
@@ -148,7 +148,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
         await until('the long task runs', async () => world.begun().some(([id]) => id === running))
         await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '1')
         // A PATCH of the load may be rejected before the first submit.
-        const refusedSubmits = (): AwayWorld['refused'] =>
+        const refusedSubmits = (): OutageFixture['refused'] =>
           refusedFor(world, 'memory limit').filter(({ what }) => what === 'a submit')
         await until('submits are rejected for this reason', async () => refusedSubmits().length > 10)
         expect(refusedSubmits()[0]).toMatchObject({ status: 503, retryAfter: '5' })
