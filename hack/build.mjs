@@ -15,7 +15,8 @@ import { licencesOf } from './build-licences.mjs'
 process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
 
 const LOADED_BY_PATH = ['src/storage/sqlite/thread.ts']
-const OUTSIDE = ['better-sqlite3', '@opentelemetry/api', '@opentelemetry/sdk-node'] // Native, or it loads parts of itself by name.
+// Native, or it loads parts of itself by name.
+const OUTSIDE = ['better-sqlite3', '@opentelemetry/api', '@opentelemetry/sdk-node']
 const OPTIONAL_OF_WS = ['bufferutil', 'utf-8-validate']
 const TYPES_NEED = ['typebox'] // Bundled as code; our .d.ts files name its types.
 const COPIED = ['LICENSE', 'README.md', 'crds']
@@ -63,7 +64,10 @@ function makeExecutable(path) {
   chmodSync(path, 0o755)
 }
 
-/** client-node does not say that its hundreds of models do nothing by being loaded; the operator, which uses none, would hold them all. */
+/**
+ * client-node does not say that its hundreds of models do nothing by being loaded; the operator, which uses none, would
+ * hold them all.
+ */
 const CLIENT = /[/\\]@kubernetes[/\\]client-node[/\\]/
 const withoutModels = {
   name: 'without-models',

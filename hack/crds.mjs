@@ -123,7 +123,8 @@ const definition = {
             labelSelectorPath: '.status.selector',
           },
         },
-        selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.workerId' }], // Without effect below Kubernetes 1.31.
+        // Without effect below Kubernetes 1.31.
+        selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.workerId' }],
         additionalPrinterColumns: COLUMNS,
         schema: { openAPIV3Schema: JSON.parse(JSON.stringify(whole)) },
       },

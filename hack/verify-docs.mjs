@@ -112,7 +112,8 @@ function faultsOf(page) {
   return [...links, ...commands]
 }
 
-const pages = globSync('**/*.md', { exclude: (name) => SKIP.test(name) }) // Never enters .tools, where a cluster may make and remove files meanwhile.
+// Never enters .tools, where a cluster may make and remove files meanwhile.
+const pages = globSync('**/*.md', { exclude: (name) => SKIP.test(name) })
 const faults = pages.toSorted().flatMap(faultsOf)
 for (const line of faults) console.error(line)
 process.exitCode = faults.length === 0 ? 0 : 1

@@ -59,7 +59,9 @@ const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm
 const areaOf = (path) => AREAS.find((area) => path.startsWith(`${area}/`))
 const packageOf = (target) => target.split('/', target.startsWith('@') ? 2 : 1).join('/')
 
-/** @returns the path of an import relative to src/; undefined for a package. `muster/AREA` is the index of that area. */
+/**
+ * @returns the path of an import relative to src/; undefined for a package. `muster/AREA` is the index of that area.
+ */
 function pathOf(file, target) {
   if (target.startsWith('.')) return join(dirname(file), target)
   return target.startsWith('muster/') ? `${target.slice('muster/'.length)}/index.ts` : undefined

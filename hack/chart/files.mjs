@@ -1,5 +1,5 @@
-// The generated files of charts/muster as text, made from values.ts and removed.ts. Used by update-chart.mjs, which writes
-// them, and verify-chart.mjs, which compares them.
+// The generated files of charts/muster as text, made from values.ts and removed.ts. Used by update-chart.mjs, which
+// writes them, and verify-chart.mjs, which compares them.
 import { readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { crdFiles } from '../crds.mjs'
@@ -28,7 +28,10 @@ function yamlLines(schema, indent = '') {
   })
 }
 
-/** The schema for Helm: nothing is required, because Helm merges the values with the defaults, and null removes a default. */
+/**
+ * The schema for Helm: nothing is required, because Helm merges the values with the defaults, and null removes a
+ * default.
+ */
 function withoutRequired(schema) {
   if (Array.isArray(schema) || typeof schema !== 'object' || schema === null) return schema
   const { required, properties, ...rest } = schema

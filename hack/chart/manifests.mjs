@@ -1,9 +1,9 @@
 // The generated part of manifests/ as text: what the chart renders, without what is Helm's own. Used by
 // update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
 //
-// The base is the default render. What only adds objects to it is a generated component, made of what the values of ADDED
-// render beyond the default; what changes objects is a component written by hand. No binding names the namespace of its
-// account, since kustomize puts in the one that is given last, and leaves alone what is there.
+// The base is the default render. What only adds objects to it is a generated component, made of what the values of
+// ADDED render beyond the default; what changes objects is a component written by hand. No binding names the namespace
+// of its account, since kustomize puts in the one that is given last, and leaves alone what is there.
 import { spawnSync } from 'node:child_process'
 import { parseAllDocuments, stringify } from 'yaml'
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Packs the chart for Helm, so that the same files always give the same bytes.
-// Usage: node hack/chart/pack.mjs [CHART [FOLDER]]    Writes FOLDER/NAME-VERSION.tgz; without them charts/muster into test/chart/releases.
+// Usage: node hack/chart/pack.mjs [CHART [FOLDER]]    Writes FOLDER/NAME-VERSION.tgz; without them charts/muster into
+// test/chart/releases.
 // Exit: 0 written or there already, 1 another chart of this version is there: what was released is never changed.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'

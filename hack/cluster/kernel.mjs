@@ -1,5 +1,5 @@
-// What a kubelet changes of the machine itself, for good. The first cluster of the machine notes how it was before, and the
-// last one that goes puts it back.
+// What a kubelet changes of the machine itself, for good. The first cluster of the machine notes how it was before, and
+// the last one that goes puts it back.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { NETWORKS } from './place.mjs'
 

@@ -1,5 +1,5 @@
-// The network of the cluster: a namespace, and one wire that joins it to the machine. The machine's end says whose it is, as
-// its alias: were two checkouts to share a number, each would take the other's network for what it left itself.
+// The network of the cluster: a namespace, and one wire that joins it to the machine. The machine's end says whose it
+// is, as its alias: were two checkouts to share a number, each would take the other's network for what it left itself.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { NETWORK, ROOT, WIRE } from './place.mjs'

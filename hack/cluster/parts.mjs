@@ -62,7 +62,9 @@ export const proxy = () => [
   '--conntrack-min=0', // Figures of the whole machine, which are not ours to set.
 ]
 
-/** The `ptp` plugin routes each packet of a pod, so that kube-proxy sees it also where the kernel has no bridge filter. */
+/**
+ * The `ptp` plugin routes each packet of a pod, so that kube-proxy sees it also where the kernel has no bridge filter.
+ */
 function writeNetwork(cniFolder) {
   mkdirSync(`${FOLDER}/cni`, { recursive: true })
   const ipam = {
@@ -136,7 +138,8 @@ export function kubelet() {
       evictionHard: { 'nodefs.available': '1%', 'imagefs.available': '1%', 'memory.available': '50Mi' },
       imageGCHighThresholdPercent: 100,
       syncFrequency: '10s',
-      configMapAndSecretChangeDetectionStrategy: 'Watch', // A changed Secret is in the pod within seconds instead of a minute or two.
+      // A changed Secret is in the pod within seconds instead of a minute or two.
+      configMapAndSecretChangeDetectionStrategy: 'Watch',
     }),
   )
   return [

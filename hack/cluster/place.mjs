@@ -1,5 +1,5 @@
-// Where the cluster of this checkout lives, and the addresses it has. Those that the whole machine sees follow from the path
-// of the checkout, so that the clusters of two of them stand beside one another.
+// Where the cluster of this checkout lives, and the addresses it has. Those that the whole machine sees follow from the
+// path of the checkout, so that the clusters of two of them stand beside one another.
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 
@@ -11,7 +11,10 @@ export const NODE_NAME = 'muster'
 /** 0 to 249; of two checkouts that share one, a chance of 1 in 250, the second is refused a cluster (network.mjs). */
 const NUMBER = createHash('sha256').update(ROOT).digest().readUInt32BE() % 250
 export const NETWORKS = 'muster-cluster-'
-/** The network namespace of everything but the machine's end of one wire: no rule of Kubernetes touches the machine's own. */
+/**
+ * The network namespace of everything but the machine's end of one wire: no rule of Kubernetes touches the machine's
+ * own.
+ */
 export const NETWORK = `${NETWORKS}${NUMBER}`
 /** Parent of the control groups of all pods. */
 export const CGROUP = `muster-cluster-${NUMBER}`

@@ -1,5 +1,5 @@
-// The processes of the cluster. Each has a file that says which one it is, so that `down` ends these and no others, also
-// after a crash of anything: a number alone may since belong to a stranger.
+// The processes of the cluster. Each has a file that says which one it is, so that `down` ends these and no others,
+// also after a crash of anything: a number alone may since belong to a stranger.
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,4 +1,5 @@
-// One at a time: `up` and `down` of a checkout begin by ending what is there, and would end what the other is just building.
+// One at a time: `up` and `down` of a checkout begin by ending what is there, and would end what the other is just
+// building.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { ROOT } from './place.mjs'
 import { isRunning, identityOf } from './processes.mjs'

@@ -3,9 +3,9 @@
 // containerd, Muster's images. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
 // Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; then what ran is ended.
 //
-// With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig too, and
-// in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is ended first.
-// Another checkout may have a cluster beside it.
+// With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig
+// too, and in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is
+// ended first. Another checkout may have a cluster beside it.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,5 @@
-// The bounds that users meet: what, how much, which setting, what happens beyond. Numbers come from src/protocol/limits.ts.
+// The bounds that users meet: what, how much, which setting, what happens beyond. Numbers come from
+// src/protocol/limits.ts.
 
 const count = (number) => number.toLocaleString('en-US')
 const bytes = (number) => (number % 1_048_576 === 0 ? `${number / 1_048_576} MiB` : `${number / 1_024} KiB`)

@@ -1,4 +1,5 @@
-// Sentences for the generated tables that the code itself does not contain. update-docs.mjs fails for a code without one.
+// Sentences for the generated tables that the code itself does not contain. update-docs.mjs fails for a code without
+// one.
 
 export const ERROR_WORDS = {
   BAD_REQUEST:

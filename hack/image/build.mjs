@@ -3,7 +3,8 @@
 // Usage: node hack/image/build.mjs [--out .tools/image/muster.tar]    Exit: 0 built, 1 failed or above its size.
 //
 // Prints the size of each layer and the digest; two builds of one tree have one digest. SOURCE_DATE_EPOCH sets the time
-// of the files, 0 without it. Load it with `ctr -n k8s.io images import`, `kind load image-archive` or `docker load -i`.
+// of the files, 0 without it. Load it with `ctr -n k8s.io images import`, `kind load image-archive` or `docker load
+// -i`.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 // Assembles the file system of the Muster image, a folder a layer: libraries, node, dependencies, muster.
-// Usage: node hack/image/rootfs.mjs FOLDER    Exit: 0 done, 1 something is missing. Needs dist/, node_modules, apt-get, dpkg-deb.
+// Usage: node hack/image/rootfs.mjs FOLDER    Exit: 0 done, 1 something is missing. Needs dist/, node_modules, apt-get,
+// dpkg-deb.
 //
 // The Dockerfile and build.mjs both run this, so an image is the same with and without a container engine. Nothing but
-// what a process of Muster reads gets in: no shell, no package manager, no npm, no source maps, no types of dependencies.
+// what a process of Muster reads gets in: no shell, no package manager, no npm, no source maps, no types of
+// dependencies.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -103,7 +105,9 @@ function folderOf(name, from) {
   }
 }
 
-/** Every package folder that the published package needs, itself left out; as `npm ci` of our lock file brought them. */
+/**
+ * Every package folder that the published package needs, itself left out; as `npm ci` of our lock file brought them.
+ */
 function productionTree() {
   const found = new Set()
   const visit = (manifest, from) => {
@@ -141,7 +145,8 @@ function muster(folder) {
   inScratch((scratch) => {
     const archive = run('npm', ['pack', '--silent', '--pack-destination', scratch, join(ROOT, 'dist')]).trim()
     run('tar', ['-xzf', basename(archive), '--exclude', '*.map'], scratch)
-    cpSync(join(scratch, 'package'), join(folder, MODULES, name), { recursive: true }) // No rename: the folder may be on another file system.
+    // No rename: the folder may be on another file system.
+    cpSync(join(scratch, 'package'), join(folder, MODULES, name), { recursive: true })
   })
   write(
     folder,

@@ -7,8 +7,8 @@
  *   allowed     global unicast addresses
  *   openable    everything else (private ranges, loopback …), through `allow_cidrs`
  *
- * The environment of the worker can limit what a config opens (D90): SVC_ALLOW_CIDRS names the ranges that `allow_cidrs`
- * may open, SVC_ALLOW_HOSTS the hosts that may be connected to. A config cannot widen either.
+ * The environment of the worker can limit what a config opens (D90): SVC_ALLOW_CIDRS names the ranges that
+ * `allow_cidrs` may open, SVC_ALLOW_HOSTS the hosts that may be connected to. A config cannot widen either.
  * @see IANA special-purpose address registries (RFC 6890)
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
@@ -106,7 +106,9 @@ function v6Groups(address: string): readonly string[] {
   return [...before, ...zeros, ...after].map((group) => group.replace(/^0+(?=.)/, ''))
 }
 
-/** Whether `address` (a literal, no name) may be dialled. `ceiling`: the ranges that `allowed` can open; undefined: any. */
+/**
+ * Whether `address` (a literal, no name) may be dialled. `ceiling`: the ranges that `allowed` can open; undefined: any.
+ */
 export function mayDial(address: string, allowed: BlockList, ceiling?: BlockList): boolean {
   const bare = address.split('%')[0] ?? ''
   const family = isIP(bare)
@@ -206,8 +208,8 @@ function parsePattern(text: string): HostPattern | undefined {
 }
 
 /**
- * Whether one of the patterns covers a URL: an exact name or `*.example.com` for everything below it, with a scheme and a
- * port where it names them. `https://api.example.com` means port 443.
+ * Whether one of the patterns covers a URL: an exact name or `*.example.com` for everything below it, with a scheme and
+ * a port where it names them. `https://api.example.com` means port 443.
  *
  * @param strict a name alone means https on port 443; otherwise any scheme and any port.
  */
@@ -229,7 +231,10 @@ export function matchesHost(url: URL, patterns: readonly string[], strict = fals
 
 const NO_LIMITS: DestinationLimits = { cidrs: undefined, hosts: undefined }
 
-/** Reads SVC_ALLOW_CIDRS and SVC_ALLOW_HOSTS: lists separated by commas; `none` allows nothing. @throws TypeError naming the entry that is no CIDR. */
+/**
+ * Reads SVC_ALLOW_CIDRS and SVC_ALLOW_HOSTS: lists separated by commas; `none` allows nothing.
+ * @throws TypeError naming the entry that is no CIDR.
+ */
 export function limitsOf(environment: Readonly<Record<string, string | undefined>>): DestinationLimits {
   const cidrs = listOf(environment['SVC_ALLOW_CIDRS'])
   return { cidrs: cidrs === undefined ? undefined : blockList(cidrs), hosts: listOf(environment['SVC_ALLOW_HOSTS']) }

@@ -1,7 +1,8 @@
 /**
  * @module automations/http-probe
- * Continuous: every slot probes every target once an interval, from a random phase, and emits one output a probe. Rounds
- * never overlap; a round that takes longer than the interval is counted as late and the next one follows immediately.
+ * Continuous: every slot probes every target once an interval, from a random phase, and emits one output a probe.
+ * Rounds never overlap; a round that takes longer than the interval is counted as late and the next one follows
+ * immediately.
  */
 import { defineContinuous, Type, type Static } from '../automation/index.ts'
 import { Destinations, limitsOf, type DestinationLimits } from './destinations.ts'

@@ -1,4 +1,6 @@
-/** The first-party automations, published as `muster/automations`; ordinary modules that see what any third party sees. */
+/**
+ * The first-party automations, published as `muster/automations`; ordinary modules that see what any third party sees.
+ */
 import { defineHttpProbe } from './http-probe.ts'
 import { defineHttpRequest } from './http-request.ts'
 

@@ -14,7 +14,10 @@ export interface MasterAddress {
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Splits the URL of a master. @throws {TypeError} when it is not http or https, or has credentials, a query or a fragment. */
+/**
+ * Splits the URL of a master.
+ * @throws {TypeError} when it is not http or https, or has credentials, a query or a fragment.
+ */
 export function masterAddress(masterUrl: string): MasterAddress {
   const url = URL.parse(masterUrl)
   if (url === null || !/^https?:$/.test(url.protocol))

@@ -1,7 +1,7 @@
 /**
  * @module client/answer
- * Parses responses. A response comes from a master if it is JSON and, below /api/v1, names the epoch of the store (D47).
- * Anything else is the page of a proxy or of another service, whatever its status, and is never used as data.
+ * Parses responses. A response comes from a master if it is JSON and, below /api/v1, names the epoch of the store
+ * (D47). Anything else is the page of a proxy or of another service, whatever its status, and is never used as data.
  */
 import { API_PREFIX, withSourceNumbers, type FieldError } from '../protocol/index.ts'
 import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/index.ts'
@@ -51,7 +51,9 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
   throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
 }
 
-/** A number that a double cannot hold stays as its source text, so that it is shown as it is (D75). undefined: not JSON. */
+/**
+ * A number that a double cannot hold stays as its source text, so that it is shown as it is (D75). undefined: not JSON.
+ */
 function parsed(text: string): unknown {
   try {
     return withSourceNumbers(text, JSON.parse(text))

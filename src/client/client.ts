@@ -21,8 +21,8 @@ import { Transport, type CallOptions, type ClientOptions } from './transport.ts'
 import { Workers } from './workers.ts'
 
 /**
- * A client of one master. Every method rejects with a {@link MasterError}, or with the reason of `signal` when the caller
- * aborts it. A failed call is repeated only where a repetition cannot change the result.
+ * A client of one master. Every method rejects with a {@link MasterError}, or with the reason of `signal` when the
+ * caller aborts it. A failed call is repeated only where a repetition cannot change the result.
  */
 export class MasterClient {
   readonly workers: Workers
@@ -73,7 +73,10 @@ export class MasterClient {
     return this.#transport.call({ method: 'GET', path: apiPath(['me']) }, options)
   }
 
-  /** Returns whether the master is ready; "not ready" (503) is a result too. Not repeated, because a probe has its own interval. */
+  /**
+   * Returns whether the master is ready; "not ready" (503) is a result too. Not repeated, because a probe has its own
+   * interval.
+   */
   ready(options?: CallOptions): Promise<Reply<ReadyBody>> {
     return this.#transport.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
   }

@@ -5,8 +5,9 @@
  *   connect ──▶ open ──event*──▶ lost ──backoff 0.5–30 s──▶ connect, `Last-Event-ID` of the last one
  *                         └ `reset`: events in between are lost; the listener lists again
  *
- * It retries without end, also after a rejected token, since tokens and masters can be repaired. The master sends a comment
- * every 15 s, so a stream without data for 45 s is considered dead and replaced. Events wait while the listener is busy.
+ * It retries without end, also after a rejected token, since tokens and masters can be repaired. The master sends a
+ * comment every 15 s, so a stream without data for 45 s is considered dead and replaced. Events wait while the listener
+ * is busy.
  */
 import { EventReader } from '../protocol/event-stream/index.ts'
 import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
@@ -32,7 +33,10 @@ interface FleetEvent {
 }
 
 export type FeedItem =
-  /** `resumed`: the stream continues after the last event, unless a `reset` follows. Otherwise earlier events are not sent. */
+  /**
+   * `resumed`: the stream continues after the last event, unless a `reset` follows. Otherwise earlier events are not
+   * sent.
+   */
   | { readonly kind: 'open'; readonly epoch: string; readonly resumed: boolean }
   | ({ readonly kind: 'event' } & FleetEvent)
   | { readonly kind: 'lost'; readonly error: MasterError; readonly retryInMs: number }
@@ -92,7 +96,10 @@ export async function* followEvents(
   }
 }
 
-/** Passes chunks through, and aborts when the next one takes too long. The time while the listener is busy does not count. */
+/**
+ * Passes chunks through, and aborts when the next one takes too long. The time while the listener is busy does not
+ * count.
+ */
 function watchdog(timers: ClientOptions['timers'], silence: AbortController) {
   return async function* guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const arm = (): (() => void) =>

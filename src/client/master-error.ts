@@ -1,11 +1,11 @@
 /**
  * @module client/master-error
- * Describes why a call to a master failed, by a code to branch on. The code is derived from the HTTP status; sentences are
- * shown and never parsed.
+ * Describes why a call to a master failed, by a code to branch on. The code is derived from the HTTP status; sentences
+ * are shown and never parsed.
  *
- * Further codes describe calls without a response of a master: UNREACHABLE (no connection), BROKEN (the connection ended
- * before the response did), TIMED_OUT, and FOREIGN (the response came from something else, such as the page of a proxy).
- * UNAVAILABLE is every 503, and 502 and 504 of a proxy.
+ * Further codes describe calls without a response of a master: UNREACHABLE (no connection), BROKEN (the connection
+ * ended before the response did), TIMED_OUT, and FOREIGN (the response came from something else, such as the page of a
+ * proxy). UNAVAILABLE is every 503, and 502 and 504 of a proxy.
  */
 import { ERRORS, type ErrorCode, type FieldError } from '../protocol/index.ts'
 
@@ -40,7 +40,9 @@ export interface MasterErrorFacts extends ErrorOptions {
   readonly retryAfterMs?: number | undefined
 }
 
-/** A failed call. Check `code` for the reason, `retryable` for a later retry, and `outcome` before repeating a change. */
+/**
+ * A failed call. Check `code` for the reason, `retryable` for a later retry, and `outcome` before repeating a change.
+ */
 export class MasterError extends Error {
   override readonly name = 'MasterError'
   readonly code: MasterErrorCode

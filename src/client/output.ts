@@ -1,4 +1,8 @@
-/** @module client/output  Reads the output stream of an automation type: peek and pop its oldest entries, tail and follow its newest. @see D30, D50 */
+/**
+ * @module client/output
+ * Reads the output stream of an automation type: peek and pop its oldest entries, tail and follow its newest.
+ * @see D30, D50
+ */
 import { MAX_N, type LengthBody, type OutputEntry, type TailBody } from '../protocol/index.ts'
 import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
 import { apiPath, type Query } from './address.ts'
@@ -60,7 +64,10 @@ export class Output {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
   }
 
-  /** Yields the newest entries, then new ones, until `signal` aborts. Retries while the master is unavailable. @throws {MasterError} when the master rejects the request. */
+  /**
+   * Yields the newest entries, then new ones, until `signal` aborts. Retries while the master is unavailable.
+   * @throws {MasterError} when the master rejects the request.
+   */
   async *follow(type: string, { n, signal, onLost }: FollowOptions): AsyncGenerator<TailBody> {
     const { timers, random } = this.#time
     const backoff = new Backoff({ baseMs: LOOK_EVERY_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })

@@ -36,7 +36,10 @@ export class Tasks {
     )
   }
 
-  /** Submits 1 to 1,000 tasks. Returns one result each, in order. Repeated like `submit` if each task has an ID or a key. */
+  /**
+   * Submits 1 to 1,000 tasks. Returns one result each, in order. Repeated like `submit` if each task has an ID or a
+   * key.
+   */
   submitBatch(type: string, tasks: readonly TaskBody[], options?: CallOptions): Promise<Reply<BatchResults>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'batch']), body: { tasks }, repeat: repeatOf(tasks) },
@@ -52,7 +55,10 @@ export class Tasks {
     )
   }
 
-  /** Returns whether a task is pending, in flight, scheduled or dead. @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed. */
+  /**
+   * Returns whether a task is pending, in flight, scheduled or dead.
+   * @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed.
+   */
   get(type: string, taskId: string, options?: CallOptions): Promise<Reply<TaskPlace>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
   }

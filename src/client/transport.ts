@@ -9,8 +9,8 @@
  * All requests of a client share one RefusalLimiter: while the master, or a proxy before it, refuses, fewer than three
  * requests a second leave, even if the caller retries in a loop (D67).
  *
- * The token is read for every request, since it may be rotated. The outcome of a call without a response is *unknown*: it
- * is repeated only if executing it twice has the same effect as once.
+ * The token is read for every request, since it may be rotated. The outcome of a call without a response is *unknown*:
+ * it is repeated only if executing it twice has the same effect as once.
  */
 import { Pool, type Dispatcher } from 'undici'
 import {
@@ -82,7 +82,10 @@ export interface Call {
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** When the request may be repeated: after any failure, only after a 429, or never. Default: `always` for GET, else `never`. */
+  /**
+   * When the request may be repeated: after any failure, only after a 429, or never. Default: `always` for GET, else
+   * `never`.
+   */
   readonly repeat?: 'always' | 'when refused' | 'never'
   /** A status besides 2xx whose body is data. */
   readonly alsoGood?: number
@@ -105,7 +108,10 @@ export class Transport {
     this.#pool = this.#newPool({ connections: options.connections ?? CONNECTIONS, maxResponseSize: MAX_RESPONSE_BYTES })
   }
 
-  /** Sends a request, and repeats it where that is safe. @throws {MasterError}, or the reason with which `signal` aborted. */
+  /**
+   * Sends a request, and repeats it where that is safe.
+   * @throws {MasterError}, or the reason with which `signal` aborted.
+   */
   async call<T>(call: Call, { signal, actor }: ChangeOptions = {}): Promise<Reply<T>> {
     const { clock, timers, random, callMs = CALL_MS, attempts = ATTEMPTS } = this.#options
     const late = new AbortController()
@@ -183,7 +189,10 @@ export class Transport {
     )
   }
 
-  /** Waits while the master rejects requests. @throws {MasterError} with outcome `not_done` when the call times out first. */
+  /**
+   * Waits while the master rejects requests.
+   * @throws {MasterError} with outcome `not_done` when the call times out first.
+   */
   async #turn(signal: AbortSignal): Promise<void> {
     try {
       await this.#refusals.turn(signal)

@@ -1,7 +1,7 @@
 /**
  * @module cmd/audit-sink
- * Writes the audit lines of `muster master` to a stream, normally stdout. Lines are always JSON and do not depend on the
- * log level. If the reader is too slow, lines are dropped instead of slowing down the API.
+ * Writes the audit lines of `muster master` to a stream, normally stdout. Lines are always JSON and do not depend on
+ * the log level. If the reader is too slow, lines are dropped instead of slowing down the API.
  */
 import type { Writable } from 'node:stream'
 import type { AuditClass, AuditOptions } from '../master/index.ts'

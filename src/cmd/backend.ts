@@ -123,7 +123,9 @@ export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess)
   }
 }
 
-/** Resolves a file of this package relative to this module, for built code (.js) and a checkout run from source (.ts). */
+/**
+ * Resolves a file of this package relative to this module, for built code (.js) and a checkout run from source (.ts).
+ */
 function fileBeside(path: string, ...extensions: readonly string[]): URL {
   const candidates = extensions.map((extension) => new URL(`${path}.${extension}`, import.meta.url))
   return candidates.find((url) => existsSync(url)) ?? (candidates[0] as URL)

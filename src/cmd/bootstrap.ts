@@ -1,7 +1,7 @@
 /**
  * @module cmd/bootstrap
- * Implements `muster bootstrap`, which creates the missing Secrets of an installation and recreates a deleted one. It is a
- * separate command so that it can run with a separate ServiceAccount (D63).
+ * Implements `muster bootstrap`, which creates the missing Secrets of an installation and recreates a deleted one. It
+ * is a separate command so that it can run with a separate ServiceAccount (D63).
  * Exit codes: 0 stopped, 1 failed, 2 settings.
  */
 import { hostname } from 'node:os'

@@ -32,7 +32,10 @@ const SETTINGS = {
   logLevel: { ...LOG_SETTINGS.logLevel, fallback: 'warn' },
 } as const
 
-/** How often the parent process is checked. The fleet ends with its parent, so that a killed `make` or `npx` does not leave it on its port. */
+/**
+ * How often the parent process is checked. The fleet ends with its parent, so that a killed `make` or `npx` does not
+ * leave it on its port.
+ */
 const PARENT_LOOK_MS = 1_000
 
 /** How long to wait for the first output before "no output yet" is printed. */

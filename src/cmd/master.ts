@@ -1,7 +1,8 @@
 /**
  * @module cmd/master
- * Implements `muster master`, which coordinates a fleet of workers. Selects the backend, loads the automations, reads the
- * tokens, starts the master, and stops it gracefully on SIGTERM or SIGINT. Exit codes: 0 stopped, 1 failed, 2 settings.
+ * Implements `muster master`, which coordinates a fleet of workers. Selects the backend, loads the automations, reads
+ * the tokens, starts the master, and stops it gracefully on SIGTERM or SIGINT. Exit codes: 0 stopped, 1 failed, 2
+ * settings.
  */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

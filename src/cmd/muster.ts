@@ -1,7 +1,8 @@
 /**
  * @module cmd/muster
- * The entry point of the command line. Parses the subcommand, loads only the modules it needs, and reports every failure
- * as a message on stderr and an exit code: 0 success, 1 failure, 2 usage or settings. Admin verbs have more codes (D42).
+ * The entry point of the command line. Parses the subcommand, loads only the modules it needs, and reports every
+ * failure as a message on stderr and an exit code: 0 success, 1 failure, 2 usage or settings. Admin verbs have more
+ * codes (D42).
  */
 import { nearest, SettingsError } from './settings.ts'
 import { VERSION } from './version.ts'
@@ -92,5 +93,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error // The reader closed the pipe, as in `muster … | head`: not a failure.
 })
 process.exitCode = await main(process.argv.slice(2))
-// Everything is closed and the log is flushed. Only a plugin's run that ignored its deadline can still keep the process alive.
+// Everything is closed and the log is flushed. Only a plugin's run that ignored its deadline can still keep the process
+// alive.
 setTimeout(() => process.exit(), LAST_MS).unref()

@@ -1,7 +1,8 @@
 /**
  * @module cmd/operator
- * Implements `muster operator`, which reconciles the configs of workers with FleetWorker objects of a Kubernetes cluster.
- * API server and credentials are read from `KUBECONFIG`, `~/.kube/config` or the pod's service account, in this order.
+ * Implements `muster operator`, which reconciles the configs of workers with FleetWorker objects of a Kubernetes
+ * cluster. API server and credentials are read from `KUBECONFIG`, `~/.kube/config` or the pod's service account, in
+ * this order.
  * Exit codes: 0 stopped, 1 failed, 2 settings.
  */
 import { hostname } from 'node:os'
@@ -58,8 +59,8 @@ const SETTINGS = {
 } as const
 
 /**
- * The records of a fleet live long, while the data read every minute is garbage immediately. So the heap need not grow far
- * beyond the records, and empty pages can be returned. This saves 50 of 230 MiB at 10,000 FleetWorkers.
+ * The records of a fleet live long, while the data read every minute is garbage immediately. So the heap need not grow
+ * far beyond the records, and empty pages can be returned. This saves 50 of 230 MiB at 10,000 FleetWorkers.
  */
 const HEAP_FLAGS = ['--heap-growing-percent=40', '--optimize-for-size']
 /** Reported to deployments of an older release, in which the operator created these Secrets (D63). */

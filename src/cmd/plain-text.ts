@@ -1,7 +1,7 @@
 /**
  * @module cmd/plain-text
- * Warns when a token would be sent unencrypted, over http to another host. It is a warning and not an error, because the
- * network inside a cluster may be encrypted.
+ * Warns when a token would be sent unencrypted, over http to another host. It is a warning and not an error, because
+ * the network inside a cluster may be encrypted.
  */
 import { isLoopbackHost } from '../runtime/index.ts'
 import type { Log } from '../runtime/index.ts'

@@ -1,8 +1,8 @@
 /**
  * @module cmd/process
  * Runs the long-running subcommands: defines the settings of logs and traces, opens and closes both, and turns signals
- * into an AbortSignal. It never calls process.exit, which would lose buffered log lines when stdout is a pipe. The event
- * loop ends when nothing is left to do.
+ * into an AbortSignal. It never calls process.exit, which would lose buffered log lines when stdout is a pipe. The
+ * event loop ends when nothing is left to do.
  */
 import { AutomationError, buildCatalog, loadAutomations, type Catalog } from '../automation/index.ts'
 import { createLog, startTracing, systemTime, type ClosableLog, type LogLevel } from '../runtime/index.ts'
@@ -77,8 +77,9 @@ const SAME_SIGNAL_MS = 1_000
 /**
  * Runs `inside` with a log and, if enabled, traces. Closes both afterwards, also after an error.
  * `stop` aborts at the first SIGINT or SIGTERM; a second one, a second or more later, ends the process immediately by
- * that signal's default action (D95). `stop` also aborts when the parent process, `muster dev`, ends and its IPC channel
- * closes. Otherwise the worker would keep running and compete with the worker of the next `muster dev` for its name.
+ * that signal's default action (D95). `stop` also aborts when the parent process, `muster dev`, ends and its IPC
+ * channel closes. Otherwise the worker would keep running and compete with the worker of the next `muster dev` for its
+ * name.
  */
 export async function withProcess(
   values: ProcessValues,

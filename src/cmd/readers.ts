@@ -51,7 +51,8 @@ export const logLevel: Read<LogLevel> = oneOf(...LOG_LEVELS)
 export const httpUrl: Read<URL> = (value) => {
   const url = URL.parse(value)
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new Error('is not an http or https URL; for example http://127.0.0.1:8080') // The message does not quote the URL, which may contain a password.
+    // The message does not quote the URL, which may contain a password.
+    throw new Error('is not an http or https URL; for example http://127.0.0.1:8080')
   if (url.username !== '' || url.password !== '') throw new Error('must not contain a user name or a password')
   return url
 }

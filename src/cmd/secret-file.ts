@@ -1,8 +1,8 @@
 /**
  * @module cmd/secret-file
- * Reloads a secret that may be rotated while the process runs. Reads the file of its _FILE variable every 2 s and compares
- * the content: Kubernetes replaces a symlinked folder, after which file watchers receive no more events. While the file is
- * missing or empty, the last good value stays in use (D22, D54).
+ * Reloads a secret that may be rotated while the process runs. Reads the file of its _FILE variable every 2 s and
+ * compares the content: Kubernetes replaces a symlinked folder, after which file watchers receive no more events. While
+ * the file is missing or empty, the last good value stays in use (D22, D54).
  */
 import { readFile } from 'node:fs/promises'
 import type { Log, Timers } from '../runtime/index.ts'

@@ -22,7 +22,10 @@ export interface Setting<T> {
   readonly secret?: boolean
   /** Has a _FILE variable although it may also be a flag, because the value may contain a secret. */
   readonly fromFile?: boolean
-  /** Rejects a value that must not be passed as a flag, which every user of the machine can read. @throws {Error} as `read` does. */
+  /**
+   * Rejects a value that must not be passed as a flag, which every user of the machine can read.
+   * @throws {Error} as `read` does.
+   */
   readonly checkFlag?: (text: string) => void
 }
 
@@ -129,7 +132,10 @@ function parseFlags(
   return { flags, faults }
 }
 
-/** @returns `; did you mean --listen?` for a word that differs by a few letters from a known one, otherwise an empty string. */
+/**
+ * @returns `; did you mean --listen?` for a word that differs by a few letters from a known one, otherwise an empty
+ *   string.
+ */
 export function nearest(word: string, known: readonly string[]): string {
   const [best] = known
     .map((each) => ({ each, distance: editDistance(word, each) }))

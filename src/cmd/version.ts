@@ -1,4 +1,7 @@
-/** @module cmd/version  The version of this package, read from the package.json beside the code (dist/) or above it (a checkout). */
+/**
+ * @module cmd/version
+ * The version of this package, read from the package.json beside the code (dist/) or above it (a checkout).
+ */
 import { findPackageJSON } from 'node:module'
 import { readFileSync } from 'node:fs'
 

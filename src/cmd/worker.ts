@@ -86,8 +86,8 @@ export async function run(argv: readonly string[]): Promise<number> {
         log,
         host: systemHost,
       })
-      // An unhandled rejection has unwound its own stack, so the worker continues. An uncaught exception has interrupted a
-      // stack of unknown depth, which leaves the process in an unknown state, so the worker exits.
+      // An unhandled rejection has unwound its own stack, so the worker continues. An uncaught exception has
+      // interrupted a stack of unknown depth, which leaves the process in an unknown state, so the worker exits.
       process.on('unhandledRejection', (error) => worker.reportUnhandledError(error))
       process.on('uncaughtException', (error) => worker.crash(error))
       stop.addEventListener('abort', () => worker.drain(String(stop.reason)), { once: true })

@@ -1,5 +1,5 @@
-// Builds the dashboard into dist/dashboard, from where the master serves it under any path prefix. Larger assets are also
-// stored compressed with gzip and brotli, which the master sends to clients that accept them.
+// Builds the dashboard into dist/dashboard, from where the master serves it under any path prefix. Larger assets are
+// also stored compressed with gzip and brotli, which the master sends to clients that accept them.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'

@@ -54,7 +54,10 @@ type Properties = Readonly<Record<string, JsonSchema>>
 /** @returns the properties of an object schema; empty if it declares none. */
 export const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
 
-/** The whole Config schema: `own` with the base fields, strict. @throws TypeError when `own` is not an object schema or names a base field. */
+/**
+ * The whole Config schema: `own` with the base fields, strict.
+ * @throws TypeError when `own` is not an object schema or names a base field.
+ */
 export function configSchemaOf(own: JsonSchema): JsonSchema {
   if (own['type'] !== 'object') throw new TypeError('/type: a config schema must be of type "object"')
   if (own['patternProperties'] !== undefined)
@@ -72,7 +75,10 @@ export function defaultsOf(schema: JsonSchema): JsonObject {
   return Object.fromEntries(withDefault.map(([name, field]) => [name, structuredClone(field['default']) as JsonValue]))
 }
 
-/** Finds `writeOnly` at any depth of objects; inside arrays or combinators the whole top-level field is the secret (D52). */
+/**
+ * Finds `writeOnly` at any depth of objects; inside arrays or combinators the whole top-level field is the secret
+ * (D52).
+ */
 export function secretPathsOf(schema: JsonSchema): SecretPaths {
   return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
     const found = pathsIn(field, [name], schema)
@@ -157,7 +163,9 @@ export interface Merged {
   readonly changed: readonly string[]
 }
 
-/** Merges a PATCH into the stored config: top-level fields only, null and mask as described above. Validates nothing. */
+/**
+ * Merges a PATCH into the stored config: top-level fields only, null and mask as described above. Validates nothing.
+ */
 export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: JsonObject, patch: JsonObject): Merged {
   const defaults = defaultsOf(schema)
   const kept = secrets.reduce(
@@ -182,8 +190,9 @@ function changedNames(before: JsonObject, after: JsonObject): readonly string[] 
 }
 
 /**
- * Whether null is a value of the field, and not the word for "back to the default". Read from the schema, not compiled: the
- * operator asks it of schemas that came over the network. A field that is not known counts as such: the validator refuses it.
+ * Whether null is a value of the field, and not the word for "back to the default". Read from the schema, not compiled:
+ * the operator asks it of schemas that came over the network. A field that is not known counts as such: the validator
+ * refuses it.
  */
 export function acceptsNull(schema: JsonSchema, name: string): boolean {
   const fields = propertiesOf(schema)

@@ -74,7 +74,9 @@ export class FleetError extends Error {
   }
 }
 
-/** What a client may read of a failure: the store's own sentences may name its file or host, which is for logs alone. */
+/**
+ * What a client may read of a failure: the store's own sentences may name its file or host, which is for logs alone.
+ */
 export function detailForClient({ code, detail, outcome }: FleetError): FleetError['detail'] {
   if (code === 'STORAGE_UNAVAILABLE' || code === 'STORAGE_NOT_OPEN') {
     return outcome === 'not_sent'

@@ -1,7 +1,8 @@
 /**
  * @module protocol/events
- * Defines the server-sent events of `GET /api/v1/events`, which report changes (D31, D51). The data of each is one JSON object
- * of the fields that changed, named as the record names them; never a config, and nothing that a heartbeat brings.
+ * Defines the server-sent events of `GET /api/v1/events`, which report changes (D31, D51). The data of each is one JSON
+ * object of the fields that changed, named as the record names them; never a config, and nothing that a heartbeat
+ * brings.
  *
  *   id: <opaque>      where to resume: `Last-Event-ID`
  *   event: <name>

@@ -18,7 +18,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Equality by JSON value: the order of keys is free, arrays are ordered, 0 and -0 are one number. Depth is the caller's bound. */
+/**
+ * Equality by JSON value: the order of keys is free, arrays are ordered, 0 and -0 are one number. Depth is the caller's
+ * bound.
+ */
 export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (Array.isArray(a) || Array.isArray(b))

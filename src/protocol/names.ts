@@ -70,7 +70,9 @@ export const Maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema
 
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
 
-/** Whether `text` may name a worker: 1..256 well-formed characters, no control characters, no slash, not `.` or `..`. */
+/**
+ * Whether `text` may name a worker: 1..256 well-formed characters, no control characters, no slash, not `.` or `..`.
+ */
 export function isWorkerId(text: string): boolean {
   return (
     WORKER_ID.test(text) && text.isWellFormed() && [...text].length <= MAX_NAME_CHARS && text !== '.' && text !== '..'

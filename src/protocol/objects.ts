@@ -1,6 +1,7 @@
 /**
  * @module protocol/objects
- * The shapes that have a name in the OpenAPI document. A shape that is not here stands in the document wherever it is used.
+ * The shapes that have a name in the OpenAPI document. A shape that is not here stands in the document wherever it is
+ * used.
  */
 import type { TSchema } from 'typebox'
 import { Hardware, SlotStats, Stats } from './frames.ts'

@@ -1,7 +1,8 @@
 /**
  * @module protocol/rpc-in-full
  * What a worker may send to its rpc route, and what it is answered, each as one schema made of the table of methods.
- * They describe; the master checks a call by its method (rpc.ts), since one bad call of a batch must not spoil the others.
+ * They describe; the master checks a call by its method (rpc.ts), since one bad call of a batch must not spoil the
+ * others.
  */
 import { Type, type TSchema } from 'typebox'
 import { RPC_ERRORS } from './errors.ts'

@@ -23,7 +23,10 @@ const { parse, rawJSON, isRawJSON } = JSON as unknown as {
   readonly isRawJSON: (value: unknown) => value is RawNumber
 }
 
-/** The start of a number that may change: 16 digits or more, or an exponent of three digits. Text inside strings may match as well. */
+/**
+ * The start of a number that may change: 16 digits or more, or an exponent of three digits. Text inside strings may
+ * match as well.
+ */
 const CANDIDATE = /[:[,\s]-?\d(?:[\d.]{15}|[\d.]*[eE][+-]?\d{3})/g
 const NUMBER = /-?[\d.]+(?:[eE][+-]?\d+)?/y
 const INTEGER = /^-?\d+$/
@@ -66,8 +69,8 @@ function decimalOf(text: string): string {
 }
 
 /**
- * Finds numbers of 2^53 and more that a double changes. A lost digit of a fraction is the rounding that every double has;
- * a lost digit of an integer is another id.
+ * Finds numbers of 2^53 and more that a double changes. A lost digit of a fraction is the rounding that every double
+ * has; a lost digit of an integer is another id.
  * @param value from {@link withSourceNumbers}.
  * @param isKept whether the number at this pointer is stored as its source text, and so does not change.
  */

@@ -71,7 +71,10 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   return validator
 }
 
-/** Of a field that is a value or null, only the faults of the value: `must be null` does not help who sent another value. */
+/**
+ * Of a field that is a value or null, only the faults of the value: `must be null` does not help who sent another
+ * value.
+ */
 function withoutNullBranch(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const isNullBranch = ({ keyword, params, schemaPath }: ErrorObject): boolean =>
     keyword === 'type' && params['type'] === 'null' && schemaPath.endsWith('/anyOf/1/type')

@@ -22,7 +22,9 @@ export class LogThrottle {
     this.#clock = clock
   }
 
-  /** Calls `say` with how often the same was kept silent since the last line, unless it was said within the last minute. */
+  /**
+   * Calls `say` with how often the same was kept silent since the last line, unless it was said within the last minute.
+   */
   run(key: string, say: (suppressed: number) => void): void {
     const nowMs = this.#clock.monotonicMs()
     const known = this.#byKey.get(key)

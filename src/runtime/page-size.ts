@@ -1,8 +1,8 @@
 /**
  * @module runtime/page-size
- * How many items the next page of a list requests, so that a page stays near a number of bytes whatever the items weigh.
- * The first page is small. Each page then decides the size of the next one, which grows at most fourfold. A page that
- * turns out to be too large is requested again with a quarter of the items.
+ * How many items the next page of a list requests, so that a page stays near a number of bytes whatever the items
+ * weigh. The first page is small. Each page then decides the size of the next one, which grows at most fourfold. A page
+ * that turns out to be too large is requested again with a quarter of the items.
  *
  *   items of 3 kB:   10 ─▶ 40 ─▶ 160 ─▶ 200 ─▶ 200 …         items of 1.2 MB:   10 ─▶ 1 ─▶ 1 …
  */

@@ -1,7 +1,8 @@
 /**
  * @module runtime/probes
- * The listener of a process that serves nothing else: `/healthz`, `/readyz` and `/metrics`, for a kubelet and a Prometheus
- * (D45). No token: it belongs on a private network, and what it says holds no config, no payload and no secret.
+ * The listener of a process that serves nothing else: `/healthz`, `/readyz` and `/metrics`, for a kubelet and a
+ * Prometheus (D45). No token: it belongs on a private network, and what it says holds no config, no payload and no
+ * secret.
  * @see D45
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'

@@ -38,7 +38,8 @@ export async function startTracing(environment: NodeJS.ProcessEnv, log: Log): Pr
 /** Runs `inside` in a span; an exception is recorded on it and thrown on. */
 export function inSpan<T>(name: string, attributes: Attributes, inside: (span: Span) => Promise<T>): Promise<T> {
   const span = trace.getTracer('muster').startSpan(name, { attributes })
-  if (!isSpanContextValid(span.spanContext())) return inside(span) // Tracing is off: there is no context to propagate and nothing to record.
+  // Tracing is off: there is no context to propagate and nothing to record.
+  if (!isSpanContextValid(span.spanContext())) return inside(span)
   return context.with(trace.setSpan(context.active(), span), async () => {
     try {
       return await inside(span)

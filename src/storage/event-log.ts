@@ -57,7 +57,8 @@ export class LocalEventLog implements EventLog {
   }
 
   onAppend(on: (events: readonly LoggedEvent[]) => void): () => void {
-    const listener = (events: readonly LoggedEvent[]): void => on(events) // Its own, so that one function may listen twice.
+    // Its own, so that one function may listen twice.
+    const listener = (events: readonly LoggedEvent[]): void => on(events)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }

@@ -1,6 +1,6 @@
 /**
- * The health script for Argo CD over every state of a FleetWorker. It runs in a Redis, whose Lua is the 5.1 that Argo CD
- * has too.
+ * The health script for Argo CD over every state of a FleetWorker. It runs in a Redis, whose Lua is the 5.1 that Argo
+ * CD has too.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'

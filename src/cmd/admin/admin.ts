@@ -1,7 +1,7 @@
 /**
  * @module cmd/admin/admin
- * Runs the admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, parses its arguments and runs
- * it against the master. Every failure becomes a message on stderr and an exit code.
+ * Runs the admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, parses its arguments and
+ * runs it against the master. Every failure becomes a message on stderr and an exit code.
  */
 import { MasterClient } from '../../client/index.ts'
 import { plainTextWarning } from '../plain-text.ts'

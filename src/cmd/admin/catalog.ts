@@ -1,4 +1,7 @@
-/** @module cmd/admin/catalog  `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas. */
+/**
+ * @module cmd/admin/catalog
+ * `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas.
+ */
 import type { AutomationDescriptor, PoolBody } from '../../protocol/index.ts'
 import { count, typeOperand } from './options.ts'
 import { brief, tableText, when, type Column } from './printer.ts'

@@ -1,4 +1,8 @@
-/** @module cmd/admin/config  `muster config`: shows and changes the config of a worker, and lists its history. @see D15, D16, D17, D39, D49 */
+/**
+ * @module cmd/admin/config
+ * `muster config`: shows and changes the config of a worker, and lists its history.
+ * @see D15, D16, D17, D39, D49
+ */
 import { MasterError, type Reply } from '../../client/index.ts'
 import {
   mergeConfig,

@@ -1,8 +1,8 @@
 /**
  * @module cmd/admin/fields
- * Reads `FIELD=VALUE` operands as config fields, by the schema of the automation: a string field takes the text as it is,
- * any other field takes JSON. A secret is read from a file or stdin, `FIELD=@FILE` or `FIELD=@-`, because shell history
- * and process lists show command lines.
+ * Reads `FIELD=VALUE` operands as config fields, by the schema of the automation: a string field takes the text as it
+ * is, any other field takes JSON. A secret is read from a file or stdin, `FIELD=@FILE` or `FIELD=@-`, because shell
+ * history and process lists show command lines.
  */
 import {
   compileValidator,
@@ -76,6 +76,7 @@ async function secretValue(name: string, text: string, field: JsonSchema, io: Pi
   try {
     return valueOf(value, field)
   } catch {
-    throw new Error('the file does not contain JSON, and this field does not accept text') // The message must not quote the secret.
+    // The message must not quote the secret.
+    throw new Error('the file does not contain JSON, and this field does not accept text')
   }
 }

@@ -23,7 +23,10 @@ export function jsonOperand(name: string, text: string): JsonValue {
   }
 }
 
-/** A YAML reviver that keeps the digits of an integer that a double cannot represent, so that the master rejects that field (D75). */
+/**
+ * A YAML reviver that keeps the digits of an integer that a double cannot represent, so that the master rejects that
+ * field (D75).
+ */
 const exactInteger = (_key: unknown, value: unknown): unknown =>
   typeof value === 'bigint' ? withSourceNumbers(String(value), Number(value)) : value
 

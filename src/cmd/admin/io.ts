@@ -1,7 +1,7 @@
 /**
  * @module cmd/admin/io
- * Defines what an admin verb uses of its process, so that tests can replace it. Data is written to `out`, everything else
- * to `err`.
+ * Defines what an admin verb uses of its process, so that tests can replace it. Data is written to `out`, everything
+ * else to `err`.
  */
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
@@ -14,7 +14,9 @@ export interface Io {
   readonly environment: Environment
   readonly out: (text: string) => void
   readonly err: (text: string) => void
-  /** Watches the reader of `out`: `signal` aborts when the reader closed its end, as `head` does. `end` stops watching. */
+  /**
+   * Watches the reader of `out`: `signal` aborts when the reader closed its end, as `head` does. `end` stops watching.
+   */
   readonly unread: () => { readonly signal: AbortSignal; readonly end: () => void }
   readonly stdin: () => Promise<string>
   /** Asks a yes/no question on the terminal. null: there is no terminal. */

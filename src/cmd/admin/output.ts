@@ -1,4 +1,8 @@
-/** @module cmd/admin/output  `muster output`: follows, peeks at and pops outputs. The default format is one line of JSON per output. @see D50 */
+/**
+ * @module cmd/admin/output
+ * `muster output`: follows, peeks at and pops outputs. The default format is one line of JSON per output.
+ * @see D50
+ */
 import type { OutputEntry } from '../../protocol/index.ts'
 import { flag } from '../readers.ts'
 import { SettingsError } from '../settings.ts'

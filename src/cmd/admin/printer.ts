@@ -1,7 +1,8 @@
 /**
  * @module cmd/admin/printer
- * Prints data on stdout. `json` and `yaml` are the unchanged API response; `table` is a selection of its fields. Names are
- * never truncated. Control characters in the text of workers and tasks are replaced, since they could control a terminal.
+ * Prints data on stdout. `json` and `yaml` are the unchanged API response; `table` is a selection of its fields. Names
+ * are never truncated. Control characters in the text of workers and tasks are replaced, since they could control a
+ * terminal.
  */
 import { isRawNumber } from '../../protocol/index.ts'
 import type { Io } from './io.ts'
@@ -76,7 +77,10 @@ export class Printer {
     return this.value(body, () => tableText(rows, columns))
   }
 
-  /** Prints further rows of an unbounded list: one line of JSON or one YAML document per row. The table head is printed once. */
+  /**
+   * Prints further rows of an unbounded list: one line of JSON or one YAML document per row. The table head is printed
+   * once.
+   */
   async stream<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): Promise<void> {
     if (rows.length === 0) return
     if (this.format === 'table') {

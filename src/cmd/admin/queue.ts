@@ -1,4 +1,8 @@
-/** @module cmd/admin/queue  `muster queue` lists pending tasks. `muster dead` lists, replays and clears dead-lettered tasks. @see D29, D50 */
+/**
+ * @module cmd/admin/queue
+ * `muster queue` lists pending tasks. `muster dead` lists, replays and clears dead-lettered tasks.
+ * @see D29, D50
+ */
 import { MAX_TASKS_PER_BATCH, type DeadBody, type QueueBody, type SelectedBody } from '../../protocol/index.ts'
 import { SettingsError } from '../settings.ts'
 import { count, TASK_IDS, typeOperand } from './options.ts'

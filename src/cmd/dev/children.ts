@@ -1,7 +1,7 @@
 /**
  * @module cmd/dev/children
- * Runs one worker of `muster dev` as a child process. Prefixes its log lines with its name, restarts it with backoff when
- * it exits, and drains it with SIGTERM at the end.
+ * Runs one worker of `muster dev` as a child process. Prefixes its log lines with its name, restarts it with backoff
+ * when it exits, and drains it with SIGTERM at the end.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -34,11 +34,13 @@ export class Child {
   start(): void {
     const { command, args, environment, name, print } = this.#options
     const startedMs = systemTime.monotonicMs()
-    const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }) // Nothing is sent over the IPC channel; its end notifies the child that this process has exited.
+    // Nothing is sent over the IPC channel; its end notifies the child that this process has exited.
+    const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
     this.#process = child
     for (const stream of [child.stdout, child.stderr])
       if (stream !== null) createInterface({ input: stream }).on('line', (line) => print(`${name} | ${line}`))
-    child.once('error', (error) => child.pid === undefined && this.#ended(`could not be started: ${error.message}`)) // No exit follows.
+    // No exit follows.
+    child.once('error', (error) => child.pid === undefined && this.#ended(`could not be started: ${error.message}`))
     child.once('exit', (code, signal) => {
       if (systemTime.monotonicMs() - startedMs > STEADY_MS) this.#backoff.reset()
       this.#ended(`exited with ${signal ?? `code ${code}`}`)

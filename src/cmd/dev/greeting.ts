@@ -1,4 +1,7 @@
-/** @module cmd/dev/greeting  Formats what `muster dev` prints after its start: new tokens, once, and three commands to try. */
+/**
+ * @module cmd/dev/greeting
+ * Formats what `muster dev` prints after its start: new tokens, once, and three commands to try.
+ */
 import { join, relative } from 'node:path'
 import type { Catalog } from '../../automation/index.ts'
 import type { DevState } from './state.ts'
@@ -16,7 +19,9 @@ export function tokenBlock({ fresh, adminToken, workerToken, adminTokenFile, wor
   ].join('\n')
 }
 
-/** Formats three commands to try with the installed automations: list the workers, submit a task, peek at the output. */
+/**
+ * Formats three commands to try with the installed automations: list the workers, submit a task, peek at the output.
+ */
 export function tryBlock(catalog: Catalog, url: string, tokenFile: string): string {
   const auth = `-H "Authorization: Bearer $(cat ${show(tokenFile)})"`
   const types = [...catalog.keys()]

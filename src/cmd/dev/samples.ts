@@ -46,7 +46,10 @@ async function call(
   return { status: response.status, body: await response.json() }
 }
 
-/** Waits until the worker is connected, since an earlier start may have left its record. Enables it if it was never configured. */
+/**
+ * Waits until the worker is connected, since an earlier start may have left its record. Enables it if it was never
+ * configured.
+ */
 export async function enable(
   master: Master,
   type: string,

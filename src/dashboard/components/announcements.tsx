@@ -1,4 +1,7 @@
-/** @module dashboard/components/announcements  Announces background changes to screen readers through one live region. */
+/**
+ * @module dashboard/components/announcements
+ * Announces background changes to screen readers through one live region.
+ */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { Announcer } from './announcer.ts'
 

@@ -1,4 +1,7 @@
-/** @module dashboard/components/download  Renders a button that saves text as a file; the text is generated on click. */
+/**
+ * @module dashboard/components/download
+ * Renders a button that saves text as a file; the text is generated on click.
+ */
 
 export interface DownloadProps {
   readonly name: string

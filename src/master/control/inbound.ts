@@ -202,7 +202,8 @@ export class Inbound {
         connected: true,
         ...(hasDrainEnded && { state: 'IDLE', draining: false }),
       })
-    if (connection.isClosed) return heartbeats.ended(connection) // Closed meanwhile: the record must not keep naming it.
+    // Closed meanwhile: the record must not keep naming it.
+    if (connection.isClosed) return heartbeats.ended(connection)
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
     connection.lastReportMs = this.#deps.master.clock.monotonicMs()

@@ -1,7 +1,8 @@
 /**
  * @module runtime/backoff/ports
- * The clock, timers and randomness that this folder needs, in the shape of `Clock`, `Timers` and `Random` of the runtime.
- * They are declared here because the dashboard uses this folder in the browser and may not load the rest of the runtime.
+ * The clock, timers and randomness that this folder needs, in the shape of `Clock`, `Timers` and `Random` of the
+ * runtime. They are declared here because the dashboard uses this folder in the browser and may not load the rest of
+ * the runtime.
  */
 export interface MonotonicClock {
   monotonicMs(): number

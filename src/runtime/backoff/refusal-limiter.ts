@@ -1,15 +1,15 @@
 /**
  * @module runtime/backoff/refusal-limiter
  * Bounds the requests of one process to one peer while the peer refuses them: HTTP 429, 500, 502, 503 or 504, with or
- * without `Retry-After`, sent by the peer itself or by a proxy before it. One limiter covers every request of the process,
- * so that many callers together stay below the bound, and a caller that retries in a loop does too (D67).
+ * without `Retry-After`, sent by the peer itself or by a proxy before it. One limiter covers every request of the
+ * process, so that many callers together stay below the bound, and a caller that retries in a loop does too (D67).
  *
  *   open ──3 refusals in a row──▶ limited: one request each 0.4–0.5 s, later each 1.5–2 s, none before `Retry-After`
  *     ▲                              │
  *     └───── a request is served ◀───┘ everyone who waits leaves
  *
- * A refusal between requests that are served changes nothing here: a rate limit of submits alone must not slow down reads.
- * Each caller still has a backoff of its own; this is the bound for all of them.
+ * A refusal between requests that are served changes nothing here: a rate limit of submits alone must not slow down
+ * reads. Each caller still has a backoff of its own; this is the bound for all of them.
  */
 import { Backoff } from './backoff.ts'
 import type { MonotonicClock, OneShotTimers, UnitRandom } from './ports.ts'
@@ -55,7 +55,10 @@ export class RefusalLimiter {
     return this.#inARow >= REFUSALS_IN_A_ROW
   }
 
-  /** Resolves when a request may be sent; immediately unless limited. First in, first out. @throws the signal's reason. */
+  /**
+   * Resolves when a request may be sent; immediately unless limited. First in, first out.
+   * @throws the signal's reason.
+   */
   async turn(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (!this.isLimited) return

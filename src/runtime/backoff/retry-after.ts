@@ -34,7 +34,10 @@ export function parseRetryAfter(
 export const cappedRetryAfterMs = (requestedMs: number): number =>
   Math.min(Math.max(requestedMs, 0), MAX_RETRY_AFTER_MS)
 
-/** The delay to use for a requested wait: up to 24 s, that time or at most 25 % longer; beyond it, between 24 s and 30 s. */
+/**
+ * The delay to use for a requested wait: up to 24 s, that time or at most 25 % longer; beyond it, between 24 s and 30
+ * s.
+ */
 export function retryAfterDelayMs(requestedMs: number, random: UnitRandom): number {
   return Math.min(Math.max(requestedMs, 0), SPREAD_FROM_MS) * (1 + JITTER * random.unit())
 }

@@ -208,7 +208,8 @@ export class RedisBus implements Bus {
     return () => {
       if (!listeners.delete(listener) || listeners.size > 0) return
       this.#channels.delete(channel)
-      if (this.#isSubscribed) this.#client?.unsubscribe(this.#options.caller.channel(channel)).catch(() => undefined) // It broke: nothing is subscribed any more.
+      // It broke: nothing is subscribed any more.
+      if (this.#isSubscribed) this.#client?.unsubscribe(this.#options.caller.channel(channel)).catch(() => undefined)
     }
   }
 

@@ -158,7 +158,8 @@ export class Namespaces {
 
   async #isEmpty(namespace: string): Promise<boolean> {
     const { caller, keysOf, isEmpty } = this.#deps
-    const reply = await runPruned(caller, isEmpty, keysOf(namespace), [], REPEATABLE).catch(() => 0) // Its node may be down.
+    // Its node may be down.
+    const reply = await runPruned(caller, isEmpty, keysOf(namespace), [], REPEATABLE).catch(() => 0)
     return reply === 1
   }
 }

@@ -85,7 +85,8 @@ export function greatestUpTo(text: string): readonly [ms: number, sequence: numb
   const [prefix = ''] = /^(?:\d{13}-\d{0,16}|\d{0,13})/.exec(text) ?? []
   const isWhole = prefix.length === ID_CHARS
   const next = text[prefix.length] ?? ''
-  const isAbove = !isWhole && next > (prefix.length === MS_DIGITS ? '-' : '9') // Above all ids that begin with the prefix; else below them.
+  // Above all ids that begin with the prefix; else below them.
+  const isAbove = !isWhole && next > (prefix.length === MS_DIGITS ? '-' : '9')
   const digits = prefix.replace('-', '').padEnd(MS_DIGITS + SEQUENCE_DIGITS, isAbove ? '9' : '0')
   const [ms, sequence] = [Number(digits.slice(0, MS_DIGITS)), Number(digits.slice(MS_DIGITS))]
   return [ms, isWhole || isAbove ? sequence : sequence - 1]

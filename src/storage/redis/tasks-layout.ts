@@ -1,7 +1,7 @@
 /**
  * @module storage/redis/tasks-layout
- * Defines how the tasks of one automation type T are stored in Redis. All keys have the hash tag `{a:T}`, as those of the
- * registry of the type (workers-layout.ts):
+ * Defines how the tasks of one automation type T are stored in Redis. All keys have the hash tag `{a:T}`, as those of
+ * the registry of the type (workers-layout.ts):
  *
  *   p0 p1 p2  LIST    tickets of the pending tasks of a tier, next in line first
  *   t         HASH    id → body, of every task that is not dead
@@ -137,7 +137,10 @@ export function readTicket(ticket: string): Ticket {
 
 // ── Pieces of Lua ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Commands with any number of arguments: Lua passes at most about 8,000 in one call. Pieces of even length part no pair. */
+/**
+ * Commands with any number of arguments: Lua passes at most about 8,000 in one call. Pieces of even length part no
+ * pair.
+ */
 const BASE = `
 local call, match, sub, find, byte, floor = redis.call, string.match, string.sub, string.find, string.byte, math.floor
 local function write(command, key, list)

@@ -1,7 +1,7 @@
 /**
  * @module storage/redis/tasks-settle
- * The ends of a lease, and its prolongation. Each of them reads the leases of the batch in one step and counts only where
- * the token is the one the lease was issued with; an item named twice is settled once.
+ * The ends of a lease, and its prolongation. Each of them reads the leases of the batch in one step and counts only
+ * where the token is the one the lease was issued with; an item named twice is settled once.
  */
 import {
   ACKED,

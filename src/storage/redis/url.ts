@@ -128,6 +128,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new Error('contains a % that is not an escape; write %25 for a percent sign') // The text may hold a password: it is not shown.
+    // The text may hold a password: it is not shown.
+    throw new Error('contains a % that is not an escape; write %25 for a percent sign')
   }
 }

@@ -33,7 +33,8 @@ export async function inBatches<T extends Ref, A>(
       for (const [i, answer] of answered.entries()) results[part[i]?.at ?? -1] = answer
     }
   })
-  const failed = (await Promise.allSettled(series)).find((each) => each.status === 'rejected') // Nothing of this call is under way once it rejects.
+  // Nothing of this call is under way once it rejects.
+  const failed = (await Promise.allSettled(series)).find((each) => each.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   return results
 }

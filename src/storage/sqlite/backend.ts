@@ -211,7 +211,8 @@ export class SqliteBackend implements Backend {
     this.#ticks += 1
     this.#committer.tick()
     if (this.#ticks % DISK_TICKS === 0) void this.#watchDisk()
-    if (!this.#health.ok) void this.meta.info().catch(() => undefined) // Its outcome shows whether the store works again.
+    // Its outcome shows whether the store works again.
+    if (!this.#health.ok) void this.meta.info().catch(() => undefined)
     this.#quietTicks += 1
     const idle = this.#quietTicks > 1 && !this.#committer.busy
     if (this.#untidy && (idle || this.#ticks % BUSY_TICKS === 0)) void this.#tidy(idle)

@@ -147,7 +147,8 @@ export function streamsOf(
   function firstBehind({ type, head, next }: Readonly<Stream>, after: string): number {
     const last = sequenceOf(after) ?? 0
     const segment = last < head || last >= next ? undefined : around.get(type, last)
-    if (segment !== undefined && idOf(segment.ms, last) === after) return last + 1 // Nearly always; the rest is for ids of another life.
+    // Nearly always; the rest is for ids of another life.
+    if (segment !== undefined && idOf(segment.ms, last) === after) return last + 1
     for (const { first, n, ms } of lowest.iterate(type)) {
       for (let at = idOf(ms, first + n - 1) <= after ? first + n : Math.max(head, first); at < first + n; at += 1)
         if (idOf(ms, at) > after) return at

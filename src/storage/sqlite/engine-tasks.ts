@@ -105,8 +105,10 @@ function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
         const isFull = maxLength !== undefined && length >= maxLength
         if (isFull && !exists(type, task.id, fence.deadCut)) return 'queue_full'
         const isNew = !isFull && addAnew(queue, task, fence.deadCut)
-        if (task.key !== null) insertKey.run(type, task.key, task.id, txn.nowMs + idempotencyTtlMs) // Also of a duplicate (D80).
-        if (!isNew) return task.ownId ? { duplicateOf: task.id } : { queued: true } // An id drawn for this call stands for this task.
+        // Also of a duplicate (D80).
+        if (task.key !== null) insertKey.run(type, task.key, task.id, txn.nowMs + idempotencyTtlMs)
+        // An id drawn for this call stands for this task.
+        if (!isNew) return task.ownId ? { duplicateOf: task.id } : { queued: true }
         length += 1
         fence.submitted += 1
         return { queued: true }

@@ -98,7 +98,8 @@ export class Session {
       }
       this.#txn.flush()
       const isChanged = this.#changes.get() !== before
-      if (isChanged) this.#saveTime.run(nowMs) // Else the commit is empty, and costs no fsync: a reserve that finds nothing.
+      // Else the commit is empty, and costs no fsync: a reserve that finds nothing.
+      if (isChanged) this.#saveTime.run(nowMs)
       if (this.#lateCommit) return results
       this.#commit()
       if (isChanged && kind === 'write') this.#mark.set(this.#logLength.get()?.log ?? 0)

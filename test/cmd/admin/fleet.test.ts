@@ -81,7 +81,8 @@ describe('muster workers', () => {
       out: '{\n  "worker_id": "w1",\n  "drain": "requested"\n}\n',
     })
     expect(await record(master, 'w1')).toMatchObject({ draining: true })
-    expect(await run('workers drain mailer/w1 --wait')).toMatchObject({ code: 0, err: '' }) // The worker has disconnected.
+    // The worker has disconnected.
+    expect(await run('workers drain mailer/w1 --wait')).toMatchObject({ code: 0, err: '' })
   })
 
   it('forget prompts for confirmation, and changes nothing without it', async () => {

@@ -64,7 +64,8 @@ function open(api: Api, signal: AbortSignal) {
         (error: unknown) => asProblem(error),
       )
       if (problem === null) state.served += 1
-      await time.sleep(nextPollDelayMs(5_000, time.wallMs(), problem), signal).catch(() => {}) // Aborted: the loop ends.
+      // Aborted: the loop ends.
+      await time.sleep(nextPollDelayMs(5_000, time.wallMs(), problem), signal).catch(() => {})
     }
   }
   const feed = new Feed({
