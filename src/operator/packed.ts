@@ -1,8 +1,7 @@
 /**
  * @module operator/packed
  * Compresses JSON that is stored for long and read rarely. A config takes a tenth of the memory of its objects, for
- * about
- * 20 µs per direction. Equal text gives equal packed strings.
+ * about 20 µs per direction. Equal text gives equal packed strings.
  */
 import { Buffer } from 'node:buffer'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'

@@ -6,9 +6,8 @@
  * Once a period it also deletes orphaned claims: claims of deleted FleetWorkers, on workers that no other FleetWorker
  * names. Each claim is deleted once. A claim that reappears belongs to an operator of another cluster, which has that
  * FleetWorker. A type that no FleetWorker names is dropped only when it has no orphaned claim. Types that no
- * FleetWorker
- * has named since this term began are visited once, one per 2 s, after the first period. Their last FleetWorker may
- * have been deleted while no operator ran.
+ * FleetWorker has named since this term began are visited once, one per 2 s, after the first period. Their last
+ * FleetWorker may have been deleted while no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
 import { isOrphaned, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'

@@ -1,8 +1,7 @@
 /**
  * @module operator/fleet/claims
  * Builds and classifies claims, which show who manages a config: `kubernetes:<namespace>/<name>#<first 8 of the uid>`.
- * A
- * claim is advisory and blocks no client (D31). It lets two operators, and users of the dashboard, notice each other.
+ * A claim is advisory and blocks no client (D31). It lets two operators, and users of the dashboard, notice each other.
  * Pure.
  *
  *   managed_by ── null ▶ free ── own claim ▶ ours ── of a live resource here ▶ duplicate

@@ -1,8 +1,7 @@
 /**
  * @module operator/fleet/feed-reader
  * Applies the event feed of the master to the table. The feed opens before the lists start, so no change is missed.
- * When
- * the feed cannot resume after its last event, everything is listed again.
+ * When the feed cannot resume after its last event, everything is listed again.
  */
 import type { FeedItem, MasterError } from '../../client/index.ts'
 import { EVENTS, type WorkerEventName } from '../../protocol/index.ts'

@@ -1,8 +1,7 @@
 /**
  * @module operator/fleet/identity
  * Reads the rights of the token, and detects an invalid token. An invalid token and a missing right are both a 403, so
- * a
- * refusal is followed by one `GET /me`, at most one in 10 s:
+ * a refusal is followed by one `GET /me`, at most one in 10 s:
  *
  *   /me succeeds ──▶ the type is not covered; report the 403
  *   /me is refused too ──▶ try the other token of a rotation, once ──success──▶ repeat the call

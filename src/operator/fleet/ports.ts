@@ -4,8 +4,7 @@
  * current by events and lists, and calls that change them.
  *
  * No call throws for an error of the master or the network: every result is an {@link Outcome}. The one exception is
- * the
- * signal: when it aborts, a call rejects with its reason.
+ * the signal: when it aborts, a call rejects with its reason.
  * @see D15, D31, D39, D46, D47, D51
  */
 import type {

@@ -9,9 +9,8 @@
  *                             number has changed
  *
  * So a read never undoes what was learnt after it was requested. An event has only the fields that changed. An event
- * for
- * a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose entry
- * has not changed since the list began, is not registered.
+ * for a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose
+ * entry has not changed since the list began, is not registered.
  *
  * Configs are stored compressed; a config is unpacked when it is requested.
  */

@@ -1,10 +1,10 @@
 /**
  * @module operator/fleetworker/bounds
- * What a FleetWorker must keep to before anything is done for it: the sizes no schema can see, and every rule of the
- * CustomResourceDefinition once more, since an object may be older than the rule it breaks. Each fault is one sentence;
- * together they end in `ConfigInvalid`, and nothing is sent.
+ * Validates a FleetWorker before anything is sent: sizes that no schema can check, and every rule of the
+ * CustomResourceDefinition again, because an object may be older than the rule it breaks. Each fault is one sentence.
+ * Faults result in `ConfigInvalid`, and nothing is sent.
  *
- * Depth is found without recursion, and before anything that recurses.
+ * Depth is computed without recursion, and before any recursive function runs.
  * @see D13, D43
  */
 import { Buffer } from 'node:buffer'
@@ -33,7 +33,7 @@ const POINTER = new RegExp(POINTER_PATTERN)
 const BAD_STEP = /^-$|~(?![01])/
 const BAD_FIELDS = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** All faults of the spec, sources not read; empty when there are none. */
+/** @returns all faults of the spec, without those of sources; empty if there are none. */
 export function boundFaults(resource: FleetWorker): readonly string[] {
   const { spec } = resource
   const { config = {}, configFrom = [], ignoreDifferences = [] } = spec
@@ -54,7 +54,7 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
   ]
 }
 
-/** Why the worker that is meant cannot be asked for at all. */
+/** @returns why the type and id of the worker cannot be used in a request; empty if they can. */
 export function addressFaults(resource: FleetWorker): readonly string[] {
   return [
     ...(TYPE.test(resource.spec.type) ? [] : ['spec.type: must be an automation type']),
@@ -64,7 +64,7 @@ export function addressFaults(resource: FleetWorker): readonly string[] {
   ]
 }
 
-/** What is wrong with a config, or with one value of it. Says where, never what stands there. */
+/** @returns faults of a config, or of one value of it. They name the location, never the value. */
 export function valueFaults(value: JsonValue, at: string): readonly string[] {
   if (!withinDepth(value)) return [`${at}: is nested deeper than ${MAX_JSON_DEPTH} levels`]
   const bytes = Buffer.byteLength(JSON.stringify(value))
@@ -91,7 +91,7 @@ export function withinDepth(value: JsonValue): boolean {
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** As nearly every value is, at each look: without a word on where it is not. */
+/** Fast check, which nearly every value passes at each look. It does not compute locations. */
 function isSound(value: JsonValue): boolean {
   if (typeof value === 'number') return isSafe(value)
   if (typeof value !== 'object' || value === null) return true
@@ -101,7 +101,7 @@ function isSound(value: JsonValue): boolean {
 
 const isSafe = (number: number): boolean => !Number.isInteger(number) || Number.isSafeInteger(number)
 
-/** JSON pointers of integers that a double cannot hold exactly. */
+/** JSON pointers of integers that a double cannot represent exactly. */
 function unsafeIntegers(value: JsonValue, at = ''): readonly string[] {
   if (typeof value === 'number') return isSafe(value) ? [] : [at]
   if (typeof value !== 'object' || value === null) return []
@@ -133,7 +133,7 @@ function slotsFaults({ spec: { slots, config = {}, configFrom = [] } }: FleetWor
   return other === undefined ? [] : [`spec.slots: slots are also in spec.${other}; set them once`]
 }
 
-/** RFC 6901 without `-`, which names no value that is there. */
+/** RFC 6901 without `-`, which names no existing value. */
 const isPointer = (text: string): boolean => POINTER.test(text) && !text.split('/').some((step) => BAD_STEP.test(step))
 
 const twice = (names: readonly string[]): readonly string[] => [

@@ -1,7 +1,7 @@
 /**
  * @module operator/fleetworker/compare-config
- * Holds a resource against the worker's record: reads what the comparison needs (sources, the config's history), and
- * compares. Writes nothing. A secret is read only when it has to be sent.
+ * Compares a resource with the worker's record. It reads what the comparison needs (sources, the config's history) and
+ * writes nothing. A secret is read only when it has to be sent.
  */
 import { pointerStep, type JsonObject } from '../../protocol/index.ts'
 import type { CatalogType, Registered } from '../fleet/index.ts'
@@ -20,7 +20,7 @@ export interface ConfigComparison {
   readonly desired: Desired
   readonly acts: SecretActs
   readonly difference: Difference
-  /** Names everything on our side that the result depends on, and no value. */
+  /** Identifies every input of the resource on which the result depends, without values. */
   readonly inputs: string
 }
 
@@ -62,7 +62,10 @@ export async function compareConfig(
   }
 }
 
-/** Without pointers into secrets of others: a secret that stays where this resource brings targets of its own would be sent to these (D64). */
+/**
+ * Ignored pointers without those into secrets of other owners. Otherwise a secret that stays would be sent to the
+ * targets that this resource sets (D64).
+ */
 function ignoredBy({ resource, recorded }: ReconcileContext, type: CatalogType): readonly string[] {
   const others = type.secrets.flatMap(([field]) =>
     field !== undefined && isUnsent(field, recorded) ? [pointerStep(field)] : [],
@@ -81,7 +84,7 @@ function inputsOf({ resource: { metadata } }: ReconcileContext, { versions }: De
   )
 }
 
-/** The memory, where a version that moved while the value stayed counts as the one that was sent. */
+/** Updates the remembered versions: a version that changed while the value stayed the same counts as sent. */
 function recognised(
   { deps, workerState, recorded }: ReconcileContext,
   { named, versions }: Desired,
@@ -98,7 +101,10 @@ function recognised(
   return { ...recorded, sources }
 }
 
-/** Fields that others changed since the remembered generation, asked only where a secret depends on it; null: nobody can tell. */
+/**
+ * @returns fields that other clients changed since the remembered generation, read only if a secret depends on it;
+ * `null` if unknown.
+ */
 async function changesSince(
   context: ReconcileContext,
   { epoch, record }: Registered,

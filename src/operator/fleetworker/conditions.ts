@@ -1,23 +1,23 @@
 /**
  * @module operator/fleetworker/conditions
- * What is known of one FleetWorker, as conditions: one pure function from facts to the list that goes into the status.
+ * Computes the conditions of one FleetWorker: one pure function from facts to the list in the status.
  *
  *   Synced   this spec is in force at the master          ─┐
- *   Online   the worker's process is there                 ├─▶ Ready: the first of them that counts and fails
+ *   Online   the worker's process is connected             ├─▶ Ready: the first of them that counts and fails
  *   Applied  the worker runs this config                   │
  *   Healthy  the worker is not in ERROR                   ─┘
- *   Reconciling, Stalled, Drifted: there only while true; the first two never together
+ *   Reconciling, Stalled, Drifted: present only while true; the first two never together
  *
- * Not counted: Synced and Applied where nothing is to be in force (`suspend`, `Observe`); all but Synced once a drain is
- * complete, as nobody is left. While the master is away the last facts stand, and what only it can say is Unknown.
- * Reasons are API: they stand here once, and the reference lists them.
+ * Some do not count for Ready: Synced and Applied if nothing has to be in force (`suspend`, `Observe`); all but Synced
+ * once a drain is complete, because no process is left. While the master is unreachable the last facts stay, and what
+ * only the master knows is Unknown. Reasons are API: they are defined here, and the reference lists them.
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 import type { WorkerState } from '../../protocol/index.ts'
 import { MAX_MESSAGE_CHARS, type Condition, type ConditionStatus } from './schema.ts'
 import { cleanText, kubeTime } from './text.ts'
 
-/** Three frames of `state`: a reconnect does not show. */
+/** Three intervals of `state` frames, so a reconnect does not show. */
 export const ONLINE_MS = 45_000
 /** How long a connected worker may take to acknowledge a config. */
 export const ACK_MS = 120_000
@@ -71,10 +71,10 @@ const HEALTHY = {
 
 export type SyncedReason = keyof typeof SYNCED
 
-/** Every type with its reasons and their status; Ready has those of the four beside its own. */
+/** Every type with its reasons and their status. Ready adds its own to those of the four. */
 export const REASONS = { Synced: SYNCED, Online: ONLINE, Applied: APPLIED, Healthy: HEALTHY } as const
 
-/** Reasons of Synced that end by themselves, or when something else than this object changes. */
+/** Reasons of Synced that end without a user, or when another object changes. */
 const RECONCILING: ReadonlySet<string> = new Set<SyncedReason>([
   'Updating',
   'WorkerNotRegistered',
@@ -82,7 +82,7 @@ const RECONCILING: ReadonlySet<string> = new Set<SyncedReason>([
   'SourceForbidden',
   'Forbidden',
 ])
-/** Reasons of Synced that need a person. */
+/** Reasons of Synced that need a user. */
 const STALLED: ReadonlySet<string> = new Set<SyncedReason>([
   'Rejected',
   'ConfigInvalid',
@@ -102,7 +102,7 @@ export interface WorkerFacts {
   readonly draining: boolean
   readonly configGen: number
   readonly appliedConfigGen: number | null
-  /** The later of the last PATCH and the last registration: since then the worker owes an acknowledgement. */
+  /** The later of the last PATCH and the last registration. The acknowledgement timeout starts here. */
   readonly owesSinceMs: number
 }
 
@@ -111,19 +111,19 @@ export interface Facts {
   readonly policy: 'Enforce' | 'Warn' | 'Observe'
   readonly suspend: boolean
   readonly drain: boolean
-  /** The finalizer is at work. */
+  /** The resource is being deleted and its finalizer has not finished. */
   readonly releasing: boolean
-  /** What the last pass over the config came to, and in which words. */
+  /** The result of the last comparison: reason and message. */
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
-  /** Null: the master does not know it. Undefined: not asked yet. */
+  /** `null`: the master does not know the worker. `undefined`: not read yet. */
   readonly worker: WorkerFacts | null | undefined
-  /** Away for longer than a minute; before that nothing is written at all. */
+  /** The master has been unreachable for more than a minute. Before that no status is written. */
   readonly masterAway: boolean
-  /** Pointers that differ and are left so; 0 when there are none. */
+  /** Number of pointers that differ and are left so. */
   readonly driftCount: number
-  /** The master's clock. */
+  /** The time by the master's clock. */
   readonly nowMs: number
-  /** Conditions of the status that stands. */
+  /** Conditions of the current status. */
   readonly before: readonly Condition[]
 }
 
@@ -135,8 +135,9 @@ interface Verdict {
 type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
 
 /**
- * The whole list: the five that are always there, and those that are true. Each stays where it stands, new ones come behind
- * it, as server-side apply has them: a status in another order would differ from what it wrote, and never come to rest.
+ * Computes the whole list: the five conditions that are always present, and those that are true. Existing conditions
+ * keep their position and new ones are appended, as server-side apply merges them. Otherwise the status would always
+ * differ from the written one and be written again without end.
  */
 export function conditionsOf(facts: Facts): readonly Condition[] {
   const comparison: Judged = {
@@ -251,7 +252,7 @@ function healthyOf(facts: Facts): Verdict {
     : verdict('WorkerHealthy', `the worker is ${worker.state}`)
 }
 
-/** With `drain` set, the process of a registered worker is still there. */
+/** With `drain` set, the process of a registered worker is still running. */
 const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean =>
   drain && worker !== null && worker !== undefined && Online.status === 'True'
 const isDrained = ({ Online }: Judged): boolean => Online.reason === 'Drained'

@@ -2,12 +2,13 @@
  * @module operator/fleetworker/converge
  * Brings the worker's config in line with one live resource:
  *
- *   owner? ──▶ record ──▶ claim may be ours? ──▶ judge ──▶ equal, or to be left ──────────────────────┐
- *                                                  └─▶ read the resource again ──▶ claim ──▶ remember │
- *                                                        new secret fields ──▶ PATCH with If-Match ───┴─▶ drain ──▶ finding
+ *   owner? ──▶ record ──▶ may take the claim? ──▶ compare ──▶ equal, or to be left ────────────────────┐
+ *                                                   └─▶ read the resource again ──▶ claim ──▶ remember │
+ *                                                         new secret fields ──▶ PATCH with If-Match ───┴─▶ drain ──▶ result
  *
- * What was decided on may be old by the time of the write, on either side. The API server is asked once more before, and
- * the master refuses a PATCH against another generation; either way it begins again.
+ * Both sides may have changed between the decision and the write. So the resource is read from the API server again
+ * before the write, and the master rejects a PATCH against another generation. In either case the reconcile starts
+ * again.
  * @see D15, D31, D43
  */
 import type { JsonObject } from '../../protocol/index.ts'
@@ -33,9 +34,11 @@ import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
 import { givenBack, takenOver, writeAhead, type SecretState } from './secrets.ts'
 
-/** At once, but behind the edits that were not looked at yet; and what nobody edited behind the whole round. */
+/**
+ * Requeue immediately, after pending first looks at edited resources. Requeue unedited resources after the first round.
+ */
 const SECOND_LOOK_MS = 1
-/** The reasons under which a refusal of the master is reported. */
+/** Reasons that report a refusal of the master. */
 const REFUSALS = ['Rejected', 'ConfigInvalid'] as const
 
 export async function converge(context: ReconcileContext): Promise<SyncResult | 'again'> {
@@ -56,7 +59,7 @@ export async function converge(context: ReconcileContext): Promise<SyncResult | 
   if ('synced' in seen) return seen
   workerState.missing = undefined
   const type = deps.table.catalog(resource.spec.type)
-  if (type === undefined) return unreportedResult({ kind: 'ok' }, seen) // The table tells when it knows.
+  if (type === undefined) return unreportedResult({ kind: 'ok' }, seen) // The table notifies once it knows the type.
   if (isHandsOff(resource.spec)) return observe(context, seen, type)
   const verdict = verdictOf(context, seen)
   if (verdict === 'taken_over' || verdict === 'foreign') return claimedByOthers(seen)
@@ -67,8 +70,8 @@ export async function converge(context: ReconcileContext): Promise<SyncResult | 
 }
 
 /**
- * While the worker is not this resource's yet, secret fields that are set were set by others. They count as sent by it, so
- * that those which it does not name are reset in the same PATCH that brings its own targets (D64).
+ * Before this resource owns the worker, secret fields that are set were set by other clients. They count as sent by it.
+ * So the PATCH that brings its own targets also resets those which it does not name (D64).
  */
 function withSecretsOfOthers(
   context: ReconcileContext,
@@ -80,7 +83,7 @@ function withSecretsOfOthers(
   return isOwn ? context : { ...context, recorded: takenOver(recorded, secretsSet(record.config as JsonObject, type)) }
 }
 
-/** The record as the table has it; asked for where that is known to be old. */
+/** @returns the record from the table; reads it from the master if the table marks it as stale. */
 export async function look(context: ReconcileContext): Promise<Registered | SyncResult> {
   const { deps, workerState, signal } = context
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
@@ -101,7 +104,8 @@ function verdictOf(
     own: workerState.claim,
     isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
     watches: deps.watches,
-    heldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }), // A store that was put back shows claims from before.
+    // A restored store shows claims from before.
+    heldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }),
   })
 }
 
@@ -111,7 +115,7 @@ function claimedByOthers(worker: Registered): SyncResult {
   return syncResult('OwnershipConflict', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 }
 
-/** @returns what is remembered then, or why the claim could not be given back. */
+/** @returns the secret state after the release, or why the claim could not be released. */
 export async function giveBack(context: ReconcileContext): Promise<SecretState | SyncResult> {
   const { deps, workerState, signal, recorded } = context
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
@@ -122,7 +126,7 @@ export async function giveBack(context: ReconcileContext): Promise<SecretState |
   return recorded.epoch === undefined ? recorded : givenBack(recorded)
 }
 
-/** Suspended, or only observed: what differs is reported. */
+/** For a resource that is suspended or only observed: reports the difference. */
 async function observe(context: ReconcileContext, seen: Registered, type: CatalogType): Promise<SyncResult> {
   const secretState = await giveBack(context)
   if ('synced' in secretState) return secretState
@@ -194,7 +198,7 @@ async function act(
     : tolerated(context, seen, comparison, toleratedMemory(context, seen, comparison))
 }
 
-/** A secret that differs stays so until it is sent: the generation that told of it is not judged. */
+/** A secret that differs stays so until it is sent, so the generation that reported it is not recorded as compared. */
 function toleratedMemory(
   { recorded }: ReconcileContext,
   { epoch, record }: Registered,
@@ -213,7 +217,7 @@ function hasForgotten({ deps, recorded: { epoch, generation = 0 } }: ReconcileCo
   )
 }
 
-/** The same refusal would come again, or the same field be fought over. */
+/** @returns a result if the same refusal would repeat, or the revert throttle applies. */
 function obstacle(
   context: ReconcileContext,
   worker: Registered,
@@ -237,7 +241,7 @@ function obstacle(
   )
 }
 
-/** What an earlier term of leadership, or an earlier process, was refused: its status says so. */
+/** A refusal of an earlier term of leadership or an earlier process, from the status. */
 function parkedBefore({ lastStatus, resource }: ReconcileContext, inputs: string, nowMs: number): Parked | undefined {
   if (lastStatus.config?.rejected !== rejectedDigest(inputs)) return undefined
   const synced = lastStatus.conditions?.find(({ type }) => type === 'Synced')
@@ -275,7 +279,7 @@ function inForce(
   return syncResult('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
 }
 
-/** Whether the resource is still what was decided on, as the API server has it. */
+/** Whether the resource at the API server is still the one that the decision was based on. */
 async function isCurrent({
   deps,
   resource: { metadata },
@@ -285,7 +289,7 @@ async function isCurrent({
   const { cache, leadership, transport } = deps
   if (!leadership.mayWrite() && !(await leadership.confirm(signal))) return unreportedResult({ kind: 'retry' })
   const { now } = await readAgain(resource, transport, signal)
-  if (now === undefined) return unreportedResult({ kind: 'retry' }) // The watch is about to tell.
+  if (now === undefined) return unreportedResult({ kind: 'retry' }) // The watch will report the deletion.
   if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp)
     return true
   cache.answered(now)
@@ -325,7 +329,7 @@ async function write(
   return inForce(context, written(context, seen, answer.value.config_gen), comparison)
 }
 
-/** A secret that the status does not name yet: it is named there before it is sent. */
+/** Whether a secret is sent that the status does not name yet. The status must name it before it is sent. */
 function isFirstSent({ resource }: ReconcileContext, { acts, difference: { patch }, type }: ConfigComparison): boolean {
   const named = new Set(resource.status?.config?.sources?.map(({ field }) => field))
   return [...acts.due].some((field) => Object.hasOwn(patch, field) && holdsSecret(field, type) && !named.has(field))
@@ -358,14 +362,14 @@ function noteWritten(
   deps.onDrift(!wasContested && contest.throttledAt(nowMs) !== undefined ? 'contested' : 'reverted')
 }
 
-/** The worker as it is after a PATCH of ours, whether or not the table shows it already. */
+/** The worker after the operator's own PATCH, whether or not the table shows it already. */
 function written({ deps, workerState }: ReconcileContext, seen: Registered, configGen: number): Registered {
   const now = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   const { record, ...rest } = now.kind === 'registered' ? now : seen
   return { ...rest, record: { ...record, config_gen: configGen } }
 }
 
-/** Tells a process that is there to end, as often as one comes (D6). */
+/** Requests a connected process to end, each time one connects (D6). */
 async function drained(context: ReconcileContext, result: SyncResult): Promise<SyncResult> {
   const { deps, workerState, resource, signal } = context
   const { worker } = result
@@ -374,7 +378,7 @@ async function drained(context: ReconcileContext, result: SyncResult): Promise<S
   try {
     if ((await isCurrent(context)) !== true) return late
   } catch (error) {
-    if (error instanceof KubeError) return late // What was written before shall be told.
+    if (error instanceof KubeError) return late // What was written before must still be reported.
     throw error
   }
   const answer = await deps.master.drain(workerState.worker, workerState.claim, signal)

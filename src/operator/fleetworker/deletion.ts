@@ -1,13 +1,14 @@
 /**
  * @module operator/fleetworker/deletion
- * Gives a worker back before its resource goes.
+ * Releases a worker before its resource is deleted.
  *
- *   Retain       the claim alone, without holding up anything
- *   Reset        every field back to its default, then the claim
- *   Deregister   the same, then the record; a process that lives registers again, idle
+ *   Retain       releases the claim alone, and delays nothing
+ *   Reset        resets every field to its default, then releases the claim
+ *   Deregister   the same, then deletes the record; a live process registers again, idle
  *
- * The finalizer goes when that is done, when there is nothing to do, and when it cannot be done: with a try that fails 10
- * minutes or more after the deletion by the API server's clock, or at once with the annotation. Never because of an error.
+ * The finalizer is removed when that is done, or when there is nothing to do. If it cannot be done, an attempt that
+ * fails 10 minutes or more after the deletion (by the API server's clock) removes it, and the annotation removes it
+ * immediately. An unexpected error never removes it.
  * @see D44
  */
 import type { JsonObject } from '../../protocol/index.ts'
@@ -25,13 +26,13 @@ import { ABANDON_ANNOTATION, eventTargetOf, readAgain } from './resource.ts'
 
 const PATIENCE_MS = 10 * 60_000
 
-/** For a resource whose deletion was asked for. */
+/** Handles a resource whose deletion was requested. */
 export async function release(context: ReconcileContext): Promise<Outcome> {
   const { deps, resource, signal } = context
   if (!hasFinalizer(resource)) return releaseClaim(context)
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
-  if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
+  if (now === undefined) return { kind: 'ok' } // Deleted already; the watch will report it.
   const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
   if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
     return abandon({ ...context, resource: now }, `the annotation ${ABANDON_ANNOTATION} requests it`)
@@ -73,7 +74,7 @@ async function letGo({ deps, resource, signal }: ReconcileContext): Promise<Outc
   return { kind: 'ok' }
 }
 
-/** Best-effort: a claim that stays is taken for what it is, as its resource is gone. */
+/** Best-effort: a claim that stays is recognised as orphaned, because its resource is deleted. */
 async function releaseClaim({ deps, workerState, signal }: ReconcileContext): Promise<Outcome> {
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim)
@@ -81,11 +82,11 @@ async function releaseClaim({ deps, workerState, signal }: ReconcileContext): Pr
   return { kind: 'ok' }
 }
 
-/** @returns why it is not complete; undefined: it is. */
+/** @returns why the reset is not complete; `undefined` if it is. */
 async function restore(context: ReconcileContext): Promise<SyncResult | undefined> {
   const { deps, workerState, resource, signal } = context
   const seen = await look(context)
-  if ('synced' in seen) return seen.worker === null ? undefined : seen // Null: there is no such worker, or type.
+  if ('synced' in seen) return seen.worker === null ? undefined : seen // `null`: no such worker, or no such type.
   const type = deps.table.catalog(workerState.worker.type)
   if (type === undefined)
     return syncResult('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
@@ -110,7 +111,7 @@ async function restore(context: ReconcileContext): Promise<SyncResult | undefine
     : refusedResult(answer, context, seen)
 }
 
-/** Every field to its default, but for what is left to others. A secret that is set is masked, and is not the default. */
+/** Resets every field to its default, except ignored ones. A secret that is set is masked, which is not the default. */
 function resetOf({ resource, recorded }: ReconcileContext, { record }: Registered, type: CatalogType): JsonObject {
   const set = Object.keys(record.config).filter((field) => holdsSecret(field, type))
   const acts = { due: new Set<string>(), forgotten: new Set([...set, ...recorded.sources.keys()]) }

@@ -1,4 +1,7 @@
-/** @module operator/fleetworker/deps  What a reconcile works with. Nothing of it outlives a term of leadership but the cache and the table. */
+/**
+ * @module operator/fleetworker/deps
+ * Defines the dependencies of a reconcile. Only the cache and the table outlive a term of leadership.
+ */
 import type { Clock, LogThrottle, Log } from '../../runtime/index.ts'
 import type { FleetTable, MasterWriter } from '../fleet/index.ts'
 import type { EventRecorder, KubeTransport, Leadership, ObjectCache, StatusWriter } from '../kube/index.ts'
@@ -11,24 +14,24 @@ import type { Permits } from './tenants.ts'
 export type DriftOutcome = 'reverted' | 'tolerated' | 'contested'
 
 export interface ReconcileDeps {
-  /** With INDICES. */
+  /** Indexed by INDICES. */
   readonly cache: ObjectCache<FleetWorkerObject> & { answered(written: FleetWorkerObject): void }
   readonly table: FleetTable
   readonly master: MasterWriter
-  /** The same, whose calls leave before those of {@link master}. */
+  /** As {@link master}, but its calls are sent first. */
   readonly edits: MasterWriter
   readonly sources: Pick<Sources, 'read'>
   readonly transport: KubeTransport
   readonly status: StatusWriter<FleetWorkerStatus>
   readonly events: EventRecorder
   readonly leadership: Pick<Leadership, 'mayWrite' | 'confirm'>
-  /** One a term. */
+  /** One per term. */
   readonly memory: ReconcileMemory
   readonly clock: Clock
   readonly log: Log
   /** Limits warnings about missing rights to one per minute and namespace. */
   readonly logThrottle: LogThrottle
-  /** Whether this operator sees the resources of a namespace. */
+  /** Whether this operator watches the resources of a namespace. */
   readonly watches: (namespace: string) => boolean
   readonly permits: Permits
   readonly onDrift: (outcome: DriftOutcome) => void

@@ -1,15 +1,15 @@
 /**
  * @module operator/fleetworker/desired
- * What the custom resource says the config shall be: `config`, the values `configFrom` names, `slots`. The custom
- * resource is the whole config (D43), so a field that is missing here shall be at its default. Pure, over sources that
- * were read before.
+ * Computes the desired config from the resource: `config`, the values that `configFrom` names, `slots`. The resource is
+ * the whole config (D43), so a field that is missing here is set to its default. Pure, over sources that were read
+ * before.
  *
  *   config ─────────────┐
- *   configFrom ─read──▶ ├──▶ named: field → value    one value each, bounded; a null the field does not accept is "not named"
+ *   configFrom ─read──▶ ├──▶ named: field → value    one value each, bounded; a null that is no value is "not named"
  *   slots ──────────────┘    versions: field → where its value came from
  *
- * A version stands for a value that cannot be compared, as reads of the master mask it (D17): the field is sent again
- * when its version moved.
+ * A version represents a value that cannot be compared, because reads of the master mask it (D17). The field is sent
+ * again when its version changes.
  */
 import {
   acceptsNull,
@@ -29,7 +29,7 @@ export interface ConfigType {
   readonly secrets: SecretPaths
 }
 
-/** What one entry of `configFrom` holds now. */
+/** The current content of one entry of `configFrom`. */
 export interface Source {
   readonly text: string
   /** Its uid and resourceVersion. */
@@ -38,17 +38,17 @@ export interface Source {
 
 export interface Desired {
   readonly named: JsonObject
-  /** Of the named fields that hold a secret or come from a source. */
+  /** Versions of the named fields that contain a secret or come from a source. */
   readonly versions: ReadonlyMap<string, string>
 }
 
-/** Why there is nothing to send. No try with the same object can end otherwise. */
+/** Why there is nothing to send. A retry with the same object has the same result. */
 export interface Problem {
   readonly reason: 'ConfigInvalid' | 'SecretNotWriteOnly'
   readonly message: string
 }
 
-/** `sources` holds every field of `configFrom`; that one is missing or refused is found where they are read. */
+/** `sources` has every field of `configFrom`. Missing and refused sources are detected when they are read. */
 export function desiredOf(
   resource: FleetWorker,
   sources: ReadonlyMap<string, Source>,
@@ -81,13 +81,13 @@ export function desiredOf(
 
 const invalidConfig = (faults: readonly string[]): Problem => ({ reason: 'ConfigInvalid', message: faults.join('; ') })
 
-/** Fields that hold a secret at any depth: as reads mask it, they are never equal for certain. */
+/** Whether a field contains a secret at any depth. Reads mask it, so it cannot be compared. */
 export const holdsSecret = (name: string, { secrets }: ConfigType): boolean => secrets.some(([first]) => first === name)
 /** Fields whose whole value is the secret (D52). */
 export const isSecretField = (name: string, { secrets }: ConfigType): boolean =>
   secrets.some((path) => path.length === 1 && path[0] === name)
 
-/** Fields in which a config, as reads show it, has a secret. */
+/** Fields that have a secret in a config, as reads show it. */
 export const secretsSet = (config: JsonObject, { secrets }: ConfigType): readonly string[] => [
   ...new Set(
     secrets.flatMap((path) => (path[0] !== undefined && secretValues(config, [path]).length > 0 ? [path[0]] : [])),
@@ -108,16 +108,16 @@ function sourceValue(
   return fault === undefined ? { value } : { fault }
 }
 
-/** What the parser says quotes the text, which may be a secret. */
+/** The parser's message quotes the text, which may be a secret, so it is dropped. */
 function parsed(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue
   } catch {
-    return undefined // Not JSON: the caller says so, in words that quote nothing.
+    return undefined // Not JSON. The caller reports this without quoting the text.
   }
 }
 
-/** The mask would keep whatever the master has, so the result would not be what this object says. */
+/** Rejects masked values. The mask keeps the value of the master, so the result would differ from this object. */
 function maskFaults(named: JsonObject, { secrets }: ConfigType): readonly string[] {
   const masked = secrets.filter((path) => secretValues(named, [path]).includes(SECRET_MASK))
   return masked.map(

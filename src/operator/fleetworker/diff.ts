@@ -1,14 +1,14 @@
 /**
  * @module operator/fleetworker/diff
- * How the config at the master differs from the desired one, and the PATCH that ends it. Per top-level field, since a
- * PATCH merges there and nowhere deeper (D13):
+ * Computes how the config at the master differs from the desired one, and the PATCH that removes the difference. It
+ * compares top-level fields, because a PATCH merges there and not deeper (D13):
  *
- *   named    ── differs ──▶ its whole value, with what the master has put back at ignored pointers
+ *   named    ── differs ──▶ its whole value, with the master's values at ignored pointers
  *   unnamed  ── not at its default ──▶ null; the default itself where null is a value of the field
- *   secret   ── the masked parts are never compared; sent when secrets.ts says so
+ *   secret   ── the masked parts are never compared; secrets.ts decides when they are sent
  *
- * Equal means: the same JSON value once defaults are left out on both sides. After the PATCH the difference is empty,
- * for every schema; each PATCH raises `config_gen` (D16), so anything else would be a loop.
+ * Two configs are equal if they are the same JSON value without defaults. After the PATCH the difference is empty, for
+ * every schema. Each PATCH raises `config_gen` (D16), so a remaining difference would be a loop.
  */
 import {
   acceptsNull,
@@ -36,7 +36,7 @@ export interface Difference {
 
 type Steps = readonly string[]
 
-/** `observed` is the config as reads show it, secrets masked. `ignored` are JSON pointers. */
+/** `observed` is the config as reads show it, with secrets masked. `ignored` are JSON pointers. */
 export function differenceOf(
   desired: Desired,
   observed: JsonObject,
@@ -67,9 +67,9 @@ export function differenceOf(
 }
 
 /**
- * As {@link differenceOf}; a secret that is bound to a field of the PATCH is sent with it, or cleared where the resource
- * does not name it, since the master refuses the PATCH otherwise (D88). One that is ignored stays out: somebody else has
- * to send it.
+ * As {@link differenceOf}, but a secret that is bound to a field of the PATCH is sent with it, or cleared if the
+ * resource does not name it. Otherwise the master rejects the PATCH (D88). An ignored secret is left out: another
+ * client has to send it.
  */
 export function boundDifferenceOf(
   desired: Desired,
@@ -91,7 +91,7 @@ export function boundDifferenceOf(
   return boundDifferenceOf(desired, observed, type, more, ignored)
 }
 
-/** Secret fields that `patch` leaves as they are while it changes where they are sent. */
+/** Secret fields that `patch` leaves unchanged while it changes their destination. */
 export function keptSecretFields(
   observed: JsonObject,
   patch: JsonObject,
@@ -104,10 +104,10 @@ export function keptSecretFields(
 interface Field {
   readonly name: string
   readonly isNamed: boolean
-  /** The named value, else the default, else undefined. */
+  /** The named value, else the default, else `undefined`. */
   readonly wanted: JsonValue | undefined
   readonly has: JsonValue | undefined
-  /** What is ignored of it; an empty pointer is the field itself. */
+  /** Ignored pointers within the field; an empty pointer is the field itself. */
   readonly below: readonly Steps[]
 }
 
@@ -129,7 +129,7 @@ function fieldDifference(
   }
 }
 
-/** A field that takes null and has no default: null is what "not set" looks like after it was set once. */
+/** Whether a field that accepts null has no default: null is then how "not set" reads after it was set once. */
 const isUnsetNull = ({ name, isNamed, wanted, has }: Field, type: ConfigType): boolean =>
   !isNamed && wanted === undefined && has === null && acceptsNull(type.schema, name)
 
@@ -148,7 +148,7 @@ function visiblePaths(
   return differingPointers(visible(wanted), visible(has))
 }
 
-/** `value` with what `has` holds at `steps`. Where it holds nothing the value stays: it is the seed. */
+/** Returns `value` with the content of `has` at `steps`. Where `has` has none, the value stays as the initial one. */
 function putBack(
   value: JsonValue | undefined,
   has: JsonValue | undefined,

@@ -1,8 +1,9 @@
 /**
  * @module operator/fleetworker/finalizers
- * Our mark that keeps a deleted resource until its worker is given back. It stands exactly where something has to be given
- * back: with `Reset` and `Deregister`, unless the resource is only observed (D44). Each change is a JSON patch that tests
- * what it was decided on, so it never touches a namesake, nor a finalizer of others.
+ * Manages the finalizer that keeps a deleted resource until its worker is released. It is set exactly if something has
+ * to be released: with `Reset` and `Deregister`, unless the resource is only observed (D44). Each change is a JSON
+ * patch that tests what the decision was based on. So it never changes another object of the same name, or another
+ * finalizer.
  */
 import { objectPath, refOf, type KubeTransport } from '../kube/index.ts'
 import { FINALIZER, FLEET_WORKERS, type FleetWorkerObject } from './resource.ts'
@@ -23,7 +24,8 @@ export function addFinalizer({
   const isFirst = finalizers.length === 0
   return [
     { op: 'test', path: '/metadata/uid', value: uid },
-    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }, // Else a list made by others meanwhile would be replaced.
+    // Otherwise a list that another client has changed meanwhile would be replaced.
+    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
     {
       op: 'add',
       path: isFirst ? '/metadata/finalizers' : '/metadata/finalizers/-',
@@ -41,7 +43,7 @@ export function removeFinalizer({ metadata: { uid, finalizers = [] } }: FleetWor
   ]
 }
 
-/** @returns the resource as it is then. @throws {KubeError} 422 when it was not as we saw it. */
+/** @returns the patched resource. @throws {KubeError} 422 if it had changed since it was read. */
 export async function patchFinalizers(
   resource: FleetWorkerObject,
   operations: readonly Operation[],

@@ -1,9 +1,9 @@
 /**
- * The FleetWorker resource: its schema, and bringing the master in line with it.
+ * The FleetWorker resource: its schema, and the reconcile that brings the master in line with it.
  *
  *   CR + sources ──desired──▶ named fields ──diff against the record──▶ PATCH, drift ──conditions──▶ status
  *
- * reconcile.ts has the effects, with converge.ts and deletion.ts; sources.ts reads. All else is pure.
+ * reconcile.ts, converge.ts and deletion.ts have side effects; sources.ts reads. The other modules are pure.
  */
 export * from './bounds.ts'
 export * from './conditions.ts'

@@ -1,9 +1,9 @@
 /**
  * @module operator/fleetworker/ownership
- * Which of several FleetWorkers for one worker decides: the oldest, then the one with the smaller uid, until it is gone
- * from the API server. Every replica comes to the same answer, as nothing else is asked.
+ * Decides which of several FleetWorkers for one worker owns it: the oldest, then the one with the smaller uid, until it
+ * is deleted from the API server. The result depends on nothing else, so every replica has the same one.
  *
- * One that cannot be applied as it stands owns no worker, or an object that does nothing would keep others from it (D65).
+ * A FleetWorker that cannot be applied owns no worker. Otherwise an object without effect would block the others (D65).
  */
 import { keyOf, type Change, type ObjectCache, type ObjectKey } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
@@ -31,7 +31,7 @@ function isApplicable(resource: FleetWorkerObject, permits: Permits): boolean {
   )
 }
 
-/** The owner where that is another; undefined: it is this one, or none of them can be applied. */
+/** @returns the owner if that is another resource; `undefined` if it is this one, or none can be applied. */
 export function otherOwnerOf(
   resource: FleetWorkerObject,
   cache: ObjectCache<FleetWorkerObject>,
@@ -43,11 +43,14 @@ export function otherOwnerOf(
   return oldest === undefined || oldest.metadata.uid === resource.metadata.uid ? undefined : oldest
 }
 
-/** Names the owner to those alone who may see it. */
+/** Names the owner only to users who may see it. */
 export const conflictMessage = ({ metadata }: FleetWorkerObject, { metadata: owner }: FleetWorkerObject): string =>
   `${metadata.namespace === owner.namespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'} manages this worker; delete one of the two`
 
-/** The others for the same worker: a resource concerns them when it comes, goes, or can be applied from now on, or no longer. */
+/**
+ * Keys of the other FleetWorkers for the same worker. They are affected if a resource is created or deleted, or becomes
+ * applicable or inapplicable.
+ */
 export function rivalKeys(
   { key, before, after }: Change<FleetWorkerObject>,
   cache: ObjectCache<FleetWorkerObject>,

@@ -1,8 +1,8 @@
 /**
  * @module operator/fleetworker/reconcile-memory
- * What one term of leadership keeps of each resource beside its status: nothing that must survive, so that losing it may
- * cost one call and never correctness. One entry a uid; another uid under the same name starts anew, and so does a
- * resource that went back: what was learnt of its later generations may be said of others now.
+ * Stores what one term of leadership remembers of each resource beside its status. Nothing here must survive: losing it
+ * may cost one call, never correctness. There is one entry per uid. An entry is replaced if another uid has the name,
+ * or if the resource went back, because what was learnt of later generations may now be wrong.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
@@ -23,35 +23,38 @@ export interface Parked {
 
 export interface WorkerState {
   readonly uid: string
-  /** The last one that was looked at. */
+  /** The last generation that was reconciled. */
   generation: number
   readonly worker: WorkerRef
   readonly claim: string
-  /** Once a change of others was undone. */
+  /** Set once a change of another client was reverted. */
   revertThrottle: RevertThrottle | undefined
-  /** Digests of the secrets sent last, by field, once one was. */
+  /** Digests of the last secrets sent, by field; set once one was sent. */
   digests: Map<string, string> | undefined
   /** Since when the worker is missing, for this generation of the resource. */
   missing: { readonly generation: number; readonly sinceMs: number } | undefined
-  /** The inputs that were last found, or put, in force. */
+  /** The inputs that were last in force. */
   inForce: string | undefined
   parked: Parked | undefined
-  /** The answer to a change was lost: the record is read before anything is judged by it. */
+  /** The response to a change was lost. Read the record before comparing. */
   isUnsure: boolean
-  /** Whether the worker was connected when it was seen last, and when that was seen to change; by the master's clock, as `patchedMs`. */
+  /**
+   * Whether the worker was connected at the last look, and when that was seen to change; by the master's clock, as
+   * `patchedMs`.
+   */
   connection: { readonly isUp: boolean; readonly sinceMs: number } | undefined
-  /** When we changed the config last. */
+  /** When the operator last changed the config. */
   patchedMs: number
   isCompared: boolean
 }
 
-/** What a status keeps of refused inputs. They name versions and no value, so a plain digest gives nothing away. */
+/** Digest of refused inputs for the status. Inputs have versions and no values, so a plain digest reveals nothing. */
 export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, WorkerState>()
   readonly #hmacKey: Uint8Array
-  /** Uids of the first round that nobody has looked at yet. */
+  /** Uids of the first round that were not reconciled yet. */
   readonly #unseen = new Set<string>()
 
   constructor(random: Random) {
@@ -85,12 +88,15 @@ export class ReconcileMemory {
     return entry
   }
 
-  /** A term begins with a look at each of these, before anything is written: what needs no write is not to wait for what does. */
+  /**
+   * Starts a term with a first look at each resource before anything is written. So resources without changes do not
+   * wait for those with changes.
+   */
   beginRound(resources: Iterable<FleetWorkerObject>): void {
     for (const { metadata } of resources) this.#unseen.add(metadata.uid)
   }
 
-  /** Whether this is the look of the first round. */
+  /** Whether this is the resource's look of the first round. */
   isFirstLook({ uid }: WorkerState): boolean {
     return this.#unseen.has(uid)
   }
@@ -100,19 +106,19 @@ export class ReconcileMemory {
     this.#unseen.delete(entry.uid)
   }
 
-  /** How many resources have been looked at. */
+  /** Number of resources that have been compared. */
   get comparedCount(): number {
     return [...this.#entries.values()].filter(({ isCompared }) => isCompared).length
   }
 
-  /** Forgets a resource that is gone; what was known of it is handed out once more. */
+  /** Drops the entry of a deleted resource and returns it. */
   forget(key: ObjectKey): WorkerState | undefined {
     const entry = this.#entries.get(key)
     this.#entries.delete(key)
     return entry
   }
 
-  /** Says whether two values are equal, and is of no use outside of this process. */
+  /** Digest for comparing two values. It is keyed, so it is useless outside of this process. */
   digest(value: JsonValue): string {
     return createHmac('sha256', this.#hmacKey).update(JSON.stringify(value)).digest('base64')
   }

@@ -1,13 +1,13 @@
 /**
  * @module operator/fleetworker/reconcile
  * Brings the master in line with one FleetWorker, never the other way round. Level-based: the key says which object may
- * differ, never what happened, so both sides are read again. Safe to run at any time, any number of times; an unchanged
- * world costs no PATCH and no status write.
+ * differ, never what happened, so both sides are read again. A reconcile is idempotent and may run at any time. Without
+ * a difference it sends no PATCH and writes no status.
  *
- *   gone ──▶ claim given back      deletion asked for ──▶ deletion.ts      not permitted ──▶ claim given back, report.ts
+ *   deleted ──▶ release claim   deletion requested ──▶ deletion.ts   not permitted ──▶ release claim, report.ts
  *   else ──▶ finalizer ──▶ converge.ts ──▶ report.ts
  *
- * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
+ * A refusal of the API server or the master is an outcome. An exception is a programming error.
  */
 import { isBehind, keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
@@ -20,7 +20,7 @@ import { report } from './report.ts'
 import { whole, type FleetWorkerObject } from './resource.ts'
 import { memoryOf } from './secrets.ts'
 
-/** How often one reconcile begins again because a side moved under it. */
+/** Attempts within one reconcile when an object changes concurrently. */
 const ATTEMPTS = 3
 const FORBIDDEN_MS = 5 * 60_000
 
@@ -56,7 +56,10 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
   }
 }
 
-/** Kubernetes deletes the operator's RoleBinding together with its namespace, and then no finalizer there can be removed. */
+/**
+ * Kubernetes deletes the operator's RoleBinding together with its namespace. After that no finalizer there can be
+ * removed.
+ */
 function warnOfMissingRights(key: ObjectKey, error: KubeError, { logThrottle, log }: ReconcileDeps): void {
   const [namespace = '', name] = key.split('/')
   logThrottle.run(namespace, (suppressed) =>
@@ -90,7 +93,7 @@ async function resultOf(context: ReconcileContext): Promise<SyncResult | 'again'
   return resource === undefined ? unreportedResult({ kind: 'retry' }) : converge({ ...context, resource })
 }
 
-/** It may have been permitted before. */
+/** The resource may have been permitted before, so its claim is released. */
 async function notPermitted(context: ReconcileContext): Promise<SyncResult> {
   const {
     workerState: {
@@ -106,7 +109,10 @@ async function notPermitted(context: ReconcileContext): Promise<SyncResult> {
   return syncResult('NotPermitted', message, { kind: 'terminal' }, { secretState, drift: NO_DRIFT, isHidden: true })
 }
 
-/** Before the first write to the master, or a deletion could leave a config behind. Undefined: another replica leads. */
+/**
+ * Runs before the first write to the master, or a deletion could leave a config behind. @returns `undefined` if another
+ * replica leads.
+ */
 async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Promise<FleetWorkerObject | undefined> {
   const [has, wants] = [hasFinalizer(resource), wantsFinalizer(resource)]
   if (has === wants) return resource
@@ -121,7 +127,9 @@ async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Pro
   return whole(deps.cache.get(keyOf(resource.metadata)) ?? patched)
 }
 
-/** The sweep gives back what is missed here, after a restart above all. */
+/**
+ * Releases the claim of a deleted resource. The resync releases those that are missed here, above all after a restart.
+ */
 async function forget(key: ObjectKey, { master, memory, table }: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
   const entry = memory.forget(key)
   if (entry === undefined) return { kind: 'ok' }

@@ -1,7 +1,7 @@
 /**
  * @module operator/fleetworker/report
- * Says what was found: as status, and as an event where a condition flipped. What depends on time alone (a worker that
- * is silent for too long) is why a resource is looked at again.
+ * Reports the result of a reconcile: as a status, and as an Event when a condition changed. Conditions that depend on
+ * time alone (a worker that is silent for too long) schedule the next look.
  */
 import type { Registered } from '../fleet/index.ts'
 import { refOf, sharing, type Outcome } from '../kube/index.ts'
@@ -13,15 +13,18 @@ import { eventTargetOf } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 import { statusOf, type Drift } from './status.ts'
 
-/** So long the last facts stand. */
+/** How long the last facts stay in the status during an outage. */
 const AWAY_MS = 60_000
-/** Events do not bring statistics, which autoscalers read: a worker whose slots are changing is read until it runs them all. */
+/**
+ * Events have no statistics, which autoscalers read. A worker whose slots are changing is read until it runs all of
+ * them.
+ */
 const SLOTS_SOONEST_MS = 2_000
 const SLOTS_MS = 5 * 60_000
-/** Reasons of a condition that is False because somebody wants it so. */
+/** Reasons of a condition that is False as requested by a user. */
 const BY_DESIGN: ReadonlySet<string> = new Set(['Updating', 'Drained'])
 
-/** @returns the outcome of the pass, with the time of the next look. */
+/** @returns the outcome of the reconcile, with the time of the next look. */
 export function report(context: ReconcileContext, result: SyncResult): Outcome {
   const { deps, workerState, resource, lastStatus } = context
   const { table } = deps
@@ -63,7 +66,7 @@ export function report(context: ReconcileContext, result: SyncResult): Outcome {
   return withNextLook(result.outcome.againAfterMs, worker, nowMs, slotsInMs)
 }
 
-/** When the worker is to be read for its slots; undefined: they are as its config says, or take too long. Ever more seldom. */
+/** When to read the worker for its slots. The interval grows. `undefined`: they match its config, or take too long. */
 function slotsLookMs(
   registered: Registered | null | undefined,
   { appliedConfigGen, configGen, connected, draining, owesSinceMs }: WorkerFacts,
@@ -96,7 +99,7 @@ function workerFacts({ record }: Registered, entry: WorkerState, nowMs: number):
   const { sinceMs } = entry.connection
   return {
     connected: isUp,
-    lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // An event of its end does not bring last_seen.
+    lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // The event of a disconnect has no last_seen.
     state: record.state,
     lastError: record.last_error,
     draining: record.draining,
@@ -120,7 +123,10 @@ function driftOf({ lastStatus }: ReconcileContext, { drift: now }: SyncResult, n
     : { paths: old.paths ?? [], count: old.count, detectedMs: since, by: old.by ?? null }
 }
 
-/** Flips of what people act upon. Not those that an outage of the master brings, there and back: they are one story for all. */
+/**
+ * Records changes of the conditions that users act upon. Changes caused by an outage of the master are left out: one
+ * Event reports it for all.
+ */
 function recordFlips({ deps, resource, lastStatus }: ReconcileContext, { conditions = [] }: FleetWorkerStatus): void {
   for (const type of ['Synced', 'Online', 'Healthy', 'Drifted']) {
     const [old, now] = [lastStatus.conditions ?? [], conditions].map((list) => list.find((each) => each.type === type))

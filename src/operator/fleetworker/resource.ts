@@ -1,8 +1,7 @@
 /**
  * @module operator/fleetworker/resource
- * The FleetWorker as an object of the API server: where it is found, the marks it carries, and under what the cache
- * finds it again. A name of an index is what connects it to the rest: the worker it speaks of, the claim it makes, the
- * Secrets and ConfigMaps it reads.
+ * Defines the FleetWorker as an object of the API server: its path, its annotations, and the indices of the cache. An
+ * index connects a FleetWorker to other objects: its worker, its claim, the Secrets and ConfigMaps that it reads.
  */
 import { Buffer } from 'node:buffer'
 import { MAX_CONFIG_BYTES, MAX_JSON_DEPTH, type JsonObject } from '../../protocol/index.ts'
@@ -25,7 +24,7 @@ export type FleetWorkerObject = FleetWorker & KubeObject
 
 export const FLEET_WORKERS: Resource = { group: GROUP, version: VERSION, plural: 'fleetworkers', kind: KIND }
 export const FINALIZER = 'muster.dev/release'
-/** A change of it asks for a look, also at what was refused before. */
+/** A change of this annotation requests a look, even at what was refused before. */
 export const RECONCILE_ANNOTATION = 'muster.dev/reconcile'
 /** "true" ends a deletion without the master. */
 export const ABANDON_ANNOTATION = 'muster.dev/abandon'
@@ -43,7 +42,7 @@ export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({
   kind: KIND,
 })
 
-/** Kind, namespace and name of what a field's value stands in. */
+/** Kind, namespace and name of the source of a field. */
 export type SourceName = `${'secrets' | 'configmaps'}/${string}/${string}`
 
 export function sourceNamesOf({ metadata: { namespace }, spec }: FleetWorker): readonly SourceName[] {
@@ -54,7 +53,7 @@ export function sourceNamesOf({ metadata: { namespace }, spec }: FleetWorker): r
   ])
 }
 
-/** For the cache. */
+/** Indices of the cache. */
 export const INDICES = {
   target: (resource) => [targetOf(resource.spec.type, workerIdOf(resource))],
   claim: (resource) => [claimFor(resource)],
@@ -73,7 +72,10 @@ class PackedConfig {
   }
 }
 
-/** In the place of a config that is refused for its size: it has the same size, so the same fault is found, and takes no room. */
+/**
+ * Replaces a config that is refused for its size. It reports the same size, so the same fault is found, but takes no
+ * memory.
+ */
 class OversizedConfig {
   readonly #bytes: number
 
@@ -86,10 +88,13 @@ class OversizedConfig {
   }
 }
 
-/** In the place of a config that is refused for its depth. */
+/** Replaces a config that is refused for its depth. */
 const TOO_DEEP = Array.from({ length: MAX_JSON_DEPTH + 1 }).reduce<JsonObject>((inner) => ({ '': inner }), {})
 
-/** The spec as the cache keeps it: the config, most of it, is unpacked each time it is asked for. One that is refused anyway is not kept (D69). */
+/**
+ * The spec as the cache stores it. The config, most of it, is compressed and unpacked at each access. A refused config
+ * is not stored (D69).
+ */
 export function keptSpec(spec: FleetWorkerSpec): FleetWorkerSpec {
   const { config, ...rest } = spec
   if (config === undefined) return spec
@@ -98,13 +103,16 @@ export function keptSpec(spec: FleetWorkerSpec): FleetWorkerSpec {
   return Object.assign(bytes > MAX_CONFIG_BYTES ? new OversizedConfig(bytes) : new PackedConfig(config), rest)
 }
 
-/** The same with all of its spec at hand. */
+/** The same resource with its spec unpacked. */
 export function whole(resource: FleetWorkerObject): FleetWorkerObject {
   const { config, ...rest } = resource.spec
   return config === undefined ? resource : { ...resource, spec: { ...rest, config } }
 }
 
-/** The resource as the API server has it now, and the server's clock. Undefined: there is none of this uid. @throws {KubeError} */
+/**
+ * Reads the resource and the clock from the API server. @returns `undefined` if no object has this uid. @throws
+ * {KubeError}
+ */
 export async function readAgain(
   resource: FleetWorkerObject,
   transport: KubeTransport,

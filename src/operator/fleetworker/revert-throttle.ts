@@ -1,7 +1,7 @@
 /**
  * @module operator/fleetworker/revert-throttle
- * A field that somebody else keeps changing back is not fought over at full speed: once a path was reverted more than 3
- * times in 10 minutes, its worker is reverted every 5 minutes, until nothing had to be reverted for 30.
+ * Limits how often a contested field is reverted. Once a path was reverted more than 3 times in 10 minutes, its worker
+ * is reverted only every 5 minutes, until 30 minutes pass without a revert.
  */
 const WINDOW_MS = 10 * 60_000
 const MAX_REVERTS = 3
@@ -14,7 +14,7 @@ export class RevertThrottle {
   #revertedMs = -Infinity
   #by: string | null = null
 
-  /** The path that is fought over, and with whom; undefined: there is peace. */
+  /** @returns the contested path and the other client; `undefined` if no field is contested. */
   throttledAt(
     nowMs: number,
   ):
@@ -26,7 +26,7 @@ export class RevertThrottle {
       : { path: this.#path, by: this.#by, nextMs: this.#revertedMs + SLOT_MS, quietMs: this.#revertedMs + QUIET_MS }
   }
 
-  /** A change of others at these paths was undone. */
+  /** Records that changes of another client at these paths were reverted. */
   onRevert(paths: readonly string[], by: string | null, nowMs: number): void {
     for (const [path, times] of this.#reverts)
       if (times.every((atMs) => nowMs - atMs >= WINDOW_MS)) this.#reverts.delete(path)

@@ -1,12 +1,12 @@
 /**
  * @module operator/fleetworker/schema
- * The FleetWorker resource, once: the types here, the CustomResourceDefinition in crds/ and the field table of the
- * reference are all made from these schemas. Keys are Kubernetes' camelCase (D41); the text of each description is what
- * `kubectl explain` shows.
+ * Defines the schemas of the FleetWorker resource. The types here, the CustomResourceDefinition in crds/ and the field
+ * table of the reference are generated from them. Keys are in Kubernetes' camelCase (D41). `kubectl explain` shows the
+ * descriptions.
  *
- * Structural on purpose: no references, no unions, every list with a bound, as hack/crds.mjs refuses anything else. A
- * rule between fields is a CEL rule beside the schema it speaks of, and is repeated in bounds.ts: an object may be older
- * than the rule it breaks.
+ * The schemas are structural: no references, no unions, every list with a limit; hack/crds.mjs rejects anything else. A
+ * rule between fields is a CEL rule beside its schema, and is repeated in bounds.ts: an object may be older than the
+ * rule it breaks.
  * @see D43
  */
 import { Type, type Static } from 'typebox'
@@ -35,7 +35,10 @@ const int = (format: 'int32' | 'int64', description: string, more: object = {}) 
   Type.Integer({ format, description, ...more })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
-/** The base fields of every Config as the master has them, but without defaults: one written here would count as named. */
+/**
+ * The base fields of every Config as at the master, but without defaults: a default in this schema would count as
+ * named.
+ */
 const baseConfigFields = Object.fromEntries(
   Object.entries(BASE_CONFIG_FIELDS).map(([name, schema]) => [name, { ...schema, default: undefined, nullable: true }]),
 )
@@ -260,13 +263,13 @@ export const FleetWorkerStatus = Type.Object(
 )
 export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 
-/** The rule of the whole object: the id, given or by name, never changes. */
+/** The rule of the whole object: the id, explicit or from the name, never changes. */
 export const ROOT_RULES = rules({
   rule: '(has(self.spec.workerId) ? self.spec.workerId : self.metadata.name) == (has(oldSelf.spec.workerId) ? oldSelf.spec.workerId : oldSelf.metadata.name)',
   message: 'workerId is immutable',
 })
 
-/** A FleetWorker as the API server answers it: `spec` has its defaults, nothing else is certain. */
+/** A FleetWorker as the API server returns it: `spec` has its defaults, everything else is optional. */
 export interface FleetWorker {
   readonly metadata: {
     readonly name: string

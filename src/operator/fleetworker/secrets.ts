@@ -1,27 +1,27 @@
 /**
  * @module operator/fleetworker/secrets
- * When a field that cannot be read back is sent again. The operator's memory stands in `status.config`: from which
- * version each field was sent (`sources`), to which life of the store (`epoch`), and up to which generation the config
- * was judged. A field is due when one of them no longer speaks of what is there:
+ * Decides when a field that cannot be read back is sent again. `status.config` stores what the operator remembers: the
+ * version from which each field was sent (`sources`), the epoch of the store (`epoch`), and the last config generation
+ * that was compared. A field is due when one of them no longer matches:
  *
- *   its version moved · another epoch · the config moved on since, and its history names the field or does not reach back
+ *   its version changed · another epoch · the config changed since, and its history names the field or is too short
  *
- * Write-ahead: before a field is sent for the first time it is remembered with an empty version, so that a crash between
- * the PATCH and the status cannot leave a secret behind that nobody would take back.
+ * Write-ahead: before a field is sent for the first time, it is stored with an empty version. So a crash between the
+ * PATCH and the status cannot leave a secret behind that is never reset.
  */
 import type { JsonObject } from '../../protocol/index.ts'
 import type { Desired } from './desired.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 
 export interface SecretState {
-  /** Set while we hold the claim of the worker. */
+  /** Set while the operator holds the claim of the worker. */
   readonly epoch: string | undefined
-  /** The last config generation that was judged. */
+  /** The last config generation that was compared. */
   readonly generation: number | undefined
   readonly sources: ReadonlyMap<string, string>
 }
 
-/** What a status remembers. */
+/** Reads the secret state from a status. */
 export function memoryOf({ config }: FleetWorkerStatus): SecretState {
   return {
     epoch: config?.epoch,
@@ -30,33 +30,36 @@ export function memoryOf({ config }: FleetWorkerStatus): SecretState {
   }
 }
 
-/** What is left of it once the claim is given back: nothing that was sent counts as being there any more. */
+/** The state after the claim is released: nothing that was sent counts as present any more. */
 export const givenBack = ({ generation, sources }: SecretState): SecretState => ({
   epoch: undefined,
   generation,
   sources: new Map([...sources.keys()].map((field) => [field, ''])),
 })
 
-/** The memory where others had the worker: each secret that is set there counts as named by this resource and not sent by it. */
+/**
+ * The state for a worker that other clients managed: each secret that is set there counts as named, and not sent by
+ * this resource.
+ */
 export const takenOver = (memory: SecretState, set: readonly string[]): SecretState => ({
   ...memory,
   sources: new Map([...memory.sources, ...set.map((field) => [field, ''] as const)]),
 })
 
-/** Whether a field may hold a secret of others. */
+/** Whether a field may contain a secret of another owner. */
 export const isUnsent = (field: string, { sources }: SecretState): boolean => sources.get(field) === ''
 
 export interface Observed {
   readonly epoch: string
   readonly configGen: number
-  /** Fields that PATCHes since the remembered generation changed; null: the history does not reach back to it. */
+  /** Fields that PATCHes since the remembered generation changed. `null`: the history does not reach back that far. */
   readonly changedSince: ReadonlySet<string> | null
 }
 
 export interface SecretActs {
-  /** Named, and to be sent whatever reads show. */
+  /** Named fields that must be sent whatever reads show. */
   readonly due: ReadonlySet<string>
-  /** Sent once and no longer named: to be taken back. */
+  /** Fields that were sent once and are no longer named; they must be reset. */
   readonly forgotten: ReadonlySet<string>
 }
 
@@ -74,7 +77,7 @@ function isStale(field: string, memory: SecretState, observed: Observed): boolea
   return observed.changedSince?.has(field) ?? true
 }
 
-/** What is remembered before the PATCH: fields of it that are new to the memory, with an empty version. */
+/** The state to store before the PATCH: fields that are new, with an empty version. */
 export function writeAhead(
   sources: ReadonlyMap<string, string>,
   { versions }: Desired,

@@ -1,15 +1,17 @@
 /**
  * @module operator/fleetworker/sources
- * Secrets and ConfigMaps that FleetWorkers name, by GET alone: whoever may list Secrets may read them all. The names are
- * polled, metadata only, each once a period however many resources share it; another version enqueues those. What a
- * resource waits for, as it was missing or of no use, is polled more often: somebody is about to mend it.
+ * Reads the Secrets and ConfigMaps that FleetWorkers name, by GET alone, because the right to list Secrets is the right
+ * to read all of them. The named sources are polled for metadata only, each once per period however many resources
+ * share it. A new version enqueues those resources. A source that was missing or unusable is polled more often, because
+ * a user is probably about to fix it.
  *
- *   poll ── another version, gone, back ──▶ told
- *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, dropped after use
+ *   poll ── another version, deleted, created ──▶ onChange
+ *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, dropped after
+ * use
  *
  * Data is requested only with the consent of its owner (consent.ts). A reserved Secret is not requested at all (D62).
  *
- * A Secret's data is never kept. A ConfigMap's is, up to a bound, as it is compared at each pass.
+ * The data of a Secret is never cached. That of a ConfigMap is, up to a limit, because each reconcile compares it.
  */
 import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
@@ -28,16 +30,16 @@ import type { Source } from './desired.ts'
 import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
 import type { ConfigSource } from './schema.ts'
 
-/** How often what is named is polled, and what is waited for. */
+/** Rates of polling named sources, and sources that a resource waits for. */
 const POLLS = { named: { periodMs: 60_000, perSecond: 20 }, awaited: { periodMs: 5_000, perSecond: 10 } } as const
-/** Until names are looked for again where there are none. */
+/** Interval of checking for names while there are none. */
 const EMPTY_MS = 2_000
 const MAX_KEPT_CHARS = 8 * 1_048_576
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
-/** With a name of the API server; "." and ".." would lead to another path. */
+/** The name must be valid for the API server; "." and ".." would lead to another path. */
 const ADDRESS = /^[^/]+\/[^/]+\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 
-/** In the place of a value that nobody needs, as its version says enough; text and JSON alike. */
+/** Placeholder for a value that is not needed because its version suffices; valid as text and as JSON. */
 const UNREAD = 'null'
 
 export type SourceFault = {
@@ -48,7 +50,7 @@ export type SourceFault = {
 export interface ReadSources {
   /** By field. */
   readonly sources: ReadonlyMap<string, Source>
-  /** Fields whose text was not wanted. */
+  /** Fields whose text was not requested. */
   readonly unread: ReadonlySet<string>
 }
 
@@ -57,25 +59,25 @@ export interface SourceDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
-  /** What resources name now. */
+  /** All FleetWorkers, for the sources that they name. */
   readonly resources: () => Iterable<FleetWorkerObject>
   /** Secrets that Muster itself uses. They are never requested. */
   readonly reserved: ReadonlySet<SourceName>
-  /** This source is another than it was. Listeners may only enqueue keys. */
+  /** Called when a source has changed. Listeners may only enqueue keys. */
   readonly onChange: (name: SourceName) => void
 }
 
 interface Holder extends KubeObject {
   readonly data?: Readonly<Record<string, string>>
 }
-/** `''`: it is not there, or may not be read. */
+/** `''`: the source does not exist, or may not be read. */
 type Version = string
-/** The metadata of a source that matter here. */
+/** The metadata of a source that the operator uses. */
 interface Known {
   readonly version: Version
   readonly consent: string | undefined
 }
-/** One entry of configFrom on its way. */
+/** One entry of configFrom that is being read. */
 interface Wanted {
   readonly resource: FleetWorkerObject
   readonly address: SourceName
@@ -87,7 +89,10 @@ interface Wanted {
 export class Sources {
   readonly #deps: SourceDeps
   readonly #known = new Map<SourceName, Known>()
-  /** What the last read for a resource found missing, or of no use: another may find its own in the same object. */
+  /**
+   * The source that the last read for a resource found missing or unusable. Another resource may be able to use the
+   * same object.
+   */
   readonly #awaited = new Map<ObjectKey, SourceName>()
   readonly #kept = new Map<string, string>()
   #keptChars = 0
@@ -96,7 +101,7 @@ export class Sources {
     this.#deps = deps
   }
 
-  /** @param wants whether the text of a field is needed when it comes from this version. @throws {KubeError} */
+  /** @param wants whether the text of a field is needed if it comes from this version. @throws {KubeError} */
   async read(
     resource: FleetWorkerObject,
     wants: (field: string, version: string) => boolean,
@@ -145,7 +150,7 @@ export class Sources {
     }
   }
 
-  /** What is named no longer is forgotten. */
+  /** @returns the named sources, and drops those that are no longer named. */
   #named(): ReadonlySet<SourceName> {
     const names = new Set<SourceName>()
     const awaiting = new Set<ObjectKey>()
@@ -177,7 +182,7 @@ export class Sources {
     }
   }
 
-  /** The version as it is now. A source that may not be read is as good as none. */
+  /** Reads the current version. A source that may not be read counts as missing. */
   async #look(name: SourceName, signal: AbortSignal): Promise<Version> {
     const holder = await this.#get(name, METADATA, signal).catch((error: unknown) => {
       if (error instanceof KubeError && error.status === 403) return undefined
@@ -211,7 +216,8 @@ export class Sources {
       if (holder === undefined) return notFound(what)
       read.set(address, holder)
       const { consent: now } = knownOf(holder)
-      return consents(now, resource) ? this.#textOf(holder, wanted) : withoutConsent(wanted, now) // Withdrawn between the two requests.
+      // Withdrawn between the two requests.
+      return consents(now, resource) ? this.#textOf(holder, wanted) : withoutConsent(wanted, now)
     } catch (error) {
       if (error instanceof KubeError && error.status === 403)
         return {
@@ -222,7 +228,7 @@ export class Sources {
     }
   }
 
-  /** As polled; one that was not there is looked for again. */
+  /** @returns the polled metadata; reads them again for a source that was missing. */
   async #knownOf(name: SourceName, signal: AbortSignal): Promise<Known> {
     const known = this.#known.get(name)
     return known === undefined || known.version === '' ? knownOf(await this.#get(name, METADATA, signal)) : known
@@ -246,7 +252,7 @@ export class Sources {
       : { version, text }
   }
 
-  /** Undefined: it is not there. Its metadata are noted either way. */
+  /** @returns `undefined` if the source does not exist. Its metadata are stored either way. */
   async #get(name: SourceName, accept: string, signal: AbortSignal): Promise<Holder | undefined> {
     const [plural = '', namespace = '', object = ''] = name.split('/')
     const resource: Resource = { group: '', version: 'v1', plural, kind: '' }
@@ -309,6 +315,6 @@ function decoded(base64: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'))
   } catch {
-    return undefined // Not UTF-8: the caller says so, in words that quote nothing.
+    return undefined // Not UTF-8. The caller reports this without quoting the text.
   }
 }

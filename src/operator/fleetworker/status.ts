@@ -1,8 +1,8 @@
 /**
  * @module operator/fleetworker/status
- * The whole status of one FleetWorker. What is not known is left out, and no empty object is ever in it: server-side
- * apply would turn one over fields we own into null, which the API server refuses. Everything that others wrote is cut to
- * the size the schema allows, so that a status is never refused for what a worker said.
+ * Builds the whole status of one FleetWorker. Unknown values are left out, and the status has no empty object: server-
+ * side apply would convert one above owned fields into null, which the API server rejects. Text from other clients is
+ * cut to the size that the schema permits, so a status is never rejected because of it.
  */
 import type { Stats } from '../../protocol/index.ts'
 import { conditionsOf, type Facts } from './conditions.ts'
@@ -13,7 +13,7 @@ import { cleanText, kubeTime } from './text.ts'
 const MAX_INT32 = 2 ** 31 - 1
 
 export interface Drift {
-  /** JSON pointers, all of them unless `count` says otherwise. */
+  /** JSON pointers: all of them unless `count` says otherwise. */
   readonly paths: readonly string[]
   readonly count?: number | undefined
   readonly detectedMs: number
@@ -26,7 +26,7 @@ export interface StatusFacts extends Facts {
   /** What the operator must still know after a restart. */
   readonly memory: SecretState
   readonly drift: Drift | undefined
-  /** Of the inputs that the master refused; undefined: it refused none. */
+  /** Digest of the inputs that the master refused; `undefined` if it refused none. */
   readonly rejected: string | undefined
 }
 
@@ -52,7 +52,7 @@ function workerPart(worker: Facts['worker']): Partial<FleetWorkerStatus> {
   }
 }
 
-/** Whole numbers that fit: floats in a status would differ at each read. */
+/** Whole numbers within int32. Floats would differ at each read. */
 const whole = (value: number): number => Math.min(Math.max(Math.round(value), 0), MAX_INT32)
 
 function statsPart(stats: StatusFacts['stats']): Partial<FleetWorkerStatus> {

@@ -1,7 +1,7 @@
 /**
  * @module operator/fleetworker/sync-result
- * What a pass over one resource came to: what is said of it, and when it is looked at again. One function for each way in
- * which nothing could be written; none of them is an exception.
+ * Defines the result of reconciling one resource: what to report, and when to look again. There is one function for
+ * each way in which nothing could be written; none of them throws.
  */
 import type { Refusal, Registered, Seen } from '../fleet/index.ts'
 import type { Outcome } from '../kube/index.ts'
@@ -17,13 +17,13 @@ export const PARKED_MS = 30 * 60_000
 const DEFAULT_REGISTRATION_MS = 600_000
 const MAX_FAULTS_SHOWN = 3
 
-/** One resource on its way through a reconcile. */
+/** The state of one reconcile of a resource. */
 export interface ReconcileContext {
   readonly resource: FleetWorkerObject
   readonly deps: ReconcileDeps
   readonly signal: AbortSignal
   readonly workerState: WorkerState
-  /** As it was put last, or as the API server has it. */
+  /** The last status that was put, or the one of the API server. */
   readonly lastStatus: FleetWorkerStatus
   readonly recorded: SecretState
 }
@@ -31,18 +31,18 @@ export interface ReconcileContext {
 export interface SyncResult {
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
   readonly outcome: Outcome
-  /** Null: not registered. Left out: not known now. */
+  /** `null`: not registered. Omitted: not known now. */
   readonly worker?: Registered | null
-  /** Left out: as before. */
+  /** Omitted: unchanged. */
   readonly secretState?: SecretState
-  /** What differs and is left so, and who made it so. Left out: as before. */
+  /** What differs and is left so, and which client changed it. Omitted: unchanged. */
   readonly drift?: { readonly paths: readonly string[]; readonly by: string | null }
-  /** Nothing is said of it before the master has been away for a minute. */
+  /** Nothing is reported before the master has been unreachable for a minute. */
   readonly isQuiet?: boolean
-  /** What is remembered has to stand in the status before it goes on. */
+  /** The secret state must be written to the status before the reconcile continues. */
   readonly isAhead?: boolean
   readonly releasing?: boolean
-  /** The worker is not one of this namespace: nothing of it is shown. */
+  /** This namespace may not manage the worker, so the status shows nothing of it. */
   readonly isHidden?: boolean
 }
 
@@ -56,14 +56,14 @@ export const syncResult = (
   more: Omit<SyncResult, 'synced' | 'outcome'> = {},
 ): SyncResult => ({ synced: { reason, message }, outcome, ...more })
 
-/** A try that ended before it came to anything. */
+/** Result of an attempt that ended before anything was learnt. */
 export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncResult => ({
   synced: UPDATING,
   outcome,
   isQuiet: true,
   ...(worker !== undefined && { worker }),
 })
-/** The same, where something was begun that is not complete. */
+/** As {@link unreportedResult}, if a change was started and is not complete. */
 export const updatingResult = (outcome: Outcome, worker: Registered, secretState?: SecretState): SyncResult => ({
   synced: UPDATING,
   outcome,
@@ -71,9 +71,9 @@ export const updatingResult = (outcome: Outcome, worker: Registered, secretState
   ...(secretState !== undefined && { secretState }),
 })
 
-/** The worker's config cannot be looked at. */
+/** Result if the worker's config cannot be read. */
 export function unreadableResult(seen: Exclude<Seen, Registered>, context: ReconcileContext): SyncResult {
-  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table tells when it knows.
+  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table notifies once it knows the type.
   if (seen.kind === 'unregistered') return unregistered(context)
   if (seen.kind === 'unknown_type') return unknownType(context)
   return syncResult('Forbidden', `the operator's token is not valid for the type ${context.resource.spec.type}`, {
@@ -115,7 +115,10 @@ function unregistered(context: ReconcileContext): SyncResult {
   )
 }
 
-/** The later of creation, the last time it went missing, and the last change of the spec; after a restart as the status has it. */
+/**
+ * The later of creation, the last time the worker went missing, and the last change of the spec; after a restart, from
+ * the status.
+ */
 function missingSinceMs(
   { workerState, lastStatus, resource: { metadata } }: ReconcileContext,
   timeoutMs: number,
@@ -129,7 +132,7 @@ function missingSinceMs(
   return synced.reason === 'WorkerNotRegistered' ? Date.parse(synced.lastTransitionTime) : nowMs
 }
 
-/** `inputs`: what was refused, so that it is not sent again unchanged; left out: nothing was sent. */
+/** `inputs`: what was refused, so it is not sent again unchanged. Omitted: nothing was sent. */
 export function refusedResult(
   refusal: Refusal,
   context: ReconcileContext,
@@ -161,7 +164,8 @@ export function refusedResult(
         worker,
       )
     case 'not_leading':
-      return unreportedResult({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
+      // Usually only for the moment after a pause; a term that has ended retries nothing.
+      return unreportedResult({ kind: 'retry' }, worker)
     case 'stale':
       context.workerState.isUnsure = true
       return unreportedResult({ kind: 'retry' }, worker)

@@ -1,21 +1,21 @@
 /**
  * @module operator/kube/cache
- * The objects of the watched scopes as last seen. For one life of an object (one uid) it never goes back: neither to a
- * lower generation nor, within a generation, to a lower resource version, whoever offers it: a replica of the API server
- * that is behind, or a watch event that was overtaken by the answer to a write. Another uid replaces the entry. What
- * does go back is the store, when it is put back from a backup; lists tell.
+ * Caches the objects of the watched scopes. For one uid an entry never goes back: neither to a lower generation nor,
+ * within a generation, to a lower resource version. Such data comes from a replica of the API server that is behind, or
+ * from a watch event that the response to a write has overtaken. Another uid replaces the entry. Only a restored backup
+ * of the store makes entries go back; a list detects it.
  *
- * What is kept is what is needed: an object that is seen again as it was stays the one that is there, and so does a spec
- * of the same generation; `keepSpec` makes a new one small.
+ * The cache saves memory: an object or a spec that is seen again unchanged keeps the stored one, and `keepSpec`
+ * compresses a new spec.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
-/** No annotation that the operator reads is nearly as long. */
+/** Every annotation that the operator reads is much shorter. */
 const MAX_ANNOTATION_CHARS = 1_024
 
-/** What an entry changed from and to; `after` is undefined once the object is gone. */
+/** The previous and new state of an entry. `after` is `undefined` once the object is deleted. */
 export interface Change<T extends KubeObject> {
   readonly key: ObjectKey
   readonly before: T | undefined
@@ -28,7 +28,7 @@ export interface ObjectCache<T extends KubeObject> {
   readonly size: number
   get(key: ObjectKey): T | undefined
   all(): Iterable<T>
-  /** Objects under a value of an index that was given at creation. */
+  /** Objects under a value of an index that was passed at creation. */
   byIndex(index: string, value: string): readonly T[]
 }
 
@@ -71,7 +71,7 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     return [...(found.keys.get(value) ?? [])].flatMap((key) => this.#objects.get(key) ?? [])
   }
 
-  /** Not synced until `scope` is. */
+  /** The cache is not synced until `scope` is. */
   expect(scope: string): void {
     this.#unsynced.add(scope)
   }
@@ -80,15 +80,15 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     this.#unsynced.delete(scope)
   }
 
-  /** Takes what a watch shows; undefined when that is older than the entry. */
+  /** Applies what a watch shows. @returns `undefined` if that is older than the entry. */
   offer(seen: T): Change<T> | undefined {
     const before = this.#objects.get(keyOf(seen.metadata))
     return before !== undefined && !isNewer(seen, before) ? undefined : this.#put(seen)
   }
 
   /**
-   * Takes what a list as of `version` shows. One that is no older than the entry is right about it, also where the entry
-   * is ahead: that came from a past which the store has lost. Undefined: right in any case.
+   * Applies an object of a list as of `version`. A list that is no older than the entry is right about it, even where
+   * the entry is ahead: then the store has lost that later state. `undefined`: the list is right in any case.
    */
   offerListed(seen: T, version: string | undefined): Change<T> | undefined {
     const before = this.#objects.get(keyOf(seen.metadata))
@@ -99,12 +99,14 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     return isRight ? this.#put(seen) : this.offer(seen)
   }
 
-  /** Takes the answer to a write of ours: only where the object is still known, since it may be gone by now. */
+  /**
+   * Applies the response to a write, but only if the object is still cached, since it may have been deleted meanwhile.
+   */
   answered(written: T): void {
     if (this.#objects.get(keyOf(written.metadata))?.metadata.uid === written.metadata.uid) this.offer(written)
   }
 
-  /** Drops an object that was seen to be gone; undefined when the entry is another life of it, or none. */
+  /** Removes a deleted object. @returns `undefined` if the cache has no entry, or one with another uid. */
   remove(gone: KubeObject): Change<T> | undefined {
     const key = keyOf(gone.metadata)
     const before = this.#objects.get(key)
@@ -160,8 +162,8 @@ function isNewer({ metadata: seen }: KubeObject, { metadata: known }: KubeObject
 }
 
 /**
- * How resource version `a` stands to `b`. They are decimal and grow in every API server there is, which Kubernetes
- * guarantees from 1.35 on; anything else counts as newer, so that nothing is missed.
+ * Compares resource version `a` with `b`. They are decimal and increase in every existing API server, which Kubernetes
+ * guarantees from 1.35 on. Anything else counts as newer, so no change is missed.
  */
 export function compareVersions(a: string, b: string): 'older' | 'same' | 'newer' {
   if (a === b) return 'same'
@@ -170,7 +172,7 @@ export function compareVersions(a: string, b: string): 'older' | 'same' | 'newer
   return a.length < b.length || (a.length === b.length && a < b) ? 'older' : 'newer'
 }
 
-/** Without what we never read and which is often larger than the rest. */
+/** Removes fields that the operator never reads and that are often larger than the rest. */
 function stripped<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { readonly managedFields?: unknown }
   const all = Object.entries<string>(metadata.annotations ?? {})

@@ -1,11 +1,11 @@
 /**
  * @module operator/kube/controller
- * Runs a reconcile for every key that the queue hands out, 16 at a time and never two for one key. A reconcile that
- * throws is tried again with backoff; its key is never lost.
+ * Runs a reconcile for every key of the queue, at most 16 concurrently and never two for one key. A reconcile that
+ * throws is retried with backoff; its key is never lost.
  *
- * A reconcile that waits for nothing hands over to the next one without a turn of the event loop, and a round over ten
- * thousand of them would hold up the lease for seconds: so work is cut into slices, one for all 16 in a turn of the loop,
- * with a turn for all else between them.
+ * A reconcile without I/O continues with the next one in the same turn of the event loop. A round over ten thousand of
+ * them would block the lease renewal for seconds. So work is cut into time slices, one for all 16 per turn of the event
+ * loop.
  */
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
@@ -14,7 +14,7 @@ import type { Outcome, WorkQueue } from './work-queue.ts'
 export const MAX_CONCURRENT_RECONCILES = 16
 const SLICE_MS = 5
 
-/** As controller-runtime names them. */
+/** The result names of controller-runtime. */
 export type ReconcileResult = 'success' | 'requeue_after' | 'requeue' | 'error'
 
 export interface ControllerObserver {
@@ -34,9 +34,9 @@ export interface ControllerDeps {
 export class Controller {
   readonly #deps: ControllerDeps
   #finishedMs: number
-  /** When the slice that is being worked on began. */
+  /** When the current slice began. */
   #sliceMs: number
-  /** The end of a slice, once it is reached: resolves with the next turn of the event loop. */
+  /** Set at the end of a slice: resolves with the next turn of the event loop. */
   #turn: Promise<void> | undefined
 
   constructor(deps: ControllerDeps) {
@@ -44,7 +44,7 @@ export class Controller {
     this.#finishedMs = this.#sliceMs = deps.clock.monotonicMs()
   }
 
-  /** When a reconcile last ended, by the monotonic clock; at first, when this was made. */
+  /** When a reconcile last ended, by the monotonic clock; initially the time of creation. */
   get finishedMs(): number {
     return this.#finishedMs
   }
@@ -70,7 +70,7 @@ export class Controller {
 
   async #nextTurn(signal: AbortSignal): Promise<void> {
     const { clock, timers } = this.#deps
-    await timers.sleep(0, signal).catch(() => {}) // Aborted: nothing more is taken.
+    await timers.sleep(0, signal).catch(() => {}) // Aborted: no further key is taken.
     this.#sliceMs = clock.monotonicMs()
     this.#turn = undefined
   }

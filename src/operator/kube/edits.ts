@@ -1,7 +1,7 @@
 /**
  * @module operator/kube/edits
- * Which changes of an object are worth a look, and how urgent each is. A status of our own making is worth none, or a
- * controller would be woken by itself for ever.
+ * Decides which changes of an object need a reconcile, and with which priority. The controller's own status writes need
+ * none; otherwise it would trigger itself without end.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Change } from './cache.ts'
@@ -9,13 +9,13 @@ import type { KubeObject } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 
 export interface EditOptions<T extends KubeObject> {
-  /** An annotation whose change asks for a look. */
+  /** An annotation whose change requests a reconcile. */
   readonly annotation: string
-  /** Whether this status is one that we have just sent. */
+  /** Whether the operator has just sent this status. */
   readonly isOurs: (object: T) => boolean
 }
 
-/** The priority that a change deserves; undefined: nothing is to be done. */
+/** @returns the priority of a change; `undefined` if no reconcile is needed. */
 export function priorityOf<T extends KubeObject>(
   { before, after }: Change<T>,
   source: 'list' | 'watch',
@@ -33,7 +33,7 @@ export function priorityOf<T extends KubeObject>(
   return isDeepStrictEqual(before?.status, after.status) || isOurs(after) ? undefined : PRIORITY.resync
 }
 
-/** Edited, and no status says so yet. */
+/** Whether the object was edited and its status does not cover the edit yet. */
 export function isBehind({ metadata, status }: KubeObject): boolean {
   const { observedGeneration } = (status ?? {}) as { readonly observedGeneration?: unknown }
   return typeof observedGeneration !== 'number' || observedGeneration < (metadata.generation ?? 0)

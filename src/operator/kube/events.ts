@@ -1,7 +1,8 @@
 /**
  * @module operator/kube/events
- * Events of events.k8s.io/v1, for people: never needed for a decision, so every bound drops rather than waits. Equal
- * ones (uid, type, reason, note) become one Event whose series is counted up at most every 5 min.
+ * Records Events of events.k8s.io/v1 for users. No decision depends on them, so every limit drops events and never
+ * waits.
+ * Equal events (uid, type, reason, note) become one Event, whose series count is updated at most every 5 min.
  */
 import { retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
@@ -11,7 +12,7 @@ import type { KubeTransport } from './transport.ts'
 
 const EVENT: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' }
 const FOLD_MS = 5 * 60_000
-/** After so long without a repetition the next one is a new Event. */
+/** After this time without a repetition the next event creates a new Event. */
 const SERIES_MS = 2 * FOLD_MS
 const MAX_QUEUED = 1_000
 const MAX_SERIES = 10_000
@@ -22,14 +23,14 @@ const ATTEMPTS = 3
 const RETRY_MS = 2_000
 const MAX_NOTE_CHARS = 1_024
 const MAX_NAME_CHARS = 253
-/** Characters of `.` and 16 hexadecimal digits. */
+/** Length of `.` and 16 hexadecimal digits. */
 const SUFFIX_CHARS = 17
-// oxlint-disable-next-line no-control-regex -- Control characters are what it finds.
+// oxlint-disable-next-line no-control-regex -- The pattern finds control characters.
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
 
 export type EventType = 'Normal' | 'Warning'
 
-/** What an event is about. */
+/** The object of an event. */
 export interface EventTarget extends ObjectRef {
   readonly apiVersion: string
   readonly kind: string
@@ -56,10 +57,10 @@ interface Series {
   readonly type: EventType
   readonly reason: string
   readonly note: string
-  /** The Event's name; undefined until it was created. */
+  /** The name of the Event; `undefined` until it was created. */
   name: string | undefined
   count: number
-  /** How many of them the API server knows of. */
+  /** The count that the API server has. */
   writtenCount: number
   lastWallMs: number
   lastMs: number
@@ -113,7 +114,7 @@ export class FoldingEventRecorder implements EventRecorder {
     this.#enqueue(series)
   }
 
-  /** Sends what is recorded until the signal aborts. Never rejects. */
+  /** Sends recorded events until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { timers } = this.#deps
     const stopFolding = timers.every(FOLD_MS / 5, () => this.#fold())
@@ -131,7 +132,7 @@ export class FoldingEventRecorder implements EventRecorder {
     stopFolding()
   }
 
-  /** Writes the counts that have grown, and forgets what does not repeat. */
+  /** Writes the counts that have grown, and drops series that no longer repeat. */
   #fold(): void {
     const nowMs = this.#deps.clock.monotonicMs()
     for (const [key, series] of this.#series) {
@@ -214,7 +215,7 @@ export class FoldingEventRecorder implements EventRecorder {
   }
 
   async #count(series: Series, name: string, signal: AbortSignal): Promise<void> {
-    const { count, lastWallMs } = series // What is recorded from here on is for the next time.
+    const { count, lastWallMs } = series // Events that are recorded from here on belong to the next write.
     const body = { series: { count, lastObservedTime: microTime(lastWallMs) } }
     await this.#deps.transport.json(
       {

@@ -1,7 +1,8 @@
 /**
  * @module operator/kube/health
- * Two questions kept apart (D45). Alive: do our own loops move? A restart cures nothing else, so neither a peer that is
- * away nor a parked queue counts. Ready: has everything been listed once? A standby is ready.
+ * Implements liveness and readiness, which are separate (D45). Alive: the operator's own loops make progress. A restart
+ * fixes nothing else, so neither an unreachable peer nor a parked queue counts. Ready: everything was listed once. A
+ * standby is ready.
  *
  * @see D45
  */
@@ -20,7 +21,7 @@ export interface HealthDeps<T extends KubeObject> {
   readonly queue: WorkQueue
   readonly cache: { readonly synced: boolean }
   readonly watches: readonly Pick<WatchLoop<T>, 'activeMs'>[]
-  /** The controller of this term; undefined while a standby. */
+  /** The controller of the current term; `undefined` on a standby. */
   readonly controller: () => Pick<Controller, 'finishedMs'> | undefined
 }
 
@@ -31,7 +32,7 @@ export class Health<T extends KubeObject> {
     this.#deps = deps
   }
 
-  /** What is stuck, in words without names or addresses; empty: alive. */
+  /** @returns the stuck components, without names or addresses; empty if all are alive. */
   stuck(): readonly string[] {
     const { clock, watches } = this.#deps
     const nowMs = clock.monotonicMs()

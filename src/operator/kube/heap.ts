@@ -1,4 +1,4 @@
-/** @module operator/kube/heap  A binary heap: the least item first, the earlier added of two equal ones. */
+/** @module operator/kube/heap  Implements a binary heap: the smallest item first; equal items in order of insertion. */
 export class Heap<T> {
   readonly #items: { readonly rank: number; readonly order: number; readonly value: T }[] = []
   #order = 0

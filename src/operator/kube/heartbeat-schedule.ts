@@ -1,7 +1,7 @@
 /**
  * @module operator/kube/heartbeat-schedule
- * Decides when the status of an object is written as a heartbeat. Every object has a place of its own in the period,
- * which depends on its uid, so the heartbeats of many objects are spread evenly and a restart does not move them.
+ * Decides when the status of an object is written as a heartbeat. Every object has a fixed offset in the period,
+ * derived from its uid, so the heartbeats of many objects are spread evenly and a restart does not move them.
  */
 const MIN_PERIOD_MS = 60_000
 /** Rounding of a floating-point number must not skip a period. */

@@ -1,7 +1,7 @@
 /**
  * @module operator/kube/identity
- * Where the API server is and who we are, from a kubeconfig or the pod's service account. All that is used of
- * client-node: reading configuration, and authentication (tokens from files, exec plugins, OIDC).
+ * Finds the API server and the credentials, from a kubeconfig or the pod's service account. Of client-node it uses only
+ * the reading of configuration, and authentication (tokens from files, exec plugins, OIDC).
  */
 import type { RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
@@ -20,18 +20,21 @@ export interface Credentials {
 }
 
 export interface KubeIdentity {
-  /** The API server's URL; a path in it stands in front of every request's. */
+  /** The API server's URL. Its path, if it has one, precedes the path of every request. */
   readonly server: URL
-  /** Our own namespace, or the kubeconfig context's. */
+  /** The operator's own namespace, or that of the kubeconfig context. */
   readonly namespace: string | undefined
-  /** Asked for every request: service-account tokens rotate, exec plugins and OIDC renew. */
+  /** Called for every request: service-account tokens rotate, and exec plugins and OIDC renew theirs. */
   credentials(): Promise<Credentials>
 }
 
-/** What client-node calls the context it makes up, for localhost, when it has found nothing. */
+/** The name that client-node gives to its fallback context for localhost, when it finds no configuration. */
 const MADE_UP_CONTEXT = 'loaded-context'
 
-/** From `KUBECONFIG`, `~/.kube/config` or the service account, in this order. @throws Error when there is none, or it cannot be read. */
+/**
+ * Loads from `KUBECONFIG`, `~/.kube/config` or the service account, in this order. @throws {Error} if none exists or it
+ * cannot be read.
+ */
 export function defaultIdentity(): KubeIdentity {
   const config = new KubeConfig()
   config.loadFromDefault()
@@ -42,7 +45,7 @@ export function defaultIdentity(): KubeIdentity {
   return identityOf(config)
 }
 
-/** From the text of a kubeconfig. */
+/** Loads from the text of a kubeconfig. */
 export function identityFromText(text: string): KubeIdentity {
   const config = new KubeConfig()
   config.loadFromString(text)

@@ -1,4 +1,7 @@
-/** A small controller runtime: list and watch, cache, work queue, status, lease, events. It knows no kind of object. */
+/**
+ * A small controller runtime: list and watch, cache, work queue, status, lease, events. It works with any kind of
+ * object.
+ */
 export { type Change, type IndexOf, type ObjectCache, WritableCache } from './cache.ts'
 export { Controller } from './controller.ts'
 export { isBehind, priorityOf } from './edits.ts'

@@ -1,6 +1,7 @@
 /**
  * @module operator/kube/kube-error
- * What a call to the API server failed with. Status 0: no answer came, so the call may or may not have had its effect.
+ * Defines the error of a call to the API server. Status 0: no response arrived, so the call may or may not have taken
+ * effect.
  */
 import { cappedRetryAfterMs, parseRetryAfter } from '../../runtime/index.ts'
 
@@ -11,9 +12,12 @@ export interface KubeErrorOptions extends ErrorOptions {
 
 export class KubeError extends Error {
   override readonly name = 'KubeError'
-  /** The HTTP status; 0 without an answer. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** The API's word, such as `Conflict` or `Expired`; of ours: `NoAnswer`, `TooLarge`, `Idle`, `UnreadableAnswer`, `UnreadableLine`. */
+  /**
+   * The API's reason, such as `Conflict` or `Expired`, or an own one: `NoAnswer`, `TooLarge`, `Idle`,
+   * `UnreadableAnswer`, `UnreadableLine`.
+   */
   readonly reason: string
   /** How long `Retry-After` requests to wait, in milliseconds, not capped: for logs. */
   readonly requestedWaitMs: number | undefined
@@ -25,7 +29,7 @@ export class KubeError extends Error {
     this.requestedWaitMs = options.requestedWaitMs
   }
 
-  /** How long to wait because the server requested it: at most 30 s, 0 without a request (D68). */
+  /** How long to wait because the server requested it, in milliseconds: at most 30 s, 0 without a request (D68). */
   get retryAfterMs(): number {
     return cappedRetryAfterMs(this.requestedWaitMs ?? 0)
   }
@@ -40,7 +44,7 @@ interface StatusBody {
 
 const MAX_MESSAGE_CHARS = 1_024
 
-/** The error that a `Status` object of the API stands for; anything else than one becomes an error by its HTTP status. */
+/** Converts a `Status` object of the API into an error. Any other body becomes an error by its HTTP status. */
 export function errorOfStatus(status: number, body: unknown, retryAfter?: string): KubeError {
   const { reason, message, code, details } = (typeof body === 'object' && body !== null ? body : {}) as StatusBody
   const known = typeof code === 'number' && status === 200 ? code : status
@@ -52,13 +56,13 @@ export function errorOfStatus(status: number, body: unknown, retryAfter?: string
   )
 }
 
-/** For a log line: what `Retry-After` requests, which may be longer than what is waited. */
+/** The wait that `Retry-After` requests, for a log line. It may be longer than the actual wait. */
 export function requestedWait(error: unknown): { readonly requested_wait_ms?: number } {
   return error instanceof KubeError && error.requestedWaitMs !== undefined
     ? { requested_wait_ms: error.requestedWaitMs }
     : {}
 }
 
-/** The version, or the place in a list, is too old to go on from. */
+/** Whether the version, or the continue token of a list, is too old to resume from. */
 export const isExpired = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone')

@@ -1,17 +1,17 @@
 /**
  * @module operator/kube/leadership
- * One of several replicas may write: the holder of a Lease.
+ * Elects one of several replicas as the writer: the holder of a Lease.
  *
- *   standby ──lease free, or unchanged for its whole length──PUT with its version──▶ leading ──released, stopped──▶ standby
+ *   standby ──lease free, or unchanged for its whole length──PUT with its version──▶ leading ──released, stopped──▶
+ * standby
  *      ▲                                                                               │ renewed every 2 s
  *      └─────────────── another holds it, or no renewal began within 10 s ─────────────┘
  *
- * Nothing here trusts two clocks to agree: whether a lease has run out is judged by how long *we* have seen it
- * unchanged, on a clock that never steps, and times in the Lease are for people. A holder stops 5 s before another may
- * begin: it counts from the moment its last good renewal *began*. The gap is for calls under way; what they may still
- * do after it is for the caller's own fence to refuse.
- * A process that was stopped for a while (SIGSTOP, a long block of its event loop) finds `mayWrite` false until
- * `confirm` has asked the API server.
+ * The election does not depend on synchronized clocks. A lease has expired when this replica has seen it unchanged for
+ * its whole length, on a monotonic clock. The times in the Lease are for users. A holder stops 5 s before another
+ * replica may begin: it counts from the start of its last successful renewal. The gap is for calls in flight; the
+ * caller's own fencing has to reject what they do later. After a pause of the process (SIGSTOP, a long block of the
+ * event loop) `mayWrite` is false until `confirm` has called the API server.
  */
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
@@ -23,19 +23,22 @@ const LEASE_SECONDS = 15
 const LEASE_MS = LEASE_SECONDS * 1_000
 const RENEW_DEADLINE_MS = 10_000
 const RETRY_MS = 2_000
-/** Two attempts fit into the deadline, so that one connection which hangs costs no term. */
+/** Two attempts fit into the deadline, so one connection that hangs does not end the term. */
 const ATTEMPT_MS = 4_500
 const TICK_MS = 500
-/** The event loop has stood still for longer than a tick may be late. */
+/** A tick that is later than this means that the event loop was blocked. */
 const STALL_MS = 2_000
 
 export interface Leadership {
   readonly state: 'leading' | 'standby'
-  /** To be asked before every write. */
+  /** Call before every write. */
   mayWrite(): boolean
-  /** Renews now, at the API server: after a refusal that may mean another leader, or a stall. @returns `mayWrite()` afterwards. */
+  /**
+   * Renews the lease immediately: after a refusal that may mean another leader, or after a pause. @returns `mayWrite()`
+   * afterwards.
+   */
   confirm(signal: AbortSignal): Promise<boolean>
-  /** Gives the lease back, so that another need not wait for its end. Never rejects. */
+  /** Releases the lease, so that another replica need not wait until it expires. Never rejects. */
   release(): Promise<void>
 }
 
@@ -57,9 +60,9 @@ export interface LeaseElectorDeps {
   readonly log: Log
   readonly namespace: string
   readonly name: string
-  /** Ours among all replicas that ever were: a host name and something random. */
+  /** Unique among all replicas, past and present: a host name and a random part. */
   readonly identity: string
-  /** A term begins. The signal aborts when it ends, for whatever reason. */
+  /** Called when a term begins. The signal aborts when the term ends, for any reason. */
   readonly onLead: (term: AbortSignal) => void
   readonly onState?: (isLeading: boolean) => void
 }
@@ -67,7 +70,7 @@ export interface LeaseElectorDeps {
 export class LeaseElector implements Leadership {
   readonly #deps: LeaseElectorDeps
   #lease: Lease | undefined
-  /** The version of the lease as last seen changed, and when. */
+  /** The version of the lease at its last change, and when this replica saw it. */
   #seen = { version: '', atMs: 0 }
   #term: AbortController | undefined
   #renewedMs = -Infinity
@@ -93,7 +96,7 @@ export class LeaseElector implements Leadership {
   }
 
   async confirm(signal: AbortSignal): Promise<boolean> {
-    await this.#attempt // One that began before the question proves nothing.
+    await this.#attempt // An attempt that began before this call proves nothing.
     if (this.#term === undefined || signal.aborted) return false
     const renewedMs = this.#renewedMs
     await this.#try(signal)
@@ -109,7 +112,8 @@ export class LeaseElector implements Leadership {
       const startedMs = clock.monotonicMs()
       await this.#try(signal)
       this.#check()
-      await timers.sleep(Math.max(0, startedMs + RETRY_MS - clock.monotonicMs()), signal).catch(() => {}) // Aborted: the loop ends.
+      // Aborted: the loop ends.
+      await timers.sleep(Math.max(0, startedMs + RETRY_MS - clock.monotonicMs()), signal).catch(() => {})
     }
     stopTicks()
     await this.release()
@@ -140,11 +144,11 @@ export class LeaseElector implements Leadership {
     const nowMs = this.#deps.clock.monotonicMs()
     const isLate = nowMs - this.#tickMs > TICK_MS + STALL_MS
     this.#check()
-    // After a stall the ticks count again once the lease was renewed: the term may be another's by now.
+    // After a pause the ticks count again once the lease was renewed, because another replica may lead meanwhile.
     if (!isLate || this.#term === undefined || this.#renewedMs > this.#tickMs + STALL_MS) this.#tickMs = nowMs
   }
 
-  /** One attempt to get or keep the lease; never rejects. Two at once would refuse each other. */
+  /** Tries once to acquire or keep the lease. Never rejects. Two concurrent attempts would conflict with each other. */
   #try(signal: AbortSignal): Promise<void> {
     if (this.#attempt !== undefined) return this.#attempt
     const deadline = new AbortController()
@@ -176,7 +180,7 @@ export class LeaseElector implements Leadership {
         : this.#put(this.#next(this.#lease), signal))
     } catch (error) {
       if (!(error instanceof KubeError) || error.status !== 409) throw error
-      await this.#read(signal) // Somebody was faster; or it was us, and the answer got lost.
+      await this.#read(signal) // Another replica was faster, or the response to this replica's own write was lost.
       if (this.#lease !== undefined && !this.#isFree(this.#lease)) this.#stepDown('another replica took the lease')
       return
     }
@@ -200,7 +204,7 @@ export class LeaseElector implements Leadership {
     }
   }
 
-  /** Ours, nobody's, or unchanged before our eyes for its whole length. */
+  /** Whether the lease is held by this replica, held by none, or unchanged for its whole length. */
   #isFree({ spec }: Lease): boolean {
     const holder = spec?.holderIdentity ?? ''
     if (holder === '' || holder === this.#deps.identity) return true
@@ -235,7 +239,7 @@ export class LeaseElector implements Leadership {
     return body
   }
 
-  /** With the version that was read: whoever was faster makes this a 409. */
+  /** Writes with the version that was read, so a faster replica makes this a 409. */
   async #put(lease: Lease, signal: AbortSignal): Promise<Lease> {
     const { name, namespace, transport } = this.#deps
     const { body } = await transport.json<Lease>(
@@ -270,7 +274,7 @@ export class LeaseElector implements Leadership {
   }
 }
 
-/** For a single replica without an election. */
+/** Leadership of a single replica without an election. */
 export const ALWAYS_LEADING: Leadership = {
   state: 'leading',
   mayWrite: () => true,

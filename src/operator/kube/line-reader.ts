@@ -1,12 +1,12 @@
 /**
  * @module operator/kube/line-reader
- * Cuts a watch body, which arrives in pieces of any size, into lines. Pieces are joined as bytes and decoded per line,
- * so that a character which was cut in two by the network is whole again; a line beyond the bound is an error, since
- * the peer decides its length.
+ * Splits a watch body, which arrives in chunks of any size, into lines. Chunks are joined as bytes and decoded per
+ * line, so a character that is split between two chunks is decoded correctly. A line above the limit is an error,
+ * because the peer controls its length.
  */
 import { KubeError } from './kube-error.ts'
 
-/** An object is at most 1.5 MiB in etcd; in JSON, escaped, it stays below this. */
+/** An object has at most 1.5 MiB in etcd; as escaped JSON it stays below this limit. */
 export const MAX_LINE_BYTES = 4 * 1_048_576
 const NEWLINE = 0x0a
 
@@ -19,7 +19,9 @@ export class LineReader {
     this.#maxBytes = maxBytes
   }
 
-  /** The lines that `chunk` completes; empty ones are left out. @throws {KubeError} `UnreadableLine` above the bound. */
+  /**
+   * Yields the lines that `chunk` completes, without empty ones. @throws {KubeError} `UnreadableLine` above the limit.
+   */
   *push(chunk: Uint8Array): Generator<string> {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {

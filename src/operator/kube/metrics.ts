@@ -1,7 +1,7 @@
 /**
  * @module operator/kube/metrics
- * What a controller tells about itself, under the names of controller-runtime and client-go, so that alerts and
- * dashboards made for those work (D58). No label holds an object's name.
+ * Exports metrics of the controller under the names of controller-runtime and client-go, so that existing alerts and
+ * dashboards work (D58). No label contains an object's name.
  *
  * @see D58
  */
@@ -23,11 +23,11 @@ export interface KubeMetrics {
   readonly onRestart: (reason: RestartReason) => void
   readonly onStatusWrite: (kind: StatusKind) => void
   readonly onEventDrop: () => void
-  /** Reads the gauges from these, at each scrape. */
+  /** Reads the gauges from these components at each scrape. */
   observe(parts: { readonly queue: WorkQueue; readonly watchAgeMs: () => number }): void
 }
 
-/** Puts the metrics of one controller into `registry`; `lease` is the name of its Lease. */
+/** Registers the metrics of one controller in `registry`. `lease` is the name of its Lease. */
 export function createKubeMetrics(registry: Registry, controller: string, lease: string): KubeMetrics {
   const registers = [registry]
   const requests = new Counter({

@@ -1,7 +1,7 @@
 /**
  * @module operator/kube/objects
- * The words of the Kubernetes API that the runtime needs, for objects of any kind. Objects are kept as they came:
- * fields we do not know stay, since a typed reader that drops them would delete them at the next write.
+ * Defines the parts of the Kubernetes API that the runtime needs, for objects of any kind. Objects keep unknown fields:
+ * a typed reader that drops them would delete them at the next write.
  */
 
 export interface ObjectMeta {
@@ -25,10 +25,13 @@ export interface KubeObject {
   readonly status?: unknown
 }
 
-/** Namespace and name: says which object may differ, never what happened to it. Neither part can hold a slash. */
+/**
+ * Namespace and name of an object that may differ. A key never says what happened to it. Neither part can contain a
+ * slash.
+ */
 export type ObjectKey = `${string}/${string}`
 
-/** One life of an object: the same name with another uid is another object. */
+/** One object with its uid: the same name with another uid is another object. */
 export interface ObjectRef {
   readonly namespace: string
   readonly name: string
@@ -44,7 +47,7 @@ export interface Resource {
   readonly kind: string
 }
 
-/** The list of a page. */
+/** One page of a list. */
 export interface ObjectList<T extends KubeObject> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string }
   readonly items: readonly T[]
@@ -57,7 +60,7 @@ export const refOf = ({ metadata: { namespace = '', name, uid } }: KubeObject): 
 
 export const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`)
 
-/** The path of a collection, of one namespace or (when empty) of the cluster. What comes from an object is percent-encoded. */
+/** The path of a collection, in one namespace or (if empty) in the cluster. Names of objects are percent-encoded. */
 export function collectionPath(resource: Resource, namespace = ''): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
   return `${root}${namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${resource.plural}`
@@ -71,5 +74,5 @@ export function objectPath(
   return `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource === undefined ? '' : `/${subresource}`}`
 }
 
-/** MicroTime of the API: six digits, of which a wall clock fills three. */
+/** MicroTime of the API: six digits of a second, of which a wall clock provides three. */
 export const microTime = (wallMs: number): string => new Date(wallMs).toISOString().replace('Z', '000Z')

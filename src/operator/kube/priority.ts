@@ -7,9 +7,9 @@ export const PRIORITY = {
   edit: 100,
   /** A deleted object. */
   deletion: 90,
-  /** A changed worker whose resource has a status that waits to be sent, so that one write carries both. */
+  /** A changed worker whose resource has a pending status write, so that one write carries both. */
   pendingStatus: 90,
-  /** The second look at an edited resource, behind the first looks at all others. */
+  /** The second look at an edited resource, after the first looks at all others. */
   editAgain: 80,
   /** A change outside of the resource: its worker, type, Secret or ConfigMap. */
   event: 50,

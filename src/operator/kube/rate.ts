@@ -1,4 +1,4 @@
-/** @module operator/kube/rate  A bucket of permits that refills evenly; it starts full. */
+/** @module operator/kube/rate  Implements a token bucket that refills evenly and starts full. */
 import type { Clock } from '../../runtime/index.ts'
 
 export class Rate {
@@ -16,7 +16,7 @@ export class Rate {
     this.#atMs = clock.monotonicMs()
   }
 
-  /** Takes a permit; false: there is none yet. */
+  /** Takes a permit. @returns false if there is none yet. */
   take(): boolean {
     this.#refill()
     if (this.#permits < 1) return false
@@ -24,7 +24,7 @@ export class Rate {
     return true
   }
 
-  /** Until the next permit; 0: there is one. */
+  /** @returns milliseconds until the next permit; 0 if there is one. */
   waitMs(): number {
     this.#refill()
     return this.#permits >= 1 ? 0 : Math.ceil((1 - this.#permits) / this.#perMs)
@@ -37,7 +37,7 @@ export class Rate {
 
   #refill(): void {
     const nowMs = this.#clock.monotonicMs()
-    // Rounded to a billionth, or 1 ms short of a permit would stay short for ever.
+    // Rounded to a billionth. Otherwise 1 ms short of a permit could stay short forever.
     this.#permits = Math.min(this.#burst, Math.round((this.#permits + (nowMs - this.#atMs) * this.#perMs) * 1e9) / 1e9)
     this.#atMs = nowMs
   }

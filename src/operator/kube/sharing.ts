@@ -1,7 +1,7 @@
-/** @module operator/kube/sharing  What is equal is kept once. */
+/** @module operator/kube/sharing  Shares equal parts of two values, to save memory. */
 import { isDeepStrictEqual } from 'node:util'
 
-/** The same value, out of the parts of `known` that are equal to its own; all of `known` where that is equal. */
+/** @returns an equal value that uses the parts of `known` which are equal; `known` itself if everything is equal. */
 export function sharing<T>(value: T, known: unknown): T {
   if (!isRecord(value) || !isRecord(known)) return value
   const parts = Object.entries(value).map(

@@ -1,19 +1,20 @@
 /**
  * @module operator/kube/status-writer
- * Writes status by server-side apply, as seldom as it can. Always the whole status that we own, so that what is left out
- * disappears; only when it differs from what the cache shows. One entry an object: the latest status wins.
+ * Writes statuses by server-side apply, as rarely as possible. It always sends the whole status that the operator owns,
+ * so that omitted fields disappear, and only if it differs from the cache. Each object has one entry: the latest status
+ * wins.
  *
- * Always with the resource version that the cache shows under the uid that is meant, so that the status of an object never
- * lands on a namesake: kube-apiserver looks at the version, but for `/status` of a custom resource not at the uid.
+ * Every write carries the resource version that the cache shows for the uid. So a status never reaches another object
+ * of the same name: for `/status` of a custom resource kube-apiserver checks the version, but not the uid.
  *
- *   put, transition ──500 ms for company──▶ due ──100/s──┐     one that says the first of an edit goes before the others
- *                                                        ├─▶ in flight (16) ──▶ answered: the answer goes into the cache
- *   put, heartbeat ──the object's own place in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
- *                                                                             └─▶ 409 and all else: backoff, due again
+ *   put, transition ──500 ms, to combine──▶ due ──100/s──┐     the first status after an edit precedes the others
+ *                                                        ├─▶ in flight (16) ──▶ success: the response updates the cache
+ *   put, heartbeat ──the object's offset in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
+ *                                                                          └─▶ 409 and all else: backoff, due again
  *
- * What is not of an edit goes out while fewer than 4 are in flight. A heartbeat (how long ago, how much: what moves all
- * the time and means nothing new) rides along free with a transition.
- * One writer serves one term of leadership: its signal ends with the term, and with it every write.
+ * Statuses that do not follow an edit are sent only while fewer than 4 are in flight. A heartbeat (last seen, usage:
+ * what changes all the time) is sent together with a transition at no cost. One writer serves one term of leadership:
+ * its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Backoff, retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
@@ -37,7 +38,7 @@ import { WrittenStatuses } from './written-statuses.ts'
 
 const COMPANY_MS = 500
 const MAX_IN_FLIGHT = 16
-/** What is not of an edit: the API server keeps room for what an edit asks of it. */
+/** Limit for statuses that do not follow an edit, which reserves capacity of the API server for edits. */
 const MAX_BULK_IN_FLIGHT = 4
 const TRANSITIONS_PER_SECOND = 100
 const HEARTBEATS_PER_SECOND = 10
@@ -45,17 +46,17 @@ const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
 export type StatusKind = 'transition' | 'heartbeat'
-/** In the order they are served. */
+/** In the order of service. */
 const LANES = ['edit', 'transition', 'heartbeat'] as const
 type Lane = (typeof LANES)[number]
 
 export interface StatusWriter<S> {
   put(target: ObjectRef, status: S, kind: StatusKind): void
-  /** The status that waits or was written last: newer than what the cache shows, and nothing that others made of it. */
+  /** The status that is pending or was written last: newer than the cache, and without edits of other clients. */
   last(target: ObjectRef): S | undefined
-  /** Sends what waits for this object now. @returns false when that failed; it is tried again. */
+  /** Sends the pending status of this object now. @returns false if that failed; it is retried. */
   flushNow(target: ObjectRef, signal: AbortSignal): Promise<boolean>
-  /** Sends every transition now; resolves when they are answered, or the signal aborts. */
+  /** Sends every transition now. Resolves when all have a response, or the signal aborts. */
   flush(signal: AbortSignal): Promise<void>
 }
 
@@ -67,12 +68,12 @@ export interface StatusWriterDeps<T extends KubeObject, S> {
   readonly log: Log
   readonly resource: Resource
   readonly fieldManager: string
-  /** The end of the term. */
+  /** Aborts at the end of the term. */
   readonly signal: AbortSignal
   readonly cache: { readonly size: number; get(key: ObjectKey): T | undefined; answered(written: T): void }
-  /** Asked before every write. */
+  /** Checked before every write. */
   readonly mayWrite: () => boolean
-  /** The status without what moves all the time. A transition that differs in nothing else is a heartbeat. */
+  /** The status without fields that change all the time. A transition that differs in nothing else is a heartbeat. */
   readonly meaningOf: (status: S) => unknown
   readonly onWrite?: (kind: StatusKind) => void
 }
@@ -121,7 +122,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     const entry = known?.target.uid === target.uid ? known : undefined
     const real = this.#kindOf(target, status, kind, entry)
     if (real === undefined) {
-      if (entry?.isSending === false) this.#entries.delete(key) // Back to what is there already.
+      if (entry?.isSending === false) this.#entries.delete(key) // Equal to the written status again.
       return
     }
     const lane = this.#laneOf(key, real)
@@ -147,7 +148,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     if (becomesUrgent && !next.isSending) this.#enqueue(key, next)
   }
 
-  /** Whether this status is on its way to the API server, so that a watch event which shows it says nothing new. */
+  /** Whether a write of this status is in flight, so that a watch event with it is no news. */
   isSending(object: KubeObject): boolean {
     const entry = this.#entries.get(keyOf(object.metadata))
     return (
@@ -157,7 +158,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     )
   }
 
-  /** Whether something new is to be said of this object, and was not sent yet. */
+  /** Whether a new status of this object is pending and was not sent yet. */
   isDue({ metadata }: KubeObject): boolean {
     const entry = this.#entries.get(keyOf(metadata))
     return entry !== undefined && !entry.isSending && entry.lane !== 'heartbeat' && entry.target.uid === metadata.uid
@@ -170,7 +171,10 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return written?.uid === target.uid ? written.sent : undefined
   }
 
-  /** Everything is judged anew: what waits its turn is not sent any more. Edits are, as somebody may be waiting for them. */
+  /**
+   * Drops pending statuses, because every resource is compared again. Statuses of edits stay, as a user may wait for
+   * them.
+   */
   dropWaiting(): void {
     for (const [key, { isSending, lane }] of this.#entries) if (!isSending && lane !== 'edit') this.#entries.delete(key)
   }
@@ -178,7 +182,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   async flushNow(target: ObjectRef, signal: AbortSignal): Promise<boolean> {
     const key = keyOf(target)
     const entry = this.#entries.get(key)
-    if (entry === undefined) return true // There already.
+    if (entry === undefined) return true // Already written.
     const { failures } = entry
     entry.lane = 'edit'
     if (!entry.isSending) this.#enqueue(key, entry, this.#deps.clock.monotonicMs())
@@ -198,11 +202,15 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#isFlushing = false
   }
 
-  /** What this put amounts to beside what the cache shows and what waits already; undefined: nothing. */
+  /**
+   * @returns the kind of write that this status needs, compared with the cache and the pending status; `undefined` if
+   * none.
+   */
   #kindOf(target: ObjectRef, status: S, kind: StatusKind, entry: Entry<S> | undefined): StatusKind | undefined {
     if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? kindOf(entry.lane) : kind
     const current = this.#deps.cache.get(keyOf(target))
-    if (current?.metadata.uid !== target.uid) return kind // Not seen yet, or no more: it shows when the write is due.
+    // Not cached yet, or no longer: decided when the write is due.
+    if (current?.metadata.uid !== target.uid) return kind
     if (this.#written.shows(current, status)) return undefined
     if (this.#written.isChangedByOthers(current)) return 'transition'
     if (kind === 'heartbeat') return kindOf(entry?.lane ?? 'heartbeat')
@@ -226,7 +234,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#pump()
   }
 
-  /** Sends what is due and within the rates, and sets the timer for the rest. */
+  /** Sends what is due within the rates, and sets the timer for the rest. */
   #pump(): void {
     this.#cancelTimer()
     if (this.#deps.signal.aborted) return
@@ -235,7 +243,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       this.#cancelTimer = this.#deps.timers.after(Math.max(1, Math.min(...waits)), () => this.#pump())
   }
 
-  /** @returns how long until the next of this lane; nothing when that needs no timer. */
+  /** @returns how long until the next write of this lane is due; empty if that needs no timer. */
   #sendDue(lane: Lane): readonly number[] {
     const heap = this.#due[lane]
     const rate = this.#rates[kindOf(lane)]
@@ -245,7 +253,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
         heap.pop()
         continue
       }
-      if (this.#inFlight >= (lane === 'edit' ? MAX_IN_FLIGHT : MAX_BULK_IN_FLIGHT)) return [] // The next answer comes back here.
+      // The next response calls this again.
+      if (this.#inFlight >= (lane === 'edit' ? MAX_IN_FLIGHT : MAX_BULK_IN_FLIGHT)) return []
       const waitMs = top.rank - this.#deps.clock.monotonicMs()
       if (waitMs > 0) return [waitMs]
       if (!rate.take()) return [rate.waitMs()]
@@ -258,13 +267,14 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   async #send(key: ObjectKey, entry: Entry<S>): Promise<void> {
     const { cache, clock, mayWrite, onWrite } = this.#deps
     const current = cache.get(key)
-    const isMeant = current?.metadata.uid === entry.target.uid // Else it is gone, or another has its name.
+    // Otherwise the object was deleted, or another one has its name.
+    const isMeant = current?.metadata.uid === entry.target.uid
     if (!isMeant || this.#written.shows(current, entry.status)) {
       this.#forget(key, entry)
       return
     }
     if (!mayWrite()) {
-      // For a moment, or the term is about to end and everything with it.
+      // Leadership is paused for a moment, or the term is about to end and everything with it.
       this.#again(key, entry, 0)
       return
     }
@@ -313,7 +323,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     )
   }
 
-  /** Another status may have come in the meantime, or another object under the same name. */
+  /** Meanwhile another status may have been put, or another object may have the same name. */
   #settled(key: ObjectKey, entry: Entry<S>, sent: S): void {
     entry.isSending = false
     if (this.#entries.get(key) !== entry || isDeepStrictEqual(entry.status, sent)) {

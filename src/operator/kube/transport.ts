@@ -1,11 +1,12 @@
 /**
  * @module operator/kube/transport
- * HTTP to the API server. Per TLS identity there are two keep-alive pools: one of 16 connections for calls, and one
- * for watches, each of which holds a connection for minutes; shared, watches of many namespaces would leave no room
- * for calls. Another CA or client certificate makes new pools, while the old ones finish what they have begun.
+ * Sends HTTP requests to the API server. Per TLS identity there are two keep-alive pools: one of 16 connections for
+ * calls, and one for watches. A watch occupies a connection for minutes, so in a shared pool watches of many namespaces
+ * would leave no connection for calls. Another CA or client certificate creates new pools; the old ones finish their
+ * requests.
  *
- * A call either answers or throws a {@link KubeError}; nothing is repeated but a GET whose idle connection turned out
- * to be closed. Redirects are errors: the token is for this server alone.
+ * A call either returns a response or throws a {@link KubeError}. The only retry is of a GET whose idle connection was
+ * already closed. Redirects are errors: the token is for this server alone.
  */
 import { Buffer } from 'node:buffer'
 import { Agent, type Dispatcher } from 'undici'
@@ -18,7 +19,7 @@ const CALL_CONNECTIONS = 16
 const CONNECT_MS = 2_000
 const HEADERS_MS = 10_000
 const CALL_MS = 15_000
-/** A watch that is silent for so long is half-open: a bookmark comes about every minute. */
+/** A watch without data for this long is half-open: a bookmark arrives about every minute. */
 const IDLE_MS = 90_000
 /** Below the 90 s after which the API server closes an idle connection. */
 const KEEP_ALIVE_MS = 30_000
@@ -30,20 +31,20 @@ export interface KubeRequest {
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly body?: unknown
-  /** `application/json` when left out. */
+  /** Default: `application/json`. */
   readonly contentType?: string
-  /** `application/json` when left out. */
+  /** Default: `application/json`. */
   readonly accept?: string
-  /** A larger response is given up as `TooLarge`; left out: there is no bound. */
+  /** A larger response fails with `TooLarge`. Default: no limit. */
   readonly maxBytes?: number
 }
 
 export interface KubeAnswer<T> {
   readonly status: number
   readonly body: T
-  /** The API server's clock, in milliseconds since 1970; undefined when it did not tell. */
+  /** The API server's clock, in milliseconds since 1970; `undefined` without a `Date` header. */
   readonly dateMs: number | undefined
-  /** Of the body. */
+  /** Size of the body. */
   readonly bytes: number
 }
 
@@ -53,9 +54,12 @@ export interface WatchLine {
 }
 
 export interface KubeTransport {
-  /** One call. @throws {KubeError} */
+  /** Sends one call. @throws {KubeError} */
   json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>>
-  /** The lines of a watch until the server closes it. @throws {KubeError} also `Idle` after 90 s without a byte, and `UnreadableLine`. */
+  /**
+   * Yields the lines of a watch until the server closes it. @throws {KubeError} `Idle` after 90 s without a byte, and
+   * `UnreadableLine`.
+   */
   lines(request: KubeRequest, signal: AbortSignal): AsyncIterable<WatchLine>
 }
 
@@ -63,7 +67,7 @@ export interface TransportDeps {
   readonly identity: KubeIdentity
   readonly clock: Clock
   readonly timers: Timers
-  /** Told of every answer; the code of a call without one is `<error>`, as in client-go. */
+  /** Called for every response. The code of a call without a response is `<error>`, as in client-go. */
   readonly onRequest?: (method: string, code: string, host: string) => void
 }
 
@@ -114,7 +118,7 @@ export class PooledTransport implements KubeTransport {
     }
   }
 
-  /** Ends every call that is still out. */
+  /** Ends every call in flight. */
   async close(): Promise<void> {
     const all = [...this.#draining, ...(this.#pools === undefined ? [] : [this.#pools])]
     this.#pools = undefined
@@ -148,7 +152,7 @@ export class PooledTransport implements KubeTransport {
   async #send(request: KubeRequest, pool: 'calls' | 'watches', signal: AbortSignal): Promise<Response> {
     const { server } = this.#deps.identity
     const credentials = await this.#deps.identity.credentials()
-    signal.throwIfAborted() // An exec plugin may take long.
+    signal.throwIfAborted() // An exec plugin may have taken long.
     const agent = this.#poolsOf(credentials)[pool]
     let response: Response
     try {
@@ -204,7 +208,7 @@ export class PooledTransport implements KubeTransport {
   }
 }
 
-/** Aborts after a time that may be set anew, or with its parent. */
+/** Aborts after a time that can be reset, or together with its parent. */
 class Deadline {
   readonly #timers: Timers
   readonly #abort = new AbortController()
@@ -244,7 +248,7 @@ const definedOf = (query: KubeRequest['query']): Record<string, string> =>
     Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
   )
 
-/** @throws {KubeError} `TooLarge` above the bound; the connection ends then. */
+/** @throws {KubeError} `TooLarge` above the limit; the connection ends then. */
 async function readBody({ body }: Response, maxBytes = Infinity): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -271,12 +275,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a refusal says; a proxy in between may answer with anything. */
+/** Parses the body of an error response; a proxy may have sent any other text. */
 function statusBody(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // The HTTP status says enough.
+    return undefined // The HTTP status is sufficient.
   }
 }
 

@@ -1,19 +1,21 @@
 /**
  * @module operator/kube/watch-loop
- * Keeps the cache equal to one scope (the cluster, or a namespace) for as long as it runs; it never gives up.
+ * Keeps the cache equal to one scope (the cluster, or a namespace) by list and watch. It retries until it is stopped.
  *
- *   list (pages, no resourceVersion: a consistent read) ──▶ watch from the list's version ──closed──▶ watch from the last
- *     ▲                                                       │            version seen, 0.8 s after the last start or later
+ *   list (pages, no resourceVersion: a consistent read) ──▶ watch from the list's version ──closed──▶ watch from the
+ * last
+ *     ▲                                                       │            version seen, 0.8 s after the last start or
+ * later
  *     ├── 410, expired page, unreadable line, 15 min ─────────┤
- *     │   (at once, and with backoff in a storm of them)      └──error, 90 s of silence──▶ backoff ──▶ watch from there
- *     └── the connection broke, and the server is behind what was seen
+ *     │   (immediately, and with backoff in a storm of them)  └──error, 90 s of silence──▶ backoff ──▶ watch from there
+ *     └── the connection broke, and the server is behind the newest version seen
  *
- * A list is a difference like any event: what it shows is offered to the cache, what it lacks is removed. So a lost event
- * costs at most the time to the next list. Whoever hears of a change may only put a key into a queue.
- * A list that is older than what was seen comes from a server that is behind, or from a store that was put back from a
- * backup. The first catches up: so it is asked for once more, and what is old even then is how things are.
- * The kind itself may be missing (its definition is not installed yet, or an API server that just started does not know
- * it yet): the cache is left as it is, and the loop goes on asking.
+ * A list is applied as a difference: its objects are offered to the cache, and missing objects are removed. So a lost
+ * event is corrected by the next list. Listeners may only put a key into a queue. A list that is older than the newest
+ * version seen comes from a server that is behind, or from a restored backup of the store. A server that is behind
+ * catches up, so the loop lists again. If the second list is also older, it is accepted. The resource kind may be
+ * missing (its definition is not installed yet, or the API server has just started). Then the cache stays as it is, and
+ * the loop retries.
  */
 import {
   Backoff,
@@ -30,27 +32,29 @@ import { collectionPath, type KubeObject, type ObjectList, type Resource } from 
 import { Rate } from './rate.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 
-/** Read and taken in one go, so few enough for a moment, and by bytes, as an object may have 1.5 MB (D69). */
+/**
+ * A page is parsed without a break, so it has few objects, and is bounded in bytes as an object may have 1.5 MB (D69).
+ */
 const PAGE = { first: 10, most: 200, targetBytes: 4 * 1_048_576 } as const
-/** A page of more than one object that is larger is requested again with fewer. */
+/** A larger page of more than one object is requested again with fewer objects. */
 const MAX_PAGE_BYTES = 16 * 1_048_576
-/** Between two starts, so that a server which closes every watch at once is not asked without a pause. */
+/** Minimum time between two starts, so a server that closes every watch immediately is not flooded. */
 const MIN_START_MS = 800
 const MAX_BACKOFF_MS = 30_000
-/** A watch that lived so long shows that the trouble is over. */
+/** After a watch has lived this long, the backoff is reset. */
 const HEALTHY_MS = 60_000
 const MIN_WATCH_SECONDS = 240
 const MAX_WATCH_SECONDS = 360
-/** A list although all seems well, for what no one foresaw. */
+/** Interval of a list without cause, to correct unforeseen errors. */
 const RELIST_MS = 15 * 60_000
 const RELIST_SPREAD = 0.2
-/** Lists at once, for a watch that cannot go on; then one a minute, and others wait their backoff. */
+/** Lists that may follow a failed watch immediately; then one a minute, and others wait for their backoff. */
 const LISTS_AT_ONCE = 3
 const LISTS_AT_ONCE_PER_SECOND = 1 / 60
-/** For a server that is behind to catch up. */
+/** Time for a server that is behind to catch up. */
 const BEHIND_MS = 5_000
 
-/** Why a watch began anew. */
+/** Why a watch was started again. */
 export type RestartReason = 'closed' | 'expired' | 'unreadable' | 'relist' | 'idle' | 'missing' | 'behind' | 'error'
 
 export interface WatchLoopDeps<T extends KubeObject> {
@@ -61,13 +65,13 @@ export interface WatchLoopDeps<T extends KubeObject> {
   readonly random: Random
   readonly log: Log
   readonly resource: Resource
-  /** Undefined: the whole cluster. */
+  /** `undefined`: the whole cluster. */
   readonly namespace: string | undefined
   readonly onChange: (change: Change<T>, source: 'list' | 'watch') => void
   readonly onRestart?: (reason: RestartReason) => void
 }
 
-/** A list is due, for no fault of the watch's. */
+/** A list is due although the watch works. */
 class RelistDue extends Error {}
 
 export class WatchLoop<T extends KubeObject> {
@@ -79,14 +83,14 @@ export class WatchLoop<T extends KubeObject> {
   #version: string | undefined
   /** The newest version that a list or an event has shown. */
   #newest: string | undefined
-  /** The server may be another than before, or have another past. */
+  /** The server may be another one, or may have been restored to an older state. */
   #isDoubted = false
-  /** The last list was older than what was seen. */
+  /** The last list was older than the newest version seen. */
   #wasBehind = false
   #startedMs = -Infinity
   #relistAtMs = 0
   #activeMs: number
-  /** Since when the watch that runs now has been open; undefined between two. */
+  /** When the current watch opened; `undefined` while none is open. */
   #openSinceMs: number | undefined
 
   constructor(deps: WatchLoopDeps<T>) {
@@ -104,7 +108,7 @@ export class WatchLoop<T extends KubeObject> {
     return this.#activeMs
   }
 
-  /** Resolves when the signal aborts, and never before. */
+  /** Resolves only when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.#round(signal)
@@ -112,7 +116,7 @@ export class WatchLoop<T extends KubeObject> {
     }
   }
 
-  /** One list where it is due, and one watch. Never rejects. @returns how long to wait before the next. */
+  /** Runs one list if it is due, and one watch. Never rejects. @returns how long to wait before the next round. */
   async #round(signal: AbortSignal): Promise<number> {
     this.#startedMs = this.#activeMs = this.#deps.clock.monotonicMs()
     try {
@@ -160,7 +164,7 @@ export class WatchLoop<T extends KubeObject> {
     return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), requestedMs)
   }
 
-  /** Asks for as little as tells how far the server is. */
+  /** Requests the smallest list, to learn the current version of the server. */
   async #check(signal: AbortSignal): Promise<void> {
     const { metadata } = await this.#page({ limit: 1 }, signal)
     if (this.#isBehind(metadata.resourceVersion)) this.#version = undefined
@@ -175,7 +179,7 @@ export class WatchLoop<T extends KubeObject> {
     let version: string
     let isBack: boolean
     do {
-      // One page after the other: each names the place of the next.
+      // Pages are sequential: each has the continue token of the next.
       const page = await this.#fittingPage(size, next, signal)
       version = page.metadata.resourceVersion
       isBack = this.#isBehind(version)
@@ -202,7 +206,7 @@ export class WatchLoop<T extends KubeObject> {
     return version
   }
 
-  /** One object is read whatever its size: the API server bounds it. */
+  /** Reads one object whatever its size, because the API server limits it. */
   async #fittingPage(size: PageSize, next: string | undefined, signal: AbortSignal): Promise<ObjectList<T>> {
     for (;;) {
       const { limit } = size
@@ -235,7 +239,7 @@ export class WatchLoop<T extends KubeObject> {
     return this.#newest !== undefined && compareVersions(version, this.#newest) === 'older'
   }
 
-  /** What the list lacks is gone, unless it came into the cache after the list was made as `version`. */
+  /** Removes objects that the list lacks, unless they were cached after the list was made as `version`. */
   #removeUnseen(seen: ReadonlySet<string>, version: string | undefined): void {
     const { cache, namespace } = this.#deps
     const unseen = [...cache.all()].filter(

@@ -1,14 +1,13 @@
 /**
  * @module operator/kube/work-queue
- * Keys to be worked on. A key is at one place at a time:
+ * Queues keys for reconciles by priority. A key is in one state at a time:
  *
- *   waiting (until its deadline) ──▶ due ──take──▶ running ──done──▶ gone, or waiting, or due at once when it was
+ *   waiting (until its deadline) ──▶ due ──take──▶ running ──done──▶ removed, waiting, or due immediately if it was
  *                                                                    added while it ran
  *
- * The highest priority comes first, and within one who came first: an edit does not wait for bulk work, however long that
- * takes: of the keys that run at once, four at most are bulk work, so that the calls of an edit do not stand in line behind
- * as many of others. Nothing starves, as keys age: once the key that is due for longest has been so for 200 s, it gets one
- * turn of eight. A run supersedes every deadline that was set before it.
+ * The highest priority comes first; within a priority, first in, first out. At most four of the running keys are bulk
+ * work, so the calls of an edit do not wait behind many others, however long bulk work takes. To prevent starvation, a
+ * key that has been due for 200 s gets one turn of eight. A run cancels every deadline that was set before it.
  */
 import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import { Heap } from './heap.ts'
@@ -16,17 +15,17 @@ import type { ObjectKey } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 
 export type Outcome =
-  /** A look that is asked for is as urgent as a push, unless `priority` says otherwise. */
+  /** A requeue after `againAfterMs` has the priority of an event, unless `priority` is set. */
   | { readonly kind: 'ok'; readonly againAfterMs?: number; readonly priority?: Priority }
-  /** Tried again after the key's own backoff, and not before `afterMs`. */
+  /** Retried after the key's own backoff, and not before `afterMs`. */
   | { readonly kind: 'retry'; readonly afterMs?: number }
-  /** Only a change can help: nothing is tried again. */
+  /** Only a change of the object can help: no retry. */
   | { readonly kind: 'terminal' }
 
-/** A key that has been due for so long does not wait for all that is more urgent. */
+/** A key that has been due for this long need not wait for all that is more urgent. */
 const PATIENCE_MS = 200_000
 const TURNS_PER_OLDEST = 8
-/** What is less is bulk work. */
+/** Lower priorities are bulk work. */
 const URGENT: Priority = PRIORITY.editAgain
 const MAX_BULK_RUNNING = 4
 const RETRY_BASE_MS = 1_000
@@ -34,7 +33,7 @@ const RETRY_CAP_MS = 30_000
 
 export interface QueueObserver {
   readonly onAdd: () => void
-  /** A key left the queue after `waitedMs`. */
+  /** Called when a key left the queue after `waitedMs`. */
   readonly onTake: (waitedMs: number) => void
   readonly onDone: (ranMs: number) => void
   readonly onRetry: () => void
@@ -64,7 +63,7 @@ interface Running {
 
 export class WorkQueue {
   readonly #deps: WorkQueueDeps
-  /** Whoever has been due for longest is first. */
+  /** The key that has been due for longest is first. */
   readonly #due = new Map<ObjectKey, Due>()
   readonly #waiting = new Map<ObjectKey, Waiting>()
   readonly #running = new Map<ObjectKey, Running>()
@@ -81,14 +80,14 @@ export class WorkQueue {
     this.#deps = deps
   }
 
-  /** Same key: one entry; the higher priority wins, and the time it has waited is kept. */
+  /** Adds a key. An existing entry is merged: the higher priority wins, and its waiting time is kept. */
   add(key: ObjectKey, priority: Priority): void {
     const running = this.#running.get(key)
     if (running !== undefined) running.again = higher(running.again, priority)
     else this.#makeDue(key, priority)
   }
 
-  /** The earlier of two deadlines wins. */
+  /** Adds a key with a deadline. The earlier of two deadlines wins. */
   addAfter(key: ObjectKey, delayMs: number, priority: Priority): void {
     if (delayMs <= 0) {
       this.add(key, priority)
@@ -102,7 +101,7 @@ export class WorkQueue {
     this.#arm()
   }
 
-  /** The key that comes first, as soon as there is one. Rejects with the signal's reason. */
+  /** @returns the next key, as soon as there is one. Rejects with the signal's reason. */
   async take(signal: AbortSignal): Promise<ObjectKey> {
     signal.throwIfAborted()
     for (;;) {
@@ -110,12 +109,12 @@ export class WorkQueue {
       if (key !== undefined) return key
       await this.#change(signal)
       if (!signal.aborted) continue
-      this.#takers.shift()?.() // The key we were woken for is another's to take.
+      this.#takers.shift()?.() // Another taker gets the key that woke this one.
       signal.throwIfAborted()
     }
   }
 
-  /** The key's run is over. @throws {TypeError} when it was not running. */
+  /** Ends the run of a key. @throws {TypeError} if it was not running. */
   done(key: ObjectKey, outcome: Outcome): void {
     const run = this.#running.get(key)
     if (run === undefined) throw new TypeError(`${key} is not running`)
@@ -126,10 +125,10 @@ export class WorkQueue {
     else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined)
       this.addAfter(key, outcome.againAfterMs, outcome.priority ?? PRIORITY.event)
     if (run.again !== undefined) this.#makeDue(key, run.again)
-    else if (run.priority < URGENT) this.#takers.shift()?.() // There may be room for other bulk work.
+    else if (run.priority < URGENT) this.#takers.shift()?.() // Other bulk work may run now.
   }
 
-  /** With a reason: hands nothing out until it is called with null. Keys go on to be added, and to age. */
+  /** With a reason: returns no key until it is called with `null`. Keys can still be added, and age. */
   park(reason: string | null): void {
     this.#parked = reason
     if (reason !== null) return
@@ -137,7 +136,7 @@ export class WorkQueue {
     this.#wakeAll()
   }
 
-  /** When it was last released from parking, by the monotonic clock. */
+  /** When parking last ended, by the monotonic clock. */
   get releasedMs(): number {
     return this.#releasedMs
   }
@@ -146,18 +145,18 @@ export class WorkQueue {
     return this.#parked
   }
 
-  /** Keys that could be taken now. */
+  /** Number of keys that could be taken now. */
   get depth(): number {
     return this.#due.size
   }
 
-  /** How long the keys that run now have been running. */
+  /** How long each of the running keys has been running. */
   runningMs(): readonly number[] {
     const nowMs = this.#deps.clock.monotonicMs()
     return [...this.#running.values()].map(({ sinceMs }) => nowMs - sinceMs)
   }
 
-  /** Since when the key that is due for longest has been, by the monotonic clock; undefined when none is. */
+  /** When the key that has been due for longest became due, by the monotonic clock; `undefined` if none is due. */
   get oldestDueMs(): number | undefined {
     return this.#oldest?.sinceMs
   }
@@ -175,7 +174,7 @@ export class WorkQueue {
     if (known !== undefined && known.priority >= priority) return
     if (known === undefined) this.#deps.observer?.onAdd()
     const due: Due = { key, priority, sinceMs: known?.sinceMs ?? this.#deps.clock.monotonicMs() }
-    this.#due.set(key, due) // Where it was, if it was there.
+    this.#due.set(key, due) // Keeps its position if it was due already.
     this.#dueHeap.add(-priority, due)
     this.#takers.shift()?.()
   }
@@ -203,7 +202,7 @@ export class WorkQueue {
   #foremost(): Due | undefined {
     for (let due = this.#dueHeap.peek()?.value; due !== undefined; due = this.#dueHeap.peek()?.value) {
       if (this.#due.get(due.key) === due) return due
-      this.#dueHeap.pop() // Left behind, by a higher priority or a turn.
+      this.#dueHeap.pop() // Obsolete: its key has a higher priority now, or was taken out of turn.
     }
     return undefined
   }
@@ -212,7 +211,7 @@ export class WorkQueue {
     return this.#due.values().next().value
   }
 
-  /** Resolves when something may have become due; rejects when the signal aborts. */
+  /** Resolves when a key may have become due; rejects when the signal aborts. */
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
@@ -254,7 +253,7 @@ export class WorkQueue {
     this.#arm()
   }
 
-  /** Ends the timer; nothing becomes due any more by time alone. */
+  /** Stops the timer. No further key becomes due by time alone. */
   close(): void {
     this.#cancelTimer()
   }

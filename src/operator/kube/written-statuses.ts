@@ -13,7 +13,7 @@ export interface Written<S> {
   readonly uid: string
   readonly atMs: number
   readonly sent: S
-  /** As the API server returned it: it has what others have added. */
+  /** As the API server returned it, including fields that others have added. */
   readonly shown: unknown
 }
 
@@ -40,7 +40,7 @@ export class WrittenStatuses<T extends KubeObject, S> {
     for (const known of this.#byKey.keys()) if (this.#cache.get(known) === undefined) this.#byKey.delete(known)
   }
 
-  /** Whether the object shows this status already, or what the API server made of it. */
+  /** Whether the object already shows this status, or what the API server made of it. */
   shows(current: T, status: S): boolean {
     if (isDeepStrictEqual(current.status, status)) return true
     const written = this.#byKey.get(keyOf(current.metadata))
