@@ -65,7 +65,7 @@ export class Bootstrap {
   readonly #manager: string
   #isComplete = false
   /** The last incomplete state that was logged, so that each is logged once. */
-  #told = ''
+  #lastLogged = ''
 
   constructor(deps: BootstrapDeps) {
     const { random, redis, tokens } = deps
@@ -102,9 +102,9 @@ export class Bootstrap {
     while (!signal.aborted) {
       const lacking = await this.#lacking(signal)
       this.#isComplete = lacking === ''
-      if (lacking !== '' && lacking !== this.#told && !signal.aborted)
+      if (lacking !== '' && lacking !== this.#lastLogged && !signal.aborted)
         this.#deps.log.warn('a Secret that bootstrap creates is still missing, retrying', { why: lacking })
-      this.#told = lacking
+      this.#lastLogged = lacking
       // Aborted: the loop ends.
       await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {})
     }

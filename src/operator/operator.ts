@@ -105,7 +105,7 @@ class Operator implements RunningOperator {
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
   readonly #fleet: Fleet
-  readonly #away: MasterOutage
+  readonly #outage: MasterOutage
   readonly #handlers: EventHandlers
   readonly #watches: readonly WatchLoop<FleetWorkerObject>[]
   readonly #health: Health<FleetWorkerObject>
@@ -153,7 +153,7 @@ class Operator implements RunningOperator {
       token,
       metrics: createFleetMetrics(this.#registry),
       mayWrite: () => this.#leadership.mayWrite(),
-      onBreaker: (reason) => this.#away.onBreaker(reason),
+      onBreaker: (reason) => this.#outage.onBreaker(reason),
     })
     this.#handlers = new EventHandlers({
       queue: this.#queue,
@@ -163,10 +163,10 @@ class Operator implements RunningOperator {
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
-    this.#away = new MasterOutage({
+    this.#outage = new MasterOutage({
       table: this.#fleet,
       queue: this.#queue,
-      onChange: (isAway) => this.#masterTurned(isAway),
+      onChange: (isUnavailable) => this.#onOutageChange(isUnavailable),
     })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
     this.#health = new Health({
@@ -212,12 +212,12 @@ class Operator implements RunningOperator {
       lease: `${lease.namespace}/${lease.name}`,
     })
     this.#fleet.onChange((change) => {
-      if (change.kind === 'state_reset') this.#tell('MasterStateReset', change.message)
+      if (change.kind === 'state_reset') this.#recordFleetEvent('MasterStateReset', change.message)
       this.#handlers.onTableChange(change)
     })
     signal.addEventListener(
       'abort',
-      time.every(1_000, () => this.#away.check()),
+      time.every(1_000, () => this.#outage.check()),
       { once: true },
     )
     this.#running.push(
@@ -301,9 +301,9 @@ class Operator implements RunningOperator {
     this.#running.push(term.run())
   }
 
-  #masterTurned(isAway: boolean): void {
-    if (isAway)
-      this.#tell(
+  #onOutageChange(isUnavailable: boolean): void {
+    if (isUnavailable)
+      this.#recordFleetEvent(
         'MasterUnreachable',
         'the master has not responded for a minute; FleetWorkers are applied when it is back',
       )
@@ -312,7 +312,7 @@ class Operator implements RunningOperator {
   }
 
   /** Records an event that concerns all FleetWorkers, once, on the Lease, by the leading replica. */
-  #tell(reason: string, message: string): void {
+  #recordFleetEvent(reason: string, message: string): void {
     const { lease } = this.#options
     const target: EventTarget = { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: '' }
     if (this.#leadership.mayWrite()) this.#events.record(target, 'Warning', reason, message)

@@ -112,12 +112,12 @@ export class PeriodicResync {
   async #release({ type, workerId, claim }: OrphanedClaim, signal: AbortSignal): Promise<boolean> {
     const { log, master } = this.#deps
     const answer = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
-    const told = { worker: `${type}/${workerId}`, claim }
-    if (answer.kind === 'ok') log.info('deleted the claim of a FleetWorker that no longer exists', told)
+    const fields = { worker: `${type}/${workerId}`, claim }
+    if (answer.kind === 'ok') log.info('deleted the claim of a FleetWorker that no longer exists', fields)
     else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
     else
       log.error('the master refused to delete an orphaned claim; delete it at the master', {
-        ...told,
+        ...fields,
         ...('message' in answer && { error: answer.message }),
       })
     this.#done.add(claim)

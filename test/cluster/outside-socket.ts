@@ -16,7 +16,7 @@ export class OutsideSocket {
   /** Number of disconnects. */
   cuts = 0
   /** Longest time without a connection, registration included. */
-  longestAwayMs = 0
+  longestOutageMs = 0
   readonly #fleet: Public
   readonly #token: string
   readonly #backoff = new Backoff({
@@ -28,7 +28,7 @@ export class OutsideSocket {
   #socket: WebSocket | undefined
   /** The master has responded since the registration. */
   #isIn = false
-  #awaySinceMs: number | undefined
+  #downSinceMs: number | undefined
   #pings = 0
   #answered = ''
   #left = false
@@ -46,7 +46,7 @@ export class OutsideSocket {
   }
 
   /** Resolves when the master has read everything that was sent so far. */
-  async heard(): Promise<void> {
+  async flushed(): Promise<void> {
     const ping = this.#ping()
     await until(`the master responds to ${this.id}`, async () => this.#answered === ping)
   }
@@ -104,14 +104,14 @@ export class OutsideSocket {
     if (this.#isIn) return
     this.#isIn = true
     this.#backoff.reset()
-    if (this.#awaySinceMs !== undefined)
-      this.longestAwayMs = Math.max(this.longestAwayMs, performance.now() - this.#awaySinceMs)
+    if (this.#downSinceMs !== undefined)
+      this.longestOutageMs = Math.max(this.longestOutageMs, performance.now() - this.#downSinceMs)
   }
 
   #onClose(): void {
     if (this.#isIn) {
       this.cuts += 1
-      this.#awaySinceMs = performance.now()
+      this.#downSinceMs = performance.now()
     }
     this.#isIn = false
     if (!this.#left) setTimeout(() => this.#left || this.#connect(), this.#backoff.nextMs())
@@ -130,8 +130,8 @@ export class Swarm {
     return this.all.every((each) => each.isIn)
   }
 
-  get longestAwayMs(): number {
-    return Math.max(...this.all.map((each) => each.longestAwayMs))
+  get longestOutageMs(): number {
+    return Math.max(...this.all.map((each) => each.longestOutageMs))
   }
 
   leave(): void {

@@ -31,7 +31,7 @@ export class Passage {
   readonly #workerToken: string
   readonly #socket: OutsideSocket
   readonly #ended = new AbortController()
-  #heard = ''
+  #received = ''
   #streams = 0
   #turns = 0
   readonly #listening: Promise<void>
@@ -54,28 +54,28 @@ export class Passage {
   async begun(): Promise<void> {
     await until(
       `${this.name} passes a control channel and an event stream`,
-      async () => this.#socket.isIn && this.#heard !== '',
-      () => this.#heard,
+      async () => this.#socket.isIn && this.#received !== '',
+      () => this.#received,
     )
   }
 
   /** Expects that no connection was closed since `begun`, and that both still transfer data. */
   async expectUncut(): Promise<void> {
-    await this.#socket.heard()
+    await this.#socket.flushed()
     expect([this.name, this.#socket.cuts, this.#streams]).toEqual([this.name, 0, 1])
-    const before = this.#heard.length
+    const before = this.#received.length
     this.#socket.report(this.#turns % 2 === 0 ? 'RUNNING' : 'IDLE')
     this.#turns += 1
     await until(
       `the event stream through ${this.name} has an event of its worker`,
-      async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#heard.slice(before)),
-      () => this.#heard.slice(-500),
+      async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#received.slice(before)),
+      () => this.#received.slice(-500),
     )
   }
 
   async expectLargest(): Promise<void> {
     this.#socket.emitLargest()
-    await this.#socket.heard()
+    await this.#socket.flushed()
     await until(`the frame of 1 MiB came through ${this.name}`, async () => {
       const { entries } = await this.#fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>(
         'GET',
@@ -98,7 +98,7 @@ export class Passage {
   async expectGuarded(): Promise<void> {
     for (const path of ['/metrics', '/readyz'])
       expect([this.name, path, await this.#fleet.get(path)]).toEqual([this.name, path, 404])
-    const answers = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> =>
+    const responses = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> =>
       Promise.all([
         this.#fleet.call('GET', '/me', { headers }),
         this.#fleet.call('GET', '/me', { headers, token: 'unknown-token' }),
@@ -106,9 +106,9 @@ export class Passage {
         this.#fleet.call('DELETE', '/automations/echo/workers/unknown-worker', { headers, token: this.#workerToken }),
         this.#fleet.call('GET', '/automations', { headers }),
       ])
-    const plain = await answers({})
+    const plain = await responses({})
     expect(plain.map(({ status }) => status)).toEqual([200, 403, 404, 403, 200])
-    expect(await answers(FORGED)).toEqual(plain)
+    expect(await responses(FORGED)).toEqual(plain)
   }
 
   /** Expects that new connections get the newest certificate, while open connections continue. */
@@ -146,7 +146,7 @@ export class Passage {
     while (!this.#ended.signal.aborted) {
       this.#streams += 1
       try {
-        for await (const text of this.#fleet.events(this.#ended.signal)) this.#heard += text
+        for await (const text of this.#fleet.events(this.#ended.signal)) this.#received += text
       } catch {
         // The stream was cut, which the counter shows, or the test aborted it.
       }

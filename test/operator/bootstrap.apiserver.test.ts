@@ -190,7 +190,7 @@ withApiServer('the Secrets that the operator creates', () => {
               `--as=system:serviceaccount:muster:${account}`,
             )
           ).stdout.trim()
-        const answers = [
+        const responses = [
           ['create', 'secrets'],
           ['create', 'secrets/another'],
           ['patch', 'secrets/another'],
@@ -200,7 +200,7 @@ withApiServer('the Secrets that the operator creates', () => {
           ['create', 'secrets/muster-tokens'],
           ['patch', 'secrets/muster-redis'],
         ]
-        expect(await Promise.all(answers.map((question) => may('muster-bootstrap', question)))).toEqual([
+        expect(await Promise.all(responses.map((question) => may('muster-bootstrap', question)))).toEqual([
           'no',
           'no',
           'no',
@@ -249,13 +249,13 @@ withApiServer('the Secrets that the operator creates', () => {
         await cluster.until('the Event exists', async () =>
           (await cluster.kubectl('get', 'events', '-n', 'muster', '-o', 'yaml')).includes('SecretGenerated'),
         )
-        const told = [
+        const outputs = [
           process.output(),
           await cluster.kubectl('get', 'events,fw,leases', '-A', '-o', 'yaml'),
           JSON.stringify(cluster.server.audit()),
         ].join('\n')
         for (const value of [...values, ...values.map((each) => Buffer.from(each).toString('base64'))])
-          expect(told).not.toContain(value)
+          expect(outputs).not.toContain(value)
         process.child.kill('SIGTERM')
         expect(await process.exited).toBe(0)
         const uses = cluster.server

@@ -36,9 +36,9 @@ const answered = (data: Readonly<Record<string, string>>) =>
 
 describe('the Secrets that the operator creates', () => {
   it('are created after an outage of the API server, which is logged once', async () => {
-    let isAway = true
+    let isUnavailable = true
     const { bootstrap, log, time } = started(async () => {
-      if (isAway) throw new KubeError(0, 'NoAnswer', 'the API server did not answer')
+      if (isUnavailable) throw new KubeError(0, 'NoAnswer', 'the API server did not answer')
       return answered({ 'admin-token': Buffer.from(' theirs\n').toString('base64') })
     })
     for (let second = 0; second < 60; second += 1) {
@@ -46,7 +46,7 @@ describe('the Secrets that the operator creates', () => {
       await turns(2)
     }
     expect([bootstrap.isComplete, log.lines.length]).toEqual([false, 1])
-    isAway = false
+    isUnavailable = false
     await time.advance(1_000)
     await turns()
     expect(bootstrap.isComplete).toBe(true)

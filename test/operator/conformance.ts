@@ -494,18 +494,18 @@ export interface Server {
 
 /** Runs a scenario. @returns the differences; empty: none. */
 export async function answerTo({ steps }: Scenario, server: Server): Promise<readonly string[]> {
-  const answers = new Map<string, unknown>()
+  const saved = new Map<string, unknown>()
   const faults: string[] = []
   for (const [index, step] of steps.entries()) {
     const at = `step ${index + 1}, ${step.method} ${step.path}`
-    const answer = await played(filled(step, answers) as Exchange, server)
-    if (step.as !== undefined) answers.set(step.as, answer.body)
+    const answer = await played(filled(step, saved) as Exchange, server)
+    if (step.as !== undefined) saved.set(step.as, answer.body)
     if (answer.status !== step.status)
       faults.push(
         `${at}: answered ${answer.status} instead of ${step.status}: ${JSON.stringify(answer.body).slice(0, 300)}`,
       )
-    if (step.expected !== undefined) faults.push(...differences(answer.body, filled(step.expected, answers), at))
-    if (step.lines !== undefined) faults.push(...differences(answer.lines, filled(step.lines, answers), at))
+    if (step.expected !== undefined) faults.push(...differences(answer.body, filled(step.expected, saved), at))
+    if (step.lines !== undefined) faults.push(...differences(answer.lines, filled(step.lines, saved), at))
   }
   return faults
 }
@@ -575,20 +575,17 @@ async function played(
 }
 
 /** Replaces `{{step.path.to.value}}` by the value. */
-function filled(value: unknown, answers: ReadonlyMap<string, unknown>): unknown {
+function filled(value: unknown, saved: ReadonlyMap<string, unknown>): unknown {
   if (typeof value === 'string')
     return value.replaceAll(/\{\{(?<path>[^}]+)\}\}/g, (_, path: string) => {
       const [step = '', ...rest] = path.split('.')
       return String(
-        rest.reduce<unknown>(
-          (inner, name) => (inner as Record<string, unknown> | undefined)?.[name],
-          answers.get(step),
-        ),
+        rest.reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], saved.get(step)),
       )
     })
-  if (Array.isArray(value)) return value.map((each) => filled(each, answers))
+  if (Array.isArray(value)) return value.map((each) => filled(each, saved))
   return typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, filled(each, answers)]))
+    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, filled(each, saved)]))
     : value
 }
 

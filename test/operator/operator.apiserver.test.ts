@@ -35,7 +35,7 @@ withApiServer('muster operator', () => {
    * once a minute.
    */
   const settled = async (): Promise<void> => {
-    const told = async (): Promise<unknown> =>
+    const slotsOf = async (): Promise<unknown> =>
       (
         await cluster.fleet.ok<{ worker_id: string; current_stats: { slots: number } | null }[]>(
           'GET',
@@ -55,7 +55,7 @@ withApiServer('muster operator', () => {
           `muster.dev/reconcile=${Date.now()}`,
         )
         await new Promise((resolve) => setTimeout(resolve, 2_000)) // Status writes are batched for half a second.
-        const slots = new Map((await told()) as [string, number | undefined][])
+        const slots = new Map((await slotsOf()) as [string, number | undefined][])
         const { items } = await cluster.ok<{ items: (Resource & { spec: { workerId?: string } })[] }>(
           'GET',
           '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers',
@@ -143,9 +143,9 @@ withApiServer('muster operator', () => {
       expect(await configOf('secret')).toMatchObject({ enabled: true, authorization: '********' })
       const events = await cluster.kubectl('get', 'events', '-A', '-o', 'yaml')
       const objects = await cluster.kubectl('get', 'fw', '-A', '-o', 'yaml')
-      const told = events + objects + cluster.log + (await cluster.metrics())
+      const output = events + objects + cluster.log + (await cluster.metrics())
       for (const secret of [SECRET, Buffer.from(SECRET).toString('base64').slice(0, -2), ADMIN_TOKEN])
-        expect(told).not.toContain(secret)
+        expect(output).not.toContain(secret)
     }, 240_000)
 
     it(

@@ -166,21 +166,21 @@ describe('the outage of the master', () => {
     const parked: (string | null)[] = []
     const turns: boolean[] = []
     const table = { unavailableMs: 0 }
-    const away = new MasterOutage({
+    const outage = new MasterOutage({
       table,
       queue: { park: (reason) => void parked.push(reason) },
-      onChange: (isAway) => void turns.push(isAway),
+      onChange: (isUnavailable) => void turns.push(isUnavailable),
     })
-    away.onBreaker('MasterUnreachable')
+    outage.onBreaker('MasterUnreachable')
     table.unavailableMs = 59_999
-    away.check()
+    outage.check()
     expect([parked, turns]).toEqual([['MasterUnreachable'], []])
     table.unavailableMs = 60_000
-    away.check()
-    away.check()
+    outage.check()
+    outage.check()
     expect([parked, turns]).toEqual([['MasterUnreachable', null], [true]])
     table.unavailableMs = 0
-    away.onBreaker(null)
+    outage.onBreaker(null)
     expect([parked.at(-1), turns]).toEqual([null, [true, false]])
   })
 })
@@ -385,14 +385,14 @@ describe('the metrics of FleetWorkers', () => {
         drift: { detectedTime: new Date(time.wallMs() - 60_000).toISOString() },
       },
     })
-    const told = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void =>
+    const change = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void =>
       metrics.changed({ key: 'ns/w', before: from, after: to }, true)
-    told(before, edited)
+    change(before, edited)
     await time.advance(1_000)
-    told(edited, synced)
+    change(edited, synced)
     await time.advance(1_000)
-    told(synced, applied)
-    told(applied, applied)
+    change(synced, applied)
+    change(applied, applied)
     objects.push(applied)
     const text = await registry.metrics()
     expect(text).toContain('svc_operator_edit_to_synced_seconds_sum 1\n')

@@ -23,7 +23,7 @@ export class EpochTracker {
   /** The sequence number of the read or event that showed the epoch first. */
   #since = 0
   /** The last epoch that was reported. */
-  #told = ''
+  #reportedEpoch = ''
   #fellMs = -Infinity
 
   constructor(deps: EpochTrackerDeps) {
@@ -63,8 +63,8 @@ export class EpochTracker {
   }
 
   #tell(): void {
-    if (this.#told === this.#epoch) return
-    this.#told = this.#epoch
+    if (this.#reportedEpoch === this.#epoch) return
+    this.#reportedEpoch = this.#epoch
     this.#deps.onReset("the master's store is another one than before")
   }
 }

@@ -5,8 +5,7 @@
  *
  *   an event, the response to a write ──▶ takes the next number when it arrives
  *   a page, a single read ──▶ takes the next number when it is *requested*, and is applied only to entries that no
- * higher
- *                             number has changed
+ *                             higher number has changed
  *
  * So a read never undoes what was learnt after it was requested. An event has only the fields that changed. An event
  * for a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose

@@ -118,7 +118,7 @@ export interface Facts {
   /** `null`: the master does not know the worker. `undefined`: not read yet. */
   readonly worker: WorkerFacts | null | undefined
   /** The master has been unreachable for more than a minute. Before that no status is written. */
-  readonly masterAway: boolean
+  readonly isMasterUnavailable: boolean
   /** Number of pointers that differ and are left so. */
   readonly driftCount: number
   /** The time by the master's clock. */
@@ -181,12 +181,12 @@ function conditionOf(
 const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy === 'Observe'
 
 function syncedOf(facts: Facts): Verdict {
-  const { synced, masterAway } = facts
+  const { synced, isMasterUnavailable } = facts
   const verdict = ({ reason, message }: Facts['synced']): Verdict => ({ status: SYNCED[reason], reason, message })
   if (facts.suspend) return verdict({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
   if (facts.policy === 'Observe')
     return verdict({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
-  if (!masterAway) return verdict(synced)
+  if (!isMasterUnavailable) return verdict(synced)
   const old = facts.before.find(({ type }) => type === 'Synced')
   return old?.observedGeneration === facts.generation
     ? old
@@ -196,13 +196,13 @@ function syncedOf(facts: Facts): Verdict {
       })
 }
 
-function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
+function onlineOf({ worker, isMasterUnavailable, nowMs, drain }: Facts): Verdict {
   const verdict = (reason: keyof typeof ONLINE, message: string): Verdict => ({
     status: ONLINE[reason],
     reason,
     message,
   })
-  if (masterAway) return verdict('MasterUnreachable', 'the master is unavailable')
+  if (isMasterUnavailable) return verdict('MasterUnreachable', 'the master is unavailable')
   if (worker === undefined) return verdict('Pending', 'not read from the master yet')
   if (worker === null) return verdict('WorkerNotRegistered', 'no worker with this id has registered')
   if (worker.connected) return verdict('Connected', 'the worker is connected')
@@ -212,7 +212,7 @@ function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
   return verdict('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
 }
 
-function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
+function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): Verdict {
   const verdict = (reason: keyof typeof APPLIED, message: string): Verdict => ({
     status: APPLIED[reason],
     reason,
@@ -220,7 +220,7 @@ function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
   })
   if (worker === undefined)
     return (
-      (masterAway ? before.find(({ type }) => type === 'Applied') : undefined) ??
+      (isMasterUnavailable ? before.find(({ type }) => type === 'Applied') : undefined) ??
       verdict('Pending', 'not read from the master yet')
     )
   if (worker === null || worker.appliedConfigGen === null)
@@ -237,13 +237,13 @@ function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
 }
 
 function healthyOf(facts: Facts): Verdict {
-  const { worker, masterAway } = facts
+  const { worker, isMasterUnavailable } = facts
   const verdict = (reason: keyof typeof HEALTHY, message: string): Verdict => ({
     status: HEALTHY[reason],
     reason,
     message,
   })
-  if (masterAway) return verdict('MasterUnreachable', 'the master is unavailable')
+  if (isMasterUnavailable) return verdict('MasterUnreachable', 'the master is unavailable')
   if (worker === undefined || worker === null) return verdict('Pending', 'the worker was not read from the master yet')
   if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not connected')
   if (worker.state === 'ERROR') return verdict('WorkerError', worker.lastError ?? 'the worker reports an error')

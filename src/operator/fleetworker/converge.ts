@@ -2,9 +2,9 @@
  * @module operator/fleetworker/converge
  * Brings the worker's config in line with one live resource:
  *
- *   owner? ──▶ record ──▶ may take the claim? ──▶ compare ──▶ equal, or to be left ────────────────────┐
- *                                                   └─▶ read the resource again ──▶ claim ──▶ remember │
- *                                                         new secret fields ──▶ PATCH with If-Match ───┴─▶ drain ──▶ result
+ *  owner? ──▶ record ──▶ may take the claim? ──▶ compare ──▶ equal, or to be left ────────────────────┐
+ *                                                  └─▶ read the resource again ──▶ claim ──▶ remember │
+ *                                                        new secret fields ──▶ PATCH with If-Match ───┴─▶ drain, result
  *
  * Both sides may have changed between the decision and the write. So the resource is read from the API server again
  * before the write, and the master rejects a PATCH against another generation. In either case the reconcile starts
@@ -229,14 +229,14 @@ function obstacle(
   const parked = (workerState.parked ??= parkedBefore(context, inputs, nowMs))
   if (parked?.inputs === inputs && nowMs < parked.untilMs)
     return syncResult(parked.reason, parked.message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
-  const contest =
+  const contested =
     isForgotten || workerState.inForce !== inputs ? undefined : workerState.revertThrottle?.throttledAt(nowMs)
-  if (contest === undefined || nowMs >= contest.nextMs) return undefined
+  if (contested === undefined || nowMs >= contested.nextMs) return undefined
   const by = worker.record.config_changed_by
   return syncResult(
     'ContestedField',
-    contestMessage(contest.path, by),
-    { kind: 'ok', againAfterMs: contest.nextMs - nowMs },
+    contestMessage(contested.path, by),
+    { kind: 'ok', againAfterMs: contested.nextMs - nowMs },
     { worker, drift: { paths, by } },
   )
 }
@@ -268,12 +268,12 @@ function inForce(
     secretState: { epoch: worker.epoch, generation: worker.record.config_gen, sources: versions },
     drift: NO_DRIFT,
   }
-  const contest = workerState.revertThrottle?.throttledAt(nowMs)
-  if (contest !== undefined)
+  const contested = workerState.revertThrottle?.throttledAt(nowMs)
+  if (contested !== undefined)
     return syncResult(
       'ContestedField',
-      contestMessage(contest.path, contest.by),
-      { kind: 'ok', againAfterMs: contest.quietMs - nowMs },
+      contestMessage(contested.path, contested.by),
+      { kind: 'ok', againAfterMs: contested.quietMs - nowMs },
       more,
     )
   return syncResult('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
@@ -356,10 +356,10 @@ function noteWritten(
     )
   if (workerState.inForce !== inputs || isForgotten) return
   const nowMs = deps.clock.monotonicMs()
-  const contest = (workerState.revertThrottle ??= new RevertThrottle())
-  const wasContested = contest.throttledAt(nowMs) !== undefined
-  contest.onRevert(paths, record.config_changed_by, nowMs)
-  deps.onDrift(!wasContested && contest.throttledAt(nowMs) !== undefined ? 'contested' : 'reverted')
+  const throttle = (workerState.revertThrottle ??= new RevertThrottle())
+  const wasContested = throttle.throttledAt(nowMs) !== undefined
+  throttle.onRevert(paths, record.config_changed_by, nowMs)
+  deps.onDrift(!wasContested && throttle.throttledAt(nowMs) !== undefined ? 'contested' : 'reverted')
 }
 
 /** The worker after the operator's own PATCH, whether or not the table shows it already. */

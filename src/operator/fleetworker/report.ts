@@ -14,7 +14,7 @@ import type { FleetWorkerStatus } from './schema.ts'
 import { statusOf, type Drift } from './status.ts'
 
 /** How long the last facts stay in the status during an outage. */
-const AWAY_MS = 60_000
+const OUTAGE_MS = 60_000
 /**
  * Events have no statistics, which autoscalers read. A worker whose slots are changing is read until it runs all of
  * them.
@@ -29,8 +29,8 @@ export function report(context: ReconcileContext, result: SyncResult): Outcome {
   const { deps, workerState, resource, lastStatus } = context
   const { table } = deps
   const nowMs = table.masterNowMs()
-  const masterAway = table.unavailableMs >= AWAY_MS
-  if (result.isQuiet === true && !masterAway) return result.outcome
+  const isMasterUnavailable = table.unavailableMs >= OUTAGE_MS
+  if (result.isQuiet === true && !isMasterUnavailable) return result.outcome
   const { spec, metadata } = resource
   const registered = result.worker === undefined && result.isHidden !== true ? lastSeen(context) : result.worker
   const worker =
@@ -46,7 +46,7 @@ export function report(context: ReconcileContext, result: SyncResult): Outcome {
       releasing: result.releasing === true,
       synced: result.synced,
       worker,
-      masterAway,
+      isMasterUnavailable,
       driftCount: drift?.count ?? drift?.paths.length ?? 0,
       nowMs,
       before: lastStatus.conditions ?? [],

@@ -6,8 +6,7 @@
  * a user is probably about to fix it.
  *
  *   poll ── another version, deleted, created ──▶ onChange
- *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, dropped after
- * use
+ *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, then dropped
  *
  * Data is requested only with the consent of its owner (consent.ts). A reserved Secret is not requested at all (D62).
  *

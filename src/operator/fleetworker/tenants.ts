@@ -1,6 +1,6 @@
 /**
  * @module operator/fleetworker/tenants
- * Maps namespaces to the workers that their FleetWorkers may manage. The operator's token covers all workers, so without
+ * Maps namespaces to the workers that their FleetWorkers may manage. The operator's token covers all workers. Without
  * this map every author in a watched namespace could configure the workers of every other team.
  *
  *   {"team-a": {"types": ["crawler"], "workers": ["team-a-*"]}}

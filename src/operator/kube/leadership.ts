@@ -2,10 +2,9 @@
  * @module operator/kube/leadership
  * Elects one of several replicas as the writer: the holder of a Lease.
  *
- *   standby ──lease free, or unchanged for its whole length──PUT with its version──▶ leading ──released, stopped──▶
- * standby
- *      ▲                                                                               │ renewed every 2 s
- *      └─────────────── another holds it, or no renewal began within 10 s ─────────────┘
+ *   standby ──lease free, or unchanged for its whole length──PUT, its version──▶ leading ──released, stopped──▶ standby
+ *      ▲                                                                          │ renewed every 2 s
+ *      └──────────── another holds it, or no renewal began within 10 s ───────────┘
  *
  * The election does not depend on synchronized clocks. A lease has expired when this replica has seen it unchanged for
  * its whole length, on a monotonic clock. The times in the Lease are for users. A holder stops 5 s before another

@@ -107,7 +107,7 @@ function reconcileMetrics(registry: Registry, controller: string): ControllerObs
   })
   const most = new Gauge({
     name: 'controller_runtime_max_concurrent_reconciles',
-    help: 'Reconciles that may run at once.',
+    help: 'Reconciles that may run concurrently.',
     labelNames,
     registers,
   })

@@ -3,9 +3,7 @@
  * Keeps the cache equal to one scope (the cluster, or a namespace) by list and watch. It retries until it is stopped.
  *
  *   list (pages, no resourceVersion: a consistent read) ──▶ watch from the list's version ──closed──▶ watch from the
- * last
- *     ▲                                                       │            version seen, 0.8 s after the last start or
- * later
+ *     ▲                                                       │                last version, 0.8 s after the last start
  *     ├── 410, expired page, unreadable line, 15 min ─────────┤
  *     │   (immediately, and with backoff in a storm of them)  └──error, 90 s of silence──▶ backoff ──▶ watch from there
  *     └── the connection broke, and the server is behind the newest version seen
@@ -49,8 +47,8 @@ const MAX_WATCH_SECONDS = 360
 const RELIST_MS = 15 * 60_000
 const RELIST_SPREAD = 0.2
 /** Lists that may follow a failed watch immediately; then one a minute, and others wait for their backoff. */
-const LISTS_AT_ONCE = 3
-const LISTS_AT_ONCE_PER_SECOND = 1 / 60
+const IMMEDIATE_LISTS = 3
+const IMMEDIATE_LISTS_PER_SECOND = 1 / 60
 /** Time for a server that is behind to catch up. */
 const BEHIND_MS = 5_000
 
@@ -79,7 +77,7 @@ export class WatchLoop<T extends KubeObject> {
   readonly #scope: string
   readonly #path: string
   readonly #backoff: Backoff
-  readonly #atOnce: Rate
+  readonly #immediateLists: Rate
   #version: string | undefined
   /** The newest version that a list or an event has shown. */
   #newest: string | undefined
@@ -98,7 +96,7 @@ export class WatchLoop<T extends KubeObject> {
     this.#scope = deps.namespace ?? '*'
     this.#path = collectionPath(deps.resource, deps.namespace)
     this.#backoff = new Backoff({ baseMs: 2 * MIN_START_MS, capMs: MAX_BACKOFF_MS, random: deps.random })
-    this.#atOnce = new Rate(deps.clock, LISTS_AT_ONCE, LISTS_AT_ONCE_PER_SECOND)
+    this.#immediateLists = new Rate(deps.clock, IMMEDIATE_LISTS, IMMEDIATE_LISTS_PER_SECOND)
     this.#activeMs = deps.clock.monotonicMs()
     deps.cache.expect(this.#scope)
   }
@@ -158,7 +156,7 @@ export class WatchLoop<T extends KubeObject> {
   }
 
   #waitMs(error: unknown, reason: RestartReason): number {
-    if ((reason === 'expired' || reason === 'unreadable') && this.#atOnce.take()) return this.#paceMs()
+    if ((reason === 'expired' || reason === 'unreadable') && this.#immediateLists.take()) return this.#paceMs()
     const requestedMs =
       error instanceof KubeError ? retryAfterDelayMs(error.requestedWaitMs ?? 0, this.#deps.random) : 0
     return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), requestedMs)

@@ -92,7 +92,7 @@ export class Life {
       token: () => TOKENS.admin,
       metrics: createFleetMetrics(registry),
       mayWrite: () => this.#leadership.mayWrite(),
-      onBreaker: (reason) => this.#away.onBreaker(reason),
+      onBreaker: (reason) => this.#outage.onBreaker(reason),
     })
     this.handlers = new EventHandlers({
       queue: this.queue,
@@ -102,10 +102,10 @@ export class Life {
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
-    this.#away = new MasterOutage({
+    this.#outage = new MasterOutage({
       table: this.fleet,
       queue: this.queue,
-      onChange: (isAway) => this.#masterTurned(isAway),
+      onChange: (isUnavailable) => this.#onOutageChange(isUnavailable),
     })
     this.#watch = new WatchLoop({
       ...shared,
@@ -117,7 +117,7 @@ export class Life {
     })
   }
 
-  readonly #away: MasterOutage
+  readonly #outage: MasterOutage
 
   start(): void {
     const { time } = this.#parts
@@ -125,7 +125,7 @@ export class Life {
     this.fleet.onChange((change) => this.handlers.onTableChange(change))
     signal.addEventListener(
       'abort',
-      time.every(1_000, () => this.#away.check()),
+      time.every(1_000, () => this.#outage.check()),
       { once: true },
     )
     this.#running.push(this.fleet.run(signal), this.#events.run(signal), this.#watch.run(signal))
@@ -144,8 +144,8 @@ export class Life {
     return this.#leadership.mayWrite()
   }
 
-  #masterTurned(isAway: boolean): void {
-    if (!isAway) this.#term?.masterBack()
+  #onOutageChange(isUnavailable: boolean): void {
+    if (!isUnavailable) this.#term?.masterBack()
     this.handlers.requeueAll()
   }
 

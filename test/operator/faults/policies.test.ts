@@ -3,7 +3,7 @@
  * POINT='…' repeats one point.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { answers, interrupted, intermediate, record, run, stale, unobserved, type Policy } from './policies.ts'
+import { failedWrites, interrupted, intermediate, record, run, stale, unobserved, type Policy } from './policies.ts'
 import { FIRST, INTERRUPTED, RECREATION, REST, type Scenario } from './scenarios.ts'
 import { startMasters, type Masters } from './world.ts'
 
@@ -68,7 +68,7 @@ describe('the operator, with a fault at any point of', () => {
   it.each(SCENARIOS)(
     '$name: gets a faulty response (G19)',
     async (scenario) => {
-      expect(await failures(scenario, answers)).toEqual([])
+      expect(await failures(scenario, failedWrites)).toEqual([])
     },
     TIMEOUT_MS,
   )

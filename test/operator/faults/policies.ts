@@ -2,7 +2,7 @@
  * Injects one fault at one point of a scenario, which is first recorded without a fault:
  *
  *   intermediate   the operator is killed at the n-th write: before it is sent, after its effect, after its response
- *   answers        the n-th write is lost, broken, rejected or late, and the operator continues
+ *   failedWrites        the n-th write is lost, broken, rejected or late, and the operator continues
  *   unobserved     the n-th event of the watch, or of the master's feed, is never delivered
  *   interrupted    the next user action happens when the n-th write is lost with its sender, or is three seconds late
  *   stale          after the n-th write a new operator reads an older state of the API server for five seconds
@@ -41,7 +41,7 @@ interface Recording {
   readonly eventsAtWrite: readonly number[]
   readonly events: number
   readonly eventsBefore: number
-  readonly told: number
+  readonly feedEvents: number
 }
 
 export type Policy = (recording: Recording, scenario: Scenario) => readonly Point[]
@@ -95,9 +95,9 @@ export async function record(masters: Masters, scenario: Scenario): Promise<Reco
   const world = await begun(masters, scenario, {})
   const eventsAtWrite: number[] = []
   const eventsBefore = eventsOf(world)
-  let [told, isOver] = [0, false]
+  let [feedEvents, isOver] = [0, false]
   world.hides = () => {
-    if (!isOver) told += 1
+    if (!isOver) feedEvents += 1
     return false
   }
   world.faults.rule = (_, write) =>
@@ -105,7 +105,7 @@ export async function record(masters: Masters, scenario: Scenario): Promise<Reco
   await scenario.act(world)
   await world.pass((scenario.latencyMs ?? 0) + PEACE_MS)
   isOver = true
-  const recording = { eventsAtWrite, events: eventsOf(world) - eventsBefore, eventsBefore, told }
+  const recording = { eventsAtWrite, events: eventsOf(world) - eventsBefore, eventsBefore, feedEvents }
   await world.close()
   return recording
 }
@@ -133,7 +133,7 @@ export const intermediate = ({ eventsAtWrite }: Recording): readonly Point[] =>
     Object.entries(DEATHS).map(([when, fate]) => ({ name: `dies at write ${n} ${when}`, arm: atWrite(n, fate) })),
   )
 
-const ANSWERS: Readonly<Record<string, Fate>> = {
+const RESPONSES: Readonly<Record<string, Fate>> = {
   'is lost': { kind: 'lose' },
   'never arrives': { kind: 'break' },
   'is late': { kind: 'late', ms: LATE_MS },
@@ -142,12 +142,12 @@ const ANSWERS: Readonly<Record<string, Fate>> = {
   'is rejected with 503': { kind: 'refuse', status: 503 },
 }
 
-export const answers = ({ eventsAtWrite }: Recording): readonly Point[] =>
+export const failedWrites = ({ eventsAtWrite }: Recording): readonly Point[] =>
   each(eventsAtWrite.length).flatMap((n) =>
-    Object.entries(ANSWERS).map(([what, fate]) => ({ name: `write ${n} ${what}`, arm: atWrite(n, () => fate) })),
+    Object.entries(RESPONSES).map(([what, fate]) => ({ name: `write ${n} ${what}`, arm: atWrite(n, () => fate) })),
   )
 
-export function unobserved({ events, told }: Recording): readonly Point[] {
+export function unobserved({ events, feedEvents }: Recording): readonly Point[] {
   return [
     ...each(events).map((n): Point => ({
       name: `event ${n} of the watch is lost`,
@@ -159,7 +159,7 @@ export function unobserved({ events, told }: Recording): readonly Point[] {
         })
       },
     })),
-    ...each(told).map((n): Point => ({
+    ...each(feedEvents).map((n): Point => ({
       name: `event ${n} of the feed is lost`,
       latencyMs: FEED_PASS_MS,
       arm: (world) => {

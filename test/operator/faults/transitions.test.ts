@@ -137,10 +137,10 @@ describe('a FleetWorker that is changed from one spec to another', () => {
       await changed(world, { ...GOOD, config: {} })
       await changed(world, last)
     }
-    const told = async (world: World) => [
+    const outcomeOf = async (world: World) => [
       await world.config(),
       world.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason]),
     ]
-    expect(await told(one)).toEqual(await told(other))
+    expect(await outcomeOf(one)).toEqual(await outcomeOf(other))
   })
 })

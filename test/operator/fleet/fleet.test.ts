@@ -179,14 +179,14 @@ describe('the feed', () => {
   it('ignores everything that is not an event of a worker', async () => {
     const { fleet, until, changes } = await world({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
-    const told = (name: string, data: object): void =>
+    const send = (name: string, data: object): void =>
       void response?.write(`id: 3\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
-    told('worker.exploded', { type: 'mailer', worker_id: 'w1' })
-    told('__proto__', { type: 'mailer', worker_id: 'w1' })
-    told('worker.state', { type: 7, worker_id: 'w1' })
-    told('worker.state', { type: 'unknown', worker_id: 'w1', state: 'ERROR', last_error: null })
-    told('queue.totals', { type: 'mailer' })
-    told('worker.claimed', { type: 'mailer', worker_id: 'w1', managed_by: 'the last of them' })
+    send('worker.exploded', { type: 'mailer', worker_id: 'w1' })
+    send('__proto__', { type: 'mailer', worker_id: 'w1' })
+    send('worker.state', { type: 7, worker_id: 'w1' })
+    send('worker.state', { type: 'unknown', worker_id: 'w1', state: 'ERROR', last_error: null })
+    send('queue.totals', { type: 'mailer' })
+    send('worker.claimed', { type: 'mailer', worker_id: 'w1', managed_by: 'the last of them' })
     await until(
       'the last event is processed',
       () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'the last of them',

@@ -26,34 +26,34 @@ const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
 
 function world() {
   const sequence = new Sequence()
-  const told = { changes: 0, stale: 0, falls: 0 }
+  const calls = { changes: 0, stale: 0, falls: 0 }
   const records = new Records({
     sequence,
-    onChange: () => (told.changes += 1),
-    onStale: () => (told.stale += 1),
-    onRegression: () => (told.falls += 1),
+    onChange: () => (calls.changes += 1),
+    onStale: () => (calls.stale += 1),
+    onRegression: () => (calls.falls += 1),
   })
   const source = (begun: number, epoch = 'e1') => ({ begun, epoch, atMs: 0 })
   const read = (fields: Partial<WorkerBody>, begun = sequence.next(), epoch?: string): void =>
     records.read(body(fields), source(begun, epoch))
   const event = (name: WorkerEventName, fields: object = {}): void => records.event(name, 'w', { ts: 200, ...fields })
-  return { records, sequence, told, source, read, event, record: () => records.get('w')?.record }
+  return { records, sequence, calls, source, read, event, record: () => records.get('w')?.record }
 }
 
 describe('the order of updates', () => {
   it('does not let a page undo an event that arrived after the page was requested', () => {
-    const { sequence, read, event, record, told } = world()
+    const { sequence, read, event, record, calls } = world()
     read({ state: 'RUNNING' })
     const begun = sequence.next()
     event('worker.state', { state: 'ERROR', last_error: 'disk full' })
     read({ state: 'RUNNING' }, begun)
     expect(record()).toMatchObject({ state: 'ERROR', last_error: 'disk full', last_seen: 200 })
     read({ state: 'RUNNING' })
-    expect([record()?.state, told.changes]).toEqual(['RUNNING', 3])
+    expect([record()?.state, calls.changes]).toEqual(['RUNNING', 3])
   })
 
   it('does not let a page undo an own PATCH or claim whose response arrived after the page was requested', () => {
-    const { records, sequence, read, record, source, told } = world()
+    const { records, sequence, read, record, source, calls } = world()
     read({})
     const begun = sequence.next()
     records.patched('w', { slots: 2 }, 2, 'e1')
@@ -62,7 +62,7 @@ describe('the order of updates', () => {
     const [claimed, page] = [sequence.next(), sequence.next()]
     records.claimed(body({ config_gen: 2, config: { slots: 2 }, managed_by: 'us' }), source(claimed))
     read({ config_gen: 2, config: { slots: 2 } }, page)
-    expect([record()?.managed_by, told.changes]).toEqual(['us', 1]) // The writer itself needs no notification.
+    expect([record()?.managed_by, calls.changes]).toEqual(['us', 1]) // The writer itself needs no notification.
   })
 
   it('does not let an older read overwrite a newer one', () => {
@@ -74,14 +74,14 @@ describe('the order of updates', () => {
   })
 
   it('publishes other changes in the record of an own claim, and reads again if events arrived meanwhile', () => {
-    const { records, sequence, read, event, source, told, record } = world()
+    const { records, sequence, read, event, source, calls, record } = world()
     read({})
     records.claimed(body({ managed_by: 'us', state: 'ERROR' }), source(sequence.next()))
-    expect([told.changes, told.stale]).toEqual([2, 0])
+    expect([calls.changes, calls.stale]).toEqual([2, 0])
     const begun = sequence.next()
     event('worker.state', { state: 'RUNNING', last_error: null })
     records.claimed(body({ managed_by: null, state: 'ERROR' }), source(begun))
-    expect([record()?.state, told.stale]).toEqual(['RUNNING', 1])
+    expect([record()?.state, calls.stale]).toEqual(['RUNNING', 1])
   })
 
   it('ends in the state of the master, for any interleaving of reads and events', () => {
@@ -101,8 +101,8 @@ describe('the order of updates', () => {
         const untold: number[] = []
         const underWay: { readonly begun: number; served: number | undefined }[] = []
         read({ applied_config_gen: 0 })
-        const tell = (told: number | undefined): void => {
-          if (told !== undefined) event('worker.config_applied', { applied_config_gen: told })
+        const tell = (generation: number | undefined): void => {
+          if (generation !== undefined) event('worker.config_applied', { applied_config_gen: generation })
         }
         const deeds = {
           change: () => untold.push((truth += 1)),
@@ -142,29 +142,29 @@ describe('an event', () => {
   })
 
   it('notifies only about a difference that matters', () => {
-    const { read, event, told } = world()
+    const { read, event, calls } = world()
     read({})
     event('worker.state', { state: 'IDLE', last_error: null })
     event('worker.config_applied', { applied_config_gen: 1 })
     event('worker.claimed', { managed_by: null })
     read({ last_seen: 150, current_stats: { slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, metrics: {}, per_slot: [] } })
-    expect(told.changes).toBe(1)
+    expect(calls.changes).toBe(1)
     event('worker.disconnected', { connected: false })
     event('worker.draining', { state: 'DRAINING', draining: true })
     event('worker.claimed', { managed_by: 'x' })
     // The same generation: a default changed.
     read({ connected: false, state: 'DRAINING', draining: true, managed_by: 'x', config: { slots: 3 } })
-    expect(told.changes).toBe(5)
+    expect(calls.changes).toBe(5)
   })
 
   it('of an unknown worker, or of a new registration, causes a read', () => {
-    const { records, event, read, told } = world()
+    const { records, event, read, calls } = world()
     event('worker.registered', { state: 'IDLE', config_gen: 0 })
     expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isAbsent: false }, ['w']])
     read({})
     event('worker.registered', { state: 'IDLE', config_gen: 1 })
     records.patched('w', {}, 2, 'e1') // Says nothing about the other fields.
-    expect([records.stale(), told.changes]).toEqual([['w'], 1])
+    expect([records.stale(), calls.changes]).toEqual([['w'], 1])
   })
 
   it('is applied field by field, and an invalid field is ignored', () => {
@@ -179,7 +179,7 @@ describe('an event', () => {
 
 describe('a worker', () => {
   it('is not registered once a complete list that began after its last event does not contain it', () => {
-    const { records, sequence, read, event, told } = world()
+    const { records, sequence, read, event, calls } = world()
     const before = sequence.next()
     read({})
     records.listCompleted(new Set(), before)
@@ -187,39 +187,39 @@ describe('a worker', () => {
     records.listCompleted(new Set(['w']), sequence.next())
     expect(records.get('w')?.record).not.toBeNull()
     records.listCompleted(new Set(), sequence.next())
-    expect([records.get('w'), told.changes]).toEqual([undefined, 2])
+    expect([records.get('w'), calls.changes]).toEqual([undefined, 2])
   })
 
   it('that was forgotten does not reappear by a page that was requested before, but by a later one', () => {
-    const { records, sequence, read, event, told } = world()
+    const { records, sequence, read, event, calls } = world()
     read({})
     const begun = sequence.next()
     event('worker.forgotten')
     event('worker.forgotten')
     read({}, begun)
-    expect([records.get('w')?.isAbsent, [...records.all()], told.changes]).toEqual([true, [], 2])
+    expect([records.get('w')?.isAbsent, [...records.all()], calls.changes]).toEqual([true, [], 2])
     read({ config_gen: 2 })
-    expect([[...records.all()].length, told.changes, told.falls]).toEqual([1, 3, 0])
+    expect([[...records.all()].length, calls.changes, calls.falls]).toEqual([1, 3, 0])
   })
 
   it('that a read does not find is removed, unless an event arrived meanwhile', () => {
-    const { records, sequence, read, event, told } = world()
+    const { records, sequence, read, event, calls } = world()
     read({})
     const begun = sequence.next()
     event('worker.registered', {})
     records.onNotFound('w', begun, false)
     expect(records.get('w')?.isAbsent).toBe(false)
     records.onNotFound('w', sequence.next(), false)
-    expect([records.get('w')?.isAbsent, told.changes]).toEqual([true, 2])
+    expect([records.get('w')?.isAbsent, calls.changes]).toEqual([true, 2])
   })
 
   it('whose generation decreases within an epoch shows that the store was restored', () => {
-    const { records, read, told } = world()
+    const { records, read, calls } = world()
     read({ config_gen: 7 })
     records.clear()
     read({ config_gen: 3 }, undefined, 'e2')
-    expect(told.falls).toBe(0)
+    expect(calls.falls).toBe(0)
     read({ config_gen: 2 }, undefined, 'e2')
-    expect(told.falls).toBe(1)
+    expect(calls.falls).toBe(1)
   })
 })

@@ -135,21 +135,21 @@ describe('conditionsOf', () => {
 
   it('keeps the last Synced while the master is unavailable, but only for the same generation', () => {
     const before = conditionsOf(facts({ ...synced('DriftTolerated') }))
-    expect(shown({ masterAway: true, before })).toEqual({
+    expect(shown({ isMasterUnavailable: true, before })).toEqual({
       Ready: 'Unknown MasterUnreachable',
       Synced: 'True DriftTolerated',
       Online: 'Unknown MasterUnreachable',
       Applied: 'True Acknowledged',
       Healthy: 'Unknown MasterUnreachable',
     })
-    expect(shown({ masterAway: true, before, generation: 4 })).toMatchObject({
+    expect(shown({ isMasterUnavailable: true, before, generation: 4 })).toMatchObject({
       Synced: 'Unknown MasterUnreachable',
       Reconciling: 'True MasterUnreachable',
     })
   })
 
   it('keeps the last Applied when the operator starts while the master is unavailable', () => {
-    expect(shown({ masterAway: true, before: conditionsOf(facts()), worker: undefined })).toMatchObject({
+    expect(shown({ isMasterUnavailable: true, before: conditionsOf(facts()), worker: undefined })).toMatchObject({
       Applied: 'True Acknowledged',
     })
   })
@@ -192,7 +192,7 @@ describe('conditionsOf, for all combinations of facts', () => {
     releasing: fc.boolean(),
     synced: fc.constantFrom(...(Object.keys(REASONS.Synced) as SyncedReason[])).map((reason) => synced(reason).synced),
     worker: fc.option(fc.option(anyWorker, { nil: undefined })),
-    masterAway: fc.boolean(),
+    isMasterUnavailable: fc.boolean(),
     driftCount: fc.constantFrom(0, 3),
     nowMs: fc.constant(NOW_MS),
     before: fc.constantFrom([], conditionsOf(facts())),

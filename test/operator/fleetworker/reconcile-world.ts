@@ -108,7 +108,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-export interface Told {
+export interface RecordedEvent {
   readonly target: ObjectRef
   readonly type: string
   readonly reason: string
@@ -122,7 +122,7 @@ export class ReconcileWorld {
   readonly fleet: TestFleet
   readonly transport: PooledTransport
   readonly log: KeptLog = keptLog()
-  readonly events: Told[] = []
+  readonly events: RecordedEvent[] = []
   readonly drifts: DriftOutcome[] = []
   readonly changedSources: SourceName[] = []
   readonly watched = new Set(['ns', 'other'])

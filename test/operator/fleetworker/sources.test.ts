@@ -37,7 +37,7 @@ describe('the sources of configs', () => {
     world.seeCluster()
     const end = new AbortController()
     const polling = world.sources.run(end.signal)
-    const told = async (withinSeconds: number): Promise<number> => {
+    const changesWithin = async (withinSeconds: number): Promise<number> => {
       const before = world.changedSources.length
       for (let n = 0; n < withinSeconds && world.changedSources.length === before; n += 1) {
         await world.time.advance(1_000)
@@ -47,14 +47,14 @@ describe('the sources of configs', () => {
     }
     expect(await read('a')).toMatchObject({ reason: 'SourceNotFound' })
     world.secret('s', { other: 'x' })
-    expect(await told(8)).toBe(1)
+    expect(await changesWithin(8)).toBe(1)
     expect(await read('a')).toMatchObject({ reason: 'SourceNotFound' })
     world.secret('s', { key: 'k' })
-    expect(await told(8)).toBe(1)
+    expect(await changesWithin(8)).toBe(1)
     expect(await read('a')).toHaveProperty('sources')
-    await told(8) // The interval that has already started.
+    await changesWithin(8) // The interval that has already started.
     const polls = world.fake.seen('GET', /\/secrets\//).length
-    expect(await told(30)).toBe(0)
+    expect(await changesWithin(30)).toBe(0)
     expect(world.fake.seen('GET', /\/secrets\//).length - polls).toBeLessThanOrEqual(1)
     end.abort()
     await polling

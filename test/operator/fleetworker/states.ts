@@ -54,7 +54,7 @@ export const STATES: readonly State[] = [
   state('7 rejected by the master', synced('Rejected'), ['Failed', 'Degraded', false]),
   state('8 Secret missing', synced('SourceNotFound'), ['InProgress', 'Progressing', false]),
   state('8 no permission at the master', synced('Forbidden'), ['InProgress', 'Progressing', false]),
-  state('10 master unavailable, spec unchanged', { masterAway: true, before: conditionsOf(facts()) }, [
+  state('10 master unavailable, spec unchanged', { isMasterUnavailable: true, before: conditionsOf(facts()) }, [
     'InProgress',
     'Progressing',
     false,

@@ -52,7 +52,7 @@ export const facts = (more: Partial<Facts> = {}): Facts => ({
   releasing: false,
   synced: { reason: 'InSync', message: 'in force' },
   worker: worker(),
-  masterAway: false,
+  isMasterUnavailable: false,
   driftCount: 0,
   nowMs: NOW_MS,
   before: [],

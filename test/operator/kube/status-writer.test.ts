@@ -547,11 +547,11 @@ describe('the rate limits of the status writer', () => {
   })
 
   it('keeps one entry per object in an outage, and recovers within its rates', async () => {
-    let isAway = true
+    let isUnavailable = true
     const state = counting()
     const writer = writerOver(
       scripted(async (request, signal) => {
-        if (isAway) throw new KubeError(0, 'NoAnswer', 'no response')
+        if (isUnavailable) throw new KubeError(0, 'NoAnswer', 'no response')
         return state.transport.json(request, signal)
       }),
     )
@@ -561,7 +561,7 @@ describe('the rate limits of the status writer', () => {
         writer.put(refOf(object), { observedGeneration: 1, state: `S${round}` }, 'transition')
       await w.time.advance(15_000)
     }
-    isAway = false
+    isUnavailable = false
     await w.time.advance(40_000)
     expect(state.sentMs).toHaveLength(500)
     expect([...cache.all()].every(({ status }) => (status as Status).state === 'S19')).toBe(true)

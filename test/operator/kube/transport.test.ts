@@ -130,13 +130,13 @@ describe('a call to the API server', () => {
   })
 
   it('provides the clock of the API server, and counts responses', async () => {
-    const told: string[][] = []
-    const transport = transportTo(w.fake, w.time, w.credentials, (...each) => told.push(each))
+    const requests: string[][] = []
+    const transport = transportTo(w.fake, w.time, w.credentials, (...each) => requests.push(each))
     const { dateMs } = await transport.json(list, never)
     expect(dateMs).toBe(w.time.wallMs())
     w.fake.script({ method: 'PUT' }, { kind: 'break' })
     await failure(transport.json({ method: 'PUT', path: `${PATH}/a`, body: {} }, never))
-    expect(told).toEqual([
+    expect(requests).toEqual([
       ['GET', '200', new URL(w.fake.url).host],
       ['PUT', '<error>', new URL(w.fake.url).host],
     ])

@@ -50,7 +50,7 @@ export function transportTo(
   fake: FakeApiServer,
   time: VirtualTime,
   credentials: World['credentials'],
-  onRequest?: (...told: string[]) => void,
+  onRequest?: (...request: string[]) => void,
 ): PooledTransport {
   return new PooledTransport({
     clock: time,
