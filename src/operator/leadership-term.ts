@@ -167,7 +167,7 @@ export class LeadershipTerm {
   }
 
   /** Number of resources that this term has compared with their workers. */
-  get judged(): number {
+  get comparedCount(): number {
     return this.#memory.comparedCount
   }
 
@@ -182,7 +182,7 @@ export class LeadershipTerm {
   }
 
   /** Drops pending statuses that report the outage, because the master has recovered. */
-  masterBack(): void {
+  onMasterRecovered(): void {
     this.#status.dropWaiting()
   }
 

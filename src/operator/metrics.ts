@@ -23,7 +23,7 @@ export interface MetricsDeps {
   readonly registry: Registry
   readonly clock: Clock
   readonly objects: () => Iterable<FleetWorkerObject>
-  readonly judged: () => number
+  readonly comparedCount: () => number
 }
 
 export class FleetWorkerMetrics {
@@ -33,7 +33,7 @@ export class FleetWorkerMetrics {
   readonly #toApplied: Histogram
   readonly #drift: Counter
 
-  constructor({ registry, clock, judged, objects }: MetricsDeps) {
+  constructor({ registry, clock, comparedCount, objects }: MetricsDeps) {
     this.#clock = clock
     const registers = [registry]
     this.#toSynced = new Histogram({
@@ -67,11 +67,11 @@ export class FleetWorkerMetrics {
           for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
       },
     })
-    const judgedGauge: Gauge = new Gauge({
+    const comparedGauge: Gauge = new Gauge({
       name: 'svc_operator_judged',
       help: 'FleetWorkers that this replica has held against their workers since it leads; below their number it is not through with its first look.',
       registers,
-      collect: () => judgedGauge.set(judged()),
+      collect: () => comparedGauge.set(comparedCount()),
     })
     const driftAge: Gauge = new Gauge({
       name: 'svc_operator_drift_age_seconds',

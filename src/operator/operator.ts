@@ -125,7 +125,7 @@ class Operator implements RunningOperator {
       registry: this.#registry,
       clock: time,
       objects: () => this.#cache.all(),
-      judged: () => this.#term?.judged ?? 0,
+      comparedCount: () => this.#term?.comparedCount ?? 0,
     })
     this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
     this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
@@ -307,7 +307,7 @@ class Operator implements RunningOperator {
         'MasterUnreachable',
         'the master has not responded for a minute; FleetWorkers are applied when it is back',
       )
-    else this.#term?.masterBack()
+    else this.#term?.onMasterRecovered()
     this.#handlers.requeueAll()
   }
 

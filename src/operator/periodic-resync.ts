@@ -1,7 +1,7 @@
 /**
  * @module operator/periodic-resync
  * Adds every key once a period, evenly spread and with the lowest priority. This brings changes without an event (when
- * a worker was last seen, its resource usage) into the statuses, and finds what an earlier pass has missed.
+ * a worker was last seen, its resource usage) into the statuses, and finds what an earlier round has missed.
  *
  * Once a period it also deletes orphaned claims: claims of deleted FleetWorkers, on workers that no other FleetWorker
  * names. Each claim is deleted once. A claim that reappears belongs to an operator of another cluster, which has that

@@ -374,7 +374,7 @@ describe('the metrics of FleetWorkers', () => {
   it('measure the time from an edit to its conditions, once', async () => {
     const [time, registry] = [new VirtualTime(), new Registry()]
     const objects: FleetWorkerObject[] = []
-    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects, judged: () => 2 })
+    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects, comparedCount: () => 2 })
     const before = fleetWorker('w')
     const edited = fleetWorker('w', { generation: 2 })
     const synced = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 1)] } })

@@ -31,7 +31,7 @@ export class Limiter {
   readonly #clock: Clock
   readonly #timers: Timers
   #perSecond = START_PER_SECOND
-  /** When the rate last changed or a refusal arrived; the rate grows after a second without refusal. */
+  /** Start of the interval without refusal. The rate grows by one step for each full second of it. */
   #cleanSinceMs: number
   /** When the next call may be sent. */
   #nextMs: number

@@ -19,7 +19,7 @@ import { Records, type RecordsDeps, type Sequence, type Source } from './records
 
 /** A page is parsed without a break, and several types may be read simultaneously, so the number is small. */
 const PAGE_ROWS = 100
-const PASS_MS = { withFeed: 60_000, without: 10_000 } as const
+const LIST_MS = { withFeed: 60_000, without: 10_000 } as const
 /** Between the starts of two fast lists. A fast list is also followed by a pause as long as itself. */
 const FAST_GAP_MS = 1_000
 /** Within this time the response to a PATCH usually arrives after its event, and no read is needed. */
@@ -157,7 +157,7 @@ export class TypeReader {
       if (refusal !== null) return this.#refused(refusal)
     }
     if (this.#passDueInMs() > 0) return
-    const refusal = await this.#pass(signal)
+    const refusal = await this.#listAll(signal)
     if (refusal !== null) this.#refused(refusal)
   }
 
@@ -169,12 +169,12 @@ export class TypeReader {
   #passDueInMs(): number {
     const dueMs = this.#isHurried
       ? Math.max(this.#startedMs + FAST_GAP_MS, this.#restedMs)
-      : this.#startedMs + this.#passMs()
+      : this.#startedMs + this.#listMs()
     return dueMs - this.#nowMs()
   }
 
-  #passMs(): number {
-    return this.#deps.hasFeed() ? PASS_MS.withFeed : PASS_MS.without
+  #listMs(): number {
+    return this.#deps.hasFeed() ? LIST_MS.withFeed : LIST_MS.without
   }
 
   async #readCatalog(signal: AbortSignal): Promise<Refusal | null> {
@@ -199,7 +199,7 @@ export class TypeReader {
   }
 
   /** Lists all workers once. @returns `null` if the list is complete, or must start again. */
-  async #pass(signal: AbortSignal): Promise<Refusal | null> {
+  async #listAll(signal: AbortSignal): Promise<Refusal | null> {
     const isFast = this.#isHurried
     const begun = this.#deps.sequence.next()
     const seen = new Set<string>()
@@ -259,7 +259,7 @@ export class TypeReader {
   /** Waits until the page after `page` is due. @returns false if a fast list is due instead. */
   async #paced(page: number, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted && !this.#isHurried) {
-      const waitMs = this.#startedMs + this.#passMs() * Math.min(page / this.#pages, 1) - this.#nowMs()
+      const waitMs = this.#startedMs + this.#listMs() * Math.min(page / this.#pages, 1) - this.#nowMs()
       if (waitMs <= 0) return true
       await this.#news.wait(signal, waitMs)
     }

@@ -154,8 +154,8 @@ export function conditionsOf(facts: Facts): readonly Condition[] {
     ['Stalled', stalled],
     ['Drifted', driftedOf(facts)],
   ]
-  const standing = facts.before.map(({ type }) => type)
-  const place = ({ type }: Condition): number => (standing.includes(type) ? standing.indexOf(type) : standing.length)
+  const existing = facts.before.map(({ type }) => type)
+  const place = ({ type }: Condition): number => (existing.includes(type) ? existing.indexOf(type) : existing.length)
   return found
     .flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)]))
     .toSorted((a, b) => place(a) - place(b))

@@ -69,7 +69,7 @@ export class ReconcileMemory {
       known.generation = generation
       return known
     }
-    const entry: WorkerState = {
+    const workerState: WorkerState = {
       uid,
       generation,
       worker: workerOf(resource),
@@ -84,8 +84,8 @@ export class ReconcileMemory {
       patchedMs: 0,
       isCompared: false,
     }
-    this.#entries.set(key, entry)
-    return entry
+    this.#entries.set(key, workerState)
+    return workerState
   }
 
   /**
@@ -101,9 +101,9 @@ export class ReconcileMemory {
     return this.#unseen.has(uid)
   }
 
-  markReconciled(entry: WorkerState): void {
-    entry.isCompared = true
-    this.#unseen.delete(entry.uid)
+  markReconciled(workerState: WorkerState): void {
+    workerState.isCompared = true
+    this.#unseen.delete(workerState.uid)
   }
 
   /** Number of resources that have been compared. */

@@ -131,11 +131,11 @@ async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Pro
  * Releases the claim of a deleted resource. The resync releases those that are missed here, above all after a restart.
  */
 async function forget(key: ObjectKey, { master, memory, table }: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
-  const entry = memory.forget(key)
-  if (entry === undefined) return { kind: 'ok' }
-  const { type, workerId } = entry.worker
+  const workerState = memory.forget(key)
+  if (workerState === undefined) return { kind: 'ok' }
+  const { type, workerId } = workerState.worker
   const seen = table.get(type, workerId)
-  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim)
-    await master.release(entry.worker, entry.claim, signal)
+  if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim)
+    await master.release(workerState.worker, workerState.claim, signal)
   return { kind: 'ok' }
 }

@@ -93,10 +93,11 @@ function lastSeen({ deps, workerState }: ReconcileContext): Registered | undefin
 
 const msOf = (seconds: number | null): number => (seconds ?? 0) * 1_000
 
-function workerFacts({ record }: Registered, entry: WorkerState, nowMs: number): WorkerFacts {
+function workerFacts({ record }: Registered, workerState: WorkerState, nowMs: number): WorkerFacts {
   const { connected: isUp } = record
-  if (entry.connection?.isUp !== isUp) entry.connection = { isUp, sinceMs: entry.connection === undefined ? 0 : nowMs }
-  const { sinceMs } = entry.connection
+  if (workerState.connection?.isUp !== isUp)
+    workerState.connection = { isUp, sinceMs: workerState.connection === undefined ? 0 : nowMs }
+  const { sinceMs } = workerState.connection
   return {
     connected: isUp,
     lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // The event of a disconnect has no last_seen.
@@ -108,7 +109,7 @@ function workerFacts({ record }: Registered, entry: WorkerState, nowMs: number):
     owesSinceMs: Math.max(
       msOf(record.config_changed_at),
       msOf(record.registered_at),
-      entry.patchedMs,
+      workerState.patchedMs,
       isUp ? sinceMs : 0,
     ),
   }

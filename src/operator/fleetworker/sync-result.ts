@@ -73,7 +73,7 @@ export const updatingResult = (outcome: Outcome, worker: Registered, secretState
 
 /** Result if the worker's config cannot be read. */
 export function unreadableResult(seen: Exclude<Seen, Registered>, context: ReconcileContext): SyncResult {
-  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table notifies once it knows the type.
+  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table notifies once the worker is read.
   if (seen.kind === 'unregistered') return unregistered(context)
   if (seen.kind === 'unknown_type') return unknownType(context)
   return syncResult('Forbidden', `the operator's token is not valid for the type ${context.resource.spec.type}`, {

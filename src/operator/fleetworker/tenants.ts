@@ -5,8 +5,8 @@
  *
  *   {"team-a": {"types": ["crawler"], "workers": ["team-a-*"]}}
  *
- * The key `*` stands for every namespace that has no entry of its own. Types are exact or `*`; worker ids are exact, or
- * end in `*`, which stands for any end.
+ * The key `*` matches every namespace without its own entry. Types are exact or `*`; worker ids are exact, or
+ * end in `*`, which matches any suffix.
  * @see D65
  */
 import { TYPE_PATTERN } from '../../protocol/index.ts'

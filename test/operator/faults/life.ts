@@ -145,7 +145,7 @@ export class Life {
   }
 
   #onOutageChange(isUnavailable: boolean): void {
-    if (!isUnavailable) this.#term?.masterBack()
+    if (!isUnavailable) this.#term?.onMasterRecovered()
     this.handlers.requeueAll()
   }
 
