@@ -5,9 +5,9 @@ import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { restoreKernelFigures } from './kernel.mjs'
 import { removeNetwork } from './network.mjs'
-import { CGROUP, FOLDER } from './place.mjs'
+import { CGROUP, FOLDER } from './paths.mjs'
 import { endAll, quietly } from './processes.mjs'
-import { takeTurn } from './turn.mjs'
+import { acquireLock } from './lock.mjs'
 
 /** What the kubelet and containerd mounted, the innermost first. */
 function unmount() {
@@ -45,7 +45,7 @@ export async function down() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    takeTurn()
+    acquireLock()
     await down()
     console.log('the cluster is gone')
   } catch (error) {

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { API_SERVER, FOLDER, KUBECONFIG, KUBERNETES_SERVICE_IP, NODE_IP, NODE_NAME } from './place.mjs'
+import { API_SERVER, FOLDER, KUBECONFIG, KUBERNETES_SERVICE_IP, NODE_IP, NODE_NAME } from './paths.mjs'
 
 /** User and groups of each part, as the roles that every API server brings name them. */
 const USERS = {

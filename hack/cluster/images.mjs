@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { writeArchive } from '../image/oci.mjs'
 import { inScratch } from '../image/rootfs.mjs'
-import { ROOT } from './place.mjs'
+import { ROOT } from './paths.mjs'
 
 const FOLDER = `${ROOT}.tools/image`
 /** Name of the image (its version is `cluster`): the program, and the user it runs as. */

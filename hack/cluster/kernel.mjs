@@ -1,7 +1,7 @@
 // What a kubelet changes of the machine itself, for good. The first cluster of the machine notes how it was before, and
 // the last one that goes puts it back.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { NETWORKS } from './place.mjs'
+import { NETWORKS } from './paths.mjs'
 
 /** Like what it holds, it does not outlive the machine's uptime. */
 const NOTED = '/run/muster-cluster-kernel-figures.json'

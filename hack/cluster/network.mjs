@@ -2,7 +2,7 @@
 // is, as its alias: were two checkouts to share a number, each would take the other's network for what it left itself.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { NETWORK, ROOT, WIRE } from './place.mjs'
+import { NETWORK, ROOT, WIRE } from './paths.mjs'
 import { quietly } from './processes.mjs'
 
 /** The kernel keeps 255 bytes of an alias. */

@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { CONTAINERD_SOCKET, FOLDER, NETWORK } from './place.mjs'
+import { CONTAINERD_SOCKET, FOLDER, NETWORK } from './paths.mjs'
 
 const RUNNING = `${FOLDER}/running`
 const LOGS = `${FOLDER}/logs`

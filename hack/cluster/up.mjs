@@ -18,10 +18,10 @@ import { makeIdentities } from './identities.mjs'
 import { buildImages, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
 import { noteKernelFigures } from './kernel.mjs'
 import { makeNetwork, stranger } from './network.mjs'
-import * as parts from './parts.mjs'
-import { CGROUP, CONTAINERD_SOCKET, FOLDER, INGRESS_PORT, KUBECONFIG, NODE_IP, NODE_NAME, ROOT } from './place.mjs'
+import * as components from './components.mjs'
+import { CGROUP, CONTAINERD_SOCKET, FOLDER, INGRESS_PORT, KUBECONFIG, NODE_IP, NODE_NAME, ROOT } from './paths.mjs'
 import { start, tailOf } from './processes.mjs'
-import { takeTurn } from './turn.mjs'
+import { acquireLock } from './lock.mjs'
 
 const READY_WITHIN_MS = 120_000
 const VOLUMES = 20
@@ -88,11 +88,11 @@ function kubectl(...args) {
 }
 
 async function startControlPlane() {
-  const store = start('etcd', whereIs('etcd'), parts.etcd())
-  const server = start('kube-apiserver', whereIs('kube-apiserver'), parts.apiServer())
+  const store = start('etcd', whereIs('etcd'), components.etcd())
+  const server = start('kube-apiserver', whereIs('kube-apiserver'), components.apiServer())
   await until('the API server is ready', server, () => !store.ended() && kubectl('get', '--raw', '/readyz'))
-  start('kube-controller-manager', whereIs('kube-controller-manager'), parts.controllerManager())
-  start('kube-scheduler', whereIs('kube-scheduler'), parts.scheduler())
+  start('kube-controller-manager', whereIs('kube-controller-manager'), components.controllerManager())
+  start('kube-scheduler', whereIs('kube-scheduler'), components.scheduler())
 }
 
 /** The node has no registry: under the name that the chart gives by default it finds the Redis of this machine. */
@@ -108,13 +108,13 @@ async function startNode(cniFolder, archives) {
   const containerd = start(
     'containerd',
     whereIs('containerd'),
-    parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }),
+    components.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }),
   )
   await until('containerd is ready', containerd, () => ctr('version'))
   for (const archive of archives) ctr('images', 'import', archive)
   ctr('images', 'tag', REDIS_IMAGE, redisOfTheChart())
-  const kubelet = start('kubelet', whereIs('kubelet'), parts.kubelet())
-  start('kube-proxy', whereIs('kube-proxy'), parts.proxy())
+  const kubelet = start('kubelet', whereIs('kubelet'), components.kubelet())
+  start('kube-proxy', whereIs('kube-proxy'), components.proxy())
   await until('the node is ready', kubelet, () =>
     kubectl('wait', '--for=condition=Ready', `node/${NODE_NAME}`, '--timeout=1s'),
   )
@@ -176,7 +176,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     const { values } = parseArgs({ options: { ingress: { type: 'boolean', default: false } } })
     const cniFolder = check()
-    takeTurn()
+    acquireLock()
     await up(values, cniFolder).catch(async (error) => {
       fail(error)
       await down()

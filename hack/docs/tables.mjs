@@ -13,7 +13,7 @@ import * as protocol from '../../src/protocol/index.ts'
 import { limitRows } from './limits.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
 import { code, shapeOf, table } from './shape.mjs'
-import * as words from './words.mjs'
+import * as descriptions from './descriptions.mjs'
 
 const { CLOSE, ERRORS, EVENTS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol
 
@@ -63,7 +63,7 @@ const shape = (schema) => shapeOf(schema, NAMED)
 const shapeCode = (schema) => (schema === undefined ? '' : code(shape(schema)))
 
 function wordOf(book, name) {
-  if (!Object.hasOwn(book, name)) throw new Error(`hack/docs/words.mjs has no words for ${name}`)
+  if (!Object.hasOwn(book, name)) throw new Error(`hack/docs/descriptions.mjs does not describe ${name}`)
   return book[name]
 }
 
@@ -140,7 +140,11 @@ function frames(schemas) {
     ['type', 'fields', 'when, and what it does'],
     Object.entries(schemas).map(([type, schema]) => {
       const { type: _, ...properties } = schema.properties
-      return [code(type), code(shapeOf({ ...schema, properties }, WITHOUT_TOKEN)), wordOf(words.FRAME_WORDS, type)]
+      return [
+        code(type),
+        code(shapeOf({ ...schema, properties }, WITHOUT_TOKEN)),
+        wordOf(descriptions.FRAME_WORDS, type),
+      ]
     }),
   )
 }
@@ -152,7 +156,7 @@ const rpcMethods = () =>
       code(method),
       shapeCode(params),
       shapeCode(result),
-      wordOf(words.RPC_WORDS, method),
+      wordOf(descriptions.RPC_WORDS, method),
     ]),
   )
 
@@ -164,7 +168,7 @@ const events = () =>
       return [
         code(name),
         code(shapeOf({ ...EVENTS[name], properties: changed }, WITHOUT_TOKEN)),
-        wordOf(words.EVENT_WORDS, name),
+        wordOf(descriptions.EVENT_WORDS, name),
       ]
     }),
   )
@@ -176,20 +180,24 @@ const errors = () =>
       status,
       code(name),
       retryable ? 'later' : 'no',
-      wordOf(words.ERROR_WORDS, name),
+      wordOf(descriptions.ERROR_WORDS, name),
     ]),
   )
 
 const closeCodes = () =>
   table(
     ['code', 'why', 'what our worker does'],
-    Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(words.CLOSE_WORDS, name)]),
+    Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(descriptions.CLOSE_WORDS, name)]),
   )
 
 const rpcErrors = () =>
   table(
     ['code', 'name', 'when'],
-    Object.entries(RPC_ERRORS).map(([name, number]) => [number, code(name), wordOf(words.RPC_ERROR_WORDS, name)]),
+    Object.entries(RPC_ERRORS).map(([name, number]) => [
+      number,
+      code(name),
+      wordOf(descriptions.RPC_ERROR_WORDS, name),
+    ]),
   )
 
 // ── Settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,7 +271,7 @@ const reasons = () =>
         condition,
         status,
         code(reason),
-        wordOf(words.REASON_WORDS, `${condition}.${reason}`),
+        wordOf(descriptions.REASON_WORDS, `${condition}.${reason}`),
       ]),
     ),
   )
@@ -280,7 +288,7 @@ function fields(schema, book, { without = [], defaults = true } = {}) {
         (text) => text !== undefined && text !== '',
       )
       if (meaning.length === 0 && !Object.hasOwn(book, name))
-        throw new Error(`hack/docs/words.mjs has no words for the field ${name}`)
+        throw new Error(`hack/docs/descriptions.mjs does not describe the field ${name}`)
       const optional = (schema.required ?? []).includes(name) || !defaults ? '' : '?'
       const fallback = field.default === undefined ? [] : [code(JSON.stringify(field.default))]
       return [
@@ -324,12 +332,12 @@ export async function tables() {
       'fleetworker-status': resourceFields(FleetWorkerStatus),
       'fleetworker-reasons': reasons(),
       'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
-      'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),
-      'http-probe-target': fields(probe.configSchema.properties.targets.items, words.TARGET_WORDS),
-      'http-probe-output': fields(probe.outputSchema, words.PROBE_OUTPUT_WORDS, { defaults: false }),
-      'http-request-config': fields(request.configSchema, words.FIELD_WORDS, { without: BASE }),
-      'http-request-payload': fields(request.payloadSchema, words.PAYLOAD_WORDS),
-      'http-request-output': fields(request.outputSchema, words.REQUEST_OUTPUT_WORDS, { defaults: false }),
+      'http-probe-config': fields(probe.configSchema, descriptions.FIELD_WORDS, { without: BASE }),
+      'http-probe-target': fields(probe.configSchema.properties.targets.items, descriptions.TARGET_WORDS),
+      'http-probe-output': fields(probe.outputSchema, descriptions.PROBE_OUTPUT_WORDS, { defaults: false }),
+      'http-request-config': fields(request.configSchema, descriptions.FIELD_WORDS, { without: BASE }),
+      'http-request-payload': fields(request.payloadSchema, descriptions.PAYLOAD_WORDS),
+      'http-request-output': fields(request.outputSchema, descriptions.REQUEST_OUTPUT_WORDS, { defaults: false }),
     }),
   )
 }

@@ -1,7 +1,7 @@
 // The parts of the cluster: how each is started, and the files that it reads.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileOf, kubeconfigOf } from './identities.mjs'
-import { CGROUP, CONTAINERD_SOCKET, DNS_IP, FOLDER, NODE_IP, NODE_NAME, PODS, SERVICES } from './place.mjs'
+import { CGROUP, CONTAINERD_SOCKET, DNS_IP, FOLDER, NODE_IP, NODE_NAME, PODS, SERVICES } from './paths.mjs'
 
 const ETCD = 'http://127.0.0.1:2379'
 const ETCD_PEER = 'http://127.0.0.1:2380'
