@@ -4,7 +4,7 @@ import { type Files, type Ran, Tree } from './tree.ts'
 const trees: Tree[] = []
 afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
-function verified(files: Files, options: readonly string[] = ['--only', '']): Ran {
+function verified(files: Files, options: readonly string[] = []): Ran {
   const tree = new Tree(files)
   trees.push(tree)
   return tree.run('verify-language.mjs', options)
