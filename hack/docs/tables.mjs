@@ -10,6 +10,7 @@ import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
+import { compareText } from '../../src/runtime/index.ts'
 import { limitRows } from './limits.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
 import { code, shapeOf, table } from './shape.mjs'
@@ -108,9 +109,7 @@ function answered({ response, path }) {
 function endpoints(routes) {
   const bySection = Map.groupBy(routes, ({ path }) => sectionOf(path))
   return SECTION_ORDER.map((section) => {
-    const rows = bySection
-      .get(section)
-      .toSorted((one, other) => (one.path < other.path ? -1 : one.path > other.path ? 1 : 0))
+    const rows = bySection.get(section).toSorted((one, other) => compareText(one.path, other.path))
     const cells = rows.map((row) => [
       row.method,
       code(row.path.replace(TYPE, '…').replace('/api/v1', '')),
@@ -205,17 +204,17 @@ const rpcErrors = () =>
 const SETTING =
   /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
 
+/** @param fallback The text in parentheses, for example `default 4000`, `required` or `not set`. */
+function defaultCell(fallback) {
+  if (fallback === 'not set' || fallback === 'required') return fallback
+  const value = fallback.replace(/^default /, '')
+  return value === hostname() ? 'the host name' : code(value)
+}
+
 /** What `--help` prints, as a table. */
 function settings(help) {
   const rows = [...help.matchAll(SETTING)].map(({ groups: { variable, flag, file, help: sentence, fallback } }) => {
-    const shown = fallback.replace(/^default /, '')
-    const own =
-      fallback === 'not set' || fallback === 'required'
-        ? fallback
-        : shown === hostname()
-          ? 'the host name'
-          : code(shown)
-    return [code(variable), flag === undefined ? `none; ${code(file)}` : code(flag), own, sentence]
+    return [code(variable), flag === undefined ? `none; ${code(file)}` : code(flag), defaultCell(fallback), sentence]
   })
   if (rows.length === 0) throw new Error('--help lists no settings in the form that hack/docs/tables.mjs reads')
   return table(['variable', 'flag', 'default', 'meaning'], rows)

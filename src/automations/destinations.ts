@@ -125,6 +125,11 @@ export function mayDial(address: string, allowed: BlockList, ceiling?: BlockList
 
 type Resolve = typeof lookup
 
+function portOf({ port, protocol }: URL): number {
+  if (port !== '') return Number(port)
+  return protocol === 'https:' ? 443 : 80
+}
+
 /** The destinations of one config. Made once a config, since it is asked for every request. */
 export class Destinations {
   readonly #allowed: BlockList
@@ -147,7 +152,7 @@ export class Destinations {
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       throw new Blocked(`the scheme ${JSON.stringify(url.protocol)} is not allowed; use http or https`)
     if (url.username !== '' || url.password !== '') throw new Blocked('a URL with a user or a password is not allowed')
-    const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+    const port = portOf(url)
     if (!this.#ports.has(port)) throw new Blocked(`port ${port} is not in allow_ports`)
     if (this.#hosts.length > 0 && !matchesHost(url, this.#hosts))
       throw new Blocked(`${url.origin} is not in allow_hosts`)

@@ -132,6 +132,11 @@ interface Hop {
   readonly truncated: boolean
 }
 
+function agentOf(connections: Connections | undefined, secure: boolean): HttpAgent | HttpsAgent | false {
+  if (connections === undefined) return false
+  return secure ? connections.https : connections.http
+}
+
 function oneHop(
   wanted: Exchange,
   hop: Pick<Exchange, 'url' | 'method' | 'headers' | 'body'>,
@@ -144,7 +149,7 @@ function oneHop(
     ...secret,
     ...(hop.body === undefined ? {} : { 'content-length': `${Buffer.byteLength(hop.body)}` }),
   }
-  const agent = wanted.connections === undefined ? false : secure ? wanted.connections.https : wanted.connections.http
+  const agent = agentOf(wanted.connections, secure)
   return new Promise((resolve, reject) => {
     const request: ClientRequest = (secure ? httpsRequest : httpRequest)(hop.url, {
       method: hop.method,

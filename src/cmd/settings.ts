@@ -156,6 +156,11 @@ function editDistance(a: string, b: string): number {
   return row.at(-1) ?? 0
 }
 
+function fallbackText({ required, fallback }: Setting<unknown>): string {
+  if (required === true) return 'required'
+  return fallback === undefined ? 'not set' : `default ${fallback}`
+}
+
 /** Formats the settings for `--help`: variable, flag, meaning and default. */
 export function describeSettings(table: SettingsTable): string {
   return Object.values(table)
@@ -163,9 +168,7 @@ export function describeSettings(table: SettingsTable): string {
       const forms =
         [each.name, ...(each.secret === true ? [] : [flagOf(each.name)])].join(', ') +
         (each.secret === true || each.fromFile === true ? `, or ${each.name}_FILE` : '')
-      const fallback =
-        each.required === true ? 'required' : each.fallback === undefined ? 'not set' : `default ${each.fallback}`
-      return `  ${forms}\n      ${each.help} (${fallback})`
+      return `  ${forms}\n      ${each.help} (${fallbackText(each)})`
     })
     .join('\n')
 }

@@ -150,10 +150,19 @@ function replaceAt(
   replace: (old: JsonValue) => JsonValue | undefined,
 ): JsonObject {
   if (key === undefined || !Object.hasOwn(object, key)) return object
-  const old = object[key] as JsonValue
-  const next = rest.length === 0 ? replace(old) : isJsonObject(old) ? replaceAt(old, rest, replace) : old
+  const next = replaceInside(object[key] as JsonValue, rest, replace)
   const { [key]: _, ...others } = object
   return next === undefined ? others : { ...others, [key]: next }
+}
+
+/** Replaces `value` itself when `path` is empty. Only an object contains more of the path. */
+function replaceInside(
+  value: JsonValue,
+  path: readonly string[],
+  replace: (old: JsonValue) => JsonValue | undefined,
+): JsonValue | undefined {
+  if (path.length === 0) return replace(value)
+  return isJsonObject(value) ? replaceAt(value, path, replace) : value
 }
 
 /** Result of {@link mergeConfig}. */

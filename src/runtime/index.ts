@@ -1,6 +1,7 @@
 /** Provides what every long-running process needs: time, randomness, logs, traces. Imports no other folder of src. */
 export * from './backoff/index.ts'
 export * from './clock.ts'
+export * from './compare-text.ts'
 export * from './log-throttle.ts'
 export * from './log.ts'
 export * from './loop-delay.ts'

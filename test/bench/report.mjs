@@ -52,7 +52,10 @@ export function judge({ figures, skipped }, gate) {
   }
 }
 
-const verdictOf = ({ text, met }) => `${met === null ? 'skipped' : met ? 'met' : 'MISSED'}: ${text}`
+function verdictOf({ text, met }) {
+  if (met === null) return `skipped: ${text}`
+  return met ? `met: ${text}` : `MISSED: ${text}`
+}
 
 /** The report of one row: its lines and its gates. */
 export function summaryOf(result) {

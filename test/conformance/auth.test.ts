@@ -23,6 +23,11 @@ const TASKS_AND_ACTS = [
 ]
 const OPEN = ['GET /healthz', 'GET /metrics', 'GET /']
 
+function bodyFor(method: string, path: string): object | undefined {
+  if (method === 'GET' || method === 'DELETE') return undefined
+  return path.endsWith('/tasks') ? { payload: { to: 'x' } } : {}
+}
+
 onEachStore('auth', (open) => {
   const ask = async (
     world: World,
@@ -31,8 +36,7 @@ onEachStore('auth', (open) => {
     headers: Record<string, string> = {},
   ): Promise<number> => {
     const [method = '', path = ''] = route.split(' ')
-    const body =
-      method === 'GET' || method === 'DELETE' ? undefined : path.endsWith('/tasks') ? { payload: { to: 'x' } } : {}
+    const body = bodyFor(method, path)
     return (await world.call(method, path, { token, headers, ...(body !== undefined && { body }) })).status
   }
   /** The statuses of each route for each token. Worker `w-1` is registered for each route. */

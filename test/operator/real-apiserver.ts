@@ -8,7 +8,7 @@
  *   await server.kubectl('get', 'namespaces')
  *   await server.close()
  */
-import { execFile } from 'node:child_process'
+import { execFile, type ExecFileException } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -80,6 +80,12 @@ export interface AuditEvent {
   readonly responseStatus?: { readonly code: number }
   /** Only for an audited resource. */
   readonly responseObject?: { readonly kind?: string; readonly data?: object }
+}
+
+/** @returns the exit code of a program; -1 when it did not start or was killed. */
+function exitCodeOf(error: ExecFileException | null): number {
+  if (error === null) return 0
+  return typeof error.code === 'number' ? error.code : -1
 }
 
 export class ApiServer {
@@ -256,7 +262,7 @@ export class ApiServer {
         all,
         { timeout: KUBECTL_WITHIN_MS, env: { ...process.env, HOME: this.folder } },
         (error, stdout, stderr) => {
-          done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
+          done({ code: exitCodeOf(error), stdout, stderr })
         },
       )
     })

@@ -9,6 +9,7 @@ import {
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
 import { keptLog, type KeptLog } from './fixtures.ts'
+import { payloadsOf } from './peer.ts'
 
 /** A socket whose unsent bytes the test controls. */
 class Wire implements Sink {
@@ -35,13 +36,7 @@ class Wire implements Sink {
   }
 
   get outputs(): readonly unknown[] {
-    return this.frames.flatMap((frame) =>
-      frame.type === 'output'
-        ? [frame.payload['n']]
-        : frame.type === 'output_batch'
-          ? frame.outputs.map(({ payload }) => payload['n'])
-          : [],
-    )
+    return this.frames.flatMap(payloadsOf).map((payload) => payload['n'])
   }
 }
 

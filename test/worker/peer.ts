@@ -23,6 +23,12 @@ interface Settle {
   readonly error?: string
 }
 
+/** @returns the payloads of the outputs in a frame; empty for a frame of another type. */
+export function payloadsOf(frame: WorkerFrame): readonly Record<string, unknown>[] {
+  if (frame.type === 'output') return [frame.payload]
+  return frame.type === 'output_batch' ? frame.outputs.map(({ payload }) => payload) : []
+}
+
 export class Peer {
   epoch = 'e1'
   config: Record<string, unknown> = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
@@ -95,13 +101,7 @@ export class Peer {
 
   /** Payloads of all outputs, in the order of arrival. */
   get outputs(): readonly Record<string, unknown>[] {
-    return this.frames.flatMap((frame) =>
-      frame.type === 'output'
-        ? [frame.payload]
-        : frame.type === 'output_batch'
-          ? frame.outputs.map(({ payload }) => payload)
-          : [],
-    )
+    return this.frames.flatMap(payloadsOf)
   }
 
   settled(method: string): readonly string[] {

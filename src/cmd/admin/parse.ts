@@ -19,13 +19,16 @@ interface Word {
   readonly attached: string | undefined
 }
 
+/** @returns the value of an option that is not given. */
+function initialValue({ value, many }: Option): readonly unknown[] | false | undefined {
+  if (many === true) return []
+  return value === undefined ? false : undefined
+}
+
 export function parseWords(words: readonly string[], options: Options): Parsed {
   const operands: string[] = []
   const values: Record<string, unknown> = Object.fromEntries(
-    Object.entries(options).map(([key, { value, many }]) => [
-      key,
-      many === true ? [] : value === undefined ? false : undefined,
-    ]),
+    Object.entries(options).map(([key, option]) => [key, initialValue(option)]),
   )
   const faults: SettingFault[] = []
   for (let at = 0; at < words.length; at += 1) {

@@ -61,9 +61,14 @@ type Result = BatchResults['results'][number]
 /** Leaves space for the JSON around the tasks. */
 const BATCH_BYTES = MAX_BODY_BYTES - 1_024
 
+function queuedText(result: Result): string {
+  if ('error' in result) return 'no'
+  return result.queued ? 'yes' : 'no, a duplicate'
+}
+
 const RESULT_COLUMNS: readonly Column<Result>[] = [
   { head: 'TASK', cell: (row) => ('error' in row ? null : row.task_id) },
-  { head: 'QUEUED', cell: (row) => ('error' in row ? 'no' : row.queued ? 'yes' : 'no, a duplicate') },
+  { head: 'QUEUED', cell: queuedText },
   { head: 'PROBLEM', cell: (row) => ('error' in row ? row.error.detail : null) },
 ]
 

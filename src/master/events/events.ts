@@ -102,7 +102,12 @@ function isStoreError(error: unknown): boolean {
 }
 
 function viewOf(principal: Principal): View {
-  const isAll = principal.role === 'admin' || (principal.role === 'scoped' && principal.types.has('*'))
-  const key = isAll ? '*' : principal.role === 'scoped' ? [...principal.types].toSorted().join(' ') : ''
-  return { key, sees: (scope) => covers(principal, scope) }
+  return { key: viewKeyOf(principal), sees: (scope) => covers(principal, scope) }
+}
+
+/** @returns the same key for all principals that see the same events. */
+function viewKeyOf(principal: Principal): string {
+  if (principal.role === 'admin') return '*'
+  if (principal.role !== 'scoped') return ''
+  return principal.types.has('*') ? '*' : [...principal.types].toSorted().join(' ')
 }

@@ -8,7 +8,7 @@
  */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
-import type { Log } from '../../runtime/index.ts'
+import { compareText, type Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
 import type { ResponseWriter } from './response-writer.ts'
@@ -230,7 +230,7 @@ function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
       .split('/')
       .map((segment) => (segment.startsWith('{') ? '1' : '0'))
       .join('')
-  return [...paths].toSorted(([one], [other]) => (rank(one) < rank(other) ? -1 : rank(one) > rank(other) ? 1 : 0))
+  return [...paths].toSorted(([one], [other]) => compareText(rank(one), rank(other)))
 }
 
 const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1')

@@ -137,13 +137,14 @@ export class Inspections {
     }
   }
 
+  /** @returns whose queue of waiting inspections is full; null when this one may wait. */
+  #fullQueue(usage: Usage): 'token' | 'all' | null {
+    if (usage.waiting >= INSPECTIONS.waitingPerToken) return 'token'
+    return this.#waiters.length >= INSPECTIONS.waiting ? 'all' : null
+  }
+
   #wait(usage: Usage, signal: AbortSignal): Promise<void> {
-    const scope =
-      usage.waiting >= INSPECTIONS.waitingPerToken
-        ? 'token'
-        : this.#waiters.length >= INSPECTIONS.waiting
-          ? 'all'
-          : null
+    const scope = this.#fullQueue(usage)
     if (scope !== null) {
       this.#refused.inc({ scope })
       throw new FleetError(

@@ -33,7 +33,7 @@ import type { CatalogEntry } from '../../automation/index.ts'
 import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { Principal } from '../http/route.ts'
-import { marksInclude, parseMarks, type Marks } from './etag.ts'
+import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
 import { unknownWorker } from './refusals.ts'
 
@@ -120,16 +120,17 @@ export class ConfigPatcher {
 function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): void {
   if (marksInclude(wanted, { epoch, gen })) return
   const [mark] = wanted === '*' ? [] : wanted
-  const named =
-    mark === undefined
-      ? 'If-Match names none of its generations'
-      : mark.epoch === epoch
-        ? `If-Match names generation ${mark.gen}`
-        : `If-Match names generation ${mark.gen} of another epoch`
+  const named = mismatchText(mark, epoch)
   throw new FleetError(
     'STALE_GENERATION',
     `the config of worker ${JSON.stringify(id)} is at generation ${gen}, ${named}; read it again, then repeat`,
   )
+}
+
+function mismatchText(mark: ConfigMark | undefined, epoch: string): string {
+  if (mark === undefined) return 'If-Match names none of its generations'
+  const named = `If-Match names generation ${mark.gen}`
+  return mark.epoch === epoch ? named : `${named} of another epoch`
 }
 
 /**

@@ -120,16 +120,18 @@ function sourceFaults({ field, secretKeyRef, configMapKeyRef }: ConfigSource): r
   ]
 }
 
-function slotsFaults({ spec: { slots, config = {}, configFrom = [] } }: FleetWorker): readonly string[] {
+/** @returns the other field of the spec that sets `slots`; undefined if none does. */
+function otherSlotsField({ config = {}, configFrom = [] }: FleetWorker['spec']): 'config' | 'configFrom' | undefined {
+  if ((config['slots'] ?? null) !== null) return 'config'
+  return configFrom.some(({ field }) => field === 'slots') ? 'configFrom' : undefined
+}
+
+function slotsFaults({ spec }: FleetWorker): readonly string[] {
+  const { slots } = spec
   if (slots === undefined) return []
   if (!Number.isInteger(slots) || slots < 0 || slots > MAX_SLOTS)
     return [`spec.slots: must be an integer from 0 to ${MAX_SLOTS}`]
-  const other =
-    (config['slots'] ?? null) !== null
-      ? 'config'
-      : configFrom.some(({ field }) => field === 'slots')
-        ? 'configFrom'
-        : undefined
+  const other = otherSlotsField(spec)
   return other === undefined ? [] : [`spec.slots: slots are also in spec.${other}; set them once`]
 }
 

@@ -5,6 +5,7 @@
  *
  * A FleetWorker that cannot be applied owns no worker. Otherwise an object without effect would block the others (D65).
  */
+import { compareText } from '../../runtime/index.ts'
 import { keyOf, type Change, type ObjectCache, type ObjectKey } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { targetOf, whole, workerOf, type FleetWorkerObject } from './resource.ts'
@@ -16,8 +17,7 @@ const rivalsOf = (resource: FleetWorkerObject, cache: ObjectCache<FleetWorkerObj
 }
 
 const byAge = ({ metadata: a }: FleetWorkerObject, { metadata: b }: FleetWorkerObject): number => {
-  const [left, right] = [`${a.creationTimestamp} ${a.uid}`, `${b.creationTimestamp} ${b.uid}`]
-  return left < right ? -1 : left > right ? 1 : 0
+  return compareText(`${a.creationTimestamp} ${a.uid}`, `${b.creationTimestamp} ${b.uid}`)
 }
 
 /** False for a resource that is being deleted, suspended, not permitted or invalid. */

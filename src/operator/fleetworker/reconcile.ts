@@ -45,15 +45,13 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
     if (error.status === 403) warnOfMissingRights(key, error, deps)
-    return {
-      kind: 'retry',
-      ...(error.status === 403
-        ? { afterMs: FORBIDDEN_MS }
-        : error.retryAfterMs > 0
-          ? { afterMs: error.retryAfterMs }
-          : {}),
-    }
+    return retryAfter(error)
   }
+}
+
+function retryAfter(error: KubeError): Outcome {
+  if (error.status === 403) return { kind: 'retry', afterMs: FORBIDDEN_MS }
+  return error.retryAfterMs > 0 ? { kind: 'retry', afterMs: error.retryAfterMs } : { kind: 'retry' }
 }
 
 /**

@@ -90,5 +90,7 @@ function tlsOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions
   }
 }
 
-const textOf = (pem: unknown): string =>
-  typeof pem === 'string' ? pem : Buffer.isBuffer(pem) ? pem.toString('utf8') : String(pem)
+function textOf(pem: unknown): string {
+  if (typeof pem === 'string') return pem
+  return Buffer.isBuffer(pem) ? pem.toString('utf8') : String(pem)
+}

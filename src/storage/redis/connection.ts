@@ -17,7 +17,7 @@ import type { Health } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
 import { checkRights, profileOf, refusalOf, runIdOf, survivesRestart, warningsOf, type Facts } from './checks.ts'
 import { exposureWarnings, redisOptionsOf, type ConnectionOptions } from './connection-options.ts'
-import { faultOf, notOpen, unavailable, type Fault } from './errors.ts'
+import { faultOf, notOpen, refusalIn, unavailable, type Fault } from './errors.ts'
 import { HealthTracker } from './health.ts'
 import { metaKey, PREFIX } from './keys.ts'
 import { admitStore, MIGRATIONS } from './meta.ts'
@@ -324,13 +324,7 @@ export class Connection implements Caller {
       this.#judge(facts)
       await this.#enter(topology, facts)
     } catch (error) {
-      const fault = error instanceof FleetError ? null : faultOf(error)
-      this.#refusal =
-        error instanceof FleetError
-          ? error
-          : fault?.kind === 'refused' && fault.error instanceof FleetError
-            ? fault.error
-            : null
+      this.#refusal = refusalIn(error)
       if (this.#refusal?.code === 'STORAGE_SCHEMA') for (const node of topology.nodes) node.withdraw()
       this.#changed()
       return // Otherwise the connection broke again; a reconnect or the next tick checks again.

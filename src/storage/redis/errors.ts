@@ -52,6 +52,13 @@ export function faultOf(error: unknown): Fault {
   return { kind: 'refused', error: refusalOf(code, error) }
 }
 
+/** @returns the error with which a call was refused; null when the connection failed or the call did not run. */
+export function refusalIn(error: unknown): FleetError | null {
+  if (error instanceof FleetError) return error
+  const fault = faultOf(error)
+  return fault.kind === 'refused' && fault.error instanceof FleetError ? fault.error : null
+}
+
 function withoutReply(message: string): Fault {
   if (NOT_WRITTEN.test(message)) return { kind: 'not_run', why: 'the connection to the store is broken' }
   return { kind: 'unknown', why: 'the connection to the store broke before the response' }

@@ -209,8 +209,11 @@ return results
 `,
 )
 
-const lostOf = (answer: Reply | undefined): LeaseLost | null =>
-  answer === 0 ? 'lease_lost' : answer === -1 ? 'not_issued' : null
+function lostOf(reply: Reply | undefined): LeaseLost | null {
+  if (reply === 0) return 'lease_lost'
+  return reply === -1 ? 'not_issued' : null
+}
+
 const pairsOf = (leases: readonly LeaseRef[]): (string | number)[] => leases.flatMap(({ id, token }) => [id, token])
 
 export async function ack(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {

@@ -45,13 +45,18 @@ const URL_PARTS =
 const HOST_PORT = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:[\]\s]+))(?::(?<port>\d{1,5}))?$/
 const PREFIX = /^[\w.-]{1,64}$/
 
+function formOf(scheme: string): StoreUrl['form'] {
+  if (scheme.endsWith('+sentinel')) return 'sentinel'
+  return scheme.endsWith('+cluster') ? 'cluster' : 'single'
+}
+
 /** @throws Error whose message is the problem and the way out; it never shows the password. */
 export function parseStoreUrl(text: string): StoreUrl {
   const groups = URL_PARTS.exec(text)?.groups
   const scheme = groups?.['scheme'] ?? ''
   if (groups === undefined || !REDIS_SCHEMES.includes(scheme))
     throw new Error('is not the URL of a Redis; for example kvstore://127.0.0.1:6379')
-  const form = scheme.endsWith('+sentinel') ? 'sentinel' : scheme.endsWith('+cluster') ? 'cluster' : 'single'
+  const form = formOf(scheme)
   const hosts = (groups['hosts'] ?? '')
     .split(',')
     .map((each) => hostPort(each, form === 'sentinel' ? 26_379 : 6_379, text.includes('@')))
@@ -72,8 +77,12 @@ export function parseStoreUrl(text: string): StoreUrl {
 /** For people: without user and password. */
 export function describeUrl({ form, hosts, tls, masterName, database }: StoreUrl): string {
   const suffix = form === 'single' ? '' : `+${form}`
-  const path = form === 'sentinel' ? `/${masterName}` : database === 0 ? '' : `/${database}`
-  return `kvstore${tls ? 's' : ''}${suffix}://${hosts.map(nameOf).join(',')}${path}`
+  return `kvstore${tls ? 's' : ''}${suffix}://${hosts.map(nameOf).join(',')}${pathText({ form, masterName, database })}`
+}
+
+function pathText({ form, masterName, database }: Pick<StoreUrl, 'form' | 'masterName' | 'database'>): string {
+  if (form === 'sentinel') return `/${masterName}`
+  return database === 0 ? '' : `/${database}`
 }
 
 export const nameOf = ({ host, port }: HostPort): string => `${host.includes(':') ? `[${host}]` : host}:${port}`

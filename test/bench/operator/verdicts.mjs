@@ -89,10 +89,19 @@ function worst(loops, field) {
 export function verdictsOf({ figures, loops }) {
   return ROWS.map(({ title, unit, of, below, atMost }) => {
     const value = of(figures, loops)
-    const gate = below !== undefined ? `< ${format(below)}` : atMost !== undefined ? `≤ ${format(atMost)}` : undefined
-    const isMet = below !== undefined ? value < below : value <= atMost
-    return { title, unit, value, gate, met: value === undefined ? undefined : gate === undefined ? null : isMet }
+    return { title, unit, value, gate: gateText({ below, atMost }), met: isMet(value, { below, atMost }) }
   })
+}
+
+function gateText({ below, atMost }) {
+  if (below !== undefined) return `< ${format(below)}`
+  return atMost === undefined ? undefined : `≤ ${format(atMost)}`
+}
+
+function isMet(value, { below, atMost }) {
+  if (value === undefined) return undefined
+  if (below !== undefined) return value < below
+  return atMost === undefined ? null : value <= atMost
 }
 
 const WORDS = new Map([

@@ -40,6 +40,11 @@ function sockets(server, onFrame) {
 
 const pong = (socket, frame) => frame.type === 'ping' && socket.send(JSON.stringify(frame))
 
+function outputsIn(frame) {
+  if (frame.type === 'output_batch') return frame.outputs.length
+  return frame.type === 'output' ? 1 : 0
+}
+
 const SERVERS = {
   http: () => createServer((request, response) => withBody(request, (text) => answer(response, text))),
   express: () =>
@@ -82,7 +87,7 @@ const SERVERS = {
     let outputs = 0
     sockets(server, (socket, frame) => {
       if (frame.type === 'ping') socket.send(JSON.stringify({ type: 'ping', id: `${outputs}` }))
-      else outputs += frame.type === 'output_batch' ? frame.outputs.length : frame.type === 'output' ? 1 : 0
+      else outputs += outputsIn(frame)
     })
     return server
   },

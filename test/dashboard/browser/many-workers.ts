@@ -179,8 +179,13 @@ function frameOf(n: number, frame: number, ts: number): string {
   })
 }
 
+function stateOf(n: number): 'ERROR' | 'IDLE' | 'RUNNING' {
+  if (n % 100 === 7) return 'ERROR'
+  return n % 10 === 3 ? 'IDLE' : 'RUNNING'
+}
+
 function beatOf(conn: Ref & { readonly conn: string }, n: number): WorkerReport {
-  const state = n % 100 === 7 ? 'ERROR' : n % 10 === 3 ? 'IDLE' : 'RUNNING'
+  const state = stateOf(n)
   const stats = Array.from({ length: 20 }, (_, frame) =>
     frameOf(n, frame, Math.round(Date.now() / 1_000 - (20 - frame) * 15)),
   )

@@ -230,11 +230,9 @@ describe('a draft whose config was saved by another client', () => {
           const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
           for (const name of new Set([...Object.keys(before), ...Object.keys(theirs), ...Object.keys(mine)])) {
             const [was, their, my] = [before[name], theirs[name], mine[name]]
-            const expected = same(was, my)
-              ? their
-              : same(was, their) || same(their, my) || chosen.includes(name)
-                ? my
-                : their
+            const isUnedited = same(was, my)
+            const isLostConflict = !same(was, their) && !same(their, my) && !chosen.includes(name)
+            const expected = isUnedited || isLostConflict ? their : my
             expect([name, (after as JsonObject)[name]]).toEqual([name, expected])
           }
         },

@@ -6,7 +6,8 @@ import { startMasters, type Masters } from './world.ts'
 const isSoak = process.env['SOAK'] === '1'
 const { SEED, SEEDS } = process.env
 const BASE = Number(SEED ?? 1)
-const COUNT = Number(SEEDS ?? (SEED !== undefined ? 1 : isSoak ? 10_000 : 300))
+const DEFAULT_COUNT = isSoak ? 10_000 : 300
+const COUNT = Number(SEEDS ?? (SEED === undefined ? DEFAULT_COUNT : 1))
 const PER_TEST = 50
 const TIMEOUT_MS = 300_000
 

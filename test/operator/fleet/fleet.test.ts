@@ -216,12 +216,11 @@ describe('a store that is replaced between two pages', () => {
       void response
         .writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'another' })
         .end(JSON.stringify(body))
-    w.proxy.rule = ({ url = '' }) =>
-      url.includes('after=')
-        ? (response) => answer(response, [])
-        : url.includes('workers?') && w.asked(/after=/).length > 0
-          ? (response) => void pages.push(response)
-          : 'pass'
+    w.proxy.rule = ({ url = '' }) => {
+      if (url.includes('after=')) return (response) => answer(response, [])
+      const isSecondList = url.includes('workers?') && w.asked(/after=/).length > 0
+      return isSecondList ? (response) => void pages.push(response) : 'pass'
+    }
     await w.until('the list starts again', () => pages.length > 0)
     expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([
       false,

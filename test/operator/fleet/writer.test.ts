@@ -187,12 +187,10 @@ describe('the other calls', () => {
     const { patch, proxy, now, until, master, asked } = await world()
     const before = JSON.stringify([(await master.call('GET', pathOf('w1'))).json])
     const pages: ServerResponse[] = []
-    proxy.rule = ({ url = '' }) =>
-      url.includes('workers?')
-        ? (response) => void pages.push(response)
-        : url === '/api/v1/events'
-          ? 'reset before'
-          : 'pass'
+    proxy.rule = ({ url = '' }) => {
+      if (url.includes('workers?')) return (response) => void pages.push(response)
+      return url === '/api/v1/events' ? 'reset before' : 'pass'
+    }
     proxy.cut()
     await until('a page is requested', () => pages.length > 0)
     const { epoch } = now()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { WatchLoop, WritableCache, type RestartReason } from '../../../src/operator/kube/index.ts'
+import { WatchLoop, WritableCache, type Change, type RestartReason } from '../../../src/operator/kube/index.ts'
 import { PROBES } from '../fake-apiserver.ts'
 import { created, edited, PROBE, probe, random, turns, until, world, type Probe, type World } from './world.ts'
 
@@ -23,6 +23,11 @@ afterEach(async () => {
   await w.close()
 })
 
+function kindOf({ before, after }: Change<Probe>): 'add' | 'remove' | 'change' {
+  if (before === undefined) return 'add'
+  return after === undefined ? 'remove' : 'change'
+}
+
 function started(namespace?: string): WatchLoop<Probe> {
   const loop = new WatchLoop<Probe>({
     transport: w.transport,
@@ -33,8 +38,7 @@ function started(namespace?: string): WatchLoop<Probe> {
     log: w.log,
     resource: PROBE,
     namespace,
-    onChange: ({ key, before, after }, source) =>
-      changes.push(`${source} ${before === undefined ? 'add' : after === undefined ? 'remove' : 'change'} ${key}`),
+    onChange: (change, source) => changes.push(`${source} ${kindOf(change)} ${change.key}`),
     onRestart: (reason) => restarts.push(reason),
   })
   ended = loop.run(w.abort.signal)
