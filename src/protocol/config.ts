@@ -220,18 +220,50 @@ function takesNull(node: unknown, root: JsonSchema, known: Map<JsonObject, boole
   return found
 }
 
-/** Every keyword that null can fail on; the others speak of objects, arrays, numbers and texts alone. */
-function passesNull(node: JsonObject, root: JsonSchema, takes: (child: unknown) => boolean): boolean {
-  const list = (keyword: string): readonly JsonValue[] | undefined =>
-    Array.isArray(node[keyword]) ? (node[keyword] as readonly JsonValue[]) : undefined
-  const { type, $ref: reference, if: condition } = node
-  if (type !== undefined && ![type].flat().includes('null') && node['nullable'] !== true) return false
-  if (list('enum')?.includes(null) === false || (node['const'] ?? null) !== null) return false
+/** Whether a subschema accepts null. */
+type SubschemaCheck = (subschema: unknown) => boolean
+
+/** Checks every keyword that can reject null; the others apply to objects, arrays, numbers and strings only. */
+function passesNull(node: JsonObject, root: JsonSchema, takes: SubschemaCheck): boolean {
+  const { $ref: reference } = node
+  if (!typeAllowsNull(node) || !valuesAllowNull(node)) return false
   if (typeof reference === 'string' && !takes(resolveLocal(root, reference))) return false
-  if (list('allOf')?.every(takes) === false || list('anyOf')?.some(takes) === false) return false
-  if ((list('oneOf')?.filter(takes).length ?? 1) !== 1) return false
-  if (node['not'] !== undefined && takes(node['not'])) return false
-  return condition === undefined || takes((takes(condition) ? node['then'] : node['else']) ?? true)
+  return combinatorsAllowNull(node, takes) && conditionAllowsNull(node, takes)
+}
+
+/** Keywords `type` and `nullable`. */
+function typeAllowsNull({ type, nullable }: JsonObject): boolean {
+  if (type === undefined || nullable === true) return true
+  return [type].flat().includes('null')
+}
+
+/** Keywords `enum` and `const`. */
+function valuesAllowNull(node: JsonObject): boolean {
+  if (listAt(node, 'enum')?.includes(null) === false) return false
+  return (node['const'] ?? null) === null
+}
+
+/** Keywords `allOf`, `anyOf`, `oneOf` and `not`. */
+function combinatorsAllowNull(node: JsonObject, takes: SubschemaCheck): boolean {
+  if (listAt(node, 'allOf')?.every(takes) === false) return false
+  if (listAt(node, 'anyOf')?.some(takes) === false) return false
+  const oneOf = listAt(node, 'oneOf')
+  if (oneOf !== undefined && oneOf.filter(takes).length !== 1) return false
+  return node['not'] === undefined || !takes(node['not'])
+}
+
+/** Keywords `if`, `then` and `else`. */
+function conditionAllowsNull(node: JsonObject, takes: SubschemaCheck): boolean {
+  const { if: condition } = node
+  if (condition === undefined) return true
+  const branch = takes(condition) ? node['then'] : node['else']
+  return takes(branch ?? true)
+}
+
+/** @returns the value of a keyword if it is a list. */
+function listAt(node: JsonObject, keyword: string): readonly JsonValue[] | undefined {
+  const value = node[keyword]
+  return Array.isArray(value) ? (value as readonly JsonValue[]) : undefined
 }
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
