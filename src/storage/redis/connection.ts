@@ -17,7 +17,7 @@ import type { Health } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
 import { checkRights, profileOf, refusalOf, runIdOf, survivesRestart, warningsOf, type Facts } from './checks.ts'
 import { exposureWarnings, redisOptionsOf, type ConnectionOptions } from './connection-options.ts'
-import { faultOf, notOpen, refusalIn, unavailable, type Fault } from './errors.ts'
+import { faultOf, notOpen, storeRefusalOf, unavailable, type Fault } from './errors.ts'
 import { HealthTracker } from './health.ts'
 import { metaKey, PREFIX } from './keys.ts'
 import { admitStore, MIGRATIONS } from './meta.ts'
@@ -318,20 +318,26 @@ export class Connection implements Caller {
 
   async #look(): Promise<void> {
     const topology = this.#topology
-    const facts = topology?.nodes.flatMap((node) => node.facts ?? []) ?? []
-    if (topology === null || facts.length === 0) return
+    if (topology === null) return
+    const facts = topology.nodes.flatMap((node) => node.facts ?? [])
+    if (facts.length === 0) return
     try {
       this.#judge(facts)
       await this.#enter(topology, facts)
     } catch (error) {
-      this.#refusal = refusalIn(error)
-      if (this.#refusal?.code === 'STORAGE_SCHEMA') for (const node of topology.nodes) node.withdraw()
-      this.#changed()
-      return // Otherwise the connection broke again; a reconnect or the next tick checks again.
+      this.#refuse(topology, storeRefusalOf(error))
+      return
     }
     for (const node of topology.nodes) node.admit()
     this.#room.wake()
     if (!this.isUnavailable) for (const listener of this.#onReady) listener()
+  }
+
+  /** @param refusal null if the connection broke again; a reconnect or the next tick checks again. */
+  #refuse(topology: Topology, refusal: FleetError | null): void {
+    this.#refusal = refusal
+    if (refusal?.code === 'STORAGE_SCHEMA') for (const node of topology.nodes) node.withdraw()
+    this.#changed()
   }
 
   #judge(facts: readonly Facts[]): void {

@@ -52,11 +52,12 @@ export function faultOf(error: unknown): Fault {
   return { kind: 'refused', error: refusalOf(code, error) }
 }
 
-/** @returns the error with which a call was refused; null when the connection failed or the call did not run. */
-export function refusalIn(error: unknown): FleetError | null {
+/** @returns why the whole store cannot be used; null if the error gives no reason, for example a broken connection. */
+export function storeRefusalOf(error: unknown): FleetError | null {
   if (error instanceof FleetError) return error
   const fault = faultOf(error)
-  return fault.kind === 'refused' && fault.error instanceof FleetError ? fault.error : null
+  if (fault.kind !== 'refused') return null
+  return fault.error instanceof FleetError ? fault.error : null
 }
 
 function withoutReply(message: string): Fault {

@@ -40,6 +40,8 @@ export const REDIS_SCHEMES: readonly string[] = [
 ]
 export const DEFAULT_PREFIX = 'muster'
 
+const DEFAULT_PORTS: Readonly<Record<StoreUrl['form'], number>> = { single: 6_379, sentinel: 26_379, cluster: 6_379 }
+
 const URL_PARTS =
   /^(?<scheme>[a-z+]+):\/\/(?:(?<credentials>[^@/?]*)@)?(?<hosts>[^/?@]*)(?:\/(?<path>[^?]*))?(?:\?(?<query>.*))?$/s
 const HOST_PORT = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:[\]\s]+))(?::(?<port>\d{1,5}))?$/
@@ -57,9 +59,7 @@ export function parseStoreUrl(text: string): StoreUrl {
   if (groups === undefined || !REDIS_SCHEMES.includes(scheme))
     throw new Error('is not the URL of a Redis; for example kvstore://127.0.0.1:6379')
   const form = formOf(scheme)
-  const hosts = (groups['hosts'] ?? '')
-    .split(',')
-    .map((each) => hostPort(each, form === 'sentinel' ? 26_379 : 6_379, text.includes('@')))
+  const hosts = hostsOf(groups['hosts'] ?? '', form, text.includes('@'))
   if (form === 'single' && hosts.length > 1)
     throw new Error(
       `${scheme}:// takes one host; several are ${scheme.endsWith('s') ? 'kvstores' : 'kvstore'}+cluster:// or +sentinel://`,
@@ -88,6 +88,9 @@ function pathText({ form, masterName, database }: Pick<StoreUrl, 'form' | 'maste
 export const nameOf = ({ host, port }: HostPort): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 export const isLoopback = ({ host }: HostPort): boolean => isLoopbackHost(host)
+
+const hostsOf = (text: string, form: StoreUrl['form'], isSecret: boolean): readonly HostPort[] =>
+  text.split(',').map((each) => hostPort(each, DEFAULT_PORTS[form], isSecret))
 
 /** @param isSecret a password stands in the URL, perhaps not where it should: nothing of it is shown. */
 function hostPort(text: string, fallback: number, isSecret: boolean): HostPort {
