@@ -54,6 +54,12 @@ export interface CallsDeps {
   readonly onForbidden: (sent: Sent, signal: AbortSignal) => Promise<'again' | Refusal | null>
 }
 
+/** The first request of a call and its repetitions. */
+const MAX_ATTEMPTS = 3
+
+/** Whether the call may be sent again although the first request may have taken effect. */
+const isIdempotent = ({ method }: Pick<Call<unknown>, 'method'>): boolean => method !== 'PATCH' && method !== 'POST'
+
 export class Calls {
   readonly #deps: CallsDeps
   readonly #refusals: LogThrottle
@@ -65,25 +71,34 @@ export class Calls {
 
   /** @throws the abort reason of `signal`. */
   async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
-    const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
+    const { breaker, limiter, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
       if (breaker.reason === null) await limiter.turn(signal, call.line)
-      if (breaker.reason !== null)
-        return {
-          kind: 'unavailable',
-          effect: 'not_sent',
-          message: breaker.reason === 'Unauthorized' ? 'the master rejects the token' : 'the master is unavailable',
-        }
-      if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
+      const denied = this.#denialOf(call)
+      if (denied !== null) return denied
       const sent = { sentMs: clock.monotonicMs(), token: token() }
       const result = await this.once(call, signal)
       if (!(result instanceof MasterError)) return { kind: 'ok', reply: result }
-      if (attempt === 1 && result.code === 'BROKEN' && call.method !== 'PATCH' && call.method !== 'POST') continue
+      if (attempt === 1 && result.code === 'BROKEN' && isIdempotent(call)) continue
       const refusal = refusalOf(result, call.type === undefined || this.#deps.isTypeKnown(call.type))
       if (refusal.kind !== 'forbidden') return refusal
       const next = await onForbidden(sent, signal)
-      if (next !== 'again' || attempt > 2) return next === null || next === 'again' ? refusal : next
+      if (next === 'again' && attempt < MAX_ATTEMPTS) continue
+      return next === 'again' || next === null ? refusal : next
     }
+  }
+
+  /** Why a call must not be sent now; `null` if it may be. */
+  #denialOf({ method }: Pick<Call<unknown>, 'method'>): Refusal | null {
+    const { breaker, mayWrite } = this.#deps
+    if (breaker.reason !== null)
+      return {
+        kind: 'unavailable',
+        effect: 'not_sent',
+        message: breaker.reason === 'Unauthorized' ? 'the master rejects the token' : 'the master is unavailable',
+      }
+    if (method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
+    return null
   }
 
   /** Sends one request, whatever the state of the breaker. @throws the abort reason of `signal`. */

@@ -22,7 +22,7 @@ import { hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from '
 import { syncResult, refusedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
 import { otherOwnerOf } from './ownership.ts'
 import { report } from './report.ts'
-import { ABANDON_ANNOTATION, eventTargetOf, readAgain } from './resource.ts'
+import { ABANDON_ANNOTATION, eventTargetOf, readAgain, type FleetWorkerObject } from './resource.ts'
 
 const PATIENCE_MS = 10 * 60_000
 
@@ -33,23 +33,31 @@ export async function release(context: ReconcileContext): Promise<Outcome> {
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
   if (now === undefined) return { kind: 'ok' } // Deleted already; the watch will report it.
-  const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
+  const current = { ...context, resource: now }
+  const waitedMs = msSinceDeletion(now, dateMs ?? deps.clock.wallMs())
   if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
-    return abandon({ ...context, resource: now }, `the annotation ${ABANDON_ANNOTATION} requests it`)
-  const isNothingToDo =
-    !wantsFinalizer(now) ||
-    now.spec.suspend === true ||
-    addressFaults(now).length > 0 ||
-    !deps.permits(now) ||
-    otherOwnerOf(now, deps.cache, deps.permits) !== undefined
-  const left = isNothingToDo ? undefined : await restore({ ...context, resource: now })
+    return abandon(current, `the annotation ${ABANDON_ANNOTATION} requests it`)
+  const left = hasNothingToRestore(current) ? undefined : await restore(current)
   if (left === undefined) {
     await releaseClaim(context)
-    return letGo({ ...context, resource: now })
+    return letGo(current)
   }
-  if (waitedMs >= PATIENCE_MS) return abandon({ ...context, resource: now }, 'it could not be reached for 10 minutes')
+  if (waitedMs >= PATIENCE_MS) return abandon(current, 'it could not be reached for 10 minutes')
   report(context, { ...left, releasing: true, isQuiet: false })
   return left.outcome.kind === 'retry' ? left.outcome : { kind: 'retry' }
+}
+
+/** @returns how long ago the deletion was requested, in milliseconds; NaN if it was not. */
+const msSinceDeletion = ({ metadata }: FleetWorkerObject, nowMs: number): number =>
+  nowMs - Date.parse(metadata.deletionTimestamp ?? '')
+
+/** Whether the deletion leaves the worker's config and record as they are. */
+function hasNothingToRestore({ deps, resource }: ReconcileContext): boolean {
+  if (!wantsFinalizer(resource)) return true
+  if (resource.spec.suspend === true) return true
+  if (addressFaults(resource).length > 0) return true
+  if (!deps.permits(resource)) return true
+  return otherOwnerOf(resource, deps.cache, deps.permits) !== undefined
 }
 
 async function abandon(context: ReconcileContext, why: string): Promise<Outcome> {

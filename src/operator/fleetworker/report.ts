@@ -11,7 +11,7 @@ import { rejectedDigest, type WorkerState } from './reconcile-memory.ts'
 import { policyOf } from './policy.ts'
 import { eventTargetOf } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
-import { statusOf, type Drift } from './status.ts'
+import { statusOf, type Drift, type StatusFacts } from './status.ts'
 
 /** How long the last facts stay in the status during an outage. */
 const OUTAGE_MS = 60_000
@@ -24,6 +24,16 @@ const SLOTS_MS = 5 * 60_000
 /** Reasons of a condition that is False as requested by a user. */
 const BY_DESIGN: ReadonlySet<string> = new Set(['Updating', 'Drained'])
 
+/** The worker and the master at the time of the report. */
+interface Observation {
+  /** `null`: not registered. `undefined`: not known, or not to be shown. */
+  readonly registered: Registered | null | undefined
+  /** Derived from `registered`. */
+  readonly worker: WorkerFacts | null | undefined
+  readonly nowMs: number
+  readonly isMasterUnavailable: boolean
+}
+
 /** @returns the outcome of the reconcile, with the time of the next look. */
 export function report(context: ReconcileContext, result: SyncResult): Outcome {
   const { deps, workerState, resource, lastStatus } = context
@@ -31,39 +41,47 @@ export function report(context: ReconcileContext, result: SyncResult): Outcome {
   const nowMs = table.masterNowMs()
   const isMasterUnavailable = table.unavailableMs >= OUTAGE_MS
   if (result.isQuiet === true && !isMasterUnavailable) return result.outcome
-  const { spec, metadata } = resource
   const registered = result.worker === undefined && result.isHidden !== true ? lastSeen(context) : result.worker
   const worker =
     registered === undefined || registered === null ? registered : workerFacts(registered, workerState, nowMs)
-  const drift = driftOf(context, result, nowMs)
-  const status = sharing(
-    statusOf({
-      uid: metadata.uid,
-      generation: metadata.generation,
-      policy: policyOf(spec),
-      suspend: spec.suspend === true,
-      drain: spec.drain === true,
-      releasing: result.releasing === true,
-      synced: result.synced,
-      worker,
-      isMasterUnavailable,
-      driftCount: drift?.count ?? drift?.paths.length ?? 0,
-      nowMs,
-      before: lastStatus.conditions ?? [],
-      stats: registered?.record.current_stats ?? null,
-      memory: result.secretState ?? context.recorded,
-      drift,
-      rejected:
-        workerState.parked?.reason === result.synced.reason ? rejectedDigest(workerState.parked.inputs) : undefined,
-    }),
-    lastStatus,
-  )
+  const facts = statusFactsOf(context, result, { registered, worker, nowMs, isMasterUnavailable })
+  const status = sharing(statusOf(facts), lastStatus)
   deps.status.put(refOf(resource), status, 'transition')
   recordFlips(context, status)
   if (result.outcome.kind !== 'ok' || worker === null || worker === undefined) return result.outcome
   const slotsInMs = slotsLookMs(registered, worker, nowMs)
   workerState.isUnsure ||= slotsInMs !== undefined
   return withNextLook(result.outcome.againAfterMs, worker, nowMs, slotsInMs)
+}
+
+function statusFactsOf(context: ReconcileContext, result: SyncResult, observation: Observation): StatusFacts {
+  const { metadata, spec } = context.resource
+  const { registered, worker, nowMs, isMasterUnavailable } = observation
+  const drift = driftOf(context, result, nowMs)
+  return {
+    uid: metadata.uid,
+    generation: metadata.generation,
+    policy: policyOf(spec),
+    suspend: spec.suspend === true,
+    drain: spec.drain === true,
+    releasing: result.releasing === true,
+    synced: result.synced,
+    worker,
+    isMasterUnavailable,
+    driftCount: drift?.count ?? drift?.paths.length ?? 0,
+    nowMs,
+    before: context.lastStatus.conditions ?? [],
+    stats: registered?.record.current_stats ?? null,
+    memory: result.secretState ?? context.recorded,
+    drift,
+    rejected: rejectedOf(context.workerState, result),
+  }
+}
+
+/** @returns the digest of the inputs that the master refused, if the result reports that refusal. */
+function rejectedOf({ parked }: WorkerState, { synced }: SyncResult): string | undefined {
+  if (parked === undefined || parked.reason !== synced.reason) return undefined
+  return rejectedDigest(parked.inputs)
 }
 
 /** When to read the worker for its slots. The interval grows. `undefined`: they match its config, or take too long. */

@@ -17,6 +17,8 @@ export const PARKED_MS = 30 * 60_000
 const DEFAULT_REGISTRATION_MS = 600_000
 const MAX_FAULTS_SHOWN = 3
 
+type RefusalOf<K extends Refusal['kind']> = Extract<Refusal, { readonly kind: K }>
+
 /** The state of one reconcile of a resource. */
 export interface ReconcileContext {
   readonly resource: FleetWorkerObject
@@ -158,11 +160,7 @@ export function refusedResult(
     case 'forbidden':
       return syncResult('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
     case 'throttled':
-      if (refusal.effect === 'unknown') context.workerState.isUnsure = true
-      return unreportedResult(
-        { kind: 'retry', ...(refusal.retryAfterMs > 0 && { afterMs: refusal.retryAfterMs }) },
-        worker,
-      )
+      return throttledResult(refusal, context, worker)
     case 'not_leading':
       // Usually only for the moment after a pause; a term that has ended retries nothing.
       return unreportedResult({ kind: 'retry' }, worker)
@@ -170,14 +168,32 @@ export function refusedResult(
       context.workerState.isUnsure = true
       return unreportedResult({ kind: 'retry' }, worker)
     case 'unavailable':
-      break
+      return unavailableResult(refusal, context, worker)
   }
-  if (refusal.effect === 'not_sent' || worker === undefined) return unreportedResult({ kind: 'retry' }, worker)
-  context.workerState.isUnsure = true
+}
+
+/** Result if the master requested a lower rate. */
+function throttledResult(
+  { effect, retryAfterMs }: RefusalOf<'throttled'>,
+  { workerState }: ReconcileContext,
+  worker: Registered | undefined,
+): SyncResult {
+  if (effect === 'unknown') workerState.isUnsure = true
+  return unreportedResult({ kind: 'retry', ...(retryAfterMs > 0 && { afterMs: retryAfterMs }) }, worker)
+}
+
+/** Result if the master did not respond. A change that may have taken effect is reported as being sent. */
+function unavailableResult(
+  { effect }: RefusalOf<'unavailable'>,
+  { workerState }: ReconcileContext,
+  worker: Registered | undefined,
+): SyncResult {
+  if (effect === 'not_sent' || worker === undefined) return unreportedResult({ kind: 'retry' }, worker)
+  workerState.isUnsure = true
   return updatingResult({ kind: 'retry' }, worker)
 }
 
-const rejection = ({ faults, message }: Extract<Refusal, { readonly kind: 'rejected' }>): string =>
+const rejection = ({ faults, message }: RefusalOf<'rejected'>): string =>
   faults.length === 0
     ? message
     : faults

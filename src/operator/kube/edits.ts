@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Change } from './cache.ts'
-import type { KubeObject } from './objects.ts'
+import type { KubeObject, ObjectMeta } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 
 export interface EditOptions<T extends KubeObject> {
@@ -22,15 +22,28 @@ export function priorityOf<T extends KubeObject>(
   { annotation, isOurs }: EditOptions<T>,
 ): Priority | undefined {
   if (after === undefined) return PRIORITY.deletion
-  if (before?.metadata.uid === after.metadata.uid) {
-    if (before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp) return PRIORITY.deletion
-    if (before.metadata.generation !== after.metadata.generation) return PRIORITY.edit
-    if (before.metadata.annotations?.[annotation] !== after.metadata.annotations?.[annotation]) return PRIORITY.edit
-  } else if (source === 'watch' || isBehind(after)) {
-    return after.metadata.deletionTimestamp === undefined ? PRIORITY.edit : PRIORITY.deletion
-  }
+  if (before?.metadata.uid !== after.metadata.uid) return priorityOfNew(after, source)
+  const priority = priorityOfEdit(before.metadata, after.metadata, annotation)
+  if (priority !== undefined) return priority
   if (source === 'list') return isBehind(after) ? PRIORITY.edit : PRIORITY.resync
-  return isDeepStrictEqual(before?.status, after.status) || isOurs(after) ? undefined : PRIORITY.resync
+  if (isDeepStrictEqual(before.status, after.status)) return undefined
+  return isOurs(after) ? undefined : PRIORITY.resync
+}
+
+/**
+ * The priority of an object that was not cached yet. The first list after a start shows every object; only those whose
+ * status does not cover their spec have the priority of an edit.
+ */
+function priorityOfNew(object: KubeObject, source: 'list' | 'watch'): Priority {
+  if (source === 'list' && !isBehind(object)) return PRIORITY.resync
+  return object.metadata.deletionTimestamp === undefined ? PRIORITY.edit : PRIORITY.deletion
+}
+
+/** @returns the priority of a user's edit; `undefined` if there was none. */
+function priorityOfEdit(before: ObjectMeta, after: ObjectMeta, annotation: string): Priority | undefined {
+  if (before.deletionTimestamp !== after.deletionTimestamp) return PRIORITY.deletion
+  if (before.generation !== after.generation) return PRIORITY.edit
+  return before.annotations?.[annotation] === after.annotations?.[annotation] ? undefined : PRIORITY.edit
 }
 
 /** Whether the object was edited and its status does not cover the edit yet. */
