@@ -16,6 +16,7 @@ const HISTORY_LIMIT = 50
 const SOURCE_MS = 5 * 60_000
 
 export interface ConfigComparison {
+  readonly kind: 'comparison'
   readonly type: CatalogType
   readonly desired: Desired
   readonly acts: SecretActs
@@ -31,7 +32,7 @@ export async function compareConfig(
 ): Promise<ConfigComparison | SyncResult> {
   const { deps, resource, signal, recorded } = context
   const changedSince = await changesSince(context, seen, type)
-  if (changedSince !== null && 'synced' in changedSince) return changedSince
+  if (changedSince.kind === 'result') return changedSince
   let wants = (field: string, version: string): boolean =>
     !isSecretField(field, type) || recorded.sources.get(field) !== version
   for (;;) {
@@ -46,7 +47,7 @@ export async function compareConfig(
     const own = secretActs(desired, recognised(context, desired, type, read.unread), {
       epoch: seen.epoch,
       configGen: seen.record.config_gen,
-      changedSince,
+      changedSince: changedSince.fields,
     })
     const { acts, difference } = boundDifferenceOf(
       desired,
@@ -56,7 +57,7 @@ export async function compareConfig(
       ignoredBy(context, type),
     )
     if (![...acts.due].some((field) => read.unread.has(field))) {
-      return { type, desired, acts, difference, inputs: inputsOf(context, desired, type) }
+      return { kind: 'comparison', type, desired, acts, difference, inputs: inputsOf(context, desired, type) }
     }
     wants = () => true
   }
@@ -101,15 +102,19 @@ function recognised(
   return { ...recorded, sources }
 }
 
-/**
- * @returns fields that other clients changed since the remembered generation, read only if a secret depends on it;
- * `null` if unknown.
- */
+/** Fields that other clients changed since the remembered generation; `null` if unknown. */
+interface Changes {
+  readonly kind: 'changes'
+  readonly fields: ReadonlySet<string> | null
+}
+const UNKNOWN_CHANGES: Changes = { kind: 'changes', fields: null }
+
+/** Reads the history of the config, only if a secret depends on it. */
 async function changesSince(
   context: ReconcileContext,
   { epoch, record }: Registered,
   type: CatalogType,
-): Promise<ReadonlySet<string> | null | SyncResult> {
+): Promise<Changes | SyncResult> {
   const {
     deps,
     workerState,
@@ -117,10 +122,12 @@ async function changesSince(
     recorded: { epoch: known, generation, sources },
   } = context
   const hasSecrets = [...sources].some(([field, version]) => version !== '' && holdsSecret(field, type))
-  if (!hasSecrets || known !== epoch || generation === undefined || generation >= record.config_gen) return null
+  if (!hasSecrets || known !== epoch || generation === undefined || generation >= record.config_gen)
+    return UNKNOWN_CHANGES
   const answer = await deps.master.history(workerState.worker, HISTORY_LIMIT, signal)
   if (answer.kind !== 'ok') return refusedResult(answer, context)
   const since = answer.value.filter(({ config_gen: gen }) => gen > generation)
   const reachesBack = answer.value.length > since.length || since.at(-1)?.config_gen === generation + 1
-  return reachesBack && answer.epoch === epoch ? new Set(since.flatMap(({ changed }) => changed)) : null
+  if (!reachesBack || answer.epoch !== epoch) return UNKNOWN_CHANGES
+  return { kind: 'changes', fields: new Set(since.flatMap(({ changed }) => changed)) }
 }

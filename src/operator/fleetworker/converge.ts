@@ -22,17 +22,20 @@ import {
   PARKED_MS,
   unreportedResult,
   refusedResult,
+  REPEAT,
   unreadableResult,
   updatingResult,
+  type Repeat,
   type SyncResult,
   type ReconcileContext,
 } from './sync-result.ts'
+import { releaseClaim } from './release-claim.ts'
 import { compareConfig, type ConfigComparison } from './compare-config.ts'
 import { rejectedDigest, type Parked } from './reconcile-memory.ts'
 import { conflictMessage, otherOwnerOf } from './ownership.ts'
 import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
-import { givenBack, takenOver, writeAhead, type SecretState } from './secrets.ts'
+import { takenOver, writeAhead, type SecretState } from './secrets.ts'
 
 /**
  * Requeue immediately, after pending first looks at edited resources. Requeue unedited resources after the first round.
@@ -41,22 +44,21 @@ const SECOND_LOOK_MS = 1
 /** Reasons that report a refusal of the master. */
 const REFUSALS = ['Rejected', 'ConfigInvalid'] as const
 
-export async function converge(context: ReconcileContext): Promise<SyncResult | 'again'> {
+export async function converge(context: ReconcileContext): Promise<SyncResult | Repeat> {
   const { deps, workerState, resource } = context
   const other = otherOwnerOf(resource, deps.cache, deps.permits)
   if (other !== undefined) {
-    const back = await giveBack(context)
-    return 'synced' in back
-      ? back
-      : syncResult(
-          'OwnershipConflict',
-          conflictMessage(resource, other),
-          { kind: 'terminal' },
-          { secretState: back, drift: NO_DRIFT },
-        )
+    const back = await releaseClaim(context)
+    if (back.kind === 'result') return back
+    return syncResult(
+      'OwnershipConflict',
+      conflictMessage(resource, other),
+      { kind: 'terminal' },
+      { secretState: back.secretState, drift: NO_DRIFT },
+    )
   }
   const seen = await look(context)
-  if ('synced' in seen) return seen
+  if (seen.kind === 'result') return seen
   workerState.missing = undefined
   const type = deps.table.catalog(resource.spec.type)
   if (type === undefined) return unreportedResult({ kind: 'ok' }, seen) // The table notifies once it knows the type.
@@ -65,8 +67,8 @@ export async function converge(context: ReconcileContext): Promise<SyncResult | 
   if (verdict === 'taken_over' || verdict === 'foreign') return claimedByOthers(seen)
   const owned = withSecretsOfOthers(context, seen, type)
   const comparison = await compareConfig(owned, seen, type)
-  const result = 'synced' in comparison ? comparison : await act(owned, seen, comparison, verdict)
-  return result === 'again' ? result : drained(context, result)
+  const result = comparison.kind === 'result' ? comparison : await act(owned, seen, comparison, verdict)
+  return result.kind === 'repeat' ? result : drained(context, result)
 }
 
 /**
@@ -115,27 +117,17 @@ function claimedByOthers(worker: Registered): SyncResult {
   return syncResult('OwnershipConflict', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 }
 
-/** @returns the secret state after the release, or why the claim could not be released. */
-export async function giveBack(context: ReconcileContext): Promise<SecretState | SyncResult> {
-  const { deps, workerState, signal, recorded } = context
-  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
-  if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim) {
-    const answer = await deps.master.release(workerState.worker, workerState.claim, signal)
-    if (answer.kind !== 'ok' && answer.kind !== 'not_registered') return refusedResult(answer, context, seen)
-  }
-  return recorded.epoch === undefined ? recorded : givenBack(recorded)
-}
-
 /** For a resource that is suspended or only observed: reports the difference. */
 async function observe(context: ReconcileContext, seen: Registered, type: CatalogType): Promise<SyncResult> {
-  const secretState = await giveBack(context)
-  if ('synced' in secretState) return secretState
+  const back = await releaseClaim(context)
+  if (back.kind === 'result') return back
+  const { secretState } = back
   const comparison = await compareConfig(
     withSecretsOfOthers({ ...context, recorded: secretState }, seen, type),
     seen,
     type,
   )
-  if ('synced' in comparison) return { ...comparison, secretState }
+  if (comparison.kind === 'result') return { ...comparison, secretState }
   return tolerated(context, seen, comparison, { ...secretState, generation: seen.record.config_gen })
 }
 
@@ -162,7 +154,7 @@ async function act(
   seen: Registered,
   comparison: ConfigComparison,
   verdict: ClaimVerdict,
-): Promise<SyncResult | 'again'> {
+): Promise<SyncResult | Repeat> {
   const { workerState, recorded, resource, lastStatus, deps } = context
   const isEqual = Object.keys(comparison.difference.patch).length === 0
   const isForgotten = hasForgotten(context, seen)
@@ -185,7 +177,7 @@ async function act(
         seen,
       )
     const current = await isCurrent(context)
-    if (current !== true) return current
+    if (current.kind !== 'current') return current
   }
   if (verdict !== 'ours') {
     const answer = await deps.master.claim(workerState.worker, workerState.claim, context.signal)
@@ -263,7 +255,7 @@ function inForce(
   const nowMs = deps.clock.monotonicMs()
   workerState.inForce = inputs
   workerState.parked = undefined
-  const more: Omit<SyncResult, 'synced' | 'outcome'> = {
+  const more: Omit<SyncResult, 'kind' | 'synced' | 'outcome'> = {
     worker,
     secretState: { epoch: worker.epoch, generation: worker.record.config_gen, sources: versions },
     drift: NO_DRIFT,
@@ -279,21 +271,26 @@ function inForce(
   return syncResult('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
 }
 
+/** The resource at the API server is still the one that was compared. */
+interface Current {
+  readonly kind: 'current'
+}
+
 /** Whether the resource at the API server is still the one that the decision was based on. */
 async function isCurrent({
   deps,
   resource: { metadata },
   resource,
   signal,
-}: ReconcileContext): Promise<true | SyncResult | 'again'> {
+}: ReconcileContext): Promise<Current | SyncResult | Repeat> {
   const { cache, leadership, transport } = deps
   if (!leadership.mayWrite() && !(await leadership.confirm(signal))) return unreportedResult({ kind: 'retry' })
   const { now } = await readAgain(resource, transport, signal)
   if (now === undefined) return unreportedResult({ kind: 'retry' }) // The watch will report the deletion.
   if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp)
-    return true
+    return { kind: 'current' }
   cache.answered(now)
-  return 'again'
+  return REPEAT
 }
 
 async function write(
@@ -301,7 +298,7 @@ async function write(
   seen: Registered,
   comparison: ConfigComparison,
   isForgotten: boolean,
-): Promise<SyncResult | 'again'> {
+): Promise<SyncResult | Repeat> {
   const { deps, workerState, signal, recorded } = context
   const held: SecretState = { ...recorded, epoch: recorded.epoch ?? seen.epoch }
   if (isFirstSent(context, comparison))
@@ -322,7 +319,7 @@ async function write(
   )
   if (answer.kind === 'stale') {
     workerState.isUnsure = true
-    return (await deps.leadership.confirm(signal)) ? 'again' : unreportedResult({ kind: 'retry' }, seen)
+    return (await deps.leadership.confirm(signal)) ? REPEAT : unreportedResult({ kind: 'retry' }, seen)
   }
   if (answer.kind !== 'ok') return { secretState: held, ...refusedResult(answer, context, seen, comparison.inputs) }
   noteWritten(context, seen, comparison, isForgotten)
@@ -376,7 +373,7 @@ async function drained(context: ReconcileContext, result: SyncResult): Promise<S
   if (resource.spec.drain !== true || worker?.record.connected !== true || worker.record.draining) return result
   const late: SyncResult = { ...result, outcome: { kind: 'retry' } }
   try {
-    if ((await isCurrent(context)) !== true) return late
+    if ((await isCurrent(context)).kind !== 'current') return late
   } catch (error) {
     if (error instanceof KubeError) return late // What was written before must still be reported.
     throw error

@@ -94,7 +94,7 @@ async function releaseClaim({ deps, workerState, signal }: ReconcileContext): Pr
 async function restore(context: ReconcileContext): Promise<SyncResult | undefined> {
   const { deps, workerState, resource, signal } = context
   const seen = await look(context)
-  if ('synced' in seen) return seen.worker === null ? undefined : seen // `null`: no such worker, or no such type.
+  if (seen.kind === 'result') return seen.worker === null ? undefined : seen // `null`: no such worker, or no such type.
   const type = deps.table.catalog(workerState.worker.type)
   if (type === undefined)
     return syncResult('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })

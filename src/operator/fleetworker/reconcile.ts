@@ -11,11 +11,19 @@
  */
 import { isBehind, keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
-import { converge, giveBack } from './converge.ts'
+import { converge } from './converge.ts'
 import { release } from './deletion.ts'
 import type { ReconcileDeps } from './deps.ts'
 import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
-import { syncResult, NO_DRIFT, unreportedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
+import {
+  syncResult,
+  NO_DRIFT,
+  unreportedResult,
+  type ReconcileContext,
+  type Repeat,
+  type SyncResult,
+} from './sync-result.ts'
+import { releaseClaim } from './release-claim.ts'
 import { report } from './report.ts'
 import { whole, type FleetWorkerObject } from './resource.ts'
 import { memoryOf } from './secrets.ts'
@@ -36,7 +44,7 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
         return outcome
       }
       const result = await resultOf(context)
-      if (result === 'again') continue
+      if (result.kind === 'repeat') continue
       deps.memory.markReconciled(context.workerState)
       const outcome = report(context, result)
       if (result.isAhead !== true || !(await deps.status.flushNow(refOf(resource), signal))) return outcome
@@ -82,7 +90,7 @@ function contextOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: Abo
   }
 }
 
-async function resultOf(context: ReconcileContext): Promise<SyncResult | 'again'> {
+async function resultOf(context: ReconcileContext): Promise<SyncResult | Repeat> {
   if (!context.deps.permits(context.resource)) return notPermitted(context)
   const faults = boundFaults(context.resource)
   if (faults.length > 0)
@@ -101,10 +109,15 @@ async function notPermitted(context: ReconcileContext): Promise<SyncResult> {
       metadata: { namespace },
     },
   } = context
-  const secretState = await giveBack(context)
-  if ('synced' in secretState) return { ...secretState, isHidden: true }
+  const back = await releaseClaim(context)
+  if (back.kind === 'result') return { ...back, isHidden: true }
   const message = `FleetWorkers of the namespace ${namespace} may not manage the worker ${type}/${workerId}; an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)`
-  return syncResult('NotPermitted', message, { kind: 'terminal' }, { secretState, drift: NO_DRIFT, isHidden: true })
+  return syncResult(
+    'NotPermitted',
+    message,
+    { kind: 'terminal' },
+    { secretState: back.secretState, drift: NO_DRIFT, isHidden: true },
+  )
 }
 
 /**

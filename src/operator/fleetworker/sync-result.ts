@@ -31,6 +31,7 @@ export interface ReconcileContext {
 }
 
 export interface SyncResult {
+  readonly kind: 'result'
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
   readonly outcome: Outcome
   /** `null`: not registered. Omitted: not known now. */
@@ -48,6 +49,12 @@ export interface SyncResult {
   readonly isHidden?: boolean
 }
 
+/** A side changed during the reconcile, which starts again. */
+export interface Repeat {
+  readonly kind: 'repeat'
+}
+export const REPEAT: Repeat = { kind: 'repeat' }
+
 export const NO_DRIFT = { paths: [], by: null } as const
 const UPDATING = { reason: 'Updating', message: 'this spec is being sent to the master' } as const
 
@@ -55,11 +62,12 @@ export const syncResult = (
   reason: SyncedReason,
   message: string,
   outcome: Outcome,
-  more: Omit<SyncResult, 'synced' | 'outcome'> = {},
-): SyncResult => ({ synced: { reason, message }, outcome, ...more })
+  more: Omit<SyncResult, 'kind' | 'synced' | 'outcome'> = {},
+): SyncResult => ({ kind: 'result', synced: { reason, message }, outcome, ...more })
 
 /** Result of an attempt that ended before anything was learnt. */
 export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncResult => ({
+  kind: 'result',
   synced: UPDATING,
   outcome,
   isQuiet: true,
@@ -67,6 +75,7 @@ export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncRes
 })
 /** As {@link unreportedResult}, if a change was started and is not complete. */
 export const updatingResult = (outcome: Outcome, worker: Registered, secretState?: SecretState): SyncResult => ({
+  kind: 'result',
   synced: UPDATING,
   outcome,
   worker,
