@@ -38,6 +38,9 @@ export interface Sent {
   readonly token: string
 }
 
+/** What follows a 403: the call is repeated, the missing right is confirmed, or another refusal is reported. */
+export type ForbiddenAction = { readonly kind: 'repeat' } | { readonly kind: 'confirmed' } | Refusal
+
 export interface CallsDeps {
   readonly clock: Clock
   readonly random: Random
@@ -48,10 +51,8 @@ export interface CallsDeps {
   readonly mayWrite: () => boolean
   readonly isTypeKnown: (type: string) => boolean
   readonly token: () => string
-  /**
-   * Handles a 403 of the master. @returns `'again'` to repeat the call, a refusal to report, or `null` to keep the 403.
-   */
-  readonly onForbidden: (sent: Sent, signal: AbortSignal) => Promise<'again' | Refusal | null>
+  /** Handles a 403 of the master. */
+  readonly onForbidden: (sent: Sent, signal: AbortSignal) => Promise<ForbiddenAction>
 }
 
 /** The first request of a call and its repetitions. */
@@ -83,8 +84,8 @@ export class Calls {
       const refusal = refusalOf(result, call.type === undefined || this.#deps.isTypeKnown(call.type))
       if (refusal.kind !== 'forbidden') return refusal
       const next = await onForbidden(sent, signal)
-      if (next === 'again' && attempt < MAX_ATTEMPTS) continue
-      return next === 'again' || next === null ? refusal : next
+      if (next.kind === 'repeat' && attempt < MAX_ATTEMPTS) continue
+      return next.kind === 'repeat' || next.kind === 'confirmed' ? refusal : next
     }
   }
 

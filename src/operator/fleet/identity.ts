@@ -14,8 +14,7 @@ import { MasterError, type MasterClient } from '../../client/index.ts'
 import type { MeBody } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
 import type { Breaker } from './breaker.ts'
-import type { Call, Sent } from './calls.ts'
-import type { Refusal } from './ports.ts'
+import type { Call, ForbiddenAction, Sent } from './calls.ts'
 import type { Tokens } from './tokens.ts'
 
 const ASK_EVERY_MS = 10_000
@@ -66,18 +65,20 @@ export class Identity {
     return this.#ask(signal)
   }
 
-  /** Decides what to do after a 403. @returns `null` if the token lacks the right. */
-  async onForbidden({ sentMs, token }: Sent, signal: AbortSignal): Promise<'again' | Refusal | null> {
+  /** Decides what to do after a 403. */
+  async onForbidden({ sentMs, token }: Sent, signal: AbortSignal): Promise<ForbiddenAction> {
     const { clock, tokens } = this.#deps
-    if (token !== tokens.current()) return 'again'
+    if (token !== tokens.current()) return { kind: 'repeat' }
     const isAsked = this.#asked === token && this.#asking === undefined
     const waitMs = this.#askedMs + ASK_EVERY_MS - clock.monotonicMs()
     if (isAsked && this.#askedMs <= sentMs && waitMs > 0)
       return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
     const verdict = isAsked && this.#askedMs > sentMs ? 'known' : await this.ask(signal)
-    if (verdict === 'known' && token !== tokens.current()) return 'again'
+    if (verdict === 'known' && token !== tokens.current()) return { kind: 'repeat' }
     if (verdict === 'known')
-      return this.#isAdmin ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: ASK_EVERY_MS } : null
+      return this.#isAdmin
+        ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: ASK_EVERY_MS }
+        : { kind: 'confirmed' }
     return {
       kind: 'unavailable',
       effect: 'not_sent',
