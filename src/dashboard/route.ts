@@ -70,14 +70,18 @@ export function parseRoute(hash: string): Route {
   return { ...found, ...fieldsOf(found.place, new URLSearchParams(query.join('?'))) } as KnownRoute
 }
 
-function placeOf(
-  parts: readonly string[],
-): ({ readonly place: Place } & Readonly<Record<string, string | null>>) | null {
+type FoundPlace = { readonly place: Place } & Readonly<Record<string, string | null>>
+
+function placeOf(parts: readonly string[]): FoundPlace | null {
   const [place, first, second, ...more] = parts
   if (more.length > 0 || first === '' || second === '') return null
-  if (place === 'workers' && first !== undefined && second !== undefined)
-    return { place: 'worker', type: first, id: second }
-  if (second !== undefined) return null
+  if (second === undefined) return shortPlaceOf(place, first)
+  if (place === 'workers' && first !== undefined) return { place: 'worker', type: first, id: second }
+  return null
+}
+
+/** Returns the place of a path with one or two segments. */
+function shortPlaceOf(place: string | undefined, first: string | undefined): FoundPlace | null {
   switch (place) {
     case '':
       return first === undefined ? { place: 'overview' } : null

@@ -49,18 +49,18 @@ export function asProblem(error: unknown): Problem {
 export function problemOf(status: number, headers: Headers, body: unknown): Problem {
   const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
-  const sentence =
-    typeof detail === 'string'
-      ? detail
-      : faults.length > 0
-        ? faultsText(faults)
-        : `the master returned status ${status} without details`
-  return new Problem(sentence, {
+  return new Problem(sentenceOf(status, detail, faults), {
     status,
     faults,
     requestId: headers.get('muster-request-id'),
     retryAfterSeconds: retryAfterSecondsOf(headers),
   })
+}
+
+function sentenceOf(status: number, detail: unknown, faults: readonly FieldError[]): string {
+  if (typeof detail === 'string') return detail
+  if (faults.length > 0) return faultsText(faults)
+  return `the master returned status ${status} without details`
 }
 
 /** The value of `Retry-After` in seconds, at most 30 (D68); null without the header. */

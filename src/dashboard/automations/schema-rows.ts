@@ -89,7 +89,8 @@ export function typeText(unresolved: JsonSchema, root: JsonSchema, depth = 0): s
     return oneOf(branches.map((branch) => (isSchema(branch) ? typeText(branch, root, depth + 1) : 'any value')))
   if (Array.isArray(type)) return type.map(String).join(' or ')
   if (type === 'array') return isSchema(items) ? `list of ${typeText(items, root, depth + 1)}` : 'list'
-  return typeof type === 'string' ? type : isSchema(schema['properties']) ? 'object' : 'any value'
+  if (typeof type === 'string') return type
+  return isSchema(schema['properties']) ? 'object' : 'any value'
 }
 
 function oneOf(names: readonly string[]): string {

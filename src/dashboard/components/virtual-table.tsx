@@ -136,19 +136,25 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
 /** The opposite sort direction. */
 const turned = (sort: string): string => (sort.startsWith('-') ? sort.slice(1) : `-${sort}`)
 
+type Order = 'none' | 'ascending' | 'descending'
+
+/** Returns how the table is sorted by the column whose sort order is `word`. */
+function orderOf(word: string, sort: string): Order {
+  if (sort !== word && sort !== turned(word)) return 'none'
+  return sort.startsWith('-') ? 'descending' : 'ascending'
+}
+
+function orderMark(order: Order | undefined): string {
+  if (order === 'ascending') return '▲'
+  return order === 'descending' ? '▼' : ''
+}
+
 function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
   return (
     <thead role="rowgroup">
       <tr role="row" aria-rowindex={1}>
         {columns.map(({ name, head, sort: word, className }) => {
-          const order =
-            word === undefined
-              ? undefined
-              : sort !== word && sort !== turned(word)
-                ? 'none'
-                : sort.startsWith('-')
-                  ? 'descending'
-                  : 'ascending'
+          const order = word === undefined ? undefined : orderOf(word, sort)
           return (
             <th key={name} role="columnheader" scope="col" className={className} aria-sort={order}>
               {word === undefined ? (
@@ -157,7 +163,7 @@ function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
                 <button type="button" className="sort" onClick={() => onSort?.(sort === word ? turned(word) : word)}>
                   {head ?? name}
                   <span aria-hidden="true" className="order">
-                    {order === 'ascending' ? '▲' : order === 'descending' ? '▼' : ''}
+                    {orderMark(order)}
                   </span>
                 </button>
               )}

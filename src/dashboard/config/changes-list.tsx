@@ -68,12 +68,13 @@ function Side({
 const isNested = (value: JsonValue | undefined): boolean => typeof value === 'object' && value !== null
 
 const WORDS = { ' ': '', '-': 'removed: ', '+': 'added: ' } as const
+const CLASSES = { ' ': undefined, '-': 'went', '+': 'came' } as const
 
 function Diff({ lines }: { readonly lines: ReturnType<typeof diffLines> }) {
   return (
     <pre className="diff">
       {lines.map(({ sign, text }, index) => (
-        <span key={`${index}${sign}`} className={sign === '+' ? 'came' : sign === '-' ? 'went' : undefined}>
+        <span key={`${index}${sign}`} className={CLASSES[sign]}>
           <span aria-hidden="true">{sign} </span>
           <span className="hidden">{WORDS[sign]}</span>
           <bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>

@@ -176,9 +176,7 @@ function Bar({ review: { route, handle, changes, faults, save, toFault } }: { re
   const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
   return (
     <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
-      <output className="soft">
-        {handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'No changes.'}
-      </output>
+      <output className="soft">{statusOf(handle)}</output>
       <button type="button" onClick={handle.discard} disabled={!handle.isDirty || save.busy}>
         Discard
       </button>
@@ -197,6 +195,11 @@ function Bar({ review: { route, handle, changes, faults, save, toFault } }: { re
       </button>
     </div>
   )
+}
+
+function statusOf(handle: DraftHandle): string {
+  if (handle.draft.mode === 'locked') return 'Locked: see above.'
+  return handle.isDirty ? '' : 'No changes.'
 }
 
 function ReviewView({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {

@@ -70,8 +70,6 @@ export function changesOf({ fields }: Form, before: JsonObject, after: JsonObjec
     const end = value === undefined ? fallback : value
     const old = valueIn(before, name)
     if (sameJson(end, old)) return [] // Removed, but the value was the default already.
-    const patch =
-      value === undefined ? (field?.shape.nullable === true && fallback !== undefined ? fallback : null) : value
     return [
       {
         name,
@@ -79,10 +77,16 @@ export function changesOf({ fields }: Form, before: JsonObject, after: JsonObjec
         after: end,
         isSecret: field?.shape.secret ?? false,
         isDefault: fallback !== undefined && sameJson(end, fallback),
-        patch,
+        patch: value === undefined ? resetValue(field) : value,
       },
     ]
   })
+}
+
+/** The value that resets a field in a PATCH. For a nullable field with a default, null would be stored as its value. */
+function resetValue(field: Field | undefined): JsonValue {
+  const fallback = field?.shape.fallback
+  return field?.shape.nullable === true && fallback !== undefined ? fallback : null
 }
 
 export const changesIn = (form: Form, draft: ConfigDraft): readonly Change[] =>

@@ -112,6 +112,11 @@ function NumberInput({ form, pointer, kind, marks, value }: Valued & { readonly 
   )
 }
 
+function placeholderOf(value: string | null | undefined): string {
+  if (value === undefined) return 'not set'
+  return value === null ? 'null' : 'empty text'
+}
+
 const LONG_TEXT = 80
 
 function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly value: string | null | undefined }) {
@@ -131,7 +136,7 @@ function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly v
     spellCheck: false,
     autoComplete: 'off',
     dir: 'auto',
-    placeholder: value === undefined ? 'not set' : value === null ? 'null' : 'empty text',
+    placeholder: placeholderOf(value),
     value: value ?? '',
   } as const
   const onChange = (event: { readonly target: { readonly value: string } }): void =>

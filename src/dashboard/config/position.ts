@@ -58,14 +58,18 @@ function after(token: string, expected: Expected, open: string[]): Expected | nu
     case 'value':
       return afterValue(token, open)
     case 'key or }':
-      return token === '}' ? closed(open, '{') : token.startsWith('"') ? ':' : null
+      return token === '}' ? closed(open, '{') : afterKey(token)
     case 'key':
-      return token.startsWith('"') ? ':' : null
+      return afterKey(token)
     case ':':
       return token === ':' ? 'value' : null
     case ', or end':
       return afterItem(token, open)
   }
+}
+
+function afterKey(token: string): Expected | null {
+  return token.startsWith('"') ? ':' : null
 }
 
 function afterValue(token: string, open: string[]): Expected | null {
@@ -77,10 +81,14 @@ function afterValue(token: string, open: string[]): Expected | null {
 }
 
 function afterItem(token: string, open: string[]): Expected | null {
-  const inside = open.at(-1)
-  if (token === ',') return inside === undefined ? null : inside === '{' ? 'key' : 'value'
+  if (token === ',') return afterComma(open.at(-1))
   if (token === '}' || token === ']') return closed(open, token === '}' ? '{' : '[')
   return null
+}
+
+function afterComma(opener: string | undefined): Expected | null {
+  if (opener === undefined) return null
+  return opener === '{' ? 'key' : 'value'
 }
 
 function closed(open: string[], opener: string): Expected | null {

@@ -222,19 +222,25 @@ function Ways({ form, field, pointer }: FieldRowProps) {
   )
 }
 
-function waysOf(form: FormState, { shape, required }: Field, pointer: string): readonly WayBack[] {
+function waysOf(form: FormState, field: Field, pointer: string): readonly WayBack[] {
+  const { shape } = field
   const [value, before] = [valueOf(form, pointer), beforeOf(form, pointer)]
   const isTyped = form.draft.texts.get(pointer)?.fault != null
   const ways: WayBack[] =
     form.before !== undefined && (isTyped || !sameJson(value, before)) ? [{ text: 'Undo', to: before }] : []
   if (shape.secret) return ways
-  if (shape.fallback !== undefined && value !== undefined && !sameJson(value, shape.fallback))
-    ways.push({ text: 'Use default', to: shape.fallback })
-  else if (shape.fallback === undefined && !required && value !== undefined)
-    ways.push({ text: 'Remove', to: undefined })
+  const reset = resetOf(field, value)
+  if (reset !== null) ways.push(reset)
   if (shape.nullable && value !== null && shape.kind !== 'enum' && shape.kind !== 'boolean')
     ways.push({ text: 'Set to null', to: null })
   return ways
+}
+
+/** Returns the default to set. An optional field without a default is removed instead. null if neither is possible. */
+function resetOf({ shape: { fallback }, required }: Field, value: JsonValue | undefined): WayBack | null {
+  if (value === undefined) return null
+  if (fallback !== undefined) return sameJson(value, fallback) ? null : { text: 'Use default', to: fallback }
+  return required ? null : { text: 'Remove', to: undefined }
 }
 
 const MOST_ROWS = 200

@@ -7,10 +7,17 @@ import { beforeOf, set, valueOf } from './form-state.ts'
 import { JsonInput, type InputProps } from './input.tsx'
 import { SECRET_MASK } from './schema.ts'
 
+type Way = 'keep' | 'replace' | 'clear'
+
+function wayOf(value: JsonValue | undefined): Way {
+  if (value === undefined) return 'clear'
+  return value === SECRET_MASK ? 'keep' : 'replace'
+}
+
 export function SecretInput({ form, pointer, shape, required, marks }: InputProps) {
   const [value, stored] = [valueOf(form, pointer), beforeOf(form, pointer)]
-  const way = value === undefined ? 'clear' : value === SECRET_MASK ? 'keep' : 'replace'
-  const ways: readonly { readonly name: typeof way; readonly text: string; readonly to: JsonValue | undefined }[] =
+  const way = wayOf(value)
+  const ways: readonly { readonly name: Way; readonly text: string; readonly to: JsonValue | undefined }[] =
     stored === undefined
       ? [
           { name: 'clear', text: 'Leave unset', to: undefined },

@@ -46,7 +46,9 @@ export function around(lines: readonly DiffLine[], context = 2): readonly DiffLi
   const near = lines.map((_, index) =>
     lines.slice(Math.max(0, index - context), index + context + 1).some(({ sign }) => sign !== ' '),
   )
-  return lines.flatMap((line, index) =>
-    near[index] === true ? [line] : near[index - 1] === true || index === 0 ? [{ sign: ' ' as const, text: '…' }] : [],
-  )
+  return lines.flatMap((line, index): readonly DiffLine[] => {
+    if (near[index] === true) return [line]
+    const isFirstOmitted = near[index - 1] === true || index === 0
+    return isFirstOmitted ? [{ sign: ' ', text: '…' }] : []
+  })
 }

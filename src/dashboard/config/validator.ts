@@ -182,16 +182,20 @@ function matches(pattern: string, text: string): boolean {
   }
 }
 
+function countFaults(schema: JsonSchema, count: number, path: string): readonly FieldError[] {
+  const { minItems, maxItems } = schema as Record<string, unknown>
+  if (typeof minItems === 'number' && count < minItems)
+    return [fault(path, `expected ${minItems} items or more, got ${count}`, 'minItems')]
+  if (typeof maxItems === 'number' && count > maxItems)
+    return [fault(path, `expected ${maxItems} items or less, got ${count}`, 'maxItems')]
+  return []
+}
+
 const ofList: Check = (schema, value, position) => {
   if (!Array.isArray(value)) return []
   const items = value as readonly JsonValue[]
-  const { minItems, maxItems, uniqueItems, items: item, prefixItems } = schema as Record<string, unknown>
-  const ofCount =
-    typeof minItems === 'number' && items.length < minItems
-      ? [fault(position.path, `expected ${minItems} items or more, got ${items.length}`, 'minItems')]
-      : typeof maxItems === 'number' && items.length > maxItems
-        ? [fault(position.path, `expected ${maxItems} items or less, got ${items.length}`, 'maxItems')]
-        : []
+  const { uniqueItems, items: item, prefixItems } = schema as Record<string, unknown>
+  const ofCount = countFaults(schema, items.length, position.path)
   const twice =
     uniqueItems === true
       ? items.findIndex((each, index) => items.slice(0, index).some((before) => sameJson(before, each)))
@@ -223,14 +227,12 @@ const ofObject: Check = (schema, value, position) => {
     (name): name is string => typeof name === 'string' && !Object.hasOwn(object, name),
   )
   const { additionalProperties: others, patternProperties } = schema as Record<string, unknown>
+  // With patternProperties, the schema of an undeclared field depends on its name, which is not evaluated here.
+  const undeclared = patternProperties === undefined ? others : undefined
   return [
     ...missing.map((name) => fault(position.path + pointerStep(name), 'is required', 'required')),
     ...Object.entries(object).flatMap(([name, each]) => {
-      const own = Object.hasOwn(properties, name)
-        ? properties[name]
-        : patternProperties === undefined
-          ? others
-          : undefined
+      const own = Object.hasOwn(properties, name) ? properties[name] : undeclared
       return faultsAt(own, each, deeper(position, pointerStep(name)))
     }),
   ]

@@ -43,13 +43,10 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
     setTally(await actOnDead({ action, ids, select, report: setTally, signal: stop.current.signal }))
     setBusy(false)
   }
+  const close = (): void => onClose(tally === null ? null : tallyText(tally))
   const isOver = tally !== null && !isBusy
   return (
-    <Dialog
-      title={`${VERBS[action]} ${plural(ids.length, 'dead task')} of ${type}?`}
-      busy={isBusy}
-      onClose={() => onClose(tally === null ? null : tallyText(tally))}
-    >
+    <Dialog title={`${VERBS[action]} ${plural(ids.length, 'dead task')} of ${type}?`} busy={isBusy} onClose={close}>
       {tally === null && <Question action={action} ids={ids} />}
       {tally === null && action === 'remove' && ids.length > MANY && (
         <p className="typed">
@@ -74,35 +71,66 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
       )}
       {isOver && <output>{tallyText(tally)}</output>}
       {isOver && tally.failure !== null && <ErrorPanel problem={asProblem(tally.failure)} />}
-      <div className="buttons">
-        {tally === null && <CopyAs commands={commandsOf(type, action, ids)} />}
-        {tally === null && (
-          <button type="button" onClick={() => onClose(null)}>
-            Cancel
-          </button>
-        )}
-        {tally === null && (
-          <button
-            type="button"
-            className={action === 'remove' ? 'danger' : 'primary'}
-            disabled={!isReady}
-            onClick={() => void run()}
-          >
-            {VERBS[action]} {countText(ids.length)}
-          </button>
-        )}
-        {isBusy && (
-          <button type="button" onClick={() => stop.current.abort()}>
-            Stop
-          </button>
-        )}
-        {isOver && (
-          <button type="button" className="primary" onClick={() => onClose(tallyText(tally))}>
-            Close
-          </button>
-        )}
-      </div>
+      <Buttons
+        type={type}
+        action={action}
+        ids={ids}
+        isAsking={tally === null}
+        isReady={isReady}
+        isBusy={isBusy}
+        isOver={isOver}
+        onRun={() => void run()}
+        onStop={() => stop.current.abort()}
+        onClose={close}
+      />
     </Dialog>
+  )
+}
+
+interface ButtonsProps {
+  readonly type: string
+  readonly action: DeadAction
+  readonly ids: readonly string[]
+  /** Whether the action was not started yet. */
+  readonly isAsking: boolean
+  readonly isReady: boolean
+  readonly isBusy: boolean
+  readonly isOver: boolean
+  readonly onRun: () => void
+  readonly onStop: () => void
+  readonly onClose: () => void
+}
+
+function Buttons({ type, action, ids, isAsking, isReady, isBusy, isOver, onRun, onStop, onClose }: ButtonsProps) {
+  return (
+    <div className="buttons">
+      {isAsking && <CopyAs commands={commandsOf(type, action, ids)} />}
+      {isAsking && (
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      )}
+      {isAsking && (
+        <button
+          type="button"
+          className={action === 'remove' ? 'danger' : 'primary'}
+          disabled={!isReady}
+          onClick={onRun}
+        >
+          {VERBS[action]} {countText(ids.length)}
+        </button>
+      )}
+      {isBusy && (
+        <button type="button" onClick={onStop}>
+          Stop
+        </button>
+      )}
+      {isOver && (
+        <button type="button" className="primary" onClick={onClose}>
+          Close
+        </button>
+      )}
+    </div>
   )
 }
 

@@ -71,17 +71,20 @@ const DONE: Readonly<Record<DeadAction, string>> = { replay: 'requeued', remove:
 const isRefusal = (failure: unknown): boolean =>
   failure instanceof Problem && failure.status !== null && failure.status < 500
 
+/** Describes what happened to the tasks of the failed call; empty if no call failed. */
+function failureText(failure: unknown, open: number): string {
+  if (failure === null) return ''
+  if (isRefusal(failure)) return `${countText(open)} rejected by the master.`
+  return `The outcome of ${countText(open)} is unknown; the list is reloaded.`
+}
+
 /** Summarizes the outcome in one or more sentences. */
 export function tallyText({ action, asked, done, notDead, open, stopped, failure }: Tally): string {
   const rest = asked - done - notDead - open
   return [
     `${plural(done, 'task')} ${DONE[action]}.`,
     notDead === 0 ? '' : `${plural(notDead, 'was', 'were')} no longer dead.`,
-    failure === null
-      ? ''
-      : isRefusal(failure)
-        ? `${countText(open)} rejected by the master.`
-        : `The outcome of ${countText(open)} is unknown; the list is reloaded.`,
+    failureText(failure, open),
     rest === 0 ? '' : `${countText(rest)} not attempted${stopped ? ': stopped by you' : ''}.`,
   ]
     .filter((part) => part !== '')

@@ -151,7 +151,11 @@ function oneText(
   return error === null ? word : `${word}: ${error}`
 }
 
-const least = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))
+function least(a: number | null, b: number | null): number | null {
+  if (a === null) return b
+  if (b === null) return a
+  return Math.min(a, b)
+}
 
 function queueOf(facts: TypeFacts): readonly Attention[] {
   const {

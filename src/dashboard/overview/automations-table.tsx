@@ -1,4 +1,5 @@
 /** @module dashboard/overview/automations-table  Shows workers, queue and output of each automation in a table row. */
+import type { ReactNode } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
 import { countText } from '../components/numbers.ts'
@@ -31,7 +32,9 @@ export function AutomationsTable({ overview, stale }: { readonly overview: Overv
   )
 }
 
-function AutomationRow({ type, of }: { readonly type: string; readonly of: OverviewBody['automations'][string] }) {
+type Automation = OverviewBody['automations'][string]
+
+function AutomationRow({ type, of }: { readonly type: string; readonly of: Automation }) {
   const { workers, slots, queue, stream } = of
   const offline = workers.total - workers.connected
   return (
@@ -56,25 +59,29 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Overv
           <a href={formatRoute({ place: 'tasks', type })}>{countText(waitingOf(of))}</a>
         </Cell>
       )}
-      <Cell of="Oldest">
-        {queue === null ? '' : queue.oldest_submitted_at === null ? '–' : <Span since={queue.oldest_submitted_at} />}
-      </Cell>
+      <Cell of="Oldest">{oldestOf(queue)}</Cell>
       <Cell of="In flight">{queue === null ? '' : countText(queue.in_flight)}</Cell>
       <Cell of="Retrying">{queue === null ? '' : countText(queue.scheduled)}</Cell>
-      <Cell of="Dead">
-        {queue === null ? (
-          ''
-        ) : queue.dead === 0 ? (
-          '0'
-        ) : (
-          <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
-            {countText(queue.dead)}
-          </a>
-        )}
-      </Cell>
+      <Cell of="Dead">{deadOf(type, queue)}</Cell>
       <Cell of="Output">
         <a href={formatRoute({ place: 'output', type })}>{countText(stream.length)}</a>
       </Cell>
     </Row>
+  )
+}
+
+function oldestOf(queue: Automation['queue']): ReactNode {
+  if (queue === null) return ''
+  if (queue.oldest_submitted_at === null) return '–'
+  return <Span since={queue.oldest_submitted_at} />
+}
+
+function deadOf(type: string, queue: Automation['queue']): ReactNode {
+  if (queue === null) return ''
+  if (queue.dead === 0) return '0'
+  return (
+    <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
+      {countText(queue.dead)}
+    </a>
   )
 }

@@ -2,7 +2,10 @@
 import type { Tier } from './tier-history.ts'
 
 /** Priorities above 0 are high, below 0 low. */
-export const tierOf = (priority: number): Tier => (priority > 0 ? 'high' : priority < 0 ? 'low' : 'normal')
+export function tierOf(priority: number): Tier {
+  if (priority > 0) return 'high'
+  return priority < 0 ? 'low' : 'normal'
+}
 
 const PREVIEW_CHARACTERS = 200
 

@@ -5,7 +5,7 @@
  * includes them (D57).
  */
 import { useState } from 'react'
-import type { ConfigBody } from '../../protocol/index.ts'
+import type { ConfigBody, FieldError } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
 import { useSession } from '../api/session.ts'
 import { topOf } from '../config/draft.ts'
@@ -14,7 +14,7 @@ import { SchemaForm } from '../config/schema-form.tsx'
 import { countText } from '../components/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
 import { pathOf, type BulkProps } from './bulk.ts'
-import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick } from './bulk-fields.ts'
+import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from './bulk-fields.ts'
 import type { WorkerRow } from './row.ts'
 
 export function BulkConfig(props: BulkProps) {
@@ -39,14 +39,8 @@ export function BulkConfig(props: BulkProps) {
     })
     return { done: `generation ${body.config_gen} saved` }
   }
-  const missing =
-    bulk.ticked.length === 0
-      ? 'Select the fields to set.'
-      : faults.length > 0
-        ? `Invalid or empty: ${[...new Set(faults.map(({ path }) => topOf(path)))].join(', ')}`
-        : null
   return (
-    <BulkDialog {...props} verb="Save config of" act={act} danger={false} missing={missing}>
+    <BulkDialog {...props} verb="Save config of" act={act} danger={false} missing={missingOf(bulk, faults)}>
       <p>
         Only the selected fields are changed.
         {types.length > 1 && ' The workers have different types, so only the common fields are listed.'}
@@ -84,4 +78,12 @@ export function BulkConfig(props: BulkProps) {
       )}
     </BulkDialog>
   )
+}
+
+/** Returns why the selected fields cannot be saved yet; null if they can. */
+function missingOf({ ticked }: BulkDraft, faults: readonly FieldError[]): string | null {
+  if (ticked.length === 0) return 'Select the fields to set.'
+  if (faults.length === 0) return null
+  const invalid = new Set(faults.map(({ path }) => topOf(path)))
+  return `Invalid or empty: ${[...invalid].join(', ')}`
 }

@@ -24,6 +24,8 @@ export interface BulkDialogProps extends BulkProps {
 const FEW = 10
 const NAMED = 100
 
+type Phase = 'asking' | 'running' | 'done'
+
 export function BulkDialog({
   verb,
   rows,
@@ -36,7 +38,7 @@ export function BulkDialog({
 }: BulkDialogProps) {
   const [typed, setTyped] = useState('')
   const [results, setResults] = useState<readonly Result[] | null>(null)
-  const [phase, setPhase] = useState<'asking' | 'running' | 'done'>('asking')
+  const [phase, setPhase] = useState<Phase>('asking')
   const stop = useRef(new AbortController())
   const id = useId()
   const mustType = danger && rows.length > FEW
@@ -58,17 +60,7 @@ export function BulkDialog({
       {phase === 'asking' && (
         <>
           {children}
-          <details>
-            <summary>{plural(rows.length, 'worker')}</summary>
-            <ul className="bulk-names">
-              {rows.slice(0, NAMED).map((row) => (
-                <li key={keyOf(row)} className="code">
-                  <bdi>{keyOf(row)}</bdi>
-                </li>
-              ))}
-            </ul>
-            {rows.length > NAMED && <p className="soft">and {countText(rows.length - NAMED)} more</p>}
-          </details>
+          <WorkerNames rows={rows} />
           {mustType && (
             <p className="typed">
               <label htmlFor={id}>
@@ -88,28 +80,70 @@ export function BulkDialog({
         </>
       )}
       {results !== null && <ResultList label="Results" results={results} />}
-      <div className="buttons">
-        {phase === 'asking' && (
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        )}
-        {phase === 'asking' && (
-          <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={() => void run()}>
-            {verb} {countText(rows.length)}
-          </button>
-        )}
-        {phase === 'running' && (
-          <button type="button" onClick={() => stop.current.abort()}>
-            Stop
-          </button>
-        )}
-        {phase === 'done' && (
-          <button type="button" className="primary" onClick={onClose}>
-            Close
-          </button>
-        )}
-      </div>
+      <Buttons
+        phase={phase}
+        verb={verb}
+        count={rows.length}
+        danger={danger}
+        ready={ready}
+        onRun={() => void run()}
+        onStop={() => stop.current.abort()}
+        onClose={onClose}
+      />
     </Dialog>
+  )
+}
+
+function WorkerNames({ rows }: { readonly rows: readonly WorkerRow[] }) {
+  return (
+    <details>
+      <summary>{plural(rows.length, 'worker')}</summary>
+      <ul className="bulk-names">
+        {rows.slice(0, NAMED).map((row) => (
+          <li key={keyOf(row)} className="code">
+            <bdi>{keyOf(row)}</bdi>
+          </li>
+        ))}
+      </ul>
+      {rows.length > NAMED && <p className="soft">and {countText(rows.length - NAMED)} more</p>}
+    </details>
+  )
+}
+
+interface ButtonsProps {
+  readonly phase: Phase
+  readonly verb: string
+  readonly count: number
+  readonly danger: boolean
+  readonly ready: boolean
+  readonly onRun: () => void
+  readonly onStop: () => void
+  readonly onClose: () => void
+}
+
+function Buttons({ phase, verb, count, danger, ready, onRun, onStop, onClose }: ButtonsProps) {
+  return (
+    <div className="buttons">
+      {phase === 'asking' && (
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      )}
+      {phase === 'asking' && (
+        <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={onRun}>
+          {verb} {countText(count)}
+        </button>
+      )}
+      {phase === 'running' && (
+        <button type="button" onClick={onStop}>
+          Stop
+        </button>
+      )}
+      {phase === 'done' && (
+        <button type="button" className="primary" onClick={onClose}>
+          Close
+        </button>
+      )}
+    </div>
   )
 }

@@ -7,7 +7,7 @@ import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute } from '../route.ts'
 import { configText, isBehind } from './display-state.ts'
 import { ManagedBadge } from './managed-badge.tsx'
-import { keyOf, type WorkerRow } from './row.ts'
+import { keyOf, liveStats, type WorkerRow } from './row.ts'
 import { Sparkline } from './sparkline.tsx'
 import type { Sparks } from './sparks.ts'
 
@@ -18,10 +18,6 @@ export interface ColumnParts {
   readonly onToggle: (row: WorkerRow, isRange: boolean) => void
   readonly isSelected: (row: WorkerRow) => boolean
 }
-
-/** null for an offline worker, because its statistics are outdated. */
-const liveOf = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] =>
-  connected ? stats : null
 
 export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): readonly Column<WorkerRow>[] {
   return [
@@ -65,9 +61,9 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
         </>
       ),
     },
-    { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveOf(row)?.slots ?? '–' },
+    { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveStats(row)?.slots ?? '–' },
     { name: 'CPU', sort: '-cpu', className: 'w-cpu number', cell: (row) => <Cpu row={row} sparks={sparks} /> },
-    { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveOf(row)) },
+    { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveStats(row)) },
     {
       name: 'Config',
       sort: 'config',
@@ -121,7 +117,7 @@ function Tick({
 }
 
 function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks }) {
-  const stats = liveOf(row)
+  const stats = liveStats(row)
   if (stats === null) return '–'
   return (
     <>

@@ -32,7 +32,8 @@ export type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
 export const STATE_WORDS = Object.keys(LOOKS) as readonly StateWord[]
 
 export function stateWord({ state, connected, last_seen }: Seen, nowSeconds: number): StateWord {
-  return !connected ? 'offline' : nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
+  if (!connected) return 'offline'
+  return nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
 }
 
 export function displayState(worker: Seen, nowSeconds: number): DisplayState {

@@ -11,7 +11,7 @@
  * Unknown filters are reported and ignored, so a typo never empties the table.
  */
 import { isBehind, STATE_WORDS, stateWord } from './display-state.ts'
-import type { WorkerRow } from './row.ts'
+import { liveStats, type WorkerRow } from './row.ts'
 
 type Test = (row: WorkerRow, nowSeconds: number) => boolean
 export interface Filter {
@@ -131,6 +131,21 @@ function managedReading(value: string): Reading {
     : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
 }
 
+function isInRange(value: number, sign: string, bound: number): boolean {
+  switch (sign) {
+    case '>':
+      return value > bound
+    case '<':
+      return value < bound
+    case '>=':
+      return value >= bound
+    case '<=':
+      return value <= bound
+    default:
+      return value === bound
+  }
+}
+
 const COMPARED = /^(?<sign>>=|<=|>|<|=)?(?<number>\d+(?:\.\d+)?)(?<unit>[a-z%]*)$/i
 
 function number(
@@ -150,22 +165,12 @@ function number(
       test: (row, now) => {
         const is = valueOf(row, now)
         if (is === null) return false
-        return sign === '>'
-          ? is > wanted
-          : sign === '<'
-            ? is < wanted
-            : sign === '>='
-              ? is >= wanted
-              : sign === '<='
-                ? is <= wanted
-                : is === wanted
+        return isInRange(is, sign, wanted)
       },
     }
   }
 }
 
-/** null for an offline worker, because its statistics are outdated. */
-const live = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] => (connected ? stats : null)
 const wantedSlots = ({ config }: WorkerRow): number | null =>
   typeof config['slots'] === 'number' ? config['slots'] : null
 
@@ -177,9 +182,9 @@ const QUALIFIERS: ReadonlyMap<string, (value: string) => Reading> = new Map([
   ['managed', managedReading],
   ['behind', yesNo('behind', isBehind)],
   ['error', yesNo('error', ({ last_error: error }) => error !== null)],
-  ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => live(row)?.cpu_pct ?? null)],
-  ['rss', number('rss', { '': 1, mb: 1, gb: 1_024 }, (row) => live(row)?.rss_mb ?? null)],
-  ['slots', number('slots', { '': 1 }, (row) => live(row)?.slots ?? wantedSlots(row))],
+  ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => liveStats(row)?.cpu_pct ?? null)],
+  ['rss', number('rss', { '': 1, mb: 1, gb: 1_024 }, (row) => liveStats(row)?.rss_mb ?? null)],
+  ['slots', number('slots', { '': 1 }, (row) => liveStats(row)?.slots ?? wantedSlots(row))],
   [
     'seen',
     number('seen', { '': 1, s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }, ({ last_seen: at }, now) =>

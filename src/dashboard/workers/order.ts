@@ -3,7 +3,7 @@
  * Sorts the worker list. Ties are broken by ID and type, so equal rows keep their order.
  */
 import { isBehind, stateWord, type StateWord } from './display-state.ts'
-import { keyOf, type WorkerRow } from './row.ts'
+import { keyOf, liveStats, type WorkerRow } from './row.ts'
 
 const SORTS = ['worker', 'type', 'state', 'slots', 'cpu', 'rss', 'config', 'managed', 'seen', 'error'] as const
 type Sort = (typeof SORTS)[number]
@@ -26,30 +26,21 @@ function nameOf(row: WorkerRow): string {
   return name
 }
 
-function valueOf(sort: Sort, row: WorkerRow, nowSeconds: number): Value {
-  const stats = row.connected ? row.current_stats : null
-  switch (sort) {
-    case 'worker':
-      return nameOf(row)
-    case 'type':
-      return row.automation_type
-    case 'state':
-      return STATE_RANK.indexOf(stateWord(row, nowSeconds))
-    case 'slots':
-      return stats?.slots ?? -1
-    case 'cpu':
-      return stats?.cpu_pct ?? -1
-    case 'rss':
-      return stats?.rss_mb ?? -1
-    case 'config':
-      return isBehind(row) ? -1 : row.config_gen
-    case 'managed':
-      return row.managed_by ?? '\u{10FFFF}'
-    case 'seen':
-      return -row.last_seen
-    case 'error':
-      return row.last_error ?? '\u{10FFFF}'
-  }
+/** Sorts missing texts after all others. */
+const LAST_TEXT = '\u{10FFFF}'
+
+/** The value that each order compares. */
+const VALUES: Readonly<Record<Sort, (row: WorkerRow, nowSeconds: number) => Value>> = {
+  worker: nameOf,
+  type: (row) => row.automation_type,
+  state: (row, nowSeconds) => STATE_RANK.indexOf(stateWord(row, nowSeconds)),
+  slots: (row) => liveStats(row)?.slots ?? -1,
+  cpu: (row) => liveStats(row)?.cpu_pct ?? -1,
+  rss: (row) => liveStats(row)?.rss_mb ?? -1,
+  config: (row) => (isBehind(row) ? -1 : row.config_gen),
+  managed: (row) => row.managed_by ?? LAST_TEXT,
+  seen: (row) => -row.last_seen,
+  error: (row) => row.last_error ?? LAST_TEXT,
 }
 
 /** Parses `cpu` (ascending) or `-cpu` (descending). Any other text sorts by worker. */
@@ -68,7 +59,7 @@ interface Ranked {
 
 const ranked = (row: WorkerRow, sort: Sort, nowSeconds: number): Ranked => ({
   key: keyOf(row),
-  value: valueOf(sort, row, nowSeconds),
+  value: VALUES[sort](row, nowSeconds),
   tie: nameOf(row),
 })
 

@@ -10,3 +10,7 @@ export const keyOf = ({
   automation_type: type,
   worker_id: id,
 }: Pick<WorkerBody, 'automation_type' | 'worker_id'>): string => `${type}/${id}`
+
+/** Returns the current statistics; null for an offline worker, because its statistics are outdated. */
+export const liveStats = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] =>
+  connected ? stats : null
