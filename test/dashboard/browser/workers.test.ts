@@ -240,7 +240,7 @@ describe('a page script that cannot be loaded', () => {
   it('causes an error with a reload button, and the other pages work', async () => {
     const page = await open('')
     await page.getByText(/^Attention: /).waitFor()
-    await page.route('**/assets/pools-place-*.js', (route) =>
+    await page.route('**/assets/pools-page-*.js', (route) =>
       route.fulfill({ status: 404, json: { detail: 'no such file' } }),
     )
     await page.goto(`${many.url}/#/pools`)
@@ -249,7 +249,7 @@ describe('a page script that cannot be loaded', () => {
     await page.goto(`${many.url}/#/workers`)
     await count(page, '320')
     await page.goto(`${many.url}/#/pools`)
-    await page.unroute('**/assets/pools-place-*.js')
+    await page.unroute('**/assets/pools-page-*.js')
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { name: 'Pools' }).waitFor()
   })
