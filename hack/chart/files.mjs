@@ -66,7 +66,7 @@ function schemaText() {
 function tableRows(schema, path = '') {
   return Object.entries(schema.properties).flatMap(([key, each]) => {
     const here = `${path}${key}`
-    if (key === 'pod' && path !== 'master.') return [`| \`${here}\` | as \`master.pod\` | Its pods. |`]
+    if (key === 'pod' && path !== 'master.') return [`| \`${here}\` | as \`master.pod\` | Settings of the pods. |`]
     if (isGroup(each)) return tableRows(each, `${here}.`)
     return [`| \`${here}\` | \`${JSON.stringify(each.default)}\` | ${each.description.replaceAll('|', '\\|')} |`]
   })

@@ -77,24 +77,25 @@ export function partial(schema: object): object {
 }
 
 /** A key of a Secret or ConfigMap. */
-export const key = (fallback: string) => text('Its key.', fallback, { pattern: '^[-._a-zA-Z0-9]+$' })
+export const key = (fallback: string) =>
+  text('Key in the Secret or ConfigMap.', fallback, { pattern: '^[-._a-zA-Z0-9]+$' })
 /** `{secret, key}`: where a value is read from that never stands in the values. */
 export const secretKey = (secret: string, fallback: string) => closed({ secret: name(secret), key: key(fallback) })
 export const image = (registry: string, repository: string, tag: string, tagIs: string) =>
   closed({
-    registry: text('Registry; global.imageRegistry wins over it.', registry, {
+    registry: text('Registry; global.imageRegistry takes precedence.', registry, {
       pattern: '^([a-zA-Z0-9.-]+(:[0-9]+)?)?$',
     }),
     repository: text('Repository.', repository, { pattern: '^[a-z0-9]+([._/-]+[a-z0-9]+)*$' }),
     tag: text(tagIs, tag, { pattern: '^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$' }),
-    digest: text('Digest; wins over the tag.', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
+    digest: text('Digest; takes precedence over the tag.', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
     pullPolicy: word(['IfNotPresent', 'Always', 'Never'], 'IfNotPresent', 'When the image is pulled.'),
   })
 export const persistence = (enabled: boolean, size: string, more: TProperties = {}) =>
   closed({
-    enabled: flag('A volume claim; it outlives uninstall.', enabled),
-    size: quantity(size, 'Its size.'),
-    storageClassName: name('Its class; "" = the cluster\'s default.'),
+    enabled: flag('Use a PersistentVolumeClaim. Uninstalling keeps it.', enabled),
+    size: quantity(size, 'Size of the volume.'),
+    storageClassName: name('Storage class; "" = the default of the cluster.'),
     ...more,
   })
 
@@ -113,9 +114,12 @@ export function pod({ cpu, memory, limit }: Room, graceSeconds?: number) {
       : { terminationGracePeriodSeconds: int('Seconds between SIGTERM and SIGKILL.', graceSeconds, 0, 86_400) }
   return closed(
     {
-      resources: raw('Requests and limits. No CPU limit: it would stall the event loop.', { requests, limits }),
+      resources: raw('Requests and limits. There is no CPU limit, because throttling stalls the event loop.', {
+        requests,
+        limits,
+      }),
       env: mapOf<string | { readonly valueFrom: object }>(
-        'Further variables: name to value, or to {valueFrom}.',
+        'Additional environment variables: maps a name to a value, or to {valueFrom}.',
         {
           anyOf: [
             { type: 'string' },
@@ -129,23 +133,25 @@ export function pod({ cpu, memory, limit }: Room, graceSeconds?: number) {
         },
         '^[A-Za-z_][A-Za-z0-9_]*$',
       ),
-      volumes: rawList('Further volumes.'),
-      volumeMounts: rawList('Further mounts of the container.'),
-      nodeSelector: textMap('Labels of the nodes.'),
+      volumes: rawList('Additional volumes.'),
+      volumeMounts: rawList('Additional volume mounts of the container.'),
+      nodeSelector: textMap('Node labels that the pods require.'),
       tolerations: rawList('Tolerations.'),
       affinity: raw('Affinity.'),
-      topologySpreadConstraints: rawList('[] = softly over hosts and zones when there is more than one pod.'),
+      topologySpreadConstraints: rawList(
+        'Topology spread constraints. [] = spread over hosts and zones if possible, when there is more than one pod.',
+      ),
       priorityClassName: name('Priority class.'),
       runtimeClassName: name('Runtime class.'),
-      labels: textMap('Further labels.'),
-      annotations: textMap('Further annotations.'),
+      labels: textMap('Additional labels.'),
+      annotations: textMap('Additional annotations.'),
       serviceAccount: closed({
-        create: flag('Create it.', true),
-        name: name('Its name; "" = that of the workload.'),
-        annotations: textMap('Its annotations.'),
+        create: flag('Create the service account.', true),
+        name: name('Name of the service account; "" = the name of the workload.'),
+        annotations: textMap('Annotations of the service account.'),
       }),
       ...grace,
     },
-    'Its pods.',
+    'Settings of the pods.',
   )
 }

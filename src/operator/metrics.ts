@@ -38,19 +38,19 @@ export class FleetWorkerMetrics {
     const registers = [registry]
     this.#toSynced = new Histogram({
       name: 'svc_operator_edit_to_synced_seconds',
-      help: 'From an edit of a FleetWorker to its condition Synced, as the status shows it.',
+      help: 'Time from an edit of a FleetWorker until its condition Synced is True in the status.',
       buckets: BUCKETS,
       registers,
     })
     this.#toApplied = new Histogram({
       name: 'svc_operator_edit_to_applied_seconds',
-      help: 'From an edit of a FleetWorker to its condition Applied, as the status shows it.',
+      help: 'Time from an edit of a FleetWorker until its condition Applied is True in the status.',
       buckets: BUCKETS,
       registers,
     })
     this.#drift = new Counter({
       name: 'svc_operator_drift_total',
-      help: 'Changes by others that were found, by what was done about them.',
+      help: 'Config changes by other clients that were detected, by what the operator did.',
       labelNames: ['outcome'],
       registers,
     })
@@ -69,13 +69,13 @@ export class FleetWorkerMetrics {
     })
     const comparedGauge: Gauge = new Gauge({
       name: 'svc_operator_judged',
-      help: 'FleetWorkers that this replica has held against their workers since it leads; below their number it is not through with its first look.',
+      help: 'FleetWorkers that this replica has compared with their workers since it became the leader. Below the number of FleetWorkers, the first pass is not complete.',
       registers,
       collect: () => comparedGauge.set(comparedCount()),
     })
     const driftAge: Gauge = new Gauge({
       name: 'svc_operator_drift_age_seconds',
-      help: 'How old the oldest drift is that stands in a status; 0 without any.',
+      help: 'Age of the oldest drift in a status; 0 if there is none.',
       registers,
       collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),
     })

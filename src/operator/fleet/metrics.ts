@@ -21,25 +21,25 @@ export function createFleetMetrics(registry: Registry): FleetMetrics {
   const registers = [registry]
   const requests = new Histogram({
     name: 'svc_operator_master_request_seconds',
-    help: 'Calls to the master, by method and status, or why there was none.',
+    help: 'Calls to the master, by method and status, or by the reason why there was no response.',
     labelNames: ['method', 'code'],
     registers,
     buckets: BUCKETS,
   })
   const breaker = new Gauge({
     name: 'svc_operator_breaker_state',
-    help: '1 at the state of the breaker before the master.',
+    help: '1 for the current state of the circuit breaker for the master, 0 for the others.',
     labelNames: ['state'],
     registers,
   })
   const resets = new Counter({
     name: 'svc_operator_feed_resets_total',
-    help: 'Times the event feed of the master could not say what had happened, so that everything was listed again.',
+    help: 'Number of times that events of the master were lost, so that everything was listed again.',
     registers,
   })
   const stateResets = new Counter({
     name: 'svc_operator_master_state_resets_total',
-    help: "Times the master's store turned out to be another one, or an older state of itself.",
+    help: "Number of times that the master's store was replaced, or was restored to an earlier state.",
     registers,
   })
   const onBreaker = (reason: OpenReason | null): void => {

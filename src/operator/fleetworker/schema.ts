@@ -213,7 +213,7 @@ export const FleetWorkerStatus = Type.Object(
         description: 'Ready summarizes the others.',
       }),
     ),
-    state: Type.Optional(text(64, "The worker's state, in the master's words.")),
+    state: Type.Optional(text(64, "The worker's state, as the master reports it.")),
     lastSeenTime: Type.Optional(time('When the worker was last seen by the master.')),
     lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error that the worker reported, shortened.')),
     config: Type.Optional(
@@ -221,7 +221,7 @@ export const FleetWorkerStatus = Type.Object(
         {
           generation: Type.Optional(int('int64', 'The last config generation at the master that was compared.')),
           appliedGeneration: Type.Optional(int('int64', 'The config generation the worker runs.')),
-          epoch: Type.Optional(text(64, "The life of the master's store the generations belong to.")),
+          epoch: Type.Optional(text(64, "The epoch of the master's store that the generations belong to.")),
           rejected: Type.Optional(
             text(64, 'A digest of the last config that the master rejected. No replica sends it again unchanged.'),
           ),

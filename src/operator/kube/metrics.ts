@@ -44,7 +44,7 @@ export function createKubeMetrics(registry: Registry, controller: string, lease:
   })
   const restarts = new Counter({
     name: 'svc_operator_watch_restarts_total',
-    help: 'Watches that began anew, by reason.',
+    help: 'Watches that were restarted, by reason.',
     labelNames: ['reason'],
     registers,
   })
@@ -56,7 +56,7 @@ export function createKubeMetrics(registry: Registry, controller: string, lease:
   })
   const drops = new Counter({
     name: 'svc_operator_events_dropped_total',
-    help: 'Kubernetes Events that a bound or an error dropped.',
+    help: 'Kubernetes Events that were dropped because of a limit or an error.',
     registers,
   })
   leader.set({ name: lease }, 0)
@@ -88,7 +88,7 @@ function reconcileMetrics(registry: Registry, controller: string): ControllerObs
   })
   const terminal = new Counter({
     name: 'controller_runtime_terminal_reconcile_errors_total',
-    help: 'Reconciles that failed in a way only a change can help.',
+    help: 'Reconciles that failed with a terminal error, which is not retried.',
     labelNames,
     registers,
   })
@@ -139,7 +139,7 @@ function queueMetrics(registry: Registry, name: string): QueueObserver {
   })
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Keys that are tried again.',
+    help: 'Keys that were retried.',
     labelNames,
     registers,
   })
@@ -152,7 +152,7 @@ function queueMetrics(registry: Registry, name: string): QueueObserver {
   })
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'How long a key was worked on.',
+    help: 'How long a key was processed.',
     labelNames,
     registers,
     buckets: QUEUE_BUCKETS,
@@ -179,20 +179,20 @@ function observeGauges(
       collect: () => made.set({ name }, read()),
     })
   }
-  gauge('workqueue_depth', 'Keys that could be worked on now.', () => queue.depth)
+  gauge('workqueue_depth', 'Keys that are ready to be processed.', () => queue.depth)
   gauge(
     'workqueue_unfinished_work_seconds',
-    'How long the keys that are worked on have been so, in sum.',
+    'Seconds that the keys in progress have been processed, in total.',
     () => sum(queue.runningMs()) / MS_PER_SECOND,
   )
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'The longest of these.',
+    'Seconds that the longest-running key has been processed.',
     () => Math.max(0, ...queue.runningMs()) / MS_PER_SECOND,
   )
   gauge(
     'svc_operator_watch_age_seconds',
-    'How long the oldest watch has neither read nor retried.',
+    'Seconds since the oldest watch last received data or retried.',
     () => watchAgeMs() / MS_PER_SECOND,
   )
 }
