@@ -83,7 +83,7 @@ const COLUMNS = [
 
 const whole = {
   type: 'object',
-  description: 'A worker of a Muster fleet: its whole config, and what is known of it.',
+  description: 'A worker of a Muster fleet: its complete config and its observed state.',
   required: ['spec'],
   properties: {
     apiVersion: { type: 'string', description: 'muster.dev/v1alpha1.' },

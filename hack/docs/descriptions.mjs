@@ -111,19 +111,19 @@ export const FIELD_WORDS = {
   user_agent: 'The `user-agent` header.',
   authorization: 'Secret: never shown after it was set.',
   allow_ports: 'Ports to which connections are allowed.',
-  targets: 'What is probed.',
-  interval_seconds: 'From the start of a round to the start of the next.',
-  timeout_seconds: 'For a whole request, redirects included.',
-  concurrency: 'Probes at a time in one slot.',
+  targets: 'Targets to probe.',
+  interval_seconds: 'Time from the start of one round to the start of the next.',
+  timeout_seconds: 'Timeout of a whole request, including redirects.',
+  concurrency: 'Concurrent probes in one slot.',
   max_response_bytes: 'Bytes of the response that are kept; the rest is not read.',
 }
 
 export const TARGET_WORDS = {
-  name: 'Appears in the outputs.',
+  name: 'Name of the target in the outputs.',
   url: '',
   method: 'Default: GET.',
   expect_status: '',
-  expect_text: 'Searched in the first 64 KiB.',
+  expect_text: 'Text that must occur in the first 64 KiB of the body.',
 }
 
 export const PAYLOAD_WORDS = {
@@ -137,14 +137,14 @@ export const PAYLOAD_WORDS = {
 
 export const PROBE_OUTPUT_WORDS = {
   target: 'Name of the target.',
-  url: 'Without query, fragment and user.',
+  url: 'URL without query, fragment and user.',
   ok: 'The status is expected, and the text was found.',
   status: 'null: no response.',
-  error: 'null where `ok`.',
+  error: 'null if `ok` is true.',
   address: 'Address that sent the response.',
   total_ms: '',
-  first_byte_ms: 'Until the headers of the response.',
-  bytes: 'Of the body, as far as it was read.',
+  first_byte_ms: 'Time until the headers of the response arrived.',
+  bytes: 'Bytes of the body that were read.',
 }
 
 export const REQUEST_OUTPUT_WORDS = {
@@ -155,9 +155,9 @@ export const REQUEST_OUTPUT_WORDS = {
   address: '',
   content_type: '',
   body: '',
-  body_encoding: '`base64` where the body is not UTF-8.',
+  body_encoding: '`base64` if the body is not UTF-8.',
   truncated: 'The body was longer than `max_response_bytes`.',
-  bytes: 'Of `body`, before any encoding.',
+  bytes: 'Size of `body` before it was encoded.',
   total_ms: '',
 }
 

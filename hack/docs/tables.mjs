@@ -118,7 +118,7 @@ function endpoints(routes) {
       asked(row),
       answered(row),
     ])
-    return `**${section}**\n\n${table(['method', 'path', 'token', 'what', 'query or body', 'answer'], cells)}`
+    return `**${section}**\n\n${table(['method', 'path', 'token', 'what', 'query or body', 'response'], cells)}`
   }).join('\n\n')
 }
 
@@ -318,7 +318,7 @@ export async function tables() {
       'rpc-errors': rpcErrors(),
       errors: errors(),
       events: events(),
-      limits: table(['what', 'bound', 'setting', 'beyond it'], limitRows(protocol)),
+      limits: table(['what', 'limit', 'setting', 'beyond the limit'], limitRows(protocol)),
       'dev-settings': settings(devHelp()),
       'master-settings': settings(masterHelp()),
       'worker-settings': settings(workerHelp()),

@@ -22,7 +22,7 @@ export const SHARED_CONFIG = {
     minimum: 0,
     maximum: 5,
     default: 0,
-    description: 'Redirects followed; each one is judged as the first URL was.',
+    description: 'Maximum number of redirects to follow; each one is checked like the first URL.',
   }),
   user_agent: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$', default: 'muster' }),
   allow_cidrs: Type.Array(Type.String({ pattern: CIDR }), {
