@@ -202,7 +202,7 @@ const rpcErrors = () =>
 // ── Settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const SETTING =
-  /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
+  /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)(?:, or (?<either>\w+_FILE))?|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
 
 /** @param fallback The text in parentheses, for example `default 4000`, `required` or `not set`. */
 function defaultCell(fallback) {
@@ -213,8 +213,10 @@ function defaultCell(fallback) {
 
 /** What `--help` prints, as a table. */
 function settings(help) {
-  const rows = [...help.matchAll(SETTING)].map(({ groups: { variable, flag, file, help: sentence, fallback } }) => {
-    return [code(variable), flag === undefined ? `none; ${code(file)}` : code(flag), defaultCell(fallback), sentence]
+  const rows = [...help.matchAll(SETTING)].map(({ groups }) => {
+    const { variable, flag, either, file, help: sentence, fallback } = groups
+    const forms = [flag === undefined ? 'none' : code(flag), ...[either ?? file].filter(Boolean).map(code)]
+    return [code(variable), forms.join('; '), defaultCell(fallback), sentence]
   })
   if (rows.length === 0) throw new Error('--help lists no settings in the form that hack/docs/tables.mjs reads')
   return table(['variable', 'flag', 'default', 'meaning'], rows)
