@@ -106,11 +106,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'processes an edit before a full pass of 10,000',
   ],
   ['half-open watch', 'operator/kube/watch-loop.test.ts', 'closes a half-open watch after 90 s and misses nothing'],
-  [
-    'half-open feed',
-    'client/feed.test.ts',
-    'replaces a stream that says nothing for 45 s, and keeps one whose comments come',
-  ],
+  ['half-open feed', 'client/feed.test.ts', 'replaces a stream without data for 45 s, and keeps one with comments'],
   ['storm of 410', 'operator/kube/watch-loop.test.ts', 'survives a storm of 410 with growing delays'],
   ['API server restarted', LIFE, 'misses no edit around a restart of the API server'],
   [
