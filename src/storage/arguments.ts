@@ -263,10 +263,10 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       inspect(type, count, bytes)
       if (after !== undefined) integer('after', after, 0, ANY)
     },
-    replay: (type, count, until) => {
+    replay: (type, count, lastDeath) => {
       name('type', type)
       integer('n', count, 1, MAX_TASK_ITEMS)
-      if (until !== undefined) integer('until', until, 0, ANY)
+      if (lastDeath !== undefined) integer('lastDeath', lastDeath, 0, ANY)
     },
     lastDeath: (type) => name('type', type),
     clearDead: (type) => name('type', type),

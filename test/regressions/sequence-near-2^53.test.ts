@@ -60,10 +60,8 @@ onEachBackend('sequence near 2^53', (open) => {
     const now = clock.wallMs()
     expect(lease.expiresAtMs).toBe(now + VISIBILITY)
     await nack(backend, [lease], { retryInMs: SECOND + 1 })
-    const { results: responses, nextDueAtMs: nextDue } = await ask(backend, [
-      { worker: 'w', limit: 1, defaultMaxAttempts: 9 },
-    ])
-    expect([responses, nextDue]).toEqual([[[]], now + SECOND + 1])
+    const { results: responses, nextDueAtMs } = await ask(backend, [{ worker: 'w', limit: 1, defaultMaxAttempts: 9 }])
+    expect([responses, nextDueAtMs]).toEqual([[[]], now + SECOND + 1])
     clock.advance(SECOND)
     expect(await reserve(backend)).toEqual([])
     clock.advance(1)

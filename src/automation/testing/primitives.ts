@@ -119,11 +119,11 @@ function lockMethods(
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }) => {
-      const { expiresAtMs: until } = held(
+      const { expiresAtMs } = held(
         only(await locks.extend(namespace ?? type, [{ name, token, holdMs }])),
         `lock "${name}"`,
       )
-      return { expires_at: toSeconds(until) }
+      return { expires_at: toSeconds(expiresAtMs) }
     },
     'lock.release': async ({ name, token, namespace }) => {
       held(only(await locks.release(namespace ?? type, [{ name, token }])), `lock "${name}"`)
@@ -150,18 +150,18 @@ function poolMethods({
     'pool.claim': async ({ pool, hold_ms: holdMs, n, match }) => {
       const claims = only(await pools.claim(pool, [{ owner: workerId, n: n ?? 1, holdMs, match: match ?? {} }]))
       return {
-        claims: claims.map(({ id, token, tags, payload, expiresAtMs: until }) => ({
+        claims: claims.map(({ id, token, tags, payload, expiresAtMs }) => ({
           id,
           token,
           tags: JSON.parse(tags) as JsonObject,
           payload: JSON.parse(payload) as JsonObject,
-          in_use_until: toSeconds(until),
+          in_use_until: toSeconds(expiresAtMs),
         })),
       }
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }) => {
-      const { expiresAtMs: until } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
-      return { in_use_until: toSeconds(until) }
+      const { expiresAtMs } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
+      return { in_use_until: toSeconds(expiresAtMs) }
     },
     'pool.release': async ({ pool, id, token }) => {
       held(only(await pools.release(pool, [{ id, token }])), itemOf(pool, id))

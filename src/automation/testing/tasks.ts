@@ -130,10 +130,10 @@ export class LocalTasks {
     const { backend, config, entry, time, workerId } = this.#deps
     const { current, gen } = config
     const request = { worker: workerId, limit: 1, gen, defaultMaxAttempts: current.max_attempts }
-    const { results, nextDueAtMs: nextDue } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [request])
-    if (nextDue !== null) {
+    const { results, nextDueAtMs } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [request])
+    if (nextDueAtMs !== null) {
       this.#cancelDue?.()
-      this.#cancelDue = time.after(nextDue - time.wallMs(), () => this.#changed())
+      this.#cancelDue = time.after(nextDueAtMs - time.wallMs(), () => this.#changed())
     }
     const answer = only(results)
     const [lease] = typeof answer === 'string' ? [] : answer

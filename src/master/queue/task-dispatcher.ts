@@ -148,11 +148,7 @@ export class TaskDispatcher {
   async #serve(batch: readonly Group[], ready: number): Promise<number> {
     const requests = await this.#requestsFor(batch)
     if (requests.length === 0) return ready
-    const {
-      results,
-      dropped,
-      nextDueAtMs: nextDue,
-    } = await this.#ports.backend.tasks.reserve(
+    const { results, dropped, nextDueAtMs } = await this.#ports.backend.tasks.reserve(
       this.#entry.type,
       this.#entry.visibilityMs,
       requests.map(({ request }) => request),
@@ -161,7 +157,7 @@ export class TaskDispatcher {
     const undelivered: Lease[] = []
     for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? []))
     if (undelivered.length > 0) void this.#ports.release(undelivered)
-    const promoted = this.#wakeAt(nextDue)
+    const promoted = this.#wakeAt(nextDueAtMs)
     return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, requests, results)
   }
 

@@ -120,11 +120,11 @@ export class TypeQueue {
   /** Replays at most `n` tasks, oldest death first. A task that dies again meanwhile is not replayed a second time. */
   async replay(n: number): Promise<number> {
     const { type } = this.entry
-    const until = n > DEAD_PIECE ? await this.#tasks.lastDeath(type) : undefined
+    const lastDeath = n > DEAD_PIECE ? await this.#tasks.lastDeath(type) : undefined
     let replayed = 0
     while (replayed < n) {
       const wanted = Math.min(DEAD_PIECE, n - replayed)
-      const done = await this.#tasks.replay(type, wanted, until)
+      const done = await this.#tasks.replay(type, wanted, lastDeath)
       replayed += done
       this.wake(done)
       if (done < wanted) break

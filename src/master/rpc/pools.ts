@@ -48,11 +48,11 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }, { entry }) => {
       declaredPool(entry, pool)
-      const { expiresAtMs: until } = held(
+      const { expiresAtMs } = held(
         only(await pools.extend(pool, [{ id, token, holdMs }])),
         `item "${id}" of pool "${pool}"`,
       )
-      return { in_use_until: toSeconds(until) }
+      return { in_use_until: toSeconds(expiresAtMs) }
     },
     'pool.release': async ({ pool, id, token }, { entry }) => {
       declaredPool(entry, pool)
@@ -92,6 +92,6 @@ function storedItem({ id, tags, expires_at: expiresAt = null }: WireItem, exactP
 const charsOf = (claims: readonly Claim[]): number =>
   claims.reduce((sum, { id, tags, payload }) => sum + id.length + tags.length + payload.length, 0)
 
-function claimText({ id, token, tags, payload, expiresAtMs: until }: Claim): string {
-  return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},"in_use_until":${toSeconds(until)}}`
+function claimText({ id, token, tags, payload, expiresAtMs }: Claim): string {
+  return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},"in_use_until":${toSeconds(expiresAtMs)}}`
 }

@@ -58,11 +58,11 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }, { entry }) => {
-      const { expiresAtMs: until } = held(
+      const { expiresAtMs } = held(
         only(await locks.extend(namespace ?? entry.type, [{ name, token, holdMs }])),
         `lock "${name}"`,
       )
-      return { expires_at: toSeconds(until) }
+      return { expires_at: toSeconds(expiresAtMs) }
     },
     'lock.release': async ({ name, token, namespace }, { entry }) => {
       held(only(await locks.release(namespace ?? entry.type, [{ name, token }])), `lock "${name}"`)

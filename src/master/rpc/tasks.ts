@@ -58,8 +58,8 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
   return tasks.map(({ task_id: id, token }) => ({ id, token }))
 }
 
-function leaseText({ id, token, attempt, maxAttempts, expiresAtMs: until, body }: Lease): string {
-  return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(until)},${body.slice(1)}`
+function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, body }: Lease): string {
+  return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(expiresAtMs)},${body.slice(1)}`
 }
 
 /** Cutting may split a surrogate pair, which no store accepts. */

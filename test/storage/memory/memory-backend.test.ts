@@ -202,9 +202,9 @@ describe('memory backend: limits', () => {
       await nack(backend, await reserve(backend), { retryInMs: SECOND })
     }
     clock.advance(SECOND)
-    const { results, nextDueAtMs: nextDue } = await ask(backend, [{ worker: 'w1', limit: 500, defaultMaxAttempts: 3 }])
+    const { results, nextDueAtMs } = await ask(backend, [{ worker: 'w1', limit: 500, defaultMaxAttempts: 3 }])
     expect(ids(leasesOf(sole(results)))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
-    expect(nextDue).toBe(clock.wallMs())
+    expect(nextDueAtMs).toBe(clock.wallMs())
     expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 500, 0], scheduled: 1_500, inFlight: 500 }])
     expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 500, more: true })
   })
