@@ -5,7 +5,8 @@ const count = (number) => number.toLocaleString('en-US')
 const bytes = (number) => (number % 1_048_576 === 0 ? `${number / 1_048_576} MiB` : `${number / 1_024} KiB`)
 const seconds = (ms) => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : `${count(ms / 1_000)} s`)
 
-export const limitRows = (l) => [
+/** Limits of HTTP requests. */
+const requestRows = (l) => [
   ['request body', bytes(l.MAX_BODY_BYTES), '`SVC_MAX_BODY_BYTES`', '413'],
   ['URL; headers', `${bytes(l.MAX_URL_BYTES)}; ${bytes(l.MAX_HEADER_BYTES)}, ${l.MAX_HEADERS} of them`, '', '414; 431'],
   [
@@ -35,6 +36,10 @@ export const limitRows = (l) => [
   ],
   ['entries in the `detail` of a 422', count(l.MAX_FIELD_ERRORS), '', 'cut off'],
   ['`n`, `limit`', `1..${count(l.MAX_N)}`, '', '422'],
+]
+
+/** Limits of names, configs and tasks. */
+const taskRows = (l) => [
   [
     'names of workers, tasks, keys, pools, locks, counters, topics',
     `1..${l.MAX_NAME_CHARS} characters`,
@@ -73,6 +78,10 @@ export const limitRows = (l) => [
     '',
   ],
   ['sweep of expired leases and due retries', `every ${seconds(l.SWEEP_EVERY_MS)}`, '', ''],
+]
+
+/** Limits of event, bus and output streams. */
+const streamRows = (l) => [
   [
     'event log; events a stream may be behind; streams of a master',
     `${count(l.EVENT_LOG_LENGTH)}, ${bytes(l.EVENT_LOG_BYTES)}; ${count(l.MAX_EVENTS_BEHIND)}; ${count(l.MAX_EVENT_STREAMS)}`,
@@ -99,6 +108,10 @@ export const limitRows = (l) => [
     '',
     'oldest outputs dropped; rpc error',
   ],
+]
+
+/** Limits of responses that list tasks and outputs. */
+const inspectionRows = (l) => [
   [
     'response of queue, dead, peek, pop, tail',
     bytes(l.MAX_ANSWER_BYTES),
@@ -117,6 +130,10 @@ export const limitRows = (l) => [
     '',
     'waits; 503; waits; waits',
   ],
+]
+
+/** Limits of statistics, and the control channel with its calls. */
+const controlChannelRows = (l) => [
   [
     'stats history of a worker',
     `${l.STATS_FRAMES} frames, one every ${seconds(l.STATE_EVERY_MS)}; ${bytes(l.MAX_RING_FRAME_BYTES)} each`,
@@ -153,6 +170,10 @@ export const limitRows = (l) => [
   ['error text of a nack', `${count(l.MAX_ERROR_CHARS)} characters`, '', 'cut off'],
   ['hold of a lock or claim', `${seconds(l.MIN_HOLD_MS)} to ${seconds(l.MAX_HOLD_MS)}`, '', 'rpc error'],
   ['value of the key-value store', bytes(l.MAX_KV_VALUE_BYTES), '', 'rpc error'],
+]
+
+/** Limits of the worker process. */
+const workerRows = (l) => [
   [
     'frames that a worker holds while it is disconnected',
     `${count(l.WORKER_BUFFER_FRAMES)}, ${bytes(l.WORKER_BUFFER_BYTES)}`,
@@ -166,4 +187,14 @@ export const limitRows = (l) => [
     '',
   ],
   ['metric names of a worker', count(l.MAX_METRIC_NAMES), '', 'dropped, logged once'],
+]
+
+/** @param l The exports of src/protocol/limits.ts. @returns one table row per limit. */
+export const limitRows = (l) => [
+  ...requestRows(l),
+  ...taskRows(l),
+  ...streamRows(l),
+  ...inspectionRows(l),
+  ...controlChannelRows(l),
+  ...workerRows(l),
 ]

@@ -16,69 +16,60 @@ export function writeArchive(path, { name, version, folders, config }) {
   mkdirSync(dirname(path), { recursive: true })
   const scratch = mkdtempSync(`${path}.`) // Beside its place: a rename makes it whole or not there.
   try {
-    const put = (mediaType, bytes) => {
-      const digest = sha256(bytes)
-      writeFileSync(join(scratch, 'layout/blobs/sha256', digest.slice('sha256:'.length)), bytes)
-      return { mediaType, digest, size: bytes.length }
-    }
-    mkdirSync(join(scratch, 'layout/blobs/sha256'), { recursive: true })
-    const layers = folders.map((folder) => {
-      const plain = tar(folder, '.')
-      return {
-        diffId: sha256(plain),
-        unpacked: plain.length,
-        blob: put(`${MEDIA}.layer.v1.tar+gzip`, gzipSync(plain, { level: 9 })),
-      }
-    })
+    const layout = join(scratch, 'layout')
+    mkdirSync(join(layout, 'blobs/sha256'), { recursive: true })
     const platform = { architecture: ARCHITECTURES[process.arch], os: 'linux' }
-    const described = put(
-      `${MEDIA}.config.v1+json`,
-      Buffer.from(
-        JSON.stringify({
-          created: new Date(Number(EPOCH) * 1000).toISOString(),
-          ...platform,
-          config,
-          rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
-        }),
-      ),
-    )
-    const manifest = put(
-      `${MEDIA}.manifest.v1+json`,
-      Buffer.from(
-        JSON.stringify({
-          schemaVersion: 2,
-          mediaType: `${MEDIA}.manifest.v1+json`,
-          config: described,
-          layers: layers.map(({ blob }) => blob),
-        }),
-      ),
-    )
+    const layers = folders.map((folder) => writeLayer(layout, folder))
+    const manifest = writeManifest(layout, layers, writeConfig(layout, layers, { ...platform, config }))
     const annotations = {
       'io.containerd.image.name': `${name}:${version}`,
       'org.opencontainers.image.ref.name': version,
     }
-    writeFileSync(
-      join(scratch, 'layout/index.json'),
-      JSON.stringify({
-        schemaVersion: 2,
-        mediaType: `${MEDIA}.index.v1+json`,
-        manifests: [{ ...manifest, platform, annotations }],
-      }),
-    )
-    writeFileSync(join(scratch, 'layout/oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
-    execFileSync('tar', [
-      ...PLAIN,
-      '-C',
-      join(scratch, 'layout'),
-      '-cf',
-      join(scratch, 'archive'),
-      'oci-layout',
-      'index.json',
-      'blobs',
-    ])
-    renameSync(join(scratch, 'archive'), path)
+    writeIndex(layout, { ...manifest, platform, annotations })
+    const archive = join(scratch, 'archive')
+    execFileSync('tar', [...PLAIN, '-C', layout, '-cf', archive, 'oci-layout', 'index.json', 'blobs'])
+    renameSync(archive, path)
     return { digest: manifest.digest, layers: layers.map(({ unpacked, blob }) => ({ unpacked, packed: blob.size })) }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
+}
+
+/** @returns the descriptor of the stored blob. */
+function writeBlob(layout, mediaType, bytes) {
+  const digest = sha256(bytes)
+  writeFileSync(join(layout, 'blobs/sha256', digest.slice('sha256:'.length)), bytes)
+  return { mediaType, digest, size: bytes.length }
+}
+
+const writeJsonBlob = (layout, mediaType, value) => writeBlob(layout, mediaType, Buffer.from(JSON.stringify(value)))
+
+function writeLayer(layout, folder) {
+  const plain = tar(folder, '.')
+  return {
+    diffId: sha256(plain),
+    unpacked: plain.length,
+    blob: writeBlob(layout, `${MEDIA}.layer.v1.tar+gzip`, gzipSync(plain, { level: 9 })),
+  }
+}
+
+function writeConfig(layout, layers, { config, ...platform }) {
+  return writeJsonBlob(layout, `${MEDIA}.config.v1+json`, {
+    created: new Date(Number(EPOCH) * 1000).toISOString(),
+    ...platform,
+    config,
+    rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
+  })
+}
+
+function writeManifest(layout, layers, config) {
+  const mediaType = `${MEDIA}.manifest.v1+json`
+  const manifest = { schemaVersion: 2, mediaType, config, layers: layers.map(({ blob }) => blob) }
+  return writeJsonBlob(layout, mediaType, manifest)
+}
+
+function writeIndex(layout, manifest) {
+  const index = { schemaVersion: 2, mediaType: `${MEDIA}.index.v1+json`, manifests: [manifest] }
+  writeFileSync(join(layout, 'index.json'), JSON.stringify(index))
+  writeFileSync(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
 }
