@@ -1,16 +1,37 @@
 /**
  * @module operator/fleetworker/compare-config
- * Compares a resource with the worker's record. It reads what the comparison needs (sources, the config's history) and
- * writes nothing. A secret is read only when it has to be sent.
+ * Compares a resource with the worker's record, and decides whether a config that differs is written or reported. It
+ * reads what the comparison needs (the record, sources, the config's history) and writes nothing. A secret is read only
+ * when it has to be sent.
+ *
+ *   suspend, Observe ──▶ report
+ *   Enforce          ──▶ write
+ *   Warn             ──▶ write if the resource changed or the master lost its state, else report
  */
-import { pointerStep, type JsonObject } from '../../protocol/index.ts'
+import { type JsonObject, pointerStep } from '../../protocol/index.ts'
 import type { CatalogType, Registered } from '../fleet/index.ts'
 import { interned } from '../interned.ts'
-import { desiredOf, holdsSecret, isSecretField, type Desired } from './desired.ts'
-import { boundDifferenceOf, type Difference } from './diff.ts'
-import { syncResult, NO_DRIFT, refusedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
+import {
+  type Desired,
+  type SecretActs,
+  type SecretState,
+  desiredOf,
+  holdsSecret,
+  isSecretField,
+  isUnsent,
+  secretActs,
+} from './desired.ts'
+import { type Difference, boundDifferenceOf } from './diff.ts'
+import {
+  NO_DRIFT,
+  type ReconcileContext,
+  type SyncResult,
+  refusedResult,
+  syncResult,
+  unreadableResult,
+} from './context.ts'
 import { RECONCILE_ANNOTATION } from './resource.ts'
-import { isUnsent, secretActs, type SecretActs, type SecretState } from './secrets.ts'
+import type { FleetWorkerSpec, FleetWorkerStatus } from './schema.ts'
 
 const HISTORY_LIMIT = 50
 const SOURCE_MS = 5 * 60_000
@@ -23,6 +44,18 @@ export interface ConfigComparison {
   readonly difference: Difference
   /** Identifies every input of the resource on which the result depends, without values. */
   readonly inputs: string
+}
+
+/** @returns the record from the table; reads it from the master if the table marks it as stale. */
+export async function look(context: ReconcileContext): Promise<Registered | SyncResult> {
+  const { deps, workerState, signal } = context
+  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
+  if (seen.kind !== 'registered') return unreadableResult(seen, context)
+  if (!seen.isStale && !workerState.isUnsure) return seen
+  const answer = await deps.master.get(workerState.worker, signal)
+  if (answer.kind !== 'ok') return refusedResult(answer, context)
+  workerState.isUnsure = false
+  return answer.value
 }
 
 export async function compareConfig(
@@ -131,3 +164,32 @@ async function changesSince(
   if (!reachesBack || answer.epoch !== epoch) return UNKNOWN_CHANGES
   return { kind: 'changes', fields: new Set(since.flatMap(({ changed }) => changed)) }
 }
+
+export const policyOf = (spec: FleetWorkerSpec) => spec.managementPolicy ?? 'Enforce'
+/** Whether the operator writes nothing to the master except the release of its claim. */
+export const isHandsOff = (spec: FleetWorkerSpec): boolean => spec.suspend === true || policyOf(spec) === 'Observe'
+
+export interface PolicyFacts {
+  readonly spec: FleetWorkerSpec
+  /** This spec was in force before, according to its status. */
+  readonly wasInForce: boolean
+  /** A source has another version than the one that was sent. */
+  readonly hasMoved: boolean
+  /** The master lost state: another epoch, a generation below the remembered one, or a missing claim. */
+  readonly isForgotten: boolean
+}
+
+export function mayWriteConfig({ spec, wasInForce, hasMoved, isForgotten }: PolicyFacts): boolean {
+  if (isHandsOff(spec)) return false
+  return policyOf(spec) === 'Enforce' || !wasInForce || hasMoved || isForgotten
+}
+
+/** Whether the status says that this generation is, or was, in force. */
+export function saysInForce({ conditions = [] }: FleetWorkerStatus, generation: number): boolean {
+  const synced = conditions.find(({ type }) => type === 'Synced')
+  return synced?.status === 'True' && synced.observedGeneration === generation
+}
+
+/** An empty version means that a field is about to be sent; it names no source. */
+export const hasMoved = ({ versions }: Desired, { sources }: SecretState): boolean =>
+  [...versions].some(([field, version]) => ![version, ''].includes(sources.get(field) ?? 'never sent'))

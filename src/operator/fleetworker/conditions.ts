@@ -14,8 +14,8 @@
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 import type { WorkerState } from '../../protocol/index.ts'
-import { MAX_MESSAGE_CHARS, type Condition, type ConditionStatus } from './schema.ts'
-import { cleanText, kubeTime } from './text.ts'
+import { type Condition, type ConditionStatus, MAX_MESSAGE_CHARS } from './schema.ts'
+import { interned } from '../interned.ts'
 
 /** Three intervals of `state` frames, so a reconnect does not show. */
 export const ONLINE_MS = 45_000
@@ -302,3 +302,15 @@ function driftedOf({ synced, suspend, policy, driftCount }: Facts): Verdict | un
     message: `the config differs at ${driftCount} ${driftCount === 1 ? 'place' : 'places'}; status.drift names them`,
   }
 }
+
+// oxlint-disable-next-line no-control-regex -- The pattern finds control characters.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+
+/** Cuts to at most `max` characters on one line; text that was cut ends in an ellipsis. */
+export function cleanText(text: string, max: number): string {
+  const characters = [...text.toWellFormed().replaceAll(CONTROL, ' ').trim()]
+  return interned(characters.length <= max ? characters.join('') : `${characters.slice(0, max - 1).join('')}…`)
+}
+
+/** RFC 3339 in whole seconds, as metav1.Time. */
+export const kubeTime = (ms: number): string => interned(new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'))

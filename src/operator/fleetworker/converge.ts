@@ -12,30 +12,34 @@
  * @see D15, D31, D43
  */
 import type { JsonObject } from '../../protocol/index.ts'
-import { judgeClaim, type CatalogType, type ClaimVerdict, type Registered } from '../fleet/index.ts'
-import { isBehind, KubeError, PRIORITY } from '../kube/index.ts'
-import { RevertThrottle } from './revert-throttle.ts'
-import { holdsSecret, secretsSet } from './desired.ts'
+import { type CatalogType, type ClaimVerdict, type Registered, judgeClaim } from '../fleet/index.ts'
+import { KubeError, PRIORITY, isBehind } from '../kube/index.ts'
+import { type Parked, RevertThrottle, rejectedDigest } from './memory.ts'
+import { type SecretState, holdsSecret, secretsSet, takenOver, writeAhead } from './desired.ts'
 import {
-  syncResult,
   NO_DRIFT,
   PARKED_MS,
-  unreportedResult,
-  refusedResult,
   REPEAT,
-  unreadableResult,
-  updatingResult,
+  type ReconcileContext,
   type Repeat,
   type SyncResult,
-  type ReconcileContext,
-} from './sync-result.ts'
-import { releaseClaim } from './release-claim.ts'
-import { compareConfig, type ConfigComparison } from './compare-config.ts'
-import { rejectedDigest, type Parked } from './reconcile-memory.ts'
+  refusedResult,
+  syncResult,
+  unreportedResult,
+  updatingResult,
+} from './context.ts'
+import { releaseClaim } from './release.ts'
+import {
+  type ConfigComparison,
+  compareConfig,
+  look,
+  hasMoved,
+  isHandsOff,
+  mayWriteConfig,
+  saysInForce,
+} from './compare-config.ts'
 import { conflictMessage, otherOwnerOf } from './ownership.ts'
-import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
-import { takenOver, writeAhead, type SecretState } from './secrets.ts'
 
 /**
  * Requeue immediately, after pending first looks at edited resources. Requeue unedited resources after the first round.
@@ -83,18 +87,6 @@ function withSecretsOfOthers(
   const { workerState, recorded } = context
   const isOwn = recorded.epoch === epoch && record.managed_by === workerState.claim
   return isOwn ? context : { ...context, recorded: takenOver(recorded, secretsSet(record.config as JsonObject, type)) }
-}
-
-/** @returns the record from the table; reads it from the master if the table marks it as stale. */
-export async function look(context: ReconcileContext): Promise<Registered | SyncResult> {
-  const { deps, workerState, signal } = context
-  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
-  if (seen.kind !== 'registered') return unreadableResult(seen, context)
-  if (!seen.isStale && !workerState.isUnsure) return seen
-  const answer = await deps.master.get(workerState.worker, signal)
-  if (answer.kind !== 'ok') return refusedResult(answer, context)
-  workerState.isUnsure = false
-  return answer.value
 }
 
 function verdictOf(

@@ -5,12 +5,14 @@
  *
  *   named    ── differs ──▶ its whole value, with the master's values at ignored pointers
  *   unnamed  ── not at its default ──▶ null; the default itself where null is a value of the field
- *   secret   ── the masked parts are never compared; secrets.ts decides when they are sent
+ *   secret   ── the masked parts are never compared; desired.ts decides when they are sent
  *
  * Two configs are equal if they are the same JSON value without defaults. After the PATCH the difference is empty, for
  * every schema. Each PATCH raises `config_gen` (D16), so a remaining difference would be a loop.
  */
 import {
+  type JsonObject,
+  type JsonValue,
   acceptsNull,
   boundSecretsOf,
   defaultsOf,
@@ -21,11 +23,8 @@ import {
   sameJson,
   withoutDefaults,
   withoutSecrets,
-  type JsonObject,
-  type JsonValue,
 } from '../../protocol/index.ts'
-import { holdsSecret, isSecretField, type ConfigType, type Desired } from './desired.ts'
-import type { SecretActs } from './secrets.ts'
+import { type ConfigType, type Desired, type SecretActs, holdsSecret, isSecretField } from './desired.ts'
 
 export interface Difference {
   /** Empty: the config is as desired, and nothing may be sent. */

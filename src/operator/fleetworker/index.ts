@@ -3,21 +3,18 @@
  *
  *   CR + sources ──desired──▶ named fields ──diff against the record──▶ PATCH, drift ──conditions──▶ status
  *
- * reconcile.ts, converge.ts and deletion.ts have side effects; sources.ts reads. The other modules are pure.
+ * reconcile.ts, converge.ts, release.ts and status.ts have side effects; sources.ts and compare-config.ts read. The
+ * other modules are pure, except for memory.ts, which has state.
  */
 export * from './bounds.ts'
 export * from './conditions.ts'
-export { CONSENT_ANNOTATION } from './consent.ts'
-export type { DriftOutcome, ReconcileDeps } from './deps.ts'
+export type { DriftOutcome, ReconcileDeps } from './context.ts'
 export * from './desired.ts'
 export * from './diff.ts'
-export { ReconcileMemory } from './reconcile-memory.ts'
-export { rivalKeys } from './ownership.ts'
+export { ReconcileMemory } from './memory.ts'
+export { parseTenants, permitsOf, rivalKeys, type Permits, type Tenants } from './ownership.ts'
 export { reconcile } from './reconcile.ts'
 export * from './resource.ts'
 export * from './schema.ts'
-export * from './secrets.ts'
-export { Sources } from './sources.ts'
-export * from './status.ts'
-export * from './tenants.ts'
-export * from './text.ts'
+export { CONSENT_ANNOTATION, Sources } from './sources.ts'
+export { statusOf, type StatusFacts } from './status.ts'

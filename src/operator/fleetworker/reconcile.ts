@@ -4,29 +4,35 @@
  * differ, never what happened, so both sides are read again. A reconcile is idempotent and may run at any time. Without
  * a difference it sends no PATCH and writes no status.
  *
- *   deleted ──▶ release claim   deletion requested ──▶ deletion.ts   not permitted ──▶ release claim, report.ts
- *   else ──▶ finalizer ──▶ converge.ts ──▶ report.ts
+ *   deleted ──▶ release claim   deletion requested ──▶ release.ts   not permitted ──▶ release claim, status.ts
+ *   else ──▶ finalizer ──▶ converge.ts ──▶ status.ts
  *
  * A refusal of the API server or the master is an outcome. An exception is a programming error.
  */
-import { isBehind, keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
+import { KubeError, type ObjectKey, type Outcome, isBehind, keyOf, refOf } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { converge } from './converge.ts'
-import { release } from './deletion.ts'
-import type { ReconcileDeps } from './deps.ts'
-import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
+import { release, releaseClaim } from './release.ts'
 import {
-  syncResult,
   NO_DRIFT,
-  unreportedResult,
   type ReconcileContext,
+  type ReconcileDeps,
   type Repeat,
   type SyncResult,
-} from './sync-result.ts'
-import { releaseClaim } from './release-claim.ts'
-import { report } from './report.ts'
-import { whole, type FleetWorkerObject } from './resource.ts'
-import { memoryOf } from './secrets.ts'
+  syncResult,
+  unreportedResult,
+} from './context.ts'
+import {
+  type FleetWorkerObject,
+  addFinalizer,
+  hasFinalizer,
+  patchFinalizers,
+  removeFinalizer,
+  wantsFinalizer,
+  whole,
+} from './resource.ts'
+import { report } from './status.ts'
+import { memoryOf } from './desired.ts'
 
 /** Attempts within one reconcile when an object changes concurrently. */
 const ATTEMPTS = 3

@@ -1,25 +1,29 @@
 /**
  * @module operator/fleetworker/resource
- * Defines the FleetWorker as an object of the API server: its path, its annotations, and the indices of the cache. An
- * index connects a FleetWorker to other objects: its worker, its claim, the Secrets and ConfigMaps that it reads.
+ * Defines the FleetWorker as an object of the API server: its path, its annotations, its finalizer, and the indices of
+ * the cache. An index connects a FleetWorker to other objects: its worker, its claim, the Secrets and ConfigMaps that
+ * it reads.
+ *
+ * The finalizer keeps a deleted resource until its worker is released. It is set exactly if something has to be
+ * released: with `Reset` and `Deregister`, unless the resource is only observed (D44). Each change is a JSON patch that
+ * tests what the decision was based on. So it never changes another object of the same name, or another finalizer.
  */
 import { Buffer } from 'node:buffer'
-import { MAX_CONFIG_BYTES, MAX_JSON_DEPTH, type JsonObject } from '../../protocol/index.ts'
-import { claimOf, type WorkerRef } from '../fleet/index.ts'
+import { type JsonObject, MAX_CONFIG_BYTES, MAX_JSON_DEPTH } from '../../protocol/index.ts'
+import { type WorkerRef, claimOf } from '../fleet/index.ts'
 import {
-  refOf,
   type EventTarget,
   type IndexOf,
+  KubeError,
   type KubeObject,
   type KubeTransport,
   type Resource,
-  KubeError,
   objectPath,
+  refOf,
 } from '../kube/index.ts'
-import { packed, unpacked, type Packed } from '../packed.ts'
+import { type Packed, packed, unpacked } from '../packed.ts'
 import { withinDepth } from './bounds.ts'
-import { GROUP, KIND, VERSION, workerIdOf, type FleetWorker, type FleetWorkerSpec } from './schema.ts'
-
+import { type FleetWorker, type FleetWorkerSpec, GROUP, KIND, VERSION, workerIdOf } from './schema.ts'
 export type FleetWorkerObject = FleetWorker & KubeObject
 
 export const FLEET_WORKERS: Resource = { group: GROUP, version: VERSION, plural: 'fleetworkers', kind: KIND }
@@ -128,4 +132,58 @@ export async function readAgain(
     if (error instanceof KubeError && error.status === 404) return { now: undefined, dateMs: undefined }
     throw error
   }
+}
+
+type Operation =
+  | { readonly op: 'test' | 'add'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string }
+
+export const hasFinalizer = ({ metadata }: FleetWorkerObject): boolean =>
+  metadata.finalizers?.includes(FINALIZER) === true
+
+export const wantsFinalizer = ({ spec }: FleetWorkerObject): boolean =>
+  spec.managementPolicy !== 'Observe' && (spec.deletionPolicy === 'Reset' || spec.deletionPolicy === 'Deregister')
+
+export function addFinalizer({
+  metadata: { uid, resourceVersion, finalizers = [] },
+}: FleetWorkerObject): readonly Operation[] {
+  const isFirst = finalizers.length === 0
+  return [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    // Otherwise a list that another client has changed meanwhile would be replaced.
+    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+    {
+      op: 'add',
+      path: isFirst ? '/metadata/finalizers' : '/metadata/finalizers/-',
+      value: isFirst ? [FINALIZER] : FINALIZER,
+    },
+  ]
+}
+
+export function removeFinalizer({ metadata: { uid, finalizers = [] } }: FleetWorkerObject): readonly Operation[] {
+  const path = `/metadata/finalizers/${finalizers.indexOf(FINALIZER)}`
+  return [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    { op: 'test', path, value: FINALIZER },
+    { op: 'remove', path },
+  ]
+}
+
+/** @returns the patched resource. @throws {KubeError} 422 if it had changed since it was read. */
+export async function patchFinalizers(
+  resource: FleetWorkerObject,
+  operations: readonly Operation[],
+  transport: KubeTransport,
+  signal: AbortSignal,
+): Promise<FleetWorkerObject> {
+  const { body } = await transport.json<FleetWorkerObject>(
+    {
+      method: 'PATCH',
+      path: objectPath(FLEET_WORKERS, refOf(resource)),
+      contentType: 'application/json-patch+json',
+      body: operations,
+    },
+    signal,
+  )
+  return body
 }

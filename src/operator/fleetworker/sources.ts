@@ -8,7 +8,14 @@
  *   poll ── another version, deleted, created ──▶ onChange
  *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, then dropped
  *
- * Data is requested only with the consent of its owner (consent.ts). A reserved Secret is not requested at all (D62).
+ * Data is requested only with the consent of its owner, an annotation on the Secret or ConfigMap. Without it, every
+ * author of a FleetWorker could read any Secret of the namespace: the operator reads it, and a worker sends it to the
+ * author's target. A reserved Secret is not requested at all (D62).
+ *
+ *   muster.dev/config-for: http-probe            FleetWorkers of this automation type
+ *   muster.dev/config-for: http-probe/probe-1    this FleetWorker alone
+ *   muster.dev/config-for: http-probe,crawler    any of several
+ *   muster.dev/config-for: "*"                   every FleetWorker of the namespace
  *
  * The data of a Secret is never cached. That of a ConfigMap is, up to a limit, because each reconcile compares it.
  */
@@ -16,18 +23,18 @@ import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import {
-  keyOf,
   KubeError,
-  objectPath,
   type KubeObject,
   type KubeTransport,
   type ObjectKey,
   type Resource,
+  keyOf,
+  objectPath,
 } from '../kube/index.ts'
-import { annotateCommand, consents, CONSENT_ANNOTATION } from './consent.ts'
 import type { Source } from './desired.ts'
-import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
-import type { ConfigSource } from './schema.ts'
+import { type FleetWorkerObject, type SourceName, sourceNamesOf } from './resource.ts'
+import type { ConfigSource, FleetWorker } from './schema.ts'
+import { TYPE_PATTERN } from '../../protocol/index.ts'
 
 /** Rates of polling named sources, and sources that a resource waits for. */
 const POLLS = { named: { periodMs: 60_000, perSecond: 20 }, awaited: { periodMs: 5_000, perSecond: 10 } } as const
@@ -317,3 +324,26 @@ function decoded(base64: string): string | undefined {
     return undefined // Not UTF-8. The caller reports this without quoting the text.
   }
 }
+
+export const CONSENT_ANNOTATION = 'muster.dev/config-for'
+
+const ENTRY = new RegExp(`^${TYPE_PATTERN.replace(/^\^|\$$/g, '')}(/[a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$`)
+
+/** Whether the annotation exists and names this FleetWorker. */
+function consents(annotation: string | undefined, { metadata, spec }: FleetWorker): boolean {
+  const entries = entriesOf(annotation)
+  return entries.includes('*') || entries.includes(spec.type) || entries.includes(`${spec.type}/${metadata.name}`)
+}
+
+/** The command that adds this FleetWorker's type to the annotation. Malformed entries are left out. */
+function annotateCommand(
+  kind: 'secret' | 'configmap',
+  name: string,
+  { metadata, spec }: FleetWorker,
+  annotation: string | undefined,
+): string {
+  const entries = [...entriesOf(annotation).filter((entry) => ENTRY.test(entry)), spec.type]
+  return `kubectl annotate ${kind} ${name} -n ${metadata.namespace} ${CONSENT_ANNOTATION}=${entries.join(',')} --overwrite`
+}
+
+const entriesOf = (annotation = ''): readonly string[] => annotation.split(',').map((entry) => entry.trim())

@@ -1,6 +1,6 @@
 /**
- * @module operator/fleetworker/deletion
- * Releases a worker before its resource is deleted.
+ * @module operator/fleetworker/release
+ * Releases a worker: before its resource is deleted, or because the resource must not manage it.
  *
  *   Retain       releases the claim alone, and delays nothing
  *   Reset        resets every field to its default, then releases the claim
@@ -12,24 +12,32 @@
  * @see D44
  */
 import type { JsonObject } from '../../protocol/index.ts'
-import { isOfOperator, type CatalogType, type Registered } from '../fleet/index.ts'
+import { type CatalogType, type Registered, isOfOperator } from '../fleet/index.ts'
 import type { Outcome } from '../kube/index.ts'
 import { addressFaults } from './bounds.ts'
-import { look } from './converge.ts'
-import { holdsSecret } from './desired.ts'
+import { look } from './compare-config.ts'
+import { type SecretState, givenBack, holdsSecret } from './desired.ts'
 import { differenceOf, keptSecretFields } from './diff.ts'
-import { hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
-import { syncResult, refusedResult, type SyncResult, type ReconcileContext } from './sync-result.ts'
+import {
+  ABANDON_ANNOTATION,
+  type FleetWorkerObject,
+  eventTargetOf,
+  hasFinalizer,
+  patchFinalizers,
+  readAgain,
+  removeFinalizer,
+  wantsFinalizer,
+} from './resource.ts'
+import { type ReconcileContext, type SyncResult, refusedResult, syncResult } from './context.ts'
 import { otherOwnerOf } from './ownership.ts'
-import { report } from './report.ts'
-import { ABANDON_ANNOTATION, eventTargetOf, readAgain, type FleetWorkerObject } from './resource.ts'
+import { report } from './status.ts'
 
 const PATIENCE_MS = 10 * 60_000
 
 /** Handles a resource whose deletion was requested. */
 export async function release(context: ReconcileContext): Promise<Outcome> {
   const { deps, resource, signal } = context
-  if (!hasFinalizer(resource)) return releaseClaim(context)
+  if (!hasFinalizer(resource)) return releaseClaimBestEffort(context)
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
   if (now === undefined) return { kind: 'ok' } // Deleted already; the watch will report it.
@@ -39,7 +47,7 @@ export async function release(context: ReconcileContext): Promise<Outcome> {
     return abandon(current, `the annotation ${ABANDON_ANNOTATION} requests it`)
   const left = hasNothingToRestore(current) ? undefined : await restore(current)
   if (left === undefined) {
-    await releaseClaim(context)
+    await releaseClaimBestEffort(context)
     return letGo(current)
   }
   if (waitedMs >= PATIENCE_MS) return abandon(current, 'it could not be reached for 10 minutes')
@@ -83,7 +91,7 @@ async function letGo({ deps, resource, signal }: ReconcileContext): Promise<Outc
 }
 
 /** Best-effort: a claim that stays is recognised as orphaned, because its resource is deleted. */
-async function releaseClaim({ deps, workerState, signal }: ReconcileContext): Promise<Outcome> {
+async function releaseClaimBestEffort({ deps, workerState, signal }: ReconcileContext): Promise<Outcome> {
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim)
     await deps.master.release(workerState.worker, workerState.claim, signal)
@@ -133,4 +141,22 @@ function resetOf({ resource, recorded }: ReconcileContext, { record }: Registere
   )
   const bound = keptSecretFields(observed, patch, type) // An ignored secret does not outlive its destinations (D88).
   return { ...patch, ...Object.fromEntries(bound.map((field) => [field, null])) }
+}
+
+/** The claim is released, or was never held. */
+interface Released {
+  readonly kind: 'released'
+  /** What to record in the status from now on. */
+  readonly secretState: SecretState
+}
+
+/** @returns the secret state after the release, or why the claim could not be released. */
+export async function releaseClaim(context: ReconcileContext): Promise<Released | SyncResult> {
+  const { deps, workerState, signal, recorded } = context
+  const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
+  if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim) {
+    const answer = await deps.master.release(workerState.worker, workerState.claim, signal)
+    if (answer.kind !== 'ok' && answer.kind !== 'not_registered') return refusedResult(answer, context, seen)
+  }
+  return { kind: 'released', secretState: recorded.epoch === undefined ? recorded : givenBack(recorded) }
 }

@@ -1,16 +1,44 @@
 /**
- * @module operator/fleetworker/sync-result
- * Defines the result of reconciling one resource: what to report, and when to look again. There is one function for
- * each way in which nothing could be written; none of them throws.
+ * @module operator/fleetworker/context
+ * Defines what a reconcile gets, its dependencies and its context, and what it returns: what to report, and when to
+ * look again. There is one function for each way in which nothing could be written; none of them throws.
  */
-import type { Refusal, Registered, Seen } from '../fleet/index.ts'
-import type { Outcome } from '../kube/index.ts'
-import type { SyncedReason } from './conditions.ts'
-import type { ReconcileDeps } from './deps.ts'
-import type { WorkerState } from './reconcile-memory.ts'
+import type { Clock, Log, LogThrottle } from '../../runtime/index.ts'
+import type { FleetTable, MasterWriter, Refusal, Registered, Seen } from '../fleet/index.ts'
+import type { EventRecorder, KubeTransport, Leadership, ObjectCache, Outcome, StatusWriter } from '../kube/index.ts'
+import type { ReconcileMemory, WorkerState } from './memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
-import type { SecretState } from './secrets.ts'
+import type { Sources } from './sources.ts'
+import type { Permits } from './ownership.ts'
+import type { SyncedReason } from './conditions.ts'
+import type { SecretState } from './desired.ts'
+
+export type DriftOutcome = 'reverted' | 'tolerated' | 'contested'
+
+export interface ReconcileDeps {
+  /** Indexed by INDICES. */
+  readonly cache: ObjectCache<FleetWorkerObject> & { answered(written: FleetWorkerObject): void }
+  readonly table: FleetTable
+  readonly master: MasterWriter
+  /** As {@link master}, but its calls are sent first. */
+  readonly edits: MasterWriter
+  readonly sources: Pick<Sources, 'read'>
+  readonly transport: KubeTransport
+  readonly status: StatusWriter<FleetWorkerStatus>
+  readonly events: EventRecorder
+  readonly leadership: Pick<Leadership, 'mayWrite' | 'confirm'>
+  /** One per term. */
+  readonly memory: ReconcileMemory
+  readonly clock: Clock
+  readonly log: Log
+  /** Limits warnings about missing rights to one per minute and namespace. */
+  readonly logThrottle: LogThrottle
+  /** Whether this operator watches the resources of a namespace. */
+  readonly watches: (namespace: string) => boolean
+  readonly permits: Permits
+  readonly onDrift: (outcome: DriftOutcome) => void
+}
 
 const FORBIDDEN_MS = 5 * 60_000
 export const PARKED_MS = 30 * 60_000
