@@ -65,12 +65,23 @@ export interface Backend {
    * @param onProgress Called before a step that may take long.
    * @throws {FleetError} STORAGE_LOCKED: another master uses the store. STORAGE_SCHEMA: a newer release wrote it.
    *   STORAGE_CORRUPT: it is damaged, or not a store of Muster. STORAGE_UNAVAILABLE: it cannot be reached or not be
-   *   used with its settings. STORAGE_FULL: the disk is full.
+   *   used with its settings. STORAGE_FULL: the disk is full. Safe to retry once the cause is removed.
+   * @throws {TypeError} when an earlier `open` has not ended.
    */
   open(signal: AbortSignal, onProgress?: OnProgress): Promise<void>
-  /** Rejects new calls, waits for accepted ones, and closes. May be repeated, and called without `open`. */
+  /**
+   * Rejects new calls with STORAGE_NOT_OPEN, waits for accepted ones, and closes. May be repeated, and called without
+   * `open`.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE if the last write failed. The store is closed nevertheless and keeps what
+   *   was acknowledged, so no retry is needed.
+   */
   close(): Promise<void>
-  /** Returns the last known condition without I/O. */
+  /**
+   * Returns the last known condition, without I/O.
+   *
+   * @returns a condition in every state of the backend, also before `open` and after `close`.
+   */
   health(): Health
   readonly meta: Meta
   readonly workers: Workers
@@ -86,7 +97,11 @@ export interface Backend {
   readonly events: EventLog
 }
 
-/** @param step What the backend does, without names or addresses: "checking the structure of the store (542 MiB)". */
+/**
+ * Called with each long step of `open`, before it begins.
+ *
+ * @param step What the backend does, without names or addresses: "checking the structure of the store (542 MiB)".
+ */
 export type OnProgress = (step: string) => void
 
 /** The condition of a store. */
@@ -107,12 +122,15 @@ export interface Meta {
    * Reads the identity of the store.
    *
    * @returns `epoch`: a random id that is written once into an empty store. Another epoch means that the store lost its
-   *   state (D15). `schema`: the version of the layout. `nowMs`: backend time.
+   *   state. `schema`: the version of the layout, 0 or more. `nowMs`: backend time.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D15
    */
   info(): Promise<{ readonly epoch: string; readonly schema: number; readonly nowMs: EpochMs }>
   /**
    * Records a heartbeat of this master.
    *
+   * @param masterId The random id of the master process, 1 to 256 characters.
    * @returns the ids of all masters whose heartbeat is less than 15 s old, this one included.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */

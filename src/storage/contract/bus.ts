@@ -19,12 +19,15 @@ export interface Bus {
   /**
    * Sends messages to the subscribers of their topics. Does nothing where `capabilities.pubsub` is false.
    *
+   * @param messages `data`: one JSON value. An empty list does nothing.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may deliver a message twice.
    */
   publish(messages: readonly { readonly topic: string; readonly data: JsonText }[]): Promise<void>
   /**
    * Subscribes to a topic. Where `capabilities.pubsub` is false, the listener is never called.
    *
+   * @param topic The name of the topic.
+   * @param on Called with each message that is published while the subscription lasts.
    * @returns a function that unsubscribes. It may be called again.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
@@ -32,12 +35,15 @@ export interface Bus {
   /**
    * Sends a signal to one master. A backend for a single master calls its own listeners, whatever the id.
    *
+   * @param masterId The master that receives it; the signal is lost if that master does not run.
+   * @param signal What changed.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: a repeated signal does no harm.
    */
   signal(masterId: string, signal: MasterSignal): Promise<void>
   /**
    * Calls `on` for every signal to this master.
    *
+   * @param on The listener. One that is added twice is called twice.
    * @returns a function that removes the listener. It may be called again.
    */
   onSignal(on: (signal: MasterSignal) => void): () => void

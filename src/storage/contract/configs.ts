@@ -44,13 +44,16 @@ export interface Configs {
   /**
    * Replaces a config if its generation is still `expectGen`, and adds a row to the history.
    *
-   * A config that is equal to the stored one still raises the generation (D16).
+   * A config that is equal to the stored one still raises the generation.
    *
+   * @param put The new config and the generation that it is based on.
    * @returns the new generation, always `expectGen + 1`, and the connection to notify (`null` if the worker has none).
-   *   `conflict`: another generation is stored, which is returned; nothing was written (D18).
+   *   `conflict`: another generation is stored, which is returned; nothing was written.
+   *   `not_found`: the worker has no record.
    * @throws {FleetError} STORAGE_FULL. Nothing was written.
    *   STORAGE_UNAVAILABLE. Not safe to retry blindly: if the outcome is unknown, a repeat may conflict with its own
    *   change. Read the config first.
+   * @see D16, D18
    */
   put(
     put: ConfigPut,
@@ -58,24 +61,31 @@ export interface Configs {
   /**
    * Reads configs.
    *
+   * @param refs The workers; an empty list reads nothing.
    * @returns `null` for a worker without a record.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   get(refs: readonly Ref[]): PerItem<ConfigRow | null>
   /**
-   * Reads the changes of a config, newest first. The newest 50 are kept (D39).
+   * Reads the changes of a config, newest first. The newest 50 are kept.
    *
-   * @param limit 1 to 10,000.
+   * @param ref The worker.
+   * @param limit At most this many changes, 1 to 10,000.
    * @param skip Leaves out this many of the newest changes, 0 to 10,000; 0 if omitted.
    * @returns an empty list for a worker without a record, or without changes.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D39
    */
   history(ref: Ref, limit: number, skip?: number): Promise<readonly HistoryRow[]>
   /**
-   * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged (D46).
+   * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged.
    *
    * @param items `above`: a generation that a worker reported, 0 or more.
    * @returns the generation now stored and the connection to notify. `too_far`: it would rise by more than 1,000,000 in
-   *   one call; nothing was written. The limit keeps a forged generation from using up the numbers.
+   *   one call; nothing was written. The limit keeps a forged generation from using up the numbers. `not_found`: the
+   *   worker has no record.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D46
    */
   raise(
     items: readonly (Ref & { readonly above: number })[],
@@ -85,12 +95,15 @@ export interface Configs {
 /** The history of worker statistics, which `workers.beat` writes. */
 export interface StatsHistory {
   /**
-   * Reads stats frames, oldest first. The newest 240 of a worker are kept, in the order of arrival (D10). Large frames
-   * are shortened in the history (D84).
+   * Reads stats frames, oldest first. The newest 240 of a worker are kept, in the order of arrival. Large frames
+   * are shortened in the history.
    *
-   * @param sinceSeconds Only frames whose `ts` is not below it, in seconds.
+   * @param ref The worker.
+   * @param sinceSeconds Only frames whose `ts` is not below it, in seconds since 1970: a finite number; 0 reads all.
    * @param limit The newest ones of them, 1 to 10,000.
    * @returns an empty list if no frame matches; `not_found` for a worker without a record.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D10, D84
    */
   read(ref: Ref, sinceSeconds: number, limit: number): Promise<readonly JsonText[] | 'not_found'>
 }

@@ -22,8 +22,9 @@ export interface LoggedEvent extends NewEvent {
 /** The log keeps the newest 10,000 events and at most 16 MiB, the newest one in any case (D84). */
 export interface EventLog {
   /**
-   * Appends events in order. An empty list does nothing.
+   * Appends events in order.
    *
+   * @param events An empty list does nothing.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may append the events twice.
    */
   append(events: readonly NewEvent[]): Promise<void>
@@ -31,16 +32,24 @@ export interface EventLog {
    * Reads events behind a point of the log, oldest first.
    *
    * @param after The id of an event; `''` is the point before the first event.
+   * @param limit At most this many events, 1 or more.
    * @returns an empty list if there is nothing newer. `reset`: that point is not in the log any more, or never was, so
    *   events may be missing; list the current state again.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D31
    */
   read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'>
   /**
-   * Calls `on` with new events, in the order of the log. The listener must not throw.
+   * Calls `on` with new events, in the order of the log.
    *
+   * @param on The listener. It must not throw.
    * @returns a function that removes the listener. It may be called again.
    */
   onAppend(on: (events: readonly LoggedEvent[]) => void): () => void
-  /** Returns the id of the newest event that listeners have received. They receive every later one. No I/O. */
+  /**
+   * Returns where listeners are in the log, without I/O.
+   *
+   * @returns the id of the newest event that listeners have received. They receive every later one.
+   */
   newest(): string
 }

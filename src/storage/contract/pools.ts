@@ -50,6 +50,9 @@ export interface Pools {
    * Adds items, or replaces tags, payload and expiry of known ones. Replacing keeps the claim and the place in the
    * order of use.
    *
+   * @param pool The name of the pool, 1 to 256 characters.
+   * @param items Items act in order: of two with one id the later one applies.
+   * @returns `created` for a new item, `replaced` for a known one.
    * @throws {FleetError} STORAGE_FULL, also above 100,000 items in the pool. Nothing of the call was written.
    *   STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `replaced`.
    */
@@ -57,6 +60,7 @@ export interface Pools {
   /**
    * Removes items, which ends their claims.
    *
+   * @param pool The name of the pool.
    * @param items With a `token` an item is removed only while that claim lasts; with `null` in any case.
    * @returns true: removed. false: no such item (token `null`). `lease_lost`: the claim does not exist any more.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns false or `lease_lost`.
@@ -67,17 +71,22 @@ export interface Pools {
   ): PerItem<boolean | 'lease_lost'>
   /**
    * Claims free items: first those that were never claimed, in the order in which they were put, then those whose last
-   * claim is the longest ago (D30). Requests are served in order.
+   * claim is the longest ago. Requests are served in order.
    *
+   * @param pool The name of the pool; an unknown pool has no items.
+   * @param requests One per worker that claims.
    * @returns one list per request. It may be shorter than `n`: too few items are free or match, or it ended early at
    *   32 MiB, after at least one item. Empty: no item is free, or none matches.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, items may stay claimed until their hold ends.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry claims other items, and those of the
+   *   first call may stay claimed until their hold ends.
+   * @see D30
    */
   claim(pool: string, requests: readonly ClaimRequest[]): PerItem<readonly Claim[]>
   /**
    * Moves the end of claims to now + `holdMs`, never to an earlier time.
    *
-   * @param items `holdMs`: 1,000 to 43,200,000.
+   * @param pool The name of the pool.
+   * @param items `holdMs`: 1,000 to 43,200,000 ms.
    * @returns the end that now applies; `lease_lost` if the claim has ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
@@ -88,16 +97,27 @@ export interface Pools {
   /**
    * Ends claims, so that the items are free again.
    *
+   * @param pool The name of the pool.
+   * @param leases The claims.
+   * @returns `lease_lost` if the claim has ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
    */
   release(pool: string, leases: readonly LeaseRef[]): PerItem<'ok' | 'lease_lost'>
   /**
    * Lists items, oldest put first.
    *
-   * @param n 1 to 10,000. The list ends early at 32 MiB, after at least one item.
+   * @param pool The name of the pool.
+   * @param n At most this many items, 1 to 10,000. The list ends early at 32 MiB, after at least one item.
    * @returns `size` counts all items; `{ size: 0, items: [] }` for an unknown pool.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   list(pool: string, n: number): Promise<{ readonly size: number; readonly items: readonly PoolRow[] }>
-  /** Counts the items of pools; 0 for an unknown pool. */
+  /**
+   * Counts the items of pools.
+   *
+   * @param pools Names of pools.
+   * @returns 0 for an unknown pool.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
   sizes(pools: readonly string[]): PerItem<number>
 }

@@ -90,7 +90,7 @@ export type Reservation = readonly Lease[] | ReserveRefusal
 export interface ReserveResult {
   /** One per request, in order. */
   readonly results: readonly Reservation[]
-  /** Tasks that were dropped because their ttl had passed. */
+  /** Number of tasks that were dropped because their ttl had passed. */
   readonly dropped: number
   /** When the next scheduled retry is due; `null` if none is scheduled. */
   readonly nextDueAtMs: EpochMs | null
@@ -117,19 +117,19 @@ export interface NackItem extends LeaseRef {
   readonly retryInMs: number | null
   /** Sends the task to the dead-letter queue, whatever attempts are left (D55). */
   readonly permanent: boolean
-  /** Random number in [0, 1), drawn by the master. */
+  /** Random factor of the delay in [0, 1), drawn by the master. */
   readonly jitter: number
 }
 
 /** What one sweep did. */
 export interface SweepResult {
-  /** Tasks whose lease had expired and that are pending again. */
+  /** Number of tasks whose lease had expired and that are pending again. */
   readonly requeued: number
-  /** Retries that were due and are pending. */
+  /** Number of retries that were due and are pending. */
   readonly promoted: number
-  /** Tasks that lost their lease too often and are dead. */
+  /** Number of tasks that lost their lease too often and are dead. */
   readonly dead: number
-  /** Idempotency keys whose window had ended. */
+  /** Number of idempotency keys whose window had ended. */
   readonly forgottenKeys: number
   /** More is due: call again. */
   readonly more: boolean
@@ -176,9 +176,13 @@ export interface DeadPage {
 
 /** Running totals since the store was created. */
 interface Totals {
+  /** Number of tasks that were queued by `submit`. */
   readonly submitted: number
+  /** Number of tasks that were acknowledged. */
   readonly acked: number
+  /** Number of nacks. */
   readonly nacked: number
+  /** Number of tasks that were moved to the dead-letter queue. */
   readonly died: number
 }
 
@@ -186,8 +190,11 @@ interface Totals {
 export interface Counts {
   /** Pending tasks by tier: high, normal, low. */
   readonly tiers: readonly [number, number, number]
+  /** Number of tasks that wait for a retry. */
   readonly scheduled: number
+  /** Number of leased tasks. */
   readonly inFlight: number
+  /** Number of tasks in the dead-letter queue. */
   readonly dead: number
   /** The earliest `submittedAtMs` among the first pending task of each tier; `null` if nothing is pending. */
   readonly oldestSubmittedAtMs: EpochMs | null
@@ -204,11 +211,14 @@ export interface Tasks {
    * Queues tasks at the back of their tiers. Items act in order: a later item sees an earlier one.
    *
    * The key of a task is checked before its id. A key is recorded for its window also if its own task id was a
-   * duplicate (D80); a repeat does not prolong the window.
+   * duplicate; a repeat does not prolong the window.
    *
+   * @param type The automation type, 1 to 256 characters.
    * @param idempotencyTtlMs The window of new keys, 1,000 ms to one year.
-   * @param maxLength The most tasks of the type, dead ones included; unbounded if omitted. Duplicates are recognised
-   *   even at the bound (D54).
+   * @param tasks 1 to 500 tasks.
+   * @param maxLength The most tasks of the type, dead ones included, 0 or more; unbounded if omitted. Duplicates are
+   *   recognised even at the bound.
+   * @returns `queued`, `duplicateOf`, or `queue_full` for each task.
    * @throws {FleetError} STORAGE_FULL. Nothing was queued.
    *   STORAGE_UNAVAILABLE. Safe to retry for tasks with a key. Without one, a retry with the same ids does not
    *   duplicate a task that is still stored, but queues one again that was acknowledged meanwhile.
@@ -227,8 +237,11 @@ export interface Tasks {
    * per call. Whether a worker may reserve is read from its record in the same step. A call leases at most 500 tasks
    * and about 12 MiB of bodies; the first task is leased whatever its size.
    *
-   * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000.
-   * @param requests One per waiting worker, served in order. The tasks of a refused worker go to the others.
+   * @param type The automation type.
+   * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000 ms.
+   * @param requests 1 to 500, one per waiting worker, served in order. The tasks of a refused worker go to the others.
+   * @returns one result per request, in the same order: the leases, or the reason why the worker may not reserve. An
+   *   empty list means that no task was left for that request.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: leases that were never delivered expire.
    * @see D24, D25, D26, D28
    */
@@ -236,19 +249,28 @@ export interface Tasks {
   /**
    * Removes tasks that are done. A lease past its deadline still counts until a sweep has taken the task.
    *
-   * @returns `ok` also if the same token acknowledged the same task before (D24, D80).
+   * @param type The automation type.
+   * @param leases 1 to 500 leases.
+   * @returns `ok` also if the same token acknowledged the same task before.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D24, D80
    */
   ack(type: string, leases: readonly LeaseRef[]): PerItem<'ok' | LeaseLost>
   /**
    * Returns tasks to the front of their tiers, in the given order. Attempt and lost leases stay unchanged.
    *
+   * @param type The automation type.
+   * @param leases 1 to 500 leases.
+   * @returns `ok`, or why the lease does not count any more.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
    */
   release(type: string, leases: readonly LeaseRef[]): PerItem<'ok' | LeaseLost>
   /**
    * Records failed runs: `attempt` grows by one, and the task is scheduled for a retry or dead.
    *
+   * @param type The automation type.
+   * @param retry The delay of retries for items without `retryInMs`.
+   * @param items 1 to 500 failed runs.
    * @returns `dead` if the failure is permanent or `attempt` has reached `maxAttempts`.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
    * @see D25, D26, D55
@@ -257,7 +279,8 @@ export interface Tasks {
   /**
    * Moves visibility deadlines to now + `visibilityMs`, never to an earlier time.
    *
-   * @param items `visibilityMs`: 1,000 to 43,200,000.
+   * @param type The automation type.
+   * @param items 1 to 500 leases. `visibilityMs`: 1,000 to 43,200,000 ms.
    * @returns the deadline that now applies.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
@@ -269,40 +292,64 @@ export interface Tasks {
    * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
    * deadlines, or die. Due retries go to the back of their tiers in due order. Expired idempotency keys are forgotten.
    *
-   * @param maxLost A task that loses its lease for this many times is dead; 0: never (D26).
+   * @param type The automation type.
+   * @param maxLost A task that loses its lease this many times is dead; 0: never.
    * @param limit At most this many of each of the three, 1 to 10,000; earliest first.
+   * @returns what was done; all zero if nothing was due.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D26, D28
    */
   sweep(type: string, maxLost: number, limit: number): Promise<SweepResult>
-  /** Finds tasks. @returns `null` for a task that is not stored. */
+  /**
+   * Finds tasks.
+   *
+   * @param type The automation type.
+   * @param ids 1 to 500 task ids.
+   * @returns `null` for a task that is not stored.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
   locate(type: string, ids: readonly string[]): PerItem<TaskPlace | null>
   /**
    * Lists pending tasks in the order in which they will be leased: high, normal, low; within a tier first in, first
    * out. The whole list is read in one step.
    *
-   * @param n 1 to 10,000.
+   * @param type The automation type.
+   * @param n At most this many tasks, 1 to 10,000.
+   * @param bytes Ends `items` early, 1 to 32 MiB; 32 MiB if omitted. The tasks behind it are in `rest`.
+   * @returns the first pending tasks; `items` is empty if nothing is pending.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D82
    */
   queue(type: string, n: number, bytes?: number): Promise<QueuePage>
   /**
    * Reads the bodies of tasks that are not dead.
    *
+   * @param type The automation type.
+   * @param ids 1 to 500 task ids.
+   * @param bytes Ends the list early, 1 to 32 MiB; 32 MiB if omitted.
    * @returns one per id, in order; `null` if the task is dead or not stored. The list is shorter than `ids` if it ended
    *   early at `bytes`.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   bodies(type: string, ids: readonly string[], bytes?: number): Promise<readonly (JsonText | null)[]>
   /**
    * Lists dead tasks, oldest death first.
    *
-   * @param n 1 to 10,000.
-   * @param after The `next` of an earlier call; from the oldest death if omitted.
+   * @param type The automation type.
+   * @param n At most this many tasks, 1 to 10,000.
+   * @param bytes Ends the page early, 1 to 32 MiB; 32 MiB if omitted.
+   * @param after The `next` of an earlier call, which is the number of a death; from the oldest death if omitted.
+   * @returns `items` is empty if no task is dead, or none behind `after`.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   dead(type: string, n: number, bytes?: number, after?: number): Promise<DeadPage>
   /**
    * Moves dead tasks to the back of the normal tier, oldest death first. Attempt and lost leases are 0, the ttl starts
    * again.
    *
-   * @param n 1 to 500.
-   * @param lastDeath The greatest death number to replay, as `lastDeath` returned it; every dead task if omitted.
+   * @param type The automation type.
+   * @param n At most this many tasks, 1 to 500.
+   * @param lastDeath The number of the last death to replay, as `lastDeath` returned it; every dead task if omitted.
    * @returns how many were replayed; less than `n` if no more matched.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may replay up to `n` further tasks.
    * @see D84
@@ -311,27 +358,40 @@ export interface Tasks {
   /**
    * Returns the death number of the newest dead task. Deaths are numbered in their order.
    *
+   * @param type The automation type.
    * @returns 0 or any earlier number if no task is dead.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   lastDeath(type: string): Promise<number>
   /**
    * Removes all dead tasks in one step. Their ids may be used again.
    *
+   * @param type The automation type.
    * @returns how many were removed.
    * @throws {FleetError} STORAGE_UNAVAILABLE. A retry also removes tasks that died meanwhile.
    */
   clearDead(type: string): Promise<number>
   /**
-   * Replays or removes the named dead tasks, in the given order (D50).
+   * Replays or removes the named dead tasks, in the given order.
    *
+   * @param type The automation type.
+   * @param action `replay` makes the tasks pending, as the method `replay` does; `remove` deletes them.
+   * @param ids 1 to 500 task ids.
    * @returns `not_dead` if the task is not in the dead-letter queue, also at the second mention of an id.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_dead`.
+   * @see D50
    */
   select(
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],
   ): PerItem<'replayed' | 'removed' | 'not_dead'>
-  /** Counts the tasks of types. */
+  /**
+   * Counts the tasks of types.
+   *
+   * @param types Automation types.
+   * @returns one per type, in order.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
   counts(types: readonly string[]): PerItem<Counts>
 }

@@ -102,9 +102,10 @@ export interface Workers {
    *
    * A new record is IDLE, has the default config and generation 0. If the worker was forgotten before, its generation
    * is the kept one + 1 (D46). For a known worker hardware, instance and connection are replaced; state and config
-   * stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be drained
-   * (D6).
+   * stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be drained.
    *
+   * @param items `conn` and `instance` name the connection and the process that register.
+   * @returns what the record showed before and what the master has to send to the worker, or `full`.
    * @throws {FleetError} STORAGE_FULL. Retry after space was freed.
    *   STORAGE_UNAVAILABLE. Safe to retry with the same connection: it does not count as replaced.
    * @see D3, D5, D6, D11, D46
@@ -113,6 +114,8 @@ export interface Workers {
   /**
    * Records what workers reported. A full store may drop older stats frames; it does not reject the call.
    *
+   * @param items One report per connection.
+   * @returns whether the report was recorded, and the generation of the config.
    * @throws {FleetError} STORAGE_UNAVAILABLE. A retry without `stats` is safe. With `stats` an unknown outcome may
    *   store the frames twice.
    * @see D47
@@ -121,44 +124,57 @@ export interface Workers {
   /**
    * Clears the connection of each record that still has this connection; other records stay unchanged.
    *
+   * @param items The connections that ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   disconnect(items: readonly Conn[]): Promise<void>
   /**
    * Sets a drain. It applies to the connected process: to its instance, or to its connection if it sent no instance. If
-   * the worker is not connected, it applies to the process that registers next (D6, D61). Repeating it changes nothing.
+   * the worker is not connected, it applies to the process that registers next. Repeating it changes nothing.
    *
-   * @returns the connection to send the drain frame to, `null` if the record has none.
+   * @param refs The workers.
+   * @returns the connection to send the drain frame to, `null` if the record has none; `not_found` for a worker without
+   *   a record.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D6, D61
    */
   drain(refs: readonly Ref[]): PerItem<{ readonly conn: string | null } | 'not_found'>
   /**
-   * Sets or clears the name of the manager of a worker (D31).
+   * Sets or clears the name of the manager of a worker.
    *
    * @param items `managedBy`: 1 to 256 characters, or `null` for none.
+   * @returns `not_found` for a worker without a record.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D31
    */
   manage(items: readonly (Ref & { readonly managedBy: string | null })[]): PerItem<'ok' | 'not_found'>
   /**
-   * Deletes record, config, config history and stats. Only the config generation is kept (D46).
+   * Deletes record, config, config history and stats. Only the config generation is kept.
    *
+   * @param refs The workers.
    * @returns false if the worker has no record.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns false.
+   * @see D46
    */
   forget(refs: readonly Ref[]): PerItem<boolean>
   /**
    * Reads worker records.
    *
+   * @param refs The workers; an empty list reads nothing.
    * @returns `null` for a worker without a record.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   get(refs: readonly Ref[]): PerItem<WorkerRow | null>
   /**
-   * Reads one page of the records of a type, ordered by the UTF-8 bytes of the id (D40).
+   * Reads one page of the records of a type, ordered by the UTF-8 bytes of the id.
    *
+   * @param type The automation type.
    * @param after Only ids behind this one; it need not exist. `null`: from the start.
-   * @param limit 1 to 1,000.
-   * @param bytes 1 to 32 MiB, 32 MiB if omitted. The page ends early at it, but has at least one row (D56).
+   * @param limit At most this many rows, 1 to 1,000.
+   * @param bytes 1 to 32 MiB, 32 MiB if omitted. The page ends early at it, but has at least one row.
    * @returns an empty list behind the last record. A page shorter than `limit` is not the last one: read until empty.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D40, D56
    */
   page(type: string, after: string | null, limit: number, bytes?: number): Promise<readonly WorkerRow[]>
 }
