@@ -3,6 +3,7 @@
  * Keeps a repeated warning to one line a minute per key, so that one broken worker or an unavailable store cannot
  * fill the log. 10,000 keys are remembered; beyond that the oldest is forgotten, which costs a line at most.
  */
+import { BoundedMap } from './bounded-map.ts'
 import type { Clock } from './clock.ts'
 import type { Log, LogFields } from './log.ts'
 
@@ -16,7 +17,7 @@ interface Complaint {
 
 export class LogThrottle {
   readonly #clock: Clock
-  readonly #byKey = new Map<string, Complaint>()
+  readonly #byKey = new BoundedMap<string, Complaint>(MAX_KEYS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -32,10 +33,7 @@ export class LogThrottle {
       known.suppressed += 1
       return
     }
-    this.#byKey.delete(key) // Re-inserted at the end: the map is ordered by age.
     this.#byKey.set(key, { quietUntilMs: nowMs + QUIET_MS, suppressed: 0 })
-    const [oldest] = this.#byKey.size > MAX_KEYS ? this.#byKey.keys() : []
-    if (oldest !== undefined) this.#byKey.delete(oldest)
     say(known?.suppressed ?? 0)
   }
 }

@@ -10,6 +10,7 @@
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { JsonText } from '../../protocol/index.ts'
+import type { TokenBucket } from '../../runtime/index.ts'
 import type { WorkerReport, Ref, RecordedStatus } from '../../storage/index.ts'
 import type { ControlSocket } from './control-socket.ts'
 
@@ -55,8 +56,8 @@ export class Connection implements Ref {
   /** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
   reported: RecordedStatus = INITIAL_STATUS
   published: RecordedStatus = INITIAL_STATUS
-  /** The throttle publishes no further state before this monotonic time. */
-  nextStateEventAtMs = -Infinity
+  /** The rate of published states; `null` before the first one. */
+  stateEvents: TokenBucket | null = null
 
   /** Frames that are held back while the peer does not read. */
   heldGen: number | null = null

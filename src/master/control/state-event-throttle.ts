@@ -7,13 +7,13 @@
  * bucket). Otherwise it would push the events of other workers out of the log.
  */
 import type { WorkerState } from '../../protocol/index.ts'
-import type { Clock, Timers } from '../../runtime/index.ts'
+import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
 import type { RecordedStatus } from '../../storage/index.ts'
 import type { Announce } from '../registry/index.ts'
 import type { Connection } from './connection.ts'
 
 const INTERVAL_MS = 1_000
-const BURST = 10
+const RATE = { capacity: 10, perSecond: 1 }
 
 export interface Deps {
   readonly clock: Clock
@@ -35,7 +35,7 @@ export class StateEventThrottle {
   update(connection: Connection, reported: RecordedStatus): void {
     connection.reported = reported
     if (isSame(connection.published, reported)) return void this.#waiting.delete(connection)
-    if (connection.nextStateEventAtMs > this.#deps.clock.monotonicMs()) return this.#wait(connection)
+    if (this.#bucketOf(connection).waitMs() > 0) return this.#wait(connection)
     this.#publish(connection)
   }
 
@@ -55,6 +55,11 @@ export class StateEventThrottle {
     this.#waiting.delete(connection)
   }
 
+  #bucketOf(connection: Connection): TokenBucket {
+    connection.stateEvents ??= new TokenBucket(this.#deps.clock, RATE)
+    return connection.stateEvents
+  }
+
   #wait(connection: Connection): void {
     this.#waiting.add(connection)
     if (this.#isArmed) return
@@ -67,11 +72,9 @@ export class StateEventThrottle {
 
   #publish(connection: Connection): void {
     const { ref, published, reported } = connection
-    const nowMs = this.#deps.clock.monotonicMs()
     this.#waiting.delete(connection)
     connection.published = reported
-    connection.nextStateEventAtMs =
-      Math.max(connection.nextStateEventAtMs, nowMs - (BURST - 1) * INTERVAL_MS) + INTERVAL_MS
+    this.#bucketOf(connection).spend(1)
     const { state, lastError, appliedGen } = reported
     if (state !== published.state || lastError !== published.lastError)
       this.#deps.announce('worker.state', ref, { state, last_error: lastError })

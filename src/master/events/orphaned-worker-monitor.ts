@@ -7,7 +7,7 @@
  * A master that starts alone on a shared store also publishes the disconnects that no master was left to publish. It
  * closes those connections in the store, so that each event is published once.
  */
-import type { LogThrottle } from '../../runtime/index.ts'
+import { BoundedMap, type LogThrottle } from '../../runtime/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { Announce } from '../registry/index.ts'
@@ -24,7 +24,7 @@ export class OrphanedWorkerMonitor {
   readonly #logThrottle: LogThrottle
   #alive: ReadonlySet<string> | null = null
   /** Masters that stopped, with the monotonic time at which this was noticed; the oldest first. */
-  readonly #gone = new Map<string, number>()
+  readonly #gone = new BoundedMap<string, number>(MAX_GONE)
   /** Masters that stopped or came back, whose workers were not published yet. */
   readonly #unpublished = new Map<string, number>()
   readonly #stopping = new AbortController()
@@ -61,8 +61,6 @@ export class OrphanedWorkerMonitor {
   #note(id: string, nowMs: number): void {
     this.#gone.set(id, nowMs)
     this.#unpublished.set(id, nowMs)
-    const [oldest] = this.#gone.size > MAX_GONE ? this.#gone.keys() : []
-    if (oldest !== undefined) this.#gone.delete(oldest)
   }
 
   /** Whether this master is responsible for `id`: it has the lowest id of all running masters except `id`. */

@@ -6,26 +6,19 @@
  *
  * At most 10,000 buckets are kept; the least recently used one is removed first. A removed bucket counts as full.
  */
-import type { Clock } from '../../runtime/index.ts'
+import { BoundedMap, TokenBucket, type Clock, type TokenBucketOptions } from '../../runtime/index.ts'
 
 const MAX_BUCKETS = 10_000
 
-interface Bucket {
-  tokens: number
-  atMs: number
-}
-
 export class RateLimiter {
   readonly #clock: Clock
-  readonly #rps: number
-  readonly #capacity: number
-  readonly #buckets = new Map<string, Bucket>()
+  readonly #rate: TokenBucketOptions
+  readonly #buckets = new BoundedMap<string, TokenBucket>(MAX_BUCKETS)
 
   /** @param rps Requests per second and caller; 0 means unlimited. */
   constructor(clock: Clock, rps: number) {
     this.#clock = clock
-    this.#rps = rps
-    this.#capacity = Math.max(1, rps)
+    this.#rate = { capacity: Math.max(1, rps), perSecond: rps }
   }
 
   /**
@@ -33,12 +26,11 @@ export class RateLimiter {
    * @returns null if they were taken; otherwise the seconds, 1 or more, after which the same call is accepted.
    */
   take(key: string, n = 1): number | null {
-    if (this.#rps === 0) return null
-    const nowMs = this.#clock.monotonicMs()
-    const bucket = this.#refilled(key, nowMs)
-    const missing = Math.min(n, this.#capacity) - bucket.tokens
-    if (missing > 1e-9) return Math.max(1, Math.ceil(missing / this.#rps))
-    bucket.tokens -= n
+    if (this.#rate.perSecond === 0) return null
+    const bucket = this.#bucketOf(key)
+    const waitMs = bucket.waitMs(Math.min(n, this.#rate.capacity))
+    if (waitMs > 0) return Math.ceil(waitMs / 1_000)
+    bucket.spend(n)
     return null
   }
 
@@ -46,14 +38,11 @@ export class RateLimiter {
     return this.#buckets.size
   }
 
-  #refilled(key: string, nowMs: number): Bucket {
-    const bucket = this.#buckets.get(key) ?? { tokens: this.#capacity, atMs: nowMs }
-    bucket.tokens = Math.min(this.#capacity, bucket.tokens + ((nowMs - bucket.atMs) / 1_000) * this.#rps)
-    bucket.atMs = nowMs
-    this.#buckets.delete(key) // Re-inserted at the end: the map is ordered by use.
-    this.#buckets.set(key, bucket)
-    const [oldest] = this.#buckets.size > MAX_BUCKETS ? this.#buckets.keys() : []
-    if (oldest !== undefined) this.#buckets.delete(oldest)
-    return bucket
+  #bucketOf(key: string): TokenBucket {
+    const known = this.#buckets.use(key)
+    if (known !== undefined) return known
+    const made = new TokenBucket(this.#clock, this.#rate)
+    this.#buckets.set(key, made)
+    return made
   }
 }

@@ -9,11 +9,16 @@
  */
 import { Counter, Gauge } from 'prom-client'
 import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import type { Clock, Timers } from '../../runtime/index.ts'
+import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { HandlerResult, RouteRequest } from '../http/route.ts'
-import { ByteRate } from './byte-rate.ts'
 import { PieceReader } from './piece-reader.ts'
+
+const RATE = { capacity: INSPECTIONS.burstBytes, perSecond: INSPECTIONS.bytesPerSecond }
+const RATE_PER_TOKEN = {
+  capacity: INSPECTIONS.burstBytesPerToken,
+  perSecond: INSPECTIONS.bytesPerSecondPerToken,
+}
 
 interface Caller extends Pick<RouteRequest, 'signal'> {
   readonly principal: Pick<RouteRequest['principal'], 'key'>
@@ -21,7 +26,8 @@ interface Caller extends Pick<RouteRequest, 'signal'> {
 
 /** What one token uses. `bytes` are reserved or read, and not sent yet. */
 interface Usage {
-  readonly rate: ByteRate
+  /** Of bytes that were read. They are counted after the read, so the bucket may go into debt. */
+  readonly rate: TokenBucket
   running: number
   waiting: number
   bytes: number
@@ -43,7 +49,7 @@ export class Inspections {
     this.#clock = clock
     this.#timers = timers
     const all = {
-      rate: new ByteRate(clock, INSPECTIONS.bytesPerSecond, INSPECTIONS.burstBytes),
+      rate: new TokenBucket(clock, RATE),
       running: 0,
       waiting: 0,
       bytes: 0,
@@ -108,7 +114,7 @@ export class Inspections {
       if (running + waiting + bytes === 0 && rate.isFull) this.#byToken.delete(other)
     }
     const made = {
-      rate: new ByteRate(this.#clock, INSPECTIONS.bytesPerSecondPerToken, INSPECTIONS.burstBytesPerToken),
+      rate: new TokenBucket(this.#clock, RATE_PER_TOKEN),
       running: 0,
       waiting: 0,
       bytes: 0,
@@ -200,7 +206,7 @@ export class Inspections {
     this.#spend(usage, bytes)
     for (;;) {
       signal.throwIfAborted()
-      const waitMs = Math.max(usage.rate.waitMs, this.#all.rate.waitMs)
+      const waitMs = Math.max(usage.rate.waitMs(0), this.#all.rate.waitMs(0))
       if (waitMs === 0) return
       await this.#timers.sleep(waitMs, signal)
     }

@@ -4,6 +4,7 @@
  * once per generation. A generation never decreases and never names two configs (D46), so a cached value is valid until
  * the store reports another generation for the worker.
  */
+import { BoundedMap } from '../../runtime/index.ts'
 import type { ConfigRow } from '../../storage/index.ts'
 
 const MAX_REMEMBERED = 10_000
@@ -18,7 +19,7 @@ type ReadConfigs = (workers: readonly string[]) => Promise<readonly (ConfigRow |
 export class AttemptLimits {
   readonly #fallback: number
   readonly #read: ReadConfigs
-  readonly #known = new Map<string, AttemptLimit>()
+  readonly #known = new BoundedMap<string, AttemptLimit>(MAX_REMEMBERED)
 
   constructor(fallback: number, read: ReadConfigs) {
     this.#fallback = fallback
@@ -51,8 +52,6 @@ export class AttemptLimits {
     const { max_attempts: own } = JSON.parse(config) as { max_attempts?: number }
     const limit = { gen, maxAttempts: own ?? this.#fallback }
     this.#known.set(worker, limit)
-    const [oldest] = this.#known.size > MAX_REMEMBERED ? this.#known.keys() : []
-    if (oldest !== undefined) this.#known.delete(oldest)
     return limit
   }
 }

@@ -4,10 +4,17 @@
  * waits.
  * Equal events (uid, type, reason, note) become one Event, whose series count is updated at most every 5 min.
  */
-import { retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import {
+  BoundedMap,
+  retryAfterDelayMs,
+  TokenBucket,
+  type Clock,
+  type Log,
+  type Random,
+  type Timers,
+} from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
 import { collectionPath, microTime, objectPath, type ObjectRef, type Resource } from './objects.ts'
-import { Rate } from './rate.ts'
 import type { KubeTransport } from './transport.ts'
 
 const EVENT: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' }
@@ -16,9 +23,8 @@ const FOLD_MS = 5 * 60_000
 const SERIES_MS = 2 * FOLD_MS
 const MAX_QUEUED = 1_000
 const MAX_SERIES = 10_000
-const PER_OBJECT = 10
-const PER_OBJECT_PER_SECOND = 1 / 60
-const PER_SECOND = 10
+const RATE_PER_OBJECT = { capacity: 10, perSecond: 1 / 60 }
+const RATE = { capacity: 10, perSecond: 10 }
 const ATTEMPTS = 3
 const RETRY_MS = 2_000
 const MAX_NOTE_CHARS = 1_024
@@ -70,15 +76,15 @@ interface Series {
 
 export class FoldingEventRecorder implements EventRecorder {
   readonly #deps: EventRecorderDeps
-  readonly #series = new Map<string, Series>()
-  readonly #buckets = new Map<string, Rate>()
-  readonly #rate: Rate
+  readonly #series = new BoundedMap<string, Series>(MAX_SERIES)
+  readonly #buckets = new Map<string, TokenBucket>()
+  readonly #rate: TokenBucket
   readonly #queue: Series[] = []
   #wake: (() => void) | undefined
 
   constructor(deps: EventRecorderDeps) {
     this.#deps = deps
-    this.#rate = new Rate(deps.clock, PER_SECOND, PER_SECOND)
+    this.#rate = new TokenBucket(deps.clock, RATE)
   }
 
   record(target: EventTarget, type: EventType, reason: string, message: string): void {
@@ -110,7 +116,7 @@ export class FoldingEventRecorder implements EventRecorder {
       writtenMs: nowMs,
       isQueued: false,
     }
-    this.#remember(key, series)
+    this.#series.set(key, series)
     this.#enqueue(series)
   }
 
@@ -230,17 +236,10 @@ export class FoldingEventRecorder implements EventRecorder {
     series.writtenMs = this.#deps.clock.monotonicMs()
   }
 
-  #bucketOf(uid: string): Rate {
-    const bucket = this.#buckets.get(uid) ?? new Rate(this.#deps.clock, PER_OBJECT, PER_OBJECT_PER_SECOND)
+  #bucketOf(uid: string): TokenBucket {
+    const bucket = this.#buckets.get(uid) ?? new TokenBucket(this.#deps.clock, RATE_PER_OBJECT)
     this.#buckets.set(uid, bucket)
     return bucket
-  }
-
-  #remember(key: string, series: Series): void {
-    this.#series.delete(key)
-    this.#series.set(key, series)
-    const [oldest] = this.#series.size > MAX_SERIES ? this.#series.keys() : []
-    if (oldest !== undefined) this.#series.delete(oldest)
   }
 
   #arrival(signal: AbortSignal): Promise<void> {

@@ -17,7 +17,8 @@
  * its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Backoff, retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { Backoff, retryAfterDelayMs, TokenBucket } from '../../runtime/index.ts'
+import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
 import { isBehind } from './edits.ts'
 import { Heap } from './heap.ts'
 import { heartbeatPeriodMs, nextHeartbeatMs } from './heartbeat-schedule.ts'
@@ -31,7 +32,6 @@ import {
   type ObjectRef,
   type Resource,
 } from './objects.ts'
-import { Rate } from './rate.ts'
 import { sharing } from './sharing.ts'
 import type { KubeTransport } from './transport.ts'
 import { WrittenStatuses } from './written-statuses.ts'
@@ -40,8 +40,8 @@ const COMPANY_MS = 500
 const MAX_IN_FLIGHT = 16
 /** Limit for statuses that do not follow an edit, which reserves capacity of the API server for edits. */
 const MAX_BULK_IN_FLIGHT = 4
-const TRANSITIONS_PER_SECOND = 100
-const HEARTBEATS_PER_SECOND = 10
+const TRANSITIONS = { capacity: MAX_IN_FLIGHT, perSecond: 100 }
+const HEARTBEATS = { capacity: 1, perSecond: 10 }
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -96,7 +96,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     transition: new Heap(),
     heartbeat: new Heap(),
   }
-  readonly #rates: Readonly<Record<StatusKind, Rate>>
+  readonly #rates: Readonly<Record<StatusKind, TokenBucket>>
   readonly #written: WrittenStatuses<T, S>
   readonly #startedMs: number
   #inFlight = 0
@@ -109,8 +109,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#startedMs = deps.clock.monotonicMs()
     this.#written = new WrittenStatuses(deps.cache)
     this.#rates = {
-      transition: new Rate(deps.clock, MAX_IN_FLIGHT, TRANSITIONS_PER_SECOND),
-      heartbeat: new Rate(deps.clock, 1, HEARTBEATS_PER_SECOND),
+      transition: new TokenBucket(deps.clock, TRANSITIONS),
+      heartbeat: new TokenBucket(deps.clock, HEARTBEATS),
     }
     deps.signal.addEventListener('abort', () => this.#end(), { once: true })
   }
@@ -224,7 +224,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   }
 
   #heartbeatAtMs(key: ObjectKey, uid: string): number {
-    const periodMs = heartbeatPeriodMs(this.#deps.cache.size, HEARTBEATS_PER_SECOND)
+    const periodMs = heartbeatPeriodMs(this.#deps.cache.size, HEARTBEATS.perSecond)
     return nextHeartbeatMs({ uid, periodMs, startedMs: this.#startedMs, writtenMs: this.#written.get(key)?.atMs ?? 0 })
   }
 

@@ -19,6 +19,7 @@ import {
   Backoff,
   PageSize,
   retryAfterDelayMs,
+  TokenBucket,
   type Clock,
   type Log,
   type Random,
@@ -27,7 +28,6 @@ import {
 import { compareVersions, type Change, type WritableCache } from './cache.ts'
 import { errorOfStatus, isExpired, KubeError, requestedWait } from './kube-error.ts'
 import { collectionPath, type KubeObject, type ObjectList, type Resource } from './objects.ts'
-import { Rate } from './rate.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 
 /**
@@ -47,8 +47,7 @@ const MAX_WATCH_SECONDS = 360
 const RELIST_MS = 15 * 60_000
 const RELIST_SPREAD = 0.2
 /** Lists that may follow a failed watch immediately; then one a minute, and others wait for their backoff. */
-const IMMEDIATE_LISTS = 3
-const IMMEDIATE_LISTS_PER_SECOND = 1 / 60
+const IMMEDIATE_LISTS = { capacity: 3, perSecond: 1 / 60 }
 /** Time for a server that is behind to catch up. */
 const BEHIND_MS = 5_000
 
@@ -77,7 +76,7 @@ export class WatchLoop<T extends KubeObject> {
   readonly #scope: string
   readonly #path: string
   readonly #backoff: Backoff
-  readonly #immediateLists: Rate
+  readonly #immediateLists: TokenBucket
   #version: string | undefined
   /** The newest version that a list or an event has shown. */
   #newest: string | undefined
@@ -96,7 +95,7 @@ export class WatchLoop<T extends KubeObject> {
     this.#scope = deps.namespace ?? '*'
     this.#path = collectionPath(deps.resource, deps.namespace)
     this.#backoff = new Backoff({ baseMs: 2 * MIN_START_MS, capMs: MAX_BACKOFF_MS, random: deps.random })
-    this.#immediateLists = new Rate(deps.clock, IMMEDIATE_LISTS, IMMEDIATE_LISTS_PER_SECOND)
+    this.#immediateLists = new TokenBucket(deps.clock, IMMEDIATE_LISTS)
     this.#activeMs = deps.clock.monotonicMs()
     deps.cache.expect(this.#scope)
   }

@@ -5,6 +5,7 @@
  * number (16 digits): it grows, sorts as text and is never reused.
  */
 import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_BYTES, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
+import { BoundedMap } from '../../runtime/index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { Ring } from './ring.ts'
 import { valueOf, within } from './store.ts'
@@ -18,8 +19,8 @@ interface Item {
 }
 interface Stream {
   readonly items: Ring<Item>
-  /** The newest sequence number of each producer; one per life of a master. */
-  readonly producers: Map<string, number>
+  /** The newest sequence number of each producer, ordered by the last push; one per life of a master. */
+  readonly producers: BoundedMap<string, number>
   chars: number
   /** Of the newest entry. */
   seq: number
@@ -62,7 +63,7 @@ export class MemoryStreams implements Sync<Streams> {
       trimmed += 1
     }
     this.#store.budget.requireForOptional(entries.reduce((sum, entry) => sum + sizeOf(entry), 0))
-    remember(stream, producer, seq)
+    stream.producers.set(producer, seq)
     stream.ms = Math.max(stream.ms, now)
     for (const entry of entries) this.#append(stream, entry)
     for (
@@ -137,20 +138,13 @@ export class MemoryStreams implements Sync<Streams> {
   #of(type: string): Stream {
     return valueOf(this.#streams, type, () => ({
       items: new Ring<Item>(),
-      producers: new Map<string, number>(),
+      producers: new BoundedMap<string, number>(MAX_PRODUCERS),
       chars: 0,
       seq: 0,
       ms: 0,
       gone: null,
     }))
   }
-}
-
-function remember(stream: Stream, producer: string, seq: number): void {
-  stream.producers.delete(producer) // Re-inserted, so that the map is ordered by the last push.
-  stream.producers.set(producer, seq)
-  const [longestSilent] = stream.producers.keys()
-  if (stream.producers.size > MAX_PRODUCERS && longestSilent !== undefined) stream.producers.delete(longestSilent)
 }
 
 function* from(items: Ring<Item>, start: number): Generator<Item> {

@@ -19,7 +19,7 @@
  * write to it registers it.
  */
 import { FleetError } from '../../protocol/index.ts'
-import type { Clock } from '../../runtime/index.ts'
+import { BoundedMap, type Clock } from '../../runtime/index.ts'
 import { MAX_NAMESPACES, namespacesFull, RECLAIM_EVERY_MS, type NamespaceKind } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { namespacesKey } from './keys.ts'
@@ -85,7 +85,7 @@ export class Namespaces {
   readonly #deps: NamespacesDeps
   readonly #keys: readonly string[]
   /** When the registration of a namespace was requested. */
-  readonly #trusted = new Map<string, number>()
+  readonly #trusted = new BoundedMap<string, number>(MAX_TRUSTED)
   readonly #registering = new Set<string>()
 
   constructor(deps: NamespacesDeps) {
@@ -138,7 +138,6 @@ export class Namespaces {
     const sentAt = clock.monotonicMs()
     const reply = await caller.run(REGISTER, this.#keys, [namespace, isBounded ? 1 : 0], REPEATABLE)
     if (reply !== 'ok') return reply
-    if (this.#trusted.size >= MAX_TRUSTED) this.#trusted.clear()
     this.#trusted.set(namespace, sentAt)
     return reply
   }
