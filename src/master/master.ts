@@ -12,20 +12,26 @@ import { CLOSE } from '../protocol/index.ts'
 import type { Clock, Log, LoopDelay, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
 import { AuditTrail, type AuditOptions } from './audit/index.ts'
-import { createAuthenticator, watchTokens, type TokenReading, type TokenSettings } from './auth/index.ts'
+import {
+  createAuthenticator,
+  watchTokens,
+  type Authenticator,
+  type TokenReading,
+  type TokenSettings,
+} from './auth/index.ts'
 import { createCatalogRoutes } from './catalog/index.ts'
 import { createControl } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
 import { StoreEpoch } from './epoch.ts'
 import { createEvents } from './events/index.ts'
 import { createHealth } from './health/index.ts'
-import { createDashboard, createHttp, createOpenApi, StartupListener, type Route } from './http/index.ts'
+import { createDashboard, createOpenApi, Http, StartupListener, type Route } from './http/index.ts'
 import { Inspections } from './inspections/index.ts'
-import { createMasterMembership } from './master-membership.ts'
+import { createMasterMembership, type MasterMembership } from './master-membership.ts'
 import { createMetrics } from './metrics/index.ts'
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
-import { createQueue } from './queue/index.ts'
+import { Queue } from './queue/index.ts'
 import { createRegistry } from './registry/index.ts'
 import { createRpc } from './rpc/index.ts'
 import { createStreams } from './streams/index.ts'
@@ -122,75 +128,101 @@ type Composed = Awaited<ReturnType<typeof compose>>
 
 /** Creates every part without starting it. */
 async function compose(options: MasterOptions) {
-  const { backend, backendScheme, version } = options
-  const masterId = options.random.uuid()
+  const deps = await createDeps(options)
+  const authenticator = createAuthenticator(options.tokens)
+  const audit = new AuditTrail(deps, options.audit ?? { classes: new Set(), write: () => true })
+  const fleet = createFleetParts(deps, options, authenticator, audit)
+  const { control, queue } = fleet
+  let isServing = true
+  const documented: readonly Part[] = [
+    ...fleet.parts,
+    ...(await createServiceParts(deps, options, { authenticator, masters: fleet.masters, isServing: () => isServing })),
+  ]
+  const documentedRoutes = documented.flatMap((part) => part.routes)
+  const parts = [...documented, createOpenApi(documentedRoutes, options.version)]
+  authenticator.onChange(() => control.closeRevoked())
+  authenticator.onChange(() => audit.replacedTokens())
+  const routes = parts.flatMap((part) => part.routes)
+  const http = new Http({
+    ...deps,
+    routes,
+    authenticator,
+    audit,
+    epoch: () => deps.epoch.current,
+    onUpgrade: (request, socket, head) => control.upgrade(request, socket, head),
+  })
+  return { parts, routes, http, control, queue, beginStop: () => void (isServing = false) }
+}
+
+async function createDeps(options: MasterOptions): Promise<MasterDeps> {
+  const { backend, catalog, clock, log, random, settings, timers } = options
+  const masterId = random.uuid()
   const epoch = new StoreEpoch(backend)
   await epoch.read()
   const metrics = new MetricsRegistry()
-  const deps: MasterDeps = {
-    ...options,
-    masterId,
-    epoch,
-    metrics,
-    inspections: new Inspections({ ...options, metrics }),
-  }
-  const authenticator = createAuthenticator(options.tokens)
-  const audit = new AuditTrail(deps, options.audit ?? { classes: new Set(), write: () => true })
-  let serving = true
-  const faults = tokenFaultsIn(deps)
-  const overload = createOverload(deps, options.loopDelay ?? null)
+  const inspections = new Inspections({ ...options, metrics })
+  return { backend, catalog, clock, epoch, inspections, log, masterId, metrics, random, settings, timers }
+}
+
+/** Creates the parts that workers and tasks need, in the order in which they start. */
+function createFleetParts(
+  deps: MasterDeps,
+  { loopDelay }: MasterOptions,
+  authenticator: Authenticator,
+  audit: AuditTrail,
+) {
+  const overload = createOverload(deps, loopDelay ?? null)
   const masters = createMasterMembership(deps)
   const streams = createStreams(deps)
-  const queue = createQueue(deps, overload.overloaded, () => streams.makeCapacity())
+  const queue = new Queue({
+    ...deps,
+    isOverloaded: overload.isOverloaded,
+    makeCapacity: () => streams.makeCapacity(),
+  })
   const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
-  const control = createControl(deps, {
+  const { announce } = registry
+  const control = createControl({
+    ...deps,
     registry,
     sink: streams,
     identify: (bearerToken) => authenticator.identify(bearerToken),
     audit,
   })
-  const documented: readonly Part[] = [
-    audit,
-    masters,
-    overload,
-    streams,
-    queue,
-    createRpc(deps, queue),
-    registry,
-    control,
-    createPools(deps),
-    createEvents(deps, { masters, announce: registry.announce }),
-    createCatalogRoutes({ deps, version, backendScheme }),
-    createHealth({ deps, serving: () => serving, warnings: faults.current }),
+  const rpc = createRpc(deps, queue)
+  const pools = createPools(deps)
+  const events = createEvents({ ...deps, masters, announce })
+  const parts: readonly Part[] = [audit, masters, overload, streams, queue, rpc, registry, control, pools, events]
+  return { parts, masters, queue, control }
+}
+
+interface ServiceState {
+  readonly authenticator: Authenticator
+  readonly masters: MasterMembership
+  /** False as soon as the master begins to stop. */
+  readonly isServing: () => boolean
+}
+
+/** Creates the parts that describe the master and watch its settings. */
+async function createServiceParts(
+  deps: MasterDeps,
+  options: MasterOptions,
+  { authenticator, masters, isServing }: ServiceState,
+): Promise<readonly Part[]> {
+  const { backendScheme, dashboardDir, metricsListen, version } = options
+  const faults = tokenFaultsIn(deps)
+  return [
+    createCatalogRoutes({ ...deps, version, backendScheme }),
+    createHealth({ ...deps, isServing, warnings: faults.current }),
     createMetrics({
-      deps,
+      ...deps,
       masters,
       backendScheme,
-      listen: options.metricsListen,
-      ready: () => serving && backend.health().ok,
+      listen: metricsListen,
+      isReady: () => isServing() && deps.backend.health().ok,
     }),
-    await createDashboard(options.dashboardDir),
+    await createDashboard(dashboardDir),
     tokenWatch(options, (tokens) => authenticator.replace(tokens), faults.set),
   ]
-  const parts = [
-    ...documented,
-    createOpenApi(
-      documented.flatMap((part) => part.routes),
-      version,
-    ),
-  ]
-  authenticator.onChange(() => control.closeRevoked())
-  authenticator.onChange(() => audit.replacedTokens())
-  const routes = parts.flatMap((part) => part.routes)
-  const http = createHttp({
-    deps,
-    routes,
-    authenticator,
-    audit,
-    epoch: () => epoch.current,
-    onUpgrade: (request, socket, head) => control.upgrade(request, socket, head),
-  })
-  return { parts, routes, http, control, queue, beginStop: () => void (serving = false) }
 }
 
 async function stop(

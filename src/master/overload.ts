@@ -17,7 +17,7 @@ const LATE_MS = 100
 const LATE_LIMIT = 5
 
 export interface Overload extends Part {
-  readonly overloaded: () => boolean
+  readonly isOverloaded: () => boolean
 }
 
 /** @param loopDelay null: nothing is measured, and the master is never overloaded. */
@@ -39,7 +39,7 @@ export function createOverload(
   }
   return {
     routes: [],
-    overloaded: () => lateCount >= LATE_LIMIT,
+    isOverloaded: () => lateCount >= LATE_LIMIT,
     start: () => {
       if (loopDelay !== null) cancel = timers.every(CHECK_EVERY_MS, () => check(loopDelay))
     },

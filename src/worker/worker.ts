@@ -141,18 +141,8 @@ class Worker implements RunningWorker {
     this.#channel = this.#makeChannel(ports)
     this.#config = this.#makeConfig(ports)
     this.#outcomes = new OutcomeQueue({ ...ports, rpc: this.#taskRpc })
-    this.#leases = new Leases({
-      ...ports,
-      rpc: this.#taskRpc,
-      visibilityMs: entry.visibilityMs,
-      outcomes: this.#outcomes,
-    })
-    this.#feed = new TaskFeed({
-      ...ports,
-      rpc: this.#taskRpc,
-      leases: this.#leases,
-      config: () => this.#config.current,
-    })
+    this.#leases = this.#makeLeases(ports)
+    this.#feed = this.#makeFeed(ports)
     this.#slots = this.#makeSlots(ports)
     this.#drain = this.#makeDrain(ports)
     this.#cancelStats = timers.every(STATS_EVERY_MS, () => this.#outbox.report('stats'))
@@ -226,6 +216,15 @@ class Worker implements RunningWorker {
       onKnown: () => void (this.#known = this.#channel.isOpen),
       onError: (message) => this.#errors.set('config', message),
     })
+  }
+
+  #makeLeases(ports: Ports): Leases {
+    const { visibilityMs } = this.#options.entry
+    return new Leases({ ...ports, rpc: this.#taskRpc, visibilityMs, outcomes: this.#outcomes })
+  }
+
+  #makeFeed(ports: Ports): TaskFeed {
+    return new TaskFeed({ ...ports, rpc: this.#taskRpc, leases: this.#leases, config: () => this.#config.current })
   }
 
   #makeSlots(ports: Ports): Slots {

@@ -17,7 +17,7 @@ async function watched(p99: readonly number[]) {
   stops.push(() => void overload.stop?.())
   const after = async (seconds: number): Promise<boolean> => {
     await time.advance(seconds * 1_000)
-    return overload.overloaded()
+    return overload.isOverloaded()
   }
   return { after, lines }
 }

@@ -10,7 +10,7 @@ import type { TokenReading, TokenSettings } from './token-settings.ts'
 
 const REREAD_EVERY_MS = 2_000
 
-export interface TokenWatchOptions {
+export interface TokenWatchDeps {
   readonly timers: Timers
   readonly log: Log
   readonly reread: () => Promise<TokenReading>
@@ -21,14 +21,7 @@ export interface TokenWatchOptions {
 }
 
 /** Starts watching. @returns a function that stops it. */
-export function watchTokens({
-  timers,
-  log,
-  reread,
-  initial,
-  apply,
-  onFaults = () => {},
-}: TokenWatchOptions): () => void {
+export function watchTokens({ timers, log, reread, initial, apply, onFaults = () => {} }: TokenWatchDeps): () => void {
   let current = initial
   let lastFaults = ''
   let isBusy = false

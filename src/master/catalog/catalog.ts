@@ -7,75 +7,86 @@ import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
 import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { permissionsOf } from '../auth/index.ts'
-import { route, type Principal } from '../http/route.ts'
+import { route, type Principal, type Route } from '../http/route.ts'
 
-export interface CatalogRoutesOptions {
-  readonly deps: MasterDeps
+export interface CatalogDeps extends MasterDeps {
   readonly version: string
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
 }
 
-export function createCatalogRoutes({
-  deps: { catalog, backend, settings, epoch },
-  version,
-  backendScheme,
-}: CatalogRoutesOptions): Part {
+export function createCatalogRoutes(deps: CatalogDeps): Part {
   // The catalog never changes while the master runs, so the response bodies are made once.
-  const descriptors = [...catalog.values()].map(toDescriptor)
-  const entries = new Map([...catalog.values()].map((entry) => [entry.type, toCatalogEntry(entry)]))
-  const { durable, shared, pubsub } = backend.capabilities
+  const entries = [...deps.catalog.values()]
+  const schemas = new Map(entries.map((entry) => [entry.type, toCatalogEntry(entry)]))
   return {
     routes: [
-      route({
-        method: 'GET',
-        path: `${API_PREFIX}/automations`,
-        access: 'admin',
-        needs: 'fleet',
-        summary: 'The installed automations.',
-        response: Type.Array(AutomationDescriptor),
-        handle: () => ({ body: descriptors }),
-      }),
-      route({
-        method: 'GET',
-        path: `${API_PREFIX}/catalog`,
-        access: 'admin',
-        needs: 'fleet',
-        summary: 'The schemas of all automations, by type.',
-        response: Type.Record(Type.String(), CatalogEntryBody),
-        handle: () => ({ body: Object.fromEntries(entries) }),
-      }),
-      route({
-        method: 'GET',
-        path: `${API_PREFIX}/catalog/{type}`,
-        access: 'scoped',
-        needs: ['read', 'submit'],
-        summary: 'The schemas of one automation.',
-        response: CatalogEntryBody,
-        handle: ({ entry }) => ({ body: entries.get(entry.type) }),
-      }),
-      route({
-        method: 'GET',
-        path: `${API_PREFIX}/me`,
-        access: 'any',
-        needs: null,
-        summary: 'What this token may do.',
-        response: MeBody,
-        handle: ({ principal }) => ({
-          body: {
-            role: principal.role,
-            automations: automationsOf(principal),
-            version,
-            epoch: epoch.current,
-            backend: { scheme: backendScheme, durable, shared, pubsub },
-            limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
-            permissions: permissionsOf(principal),
-            name: principal.role === 'scoped' ? (principal.name ?? null) : null,
-          },
-        }),
-      }),
+      automationsRoute(entries.map(toDescriptor)),
+      catalogRoute(schemas),
+      schemasRoute(schemas),
+      tokenRoute(deps),
     ],
   }
+}
+
+function automationsRoute(descriptors: readonly AutomationDescriptor[]): Route {
+  return route({
+    method: 'GET',
+    path: `${API_PREFIX}/automations`,
+    access: 'admin',
+    needs: 'fleet',
+    summary: 'The installed automations.',
+    response: Type.Array(AutomationDescriptor),
+    handle: () => ({ body: descriptors }),
+  })
+}
+
+function catalogRoute(schemas: ReadonlyMap<string, CatalogEntryBody>): Route {
+  return route({
+    method: 'GET',
+    path: `${API_PREFIX}/catalog`,
+    access: 'admin',
+    needs: 'fleet',
+    summary: 'The schemas of all automations, by type.',
+    response: Type.Record(Type.String(), CatalogEntryBody),
+    handle: () => ({ body: Object.fromEntries(schemas) }),
+  })
+}
+
+function schemasRoute(schemas: ReadonlyMap<string, CatalogEntryBody>): Route {
+  return route({
+    method: 'GET',
+    path: `${API_PREFIX}/catalog/{type}`,
+    access: 'scoped',
+    needs: ['read', 'submit'],
+    summary: 'The schemas of one automation.',
+    response: CatalogEntryBody,
+    handle: ({ entry }) => ({ body: schemas.get(entry.type) }),
+  })
+}
+
+function tokenRoute({ backend, backendScheme, epoch, settings, version }: CatalogDeps): Route {
+  const { durable, shared, pubsub } = backend.capabilities
+  return route({
+    method: 'GET',
+    path: `${API_PREFIX}/me`,
+    access: 'any',
+    needs: null,
+    summary: 'What this token may do.',
+    response: MeBody,
+    handle: ({ principal }) => ({
+      body: {
+        role: principal.role,
+        automations: automationsOf(principal),
+        version,
+        epoch: epoch.current,
+        backend: { scheme: backendScheme, durable, shared, pubsub },
+        limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
+        permissions: permissionsOf(principal),
+        name: principal.role === 'scoped' ? (principal.name ?? null) : null,
+      },
+    }),
+  })
 }
 
 function automationsOf(principal: Principal): readonly string[] {

@@ -35,7 +35,7 @@ import { Backpressure } from './backpressure.ts'
 import { RefusedSockets } from './refused-sockets.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
 
-export interface ControlParts {
+export interface ControlDeps extends MasterDeps {
   readonly registry: Registry
   readonly sink: OutputSink
   /** Finds the principal of a token. */
@@ -62,14 +62,13 @@ interface Refusal {
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
 const BAD_TOKEN = 'the worker token is missing or invalid'
 
-export function createControl(deps: MasterDeps, parts: ControlParts): Control {
-  return new ControlChannel(deps, parts)
+export function createControl(deps: ControlDeps): Control {
+  return new ControlChannel(deps)
 }
 
 class ControlChannel implements Control {
   readonly routes = []
-  readonly #deps: MasterDeps
-  readonly #parts: ControlParts
+  readonly #deps: ControlDeps
   readonly #server = new WebSocketServer<typeof ControlSocket>({
     WebSocket: ControlSocket,
     noServer: true,
@@ -95,11 +94,10 @@ class ControlChannel implements Control {
   #closing = false
   #onEmpty: (() => void)[] = []
 
-  constructor(deps: MasterDeps, parts: ControlParts) {
-    const { registry, sink } = parts
+  constructor(deps: ControlDeps) {
+    const { registry, sink } = deps
     const logThrottle = new LogThrottle(deps.clock)
     this.#deps = deps
-    this.#parts = parts
     this.#admission = new Admission(deps.clock)
     this.#refusedSockets = new RefusedSockets(deps.timers, () => this.#checkEmpty())
     this.#outbound = new Outbound(deps.clock)
@@ -148,8 +146,8 @@ class ControlChannel implements Control {
 
   start(): void {
     this.#stops = [
-      this.#parts.registry.onSignal((signal) => this.#onSignal(signal)),
-      this.#parts.sink.onRelief(() => this.#backpressure.onDrain()),
+      this.#deps.registry.onSignal((signal) => this.#onSignal(signal)),
+      this.#deps.sink.onRelief(() => this.#backpressure.onDrain()),
     ]
     this.#heartbeat.start()
   }
@@ -206,7 +204,7 @@ class ControlChannel implements Control {
   }
 
   #isWorkerToken(bearerToken: string): boolean {
-    const principal = this.#parts.identify(bearerToken)
+    const principal = this.#deps.identify(bearerToken)
     return principal !== 'wrong' && principal.role === 'worker'
   }
 
@@ -235,9 +233,9 @@ class ControlChannel implements Control {
 
   /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
   #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
-    const principal = bearerToken === undefined ? 'missing' : this.#parts.identify(bearerToken)
+    const principal = bearerToken === undefined ? 'missing' : this.#deps.identify(bearerToken)
     const reason: TokenRefusal = typeof principal === 'string' ? principal : 'role'
-    const { audit = NO_AUDIT } = this.#parts
+    const { audit = NO_AUDIT } = this.#deps
     audit.refusedToken(reason, request.socket.remoteAddress, request.url ?? '')
   }
 

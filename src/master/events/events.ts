@@ -20,12 +20,13 @@ import { Totals } from './totals.ts'
 
 const FULL_RETRY_SECONDS = 5
 
-export interface EventsParts {
+export interface EventsDeps extends MasterDeps {
   readonly masters: Pick<MasterMembership, 'isLeader' | 'onBeat'>
   readonly announce: Announce
 }
 
-export function createEvents(deps: MasterDeps, { masters, announce }: EventsParts): Part {
+export function createEvents(deps: EventsDeps): Part {
+  const { masters, announce } = deps
   const logThrottle = new LogThrottle(deps.clock)
   const feed = new Feed(deps)
   const totals = new Totals(deps, () => masters.isLeader(), logThrottle)

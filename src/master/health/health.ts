@@ -8,15 +8,14 @@ import { HealthBody, ReadyBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { route } from '../http/route.ts'
 
-export interface HealthOptions {
-  readonly deps: Pick<MasterDeps, 'backend' | 'catalog'>
+export interface HealthDeps extends Pick<MasterDeps, 'backend' | 'catalog'> {
   /** False as soon as the master begins to stop. */
-  readonly serving: () => boolean
+  readonly isServing: () => boolean
   /** Problems that do not prevent the master from serving, such as invalid changes of the token settings. */
   readonly warnings?: () => readonly string[]
 }
 
-export function createHealth({ deps: { backend, catalog }, serving, warnings = () => [] }: HealthOptions): Part {
+export function createHealth({ backend, catalog, isServing, warnings = () => [] }: HealthDeps): Part {
   return {
     routes: [
       route({
@@ -44,7 +43,7 @@ export function createHealth({ deps: { backend, catalog }, serving, warnings = (
           },
         },
         handle: () => {
-          const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
+          const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: isServing() }
           const activeWarnings = warnings()
           const ready = Object.values(parts).every(Boolean)
           return {

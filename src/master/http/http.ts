@@ -1,8 +1,8 @@
 /**
  * @module master/http/http
- * Creates the HTTP server from the parts of this folder.
+ * Connects the parts of this folder to the HTTP server of the master.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter } from 'prom-client'
 import { MAX_DRY_RUNS_PER_SECOND, MAX_REQUESTS_PER_SOCKET } from '../../protocol/index.ts'
@@ -18,8 +18,7 @@ import { createHttpServer, listen, type ServerLimits } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { InFlightRequests } from './in-flight-requests.ts'
 
-export interface HttpOptions {
-  readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'>
+export interface HttpDeps extends Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'> {
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
   /** If left out, no audit trail is written. */
@@ -32,49 +31,84 @@ export interface HttpOptions {
   readonly limits?: Partial<ServerLimits>
 }
 
-export interface Http {
+/** The HTTP server of the master. */
+export class Http {
+  readonly #inFlight: InFlightRequests
+  readonly #sockets = new Set<Duplex>()
+  readonly #server: Server
+
+  constructor(deps: HttpDeps) {
+    const { clock, metrics, timers } = deps
+    const refusals = new Counter({
+      name: 'svc_http_refusals_total',
+      help: 'Requests that ended with an error status.',
+      labelNames: ['status'],
+      registers: [metrics],
+    })
+    const shed = new Counter({
+      name: 'svc_http_shed_total',
+      help: 'Requests rejected by an admission limit, by limit.',
+      labelNames: ['reason'],
+      registers: [metrics],
+    })
+    const shared: Shared = {
+      requestId: requestIds(deps),
+      requests: new SocketRequests(),
+      onRefusal: (status) => refusals.inc({ status: String(status) }),
+      onShed: (reason) => shed.inc({ reason }),
+    }
+    const responseWriter = new ResponseWriter({
+      epoch: deps.epoch,
+      log: deps.log,
+      stopping: () => this.#inFlight.stopping,
+      onRefusal: shared.onRefusal,
+    })
+    this.#inFlight = new InFlightRequests({
+      clock,
+      timers,
+      authenticator: deps.authenticator,
+      expire: (context, detail) => expire(context, responseWriter, detail),
+      onShed: shared.onShed,
+    })
+    this.#server = createServer(deps, shared, createRequestListener(deps, shared, responseWriter, this.#inFlight))
+    this.#server.on('connection', (socket) => this.#track(socket))
+  }
+
   /** Starts listening. @returns the port. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<number>
+  listen(address: { readonly host: string; readonly port: number }): Promise<number> {
+    this.#inFlight.start()
+    return listen(this.#server, address)
+  }
+
   /** Accepts no new connections, ends long polls and streams, and finishes requests in progress within `withinMs`. */
-  close(withinMs: number): Promise<void>
+  async close(withinMs: number): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    await this.#inFlight.drain(withinMs)
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+
+  #track(socket: Duplex): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
 }
 
-export function createHttp({
-  deps,
-  routes,
-  authenticator,
-  audit = NO_AUDIT,
-  epoch,
-  onUpgrade,
-  limits,
-}: HttpOptions): Http {
-  const { clock, timers, log, catalog, settings } = deps
-  const requestId = requestIds(deps)
-  const refusals = new Counter({
-    name: 'svc_http_refusals_total',
-    help: 'Requests that ended with an error status.',
-    labelNames: ['status'],
-    registers: [deps.metrics],
-  })
-  const onRefusal = (status: number): void => refusals.inc({ status: String(status) })
-  const responseWriter = new ResponseWriter({ epoch, log, stopping: () => inFlight.stopping, onRefusal })
-  const shed = new Counter({
-    name: 'svc_http_shed_total',
-    help: 'Requests rejected by an admission limit, by limit.',
-    labelNames: ['reason'],
-    registers: [deps.metrics],
-  })
-  const inFlight = new InFlightRequests({
-    clock,
-    timers,
-    authenticator,
-    expire: (context, detail) => expire(context, responseWriter, detail),
-    onShed: (reason) => shed.inc({ reason }),
-  })
-  const requests = new SocketRequests()
-  const context = (request: IncomingMessage, response: ServerResponse): RequestContext =>
-    new RequestContext(requestId(), request, response, clock.monotonicMs())
-  const app = createApp({
+/** What the server and the application share. */
+interface Shared {
+  readonly requestId: () => string
+  readonly requests: SocketRequests
+  readonly onRefusal: (status: number) => void
+  readonly onShed: (reason: string) => void
+}
+
+function createRequestListener(
+  { authenticator, audit = NO_AUDIT, catalog, clock, log, routes, settings }: HttpDeps,
+  { requestId, requests }: Shared,
+  responseWriter: ResponseWriter,
+  inFlight: InFlightRequests,
+): RequestListener {
+  return createApp({
     routes,
     authenticator,
     responseWriter,
@@ -84,17 +118,23 @@ export function createHttp({
     catalog,
     log,
     audit,
-    context,
+    context: (request, response) => new RequestContext(requestId(), request, response, clock.monotonicMs()),
     maxBodyBytes: settings.maxBodyBytes,
   })
-  const sockets = new Set<Duplex>()
-  const server = createHttpServer({
+}
+
+function createServer(
+  { onUpgrade, limits }: HttpDeps,
+  { requestId, requests, onRefusal, onShed }: Shared,
+  app: RequestListener,
+): Server {
+  return createHttpServer({
     requestId,
     onUpgrade,
     onRefusal,
     limits,
     requests,
-    onDrop: () => shed.inc({ reason: 'connections' }),
+    onDrop: () => onShed('connections'),
     app: (request, response) => {
       const { socket } = request
       if (requests.count(socket) > MAX_REQUESTS_PER_SOCKET)
@@ -102,22 +142,6 @@ export function createHttp({
       else if (!socket.destroyed) app(request, response)
     },
   })
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  return {
-    listen: (address) => {
-      inFlight.start()
-      return listen(server, address)
-    },
-    close: async (withinMs) => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      await inFlight.drain(withinMs)
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
 }
 
 /** Creates request ids: unique among all masters and restarts, short and cheap. */

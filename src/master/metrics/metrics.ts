@@ -17,22 +17,22 @@ import { fleetSnapshots, type FleetSnapshot, type TypeNumbers, type WorkerNumber
 import { overviewRoute } from './overview.ts'
 import { sharedText } from './shared-text.ts'
 
-export interface MetricsOptions {
-  readonly deps: MasterDeps
+export interface MetricsDeps extends MasterDeps {
   readonly masters: Pick<MasterMembership, 'isLeader'>
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
   /** A separate address for `/metrics`. By default the address of the API serves it. */
   readonly listen?: Address | undefined
   /** Whether the master can serve, for `/readyz` on the separate address. */
-  readonly ready: () => boolean
+  readonly isReady: () => boolean
 }
 interface Address {
   readonly host: string
   readonly port: number
 }
 
-export function createMetrics({ deps, masters, backendScheme, listen, ready }: MetricsOptions): Part {
+export function createMetrics(deps: MetricsDeps): Part {
+  const { masters, backendScheme, listen, isReady } = deps
   const snapshot = fleetSnapshots(deps)
   const text = sharedText(deps.clock, async () => {
     const fleet = await snapshot().catch((error: unknown) => {
@@ -63,14 +63,14 @@ export function createMetrics({ deps, masters, backendScheme, listen, ready }: M
   if (listen === undefined) return { routes: [overviewRoute(snapshot), metricsRoute] }
   return {
     routes: [overviewRoute(snapshot)],
-    ...metricsListener(listen, { ready, metrics: { contentType, metrics: text } }),
+    ...metricsListener(listen, { isReady, metrics: { contentType, metrics: text } }),
   }
 }
 
 /** Serves `/metrics` on a separate address, so that scrapers and API clients do not share a listener (D72). */
 function metricsListener(
   listen: Address,
-  { ready, metrics }: { readonly ready: () => boolean; readonly metrics: Probes['metrics'] },
+  { isReady, metrics }: { readonly isReady: () => boolean; readonly metrics: Probes['metrics'] },
 ): Pick<Part, 'start' | 'stop'> {
   let listener: ProbeListener | null = null
   const verdict = (ok: boolean): ProbeVerdict => ({ ok, why: ok ? 'ok' : 'not ready' })
@@ -78,7 +78,7 @@ function metricsListener(
     start: async () => {
       listener = await serveProbes('SVC_METRICS_LISTEN', listen, {
         healthz: () => verdict(true),
-        readyz: () => verdict(ready()),
+        readyz: () => verdict(isReady()),
         metrics,
       })
     },

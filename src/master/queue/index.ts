@@ -1,2 +1,2 @@
 /** Task queues: submit and inspect routes, and the reserve and settle calls that the RPC of workers uses. */
-export { createQueue, type Queue } from './queue.ts'
+export { Queue } from './queue.ts'

@@ -31,123 +31,143 @@ import type { TypeQueue } from './type-queue.ts'
 /** Tasks whose bodies one step reads: the limit of lists in the store. */
 const BODIES_PER_PIECE = 500
 const AUTOMATION = `${API_PREFIX}/automations/{type}`
+const DEAD = `${AUTOMATION}/dead`
 
-export interface InspectPorts {
+export interface InspectDeps {
   readonly tasks: Tasks
   readonly samples: Pick<Samples, 'read'>
   readonly inspections: Inspections
   readonly queueOf: (type: string) => TypeQueue
 }
 
-export function inspectRoutes(ports: InspectPorts): readonly Route[] {
-  return [...queueRoutes(ports), ...deadRoutes(ports)]
-}
-
-function queueRoutes({ tasks, samples, inspections }: InspectPorts): readonly Route[] {
+export function inspectRoutes(deps: InspectDeps): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: `${AUTOMATION}/tasks/{task_id}`,
-      access: 'scoped',
-      needs: ['read', 'submit'],
-      response: TaskPlace,
-      summary: 'Where a task is: pending, in_flight, scheduled or dead.',
-      handle: async ({ params }) => ({ body: await placeOf(tasks, params.type, params['task_id'] ?? '') }),
-    }),
-    route({
-      method: 'GET',
-      path: `${AUTOMATION}/queue`,
-      access: 'scoped',
-      needs: 'read',
-      query: nQuery(DEFAULT_N.queue),
-      response: QueueBody,
-      summary: 'The next pending tasks, in the order in which they will be taken.',
-      handle: (request) =>
-        inspections.respond(request, (out) =>
-          writeQueue(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.queue),
-        ),
-    }),
-    route({
-      method: 'GET',
-      path: `${AUTOMATION}/queue/stats`,
-      access: 'scoped',
-      needs: 'read',
-      query: QueueStatsQuery,
-      response: Type.Array(QueueSample),
-      summary:
-        'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
-      handle: ({ params, query }) => ({
-        body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES),
-      }),
-    }),
+    locateRoute(deps),
+    queueRoute(deps),
+    statsRoute(deps),
+    deadRoute(deps),
+    replayRoute(deps),
+    selectRoute(deps),
+    clearRoute(deps),
   ]
 }
 
-function deadRoutes({ tasks, queueOf, inspections }: InspectPorts): readonly Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: `${AUTOMATION}/dead`,
-      access: 'scoped',
-      needs: 'read',
-      query: nQuery(DEFAULT_N.dead),
-      response: DeadBody,
-      summary: 'The dead-letter queue, oldest death first.',
-      handle: (request) =>
-        inspections.respond(request, (out) =>
-          writeDead(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.dead),
-        ),
+function locateRoute({ tasks }: InspectDeps): Route {
+  return route({
+    method: 'GET',
+    path: `${AUTOMATION}/tasks/{task_id}`,
+    access: 'scoped',
+    needs: ['read', 'submit'],
+    response: TaskPlace,
+    summary: 'Where a task is: pending, in_flight, scheduled or dead.',
+    handle: async ({ params }) => ({ body: await placeOf(tasks, params.type, params['task_id'] ?? '') }),
+  })
+}
+
+function queueRoute({ tasks, inspections }: InspectDeps): Route {
+  return route({
+    method: 'GET',
+    path: `${AUTOMATION}/queue`,
+    access: 'scoped',
+    needs: 'read',
+    query: nQuery(DEFAULT_N.queue),
+    response: QueueBody,
+    summary: 'The next pending tasks, in the order in which they will be taken.',
+    handle: (request) =>
+      inspections.respond(request, (out) =>
+        writeQueue(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.queue),
+      ),
+  })
+}
+
+function statsRoute({ samples }: InspectDeps): Route {
+  return route({
+    method: 'GET',
+    path: `${AUTOMATION}/queue/stats`,
+    access: 'scoped',
+    needs: 'read',
+    query: QueueStatsQuery,
+    response: Type.Array(QueueSample),
+    summary:
+      'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
+    handle: ({ params, query }) => ({
+      body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES),
     }),
-    route({
-      method: 'POST',
-      path: `${AUTOMATION}/dead/replay`,
-      access: 'scoped',
-      needs: 'operate',
-      audit: 'dead.replay',
-      body: NBody,
-      bodyMayBeAbsent: true,
-      response: ReplayedBody,
-      example: { n: 10 },
-      summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
-      handle: async ({ params, body }) => {
-        const replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead)
-        return { body: { replayed }, audit: { count: replayed } }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: `${AUTOMATION}/dead/select`,
-      access: 'scoped',
-      needs: ['operate', 'purge'],
-      audit: 'dead.select',
-      body: SelectBody,
-      response: SelectedBody,
-      example: { action: 'replay', task_ids: ['order-7'] },
-      summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
-      handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
-        requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
-        const outcomes = await queueOf(params.type).select(action, ids)
-        const count = outcomes.filter((outcome) => outcome !== 'not_dead').length
-        return {
-          body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) },
-          audit: { action: `dead.${action}`, count },
-        }
-      },
-    }),
-    route({
-      method: 'DELETE',
-      path: `${AUTOMATION}/dead`,
-      access: 'scoped',
-      needs: 'purge',
-      audit: 'dead.clear',
-      response: ClearedBody,
-      summary: 'Removes all dead tasks; there is no undo.',
-      handle: async ({ params }) => {
-        const cleared = await tasks.clearDead(params.type)
-        return { body: { cleared }, audit: { count: cleared } }
-      },
-    }),
-  ]
+  })
+}
+
+function deadRoute({ tasks, inspections }: InspectDeps): Route {
+  return route({
+    method: 'GET',
+    path: DEAD,
+    access: 'scoped',
+    needs: 'read',
+    query: nQuery(DEFAULT_N.dead),
+    response: DeadBody,
+    summary: 'The dead-letter queue, oldest death first.',
+    handle: (request) =>
+      inspections.respond(request, (out) =>
+        writeDead(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.dead),
+      ),
+  })
+}
+
+function replayRoute({ queueOf }: InspectDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${DEAD}/replay`,
+    access: 'scoped',
+    needs: 'operate',
+    audit: 'dead.replay',
+    body: NBody,
+    bodyMayBeAbsent: true,
+    response: ReplayedBody,
+    example: { n: 10 },
+    summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
+    handle: async ({ params, body }) => {
+      const replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead)
+      return { body: { replayed }, audit: { count: replayed } }
+    },
+  })
+}
+
+function selectRoute({ queueOf }: InspectDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${DEAD}/select`,
+    access: 'scoped',
+    needs: ['operate', 'purge'],
+    audit: 'dead.select',
+    body: SelectBody,
+    response: SelectedBody,
+    example: { action: 'replay', task_ids: ['order-7'] },
+    summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
+    handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
+      requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
+      const selected = await queueOf(params.type).select(action, ids)
+      const count = selected.filter((each) => each !== 'not_dead').length
+      return {
+        body: { results: ids.map((id, at) => ({ task_id: id, outcome: selected[at] })) },
+        audit: { action: `dead.${action}`, count },
+      }
+    },
+  })
+}
+
+function clearRoute({ tasks }: InspectDeps): Route {
+  return route({
+    method: 'DELETE',
+    path: DEAD,
+    access: 'scoped',
+    needs: 'purge',
+    audit: 'dead.clear',
+    response: ClearedBody,
+    summary: 'Removes all dead tasks; there is no undo.',
+    handle: async ({ params }) => {
+      const cleared = await tasks.clearDead(params.type)
+      return { body: { cleared }, audit: { count: cleared } }
+    },
+  })
 }
 
 async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> {

@@ -1,16 +1,19 @@
 /**
  * @module master/queue/queue
- * Creates the task queues of all automation types: their routes, the calls that the RPC of workers uses, the sweep, the
+ * The task queues of all automation types: their routes, the calls that the RPC of workers uses, the sweep, the
  * samples, and the tick that checks the queues for waiting reserves every second.
  */
-import { Counter, Gauge } from 'prom-client'
 import { LogThrottle } from '../../runtime/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
 import type { Lease, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter } from '../http/rate-limit.ts'
+import type { Route } from '../http/route.ts'
 import { regressionsIn } from '../regressions.ts'
+import { BackendTime } from './backend-time.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { QueueMetrics } from './queue-metrics.ts'
 import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
@@ -20,241 +23,214 @@ import type { ReserveOptions, Capacity } from './waiters.ts'
 /** The longest time that a task waits if the notification that it became ready was lost. */
 const TICK_MS = 1_000
 
-export interface Queue extends Part {
+export interface QueueDeps extends MasterDeps {
+  /** Whether new tasks are rejected for now. */
+  readonly isOverloaded: () => boolean
+  /** Drops outputs of a full store. @returns whether there were any. */
+  readonly makeCapacity: () => Promise<boolean>
+}
+
+export class Queue implements Part {
+  readonly routes: readonly Route[]
+  readonly #deps: QueueDeps
+  readonly #metrics: QueueMetrics
+  readonly #logThrottle: LogThrottle
+  readonly #backendTime: BackendTime
+  /** By automation type. */
+  readonly #queues: ReadonlyMap<string, TypeQueue>
+  readonly #sweeper: Sweeper
+  readonly #samples: Samples
+  /** What `start` began; each call ends one of them. */
+  readonly #ends: (() => void)[] = []
+
+  constructor(deps: QueueDeps) {
+    this.#deps = deps
+    this.#metrics = new QueueMetrics(deps.metrics, () => this.#queues.values())
+    this.#logThrottle = new LogThrottle(deps.clock)
+    this.#backendTime = new BackendTime(deps)
+    this.#queues = this.#createQueues()
+    this.#sweeper = this.#createSweeper()
+    this.#samples = this.#createSamples()
+    this.routes = this.#createRoutes()
+  }
+
+  async start(): Promise<void> {
+    const { backend, timers } = this.#deps
+    await this.#backendTime.learn()
+    this.#ends.push(
+      timers.every(TICK_MS, () => this.#wakeAll()),
+      backend.bus.onSignal((signal) => void (signal.kind === 'wake' && this.#queues.get(signal.type)?.wake())),
+    )
+    this.#sweeper.start(this.#batchTypes())
+    this.#samples.start()
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends.splice(0)) end()
+    this.close()
+    await Promise.all([this.#sweeper.stop(), this.#samples.stop()])
+  }
+
   /**
    * Leases up to `limit` tasks, or returns none after `waitMs`. Returns none immediately for a draining worker.
    * @throws {RpcError} `unknown_worker`
    * @throws {FleetError} if the store is unavailable, or too many reserves are waiting.
    */
-  reserve(type: string, options: ReserveOptions): Promise<readonly Lease[]>
-  ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
-  release(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
-  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]>
-  nack(type: string, nacks: readonly NackOptions[]): Promise<readonly Nacked[]>
+  reserve(type: string, options: ReserveOptions): Promise<readonly Lease[]> {
+    return this.#queueOf(type).reserve(options)
+  }
+
+  ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+    return this.#queueOf(type).ack(leases)
+  }
+
+  release(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+    return this.#queueOf(type).release(leases)
+  }
+
+  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]> {
+    return this.#queueOf(type).extend(leases)
+  }
+
+  nack(type: string, nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
+    return this.#queueOf(type).nack(nacks)
+  }
+
   /**
    * Ends the waiting reserves of one worker with an empty result, including those that are being served now. To be
    * called after the drain is stored and before the drain request returns (G14).
    */
-  dismissWaiters(ref: Ref): void
-  /** Ends every waiting reserve, and every later one, with an empty result. Called before the process exits. */
-  close(): void
-}
-
-/**
- * @param overloaded Whether new tasks are rejected for now.
- * @param makeCapacity Drops outputs of a full store.
- */
-export function createQueue(
-  deps: MasterDeps,
-  overloaded: () => boolean = () => false,
-  makeCapacity: () => Promise<boolean> = () => Promise.resolve(false),
-): Queue {
-  const { backend, clock, random, settings } = deps
-  const meters = metersOf(deps)
-  const logThrottle = new LogThrottle(clock)
-  const regressions = regressionsIn(deps.metrics)
-  const backendTime = new BackendTime(deps)
-  const capacity: Capacity = { taken: 0 }
-  const queues = new Map(
-    [...deps.catalog.values()].map((entry) => [
-      entry.type,
-      new TypeQueue(entry, {
-        backend,
-        random,
-        capacity,
-        clock,
-        timers: deps.timers,
-        idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
-        maxQueueLength: settings.maxQueueLength,
-        backendNowMs: () => backendTime.nowMs(),
-        makeCapacity,
-        onRegression: ({ id, token }) => {
-          regressions.inc()
-          logThrottle.run(`regression/${entry.type}`, (suppressed) =>
-            deps.log.error('the store lost recent changes: a worker has a lease that the store never issued', {
-              automation_type: entry.type,
-              task_id: id,
-              token,
-              more_since_last_line: suppressed,
-            }),
-          )
-        },
-        onRefused: (reason) => meters.refusedReserves.inc({ automation_type: entry.type, reason }),
-        onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
-        onReserveFailed: (error) =>
-          logThrottle.run(`reserve/${entry.type}`, (suppressed) =>
-            deps.log.warn('failed to reserve tasks; waiting reserves stay queued and are retried', {
-              automation_type: entry.type,
-              error,
-              more_since_last_line: suppressed,
-            }),
-          ),
-      }),
-    ]),
-  )
-  const queueOf = (type: string): TypeQueue => {
-    const queue = queues.get(type)
-    if (queue === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
-    return queue
+  dismissWaiters({ type, id }: Ref): void {
+    this.#queues.get(type)?.dismiss(id)
   }
-  meters.waitersFrom(() => queues.values())
-  const samples = new Samples(batchTypes(queues), {
-    clock,
-    timers: deps.timers,
-    counts: (types) => backend.tasks.counts(types),
-    onFailed: (error) =>
-      logThrottle.run('samples', (suppressed) =>
-        deps.log.warn('failed to count the queues; their statistics have a gap', {
-          error,
+
+  /** Ends every waiting reserve, and every later one, with an empty result. Called before the process exits. */
+  close(): void {
+    for (const queue of this.#queues.values()) queue.close()
+  }
+
+  #createQueues(): ReadonlyMap<string, TypeQueue> {
+    const capacity: Capacity = { taken: 0 } // Shared by all types.
+    const onRegression = this.#regressionReporter()
+    return new Map(
+      [...this.#deps.catalog.values()].map((entry) => [entry.type, this.#createQueue(entry, capacity, onRegression)]),
+    )
+  }
+
+  #createQueue(
+    entry: CatalogEntry,
+    capacity: Capacity,
+    onRegression: (type: string, lease: LeaseRef) => void,
+  ): TypeQueue {
+    const { backend, clock, log, makeCapacity, random, settings, timers } = this.#deps
+    const { type } = entry
+    return new TypeQueue(entry, {
+      backend,
+      random,
+      capacity,
+      clock,
+      timers,
+      idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
+      maxQueueLength: settings.maxQueueLength,
+      backendNowMs: () => this.#backendTime.nowMs(),
+      makeCapacity,
+      onRegression: (lease) => onRegression(type, lease),
+      onRefused: (reason) => this.#metrics.refusedReserves.inc({ automation_type: type, reason }),
+      onExpired: (count) => this.#metrics.expired.inc({ automation_type: type }, count),
+      onReserveFailed: (error) =>
+        this.#logThrottle.run(`reserve/${type}`, (suppressed) =>
+          log.warn('failed to reserve tasks; waiting reserves stay queued and are retried', {
+            automation_type: type,
+            error,
+            more_since_last_line: suppressed,
+          }),
+        ),
+    })
+  }
+
+  /** Counts and logs leases that the store never issued. */
+  #regressionReporter(): (type: string, lease: LeaseRef) => void {
+    const { log, metrics } = this.#deps
+    const regressions = regressionsIn(metrics)
+    return (type, { id, token }) => {
+      regressions.inc()
+      this.#logThrottle.run(`regression/${type}`, (suppressed) =>
+        log.error('the store lost recent changes: a worker has a lease that the store never issued', {
+          automation_type: type,
+          task_id: id,
+          token,
           more_since_last_line: suppressed,
         }),
-      ),
-  })
-  return {
-    routes: [
+      )
+    }
+  }
+
+  #createSweeper(): Sweeper {
+    const { backend, log, random, settings, timers } = this.#deps
+    return new Sweeper({
+      timers,
+      random,
+      step: (type) => backend.tasks.sweep(type, settings.maxLostLeases, RUN_ITEMS),
+      onSwept: (type, { requeued, promoted, dead }) => {
+        this.#metrics.lost.inc({ automation_type: type, outcome: 'requeued' }, requeued)
+        this.#metrics.lost.inc({ automation_type: type, outcome: 'dead' }, dead)
+        this.#queues.get(type)?.wake(requeued + promoted)
+      },
+      onFailed: (type, error) =>
+        this.#logThrottle.run(`sweep/${type}`, (suppressed) =>
+          log.warn('failed to sweep expired leases and due retries; retrying in 10 s', {
+            automation_type: type,
+            error,
+            more_since_last_line: suppressed,
+          }),
+        ),
+    })
+  }
+
+  #createSamples(): Samples {
+    const { backend, clock, log, timers } = this.#deps
+    return new Samples(this.#batchTypes(), {
+      clock,
+      timers,
+      counts: (types) => backend.tasks.counts(types),
+      onFailed: (error) =>
+        this.#logThrottle.run('samples', (suppressed) =>
+          log.warn('failed to count the queues; their statistics have a gap', {
+            error,
+            more_since_last_line: suppressed,
+          }),
+        ),
+    })
+  }
+
+  #createRoutes(): readonly Route[] {
+    const { backend, clock, inspections, isOverloaded, random, settings } = this.#deps
+    const queueOf = (type: string): TypeQueue => this.#queueOf(type)
+    return [
       ...submitRoutes({
         clock,
         random,
-        overloaded,
+        isOverloaded,
         queueOf,
-        refused: meters.refused,
+        refused: this.#metrics.refused,
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
-      ...inspectRoutes({ tasks: backend.tasks, samples, inspections: deps.inspections, queueOf }),
-    ],
-    reserve: (type, options) => queueOf(type).reserve(options),
-    ack: (type, leases) => queueOf(type).ack(leases),
-    release: (type, leases) => queueOf(type).release(leases),
-    extend: (type, leases) => queueOf(type).extend(leases),
-    nack: (type, nacks) => queueOf(type).nack(nacks),
-    dismissWaiters: ({ type, id }) => queues.get(type)?.dismiss(id),
-    close: () => closeAll(queues.values()),
-    ...background(deps, { queues, samples, logThrottle, meters, backendTime }),
-  }
-}
-
-const batchTypes = (queues: ReadonlyMap<string, TypeQueue>): readonly string[] =>
-  [...queues.values()].filter(({ entry }) => entry.kind === 'BatchAutomation').map(({ entry }) => entry.type)
-
-interface Background {
-  readonly queues: ReadonlyMap<string, TypeQueue>
-  readonly samples: Samples
-  readonly logThrottle: LogThrottle
-  readonly meters: Meters
-  readonly backendTime: BackendTime
-}
-
-/** Runs the tick, the wake-ups from other masters, the sweep and the samples. */
-function background(
-  deps: MasterDeps,
-  { queues, samples, logThrottle, meters, backendTime }: Background,
-): Required<Pick<Part, 'start' | 'stop'>> {
-  const sweeper = new Sweeper({
-    timers: deps.timers,
-    random: deps.random,
-    step: (type) => deps.backend.tasks.sweep(type, deps.settings.maxLostLeases, RUN_ITEMS),
-    onSwept: (type, { requeued, promoted, dead }) => {
-      meters.lost.inc({ automation_type: type, outcome: 'requeued' }, requeued)
-      meters.lost.inc({ automation_type: type, outcome: 'dead' }, dead)
-      queues.get(type)?.wake(requeued + promoted)
-    },
-    onFailed: (type, error) =>
-      logThrottle.run(`sweep/${type}`, (suppressed) =>
-        deps.log.warn('failed to sweep expired leases and due retries; retrying in 10 s', {
-          automation_type: type,
-          error,
-          more_since_last_line: suppressed,
-        }),
-      ),
-  })
-  const ends: (() => void)[] = []
-  return {
-    start: async () => {
-      await backendTime.learn()
-      ends.push(
-        deps.timers.every(TICK_MS, () => {
-          for (const queue of queues.values()) queue.wake()
-        }),
-      )
-      ends.push(deps.backend.bus.onSignal((signal) => void (signal.kind === 'wake' && queues.get(signal.type)?.wake())))
-      sweeper.start(batchTypes(queues))
-      samples.start()
-    },
-    stop: async () => {
-      for (const end of ends.splice(0)) end()
-      closeAll(queues.values())
-      await Promise.all([sweeper.stop(), samples.stop()])
-    },
-  }
-}
-
-function closeAll(queues: Iterable<TypeQueue>): void {
-  for (const queue of queues) queue.close()
-}
-
-/** Estimates the backend's clock: reads it once, then adds the time of the local monotonic clock. */
-class BackendTime {
-  readonly #deps: MasterDeps
-  #aheadMs: number | null = null
-
-  constructor(deps: MasterDeps) {
-    this.#deps = deps
+      ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
+    ]
   }
 
-  async learn(): Promise<void> {
-    const { nowMs } = await this.#deps.backend.meta.info()
-    this.#aheadMs = nowMs - this.#deps.clock.monotonicMs()
+  #queueOf(type: string): TypeQueue {
+    const queue = this.#queues.get(type)
+    if (queue === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
+    return queue
   }
 
-  nowMs(): number {
-    return this.#aheadMs === null ? this.#deps.clock.wallMs() : this.#aheadMs + this.#deps.clock.monotonicMs()
+  #batchTypes(): readonly string[] {
+    const entries = [...this.#queues.values()].map(({ entry }) => entry)
+    return entries.filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
   }
-}
 
-interface Meters {
-  readonly expired: Counter
-  readonly refused: Counter
-  readonly refusedReserves: Counter
-  readonly lost: Counter
-  readonly waitersFrom: (queues: () => Iterable<TypeQueue>) => void
-}
-
-function metersOf({ metrics }: MasterDeps): Meters {
-  const registers = [metrics]
-  return {
-    expired: new Counter({
-      name: 'svc_tasks_expired_total',
-      help: 'Tasks dropped at reserve, older than their ttl_seconds.',
-      labelNames: ['automation_type'],
-      registers,
-    }),
-    refused: new Counter({
-      name: 'svc_submits_refused_total',
-      help: 'Tasks and batches that were not queued.',
-      labelNames: ['automation_type', 'reason'],
-      registers,
-    }),
-    refusedReserves: new Counter({
-      name: 'svc_reserves_refused_total',
-      help: 'Reserves that were rejected or ended early because too many were waiting.',
-      labelNames: ['automation_type', 'reason'],
-      registers,
-    }),
-    lost: new Counter({
-      name: 'svc_leases_lost_total',
-      help: 'Leases that expired, by what happened to their task.',
-      labelNames: ['automation_type', 'outcome'],
-      registers,
-    }),
-    waitersFrom: (queues) =>
-      void new Gauge({
-        name: 'svc_reserve_waiters',
-        help: 'Reserves that wait for a task on this master.',
-        labelNames: ['automation_type'],
-        registers,
-        collect() {
-          for (const { entry, waiting } of queues()) this.set({ automation_type: entry.type }, waiting)
-        },
-      }),
+  #wakeAll(): void {
+    for (const queue of this.#queues.values()) queue.wake()
   }
 }

@@ -28,111 +28,118 @@ import { route, type Route } from '../http/route.ts'
 import { newTask, payloadFaults, taskFaults } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
 
+const TASKS = `${API_PREFIX}/automations/{type}/tasks`
+
 /** An estimate of how long workers need to free a part of the queue. */
 const FULL_RETRY_SECONDS = 10
 
-export interface SubmitPorts {
+export interface SubmitDeps {
   readonly clock: Clock
   readonly random: Random
   readonly limiter: RateLimiter
-  readonly overloaded: () => boolean
+  readonly isOverloaded: () => boolean
   readonly queueOf: (type: string) => TypeQueue
   /** Rejected tasks by automation type and reason. */
   readonly refused: Counter
 }
 
 type BatchResult_ = Static<typeof BatchResult>
-type RefusalReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
+type RejectReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
 
-export function submitRoutes(ports: SubmitPorts): readonly Route[] {
-  return [
-    route({
-      method: 'POST',
-      path: `${API_PREFIX}/automations/{type}/tasks`,
-      access: 'scoped',
-      needs: 'submit',
-      audit: 'task.submit',
-      body: TaskBody,
-      keepsNumbers: true,
-      response: SubmitResult,
-      refuses: ['RATE_LIMITED'],
-      example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
-      summary: 'Queues a task.',
-      handle: async ({ entry, principal, body, exactBody }) => ({
-        body: await inSpan(
-          'api.submit_task',
-          { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
-          async (span) => {
-            admit(ports, entry, principal.key, 1)
-            const faults = payloadFaults(body.payload, entry)
-            if (faults.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', faults))
-            const task = newTask(body, exactBody.payload, ports.clock, ports.random)
-            span.setAttribute('fleet.task_id', task.id)
-            const [outcome] = await ports.queueOf(entry.type).submit([task])
-            const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
-            span.setAttribute('fleet.task_id', result.task_id) // For a duplicate, the id of the existing task.
-            return result
-          },
-        ),
-      }),
+export function submitRoutes(deps: SubmitDeps): readonly Route[] {
+  return [singleRoute(deps), batchRoute(deps), dryRunRoute()]
+}
+
+function singleRoute(deps: SubmitDeps): Route {
+  return route({
+    method: 'POST',
+    path: TASKS,
+    access: 'scoped',
+    needs: 'submit',
+    audit: 'task.submit',
+    body: TaskBody,
+    keepsNumbers: true,
+    response: SubmitResult,
+    refuses: ['RATE_LIMITED'],
+    example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
+    summary: 'Queues a task.',
+    handle: async ({ entry, principal, body, exactBody }) => ({
+      body: await inSpan(
+        'api.submit_task',
+        { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
+        async (span) => {
+          admit(deps, entry, principal.key, 1)
+          const faults = payloadFaults(body.payload, entry)
+          if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
+          const task = newTask(body, exactBody.payload, deps.clock, deps.random)
+          span.setAttribute('fleet.task_id', task.id)
+          const [stored] = await deps.queueOf(entry.type).submit([task])
+          const result = resultOf(deps, entry, task, body.priority ?? 0, stored)
+          span.setAttribute('fleet.task_id', result.task_id) // For a duplicate, the id of the existing task.
+          return result
+        },
+      ),
     }),
-    route({
-      method: 'POST',
-      path: `${API_PREFIX}/automations/{type}/tasks/batch`,
-      access: 'scoped',
-      needs: 'submit',
-      audit: 'task.submit',
-      body: TaskBatchBody,
-      keepsNumbers: true,
-      response: BatchResults,
-      refuses: ['RATE_LIMITED'],
-      bodyInFull: TaskBatch,
-      example: {
-        tasks: [
-          { payload: { url: 'https://example.com/' } },
-          { payload: { url: 'https://example.org/' }, priority: -1 },
-        ],
-      },
-      summary: 'Queues up to 1,000 tasks; one result each, in order.',
-      handle: async ({ entry, principal, body, exactBody }) => {
-        admit(ports, entry, principal.key, body.tasks.length)
-        const results = await submitBatch(ports, entry, body.tasks, exactBody.tasks)
-        return {
-          body: { results },
-          audit: { count: results.filter((result) => 'queued' in result && result.queued).length },
-        }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: `${API_PREFIX}/automations/{type}/tasks/validate`,
-      access: 'scoped',
-      needs: ['read', 'submit'],
-      isDryRun: true,
-      refuses: ['RATE_LIMITED'],
-      body: AnyObject,
-      keepsNumbers: true,
-      response: ValidatedBody,
-      example: { payload: { url: 'https://example.com/' } },
-      summary: 'Checks a task as a submit would, and queues nothing.',
-      handle: ({ entry, body }) => {
-        if (entry.validatePayload === null) throw notBatch(entry)
-        const errors = taskFaults(body, entry)
-        return { body: { valid: errors.length === 0, errors } }
-      },
-    }),
-  ]
+  })
+}
+
+function batchRoute(deps: SubmitDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${TASKS}/batch`,
+    access: 'scoped',
+    needs: 'submit',
+    audit: 'task.submit',
+    body: TaskBatchBody,
+    keepsNumbers: true,
+    response: BatchResults,
+    refuses: ['RATE_LIMITED'],
+    bodyInFull: TaskBatch,
+    example: {
+      tasks: [{ payload: { url: 'https://example.com/' } }, { payload: { url: 'https://example.org/' }, priority: -1 }],
+    },
+    summary: 'Queues up to 1,000 tasks; one result each, in order.',
+    handle: async ({ entry, principal, body, exactBody }) => {
+      admit(deps, entry, principal.key, body.tasks.length)
+      const results = await submitBatch(deps, entry, body.tasks, exactBody.tasks)
+      return {
+        body: { results },
+        audit: { count: results.filter((result) => 'queued' in result && result.queued).length },
+      }
+    },
+  })
+}
+
+function dryRunRoute(): Route {
+  return route({
+    method: 'POST',
+    path: `${TASKS}/validate`,
+    access: 'scoped',
+    needs: ['read', 'submit'],
+    isDryRun: true,
+    refuses: ['RATE_LIMITED'],
+    body: AnyObject,
+    keepsNumbers: true,
+    response: ValidatedBody,
+    example: { payload: { url: 'https://example.com/' } },
+    summary: 'Checks a task as a submit would, and queues nothing.',
+    handle: ({ entry, body }) => {
+      if (entry.validatePayload === null) throw notBatch(entry)
+      const errors = taskFaults(body, entry)
+      return { body: { valid: errors.length === 0, errors } }
+    },
+  })
 }
 
 const notBatch = ({ type }: CatalogEntry): FleetError =>
   new FleetError('BAD_REQUEST', `"${type}" is not a batch automation and accepts no tasks`)
 
 /** @throws {FleetError} BAD_REQUEST if the automation accepts no tasks; OVERLOADED; RATE_LIMITED. */
-function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
-  if (entry.validatePayload === null) throw refusal(ports, entry, 'not_batch', notBatch(entry))
-  if (ports.overloaded()) {
-    throw refusal(
-      ports,
+function admit(deps: SubmitDeps, entry: CatalogEntry, key: string, count: number): void {
+  if (entry.validatePayload === null) throw counted(deps, entry, 'not_batch', notBatch(entry))
+  if (deps.isOverloaded()) {
+    throw counted(
+      deps,
       entry,
       'overloaded',
       new FleetError('OVERLOADED', 'the master is overloaded; submit again in a second', {
@@ -140,10 +147,10 @@ function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: numb
       }),
     )
   }
-  const retryAfterSeconds = ports.limiter.take(key, count)
+  const retryAfterSeconds = deps.limiter.take(key, count)
   if (retryAfterSeconds !== null) {
-    throw refusal(
-      ports,
+    throw counted(
+      deps,
       entry,
       'rate_limited',
       new FleetError('RATE_LIMITED', 'this token submits too fast; retry after the time in Retry-After', {
@@ -154,7 +161,7 @@ function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: numb
 }
 
 async function submitBatch(
-  ports: SubmitPorts,
+  deps: SubmitDeps,
   entry: CatalogEntry,
   bodies: readonly unknown[],
   exactBodies: readonly unknown[],
@@ -162,16 +169,16 @@ async function submitBatch(
   const faults = bodies.map((body) => taskFaults(body, entry))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
-  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, ports.clock, ports.random))
-  const outcomes = tasks.length === 0 ? [] : await ports.queueOf(entry.type).submit(tasks)
+  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps.clock, deps.random))
+  const outcomes = tasks.length === 0 ? [] : await deps.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error
   let next = 0
   return faults.map((own) => {
     try {
-      if (own.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', own))
+      if (own.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', own))
       const at = next++
-      return resultOf(ports, entry, tasks[at] as NewTask, good[at]?.priority ?? 0, outcomes[at])
+      return resultOf(deps, entry, tasks[at] as NewTask, good[at]?.priority ?? 0, outcomes[at])
     } catch (error) {
       return { error: itemError(error) }
     }
@@ -180,19 +187,19 @@ async function submitBatch(
 
 /** @throws the error of the store, or QUEUE_FULL. */
 function resultOf(
-  ports: SubmitPorts,
+  deps: SubmitDeps,
   entry: CatalogEntry,
   task: NewTask,
   priority: number,
   outcome: SubmitItemResult | Error | undefined,
 ): SubmitResult {
   if (outcome === undefined || outcome instanceof Error) {
-    throw refusal(ports, entry, 'store', outcome ?? new TypeError('the store returned fewer results than requested'))
+    throw counted(deps, entry, 'store', outcome ?? new TypeError('the store returned fewer results than requested'))
   }
   if (outcome === 'queue_full') {
     const sentence = `the queue is full: "${entry.type}" has reached its limit of tasks, dead ones included; add slots, or clear or replay dead tasks`
-    throw refusal(
-      ports,
+    throw counted(
+      deps,
       entry,
       'queue_full',
       new FleetError('QUEUE_FULL', sentence, { retryAfterSeconds: FULL_RETRY_SECONDS }),
@@ -202,8 +209,9 @@ function resultOf(
   return { task_id: task.id, queued: true, priority }
 }
 
-function refusal(ports: SubmitPorts, entry: CatalogEntry, reason: RefusalReason, error: Error): Error {
-  ports.refused.inc({ automation_type: entry.type, reason })
+/** Counts a rejected task or batch. @returns the error, to throw. */
+function counted(deps: SubmitDeps, entry: CatalogEntry, reason: RejectReason, error: Error): Error {
+  deps.refused.inc({ automation_type: entry.type, reason })
   return error
 }
 

@@ -12,7 +12,7 @@ import type { Backend, Ref, WorkerRow } from '../../storage/index.ts'
 import { RawJson, route, type HandlerResult, type Route, type RouteRequest } from '../http/route.ts'
 import type { Announce } from './events.ts'
 import { recordText } from './record.ts'
-import { unknownWorker } from './refusals.ts'
+import { unknownWorker } from './unknown-worker.ts'
 
 const CLAIM = `${API_PREFIX}/automations/{type}/workers/{id}/claim`
 const READS = {

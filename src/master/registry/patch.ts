@@ -35,7 +35,7 @@ import type { MasterDeps } from '../deps.ts'
 import type { Principal } from '../http/route.ts'
 import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
-import { unknownWorker } from './refusals.ts'
+import { unknownWorker } from './unknown-worker.ts'
 
 /** How long a PATCH without If-Match is repeated after conflicts. */
 const CONFLICT_RETRY_MS = 5_000

@@ -14,7 +14,7 @@ import type { HandlerResult } from '../http/route.ts'
 import type { Announce } from './events.ts'
 import { etagOf, marksInclude, parseMarks } from './etag.ts'
 import { polledBody } from './record.ts'
-import { unknownWorker } from './refusals.ts'
+import { unknownWorker } from './unknown-worker.ts'
 
 export interface PollDeps extends Pick<MasterDeps, 'backend' | 'log' | 'epoch'> {
   readonly announce: Announce

@@ -10,8 +10,9 @@
 import type { MasterDeps, Part } from '../deps.ts'
 import { regressionsIn } from '../regressions.ts'
 import { createAnnounce, type Announce } from './events.ts'
-import { registryRoutes, type RegistryHooks } from './routes.ts'
+import { registryRoutes } from './routes.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
+import type { RegistryRouteDeps } from './worker-path.ts'
 
 export interface Registry {
   /** Sends a signal to the socket of a worker, on whichever master it is. */
@@ -22,17 +23,17 @@ export interface Registry {
   readonly announce: Announce
 }
 
-export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & Registry {
+export function createRegistry(deps: MasterDeps, { onDrain }: Pick<RegistryRouteDeps, 'onDrain'>): Part & Registry {
   const signals = new Signals(deps)
   const announce = createAnnounce(deps)
   const regressions = regressionsIn(deps.metrics)
   let stopListening = (): void => {}
   return {
-    routes: registryRoutes({ deps, signals, announce, regressions, hooks }),
+    routes: registryRoutes({ master: deps, signals, announce, regressions, onDrain }),
     start: () => {
       stopListening = deps.backend.bus.onSignal((signal) => {
         if (signal.kind === 'wake') return
-        if (signal.kind === 'drain') hooks.onDrain(signal.ref) // Polls of the worker may wait at any master (D78).
+        if (signal.kind === 'drain') onDrain(signal.ref) // Polls of the worker may wait at any master (D78).
         if (signals.isLocal(signal.conn)) signals.deliver(signal)
       })
     },

@@ -15,24 +15,37 @@ import { RawJson } from '../http/route.ts'
 import { bareTopic } from './bus.ts'
 import type { Methods } from './caller.ts'
 
-type PrimitiveMethod = Extract<RpcMethod, `${'kv' | 'lock' | 'counter' | 'bus'}.${string}`>
+type MethodOf<Group extends string> = Extract<RpcMethod, `${Group}.${string}`>
+type PrimitiveMethod = MethodOf<'kv' | 'lock' | 'counter' | 'bus'>
 
 /** Topics on which only the master publishes: the outputs of workers. */
 const EMIT_TOPIC = new RegExp(`${TYPE_PATTERN.slice(0, -1)}\\.emit$`)
 
-export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog: Catalog): Methods<PrimitiveMethod> {
-  /**
-   * @throws {FleetError} INVALID for the namespace of another type. Not used for reads and calls with a token (D85).
-   */
-  const writable = (namespace: string | null | undefined, type: string): string => {
-    if (namespace === null || namespace === undefined || namespace === type) return type
-    if (!catalog.has(namespace)) return namespace
-    throw invalid(
-      '/namespace',
-      `belongs to the automation type "${namespace}", and only its workers may write to it; leave the namespace out, or use one that is not named after a type`,
-      'reserved',
-    )
+export function primitiveMethods(backend: Backend, catalog: Catalog): Methods<PrimitiveMethod> {
+  const writable: WritableNamespace = (namespace, type) => writableNamespace(catalog, namespace, type)
+  return {
+    ...kvMethods(backend.kv, writable),
+    ...lockMethods(backend.locks, writable),
+    ...counterMethods(backend.counters, writable),
+    ...busMethods(backend.bus),
   }
+}
+
+/** @returns the namespace of a write: the one that was sent, or that of the worker's type. */
+type WritableNamespace = (namespace: string | null | undefined, type: string) => string
+
+/** @throws {FleetError} INVALID for the namespace of another type. Not used for reads and calls with a token (D85). */
+function writableNamespace(catalog: Catalog, namespace: string | null | undefined, type: string): string {
+  if (namespace === null || namespace === undefined || namespace === type) return type
+  if (!catalog.has(namespace)) return namespace
+  throw invalid(
+    '/namespace',
+    `belongs to the automation type "${namespace}", and only its workers may write to it; leave the namespace out, or use one that is not named after a type`,
+    'reserved',
+  )
+}
+
+function kvMethods(kv: Backend['kv'], writable: WritableNamespace): Methods<MethodOf<'kv'>> {
   return {
     'kv.get': async ({ key, namespace }, { entry, budget }) => {
       const [value = null] = await budget.read(
@@ -51,6 +64,11 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
       const [deleted = false] = await kv.delete(writable(namespace, entry.type), [key])
       return { deleted }
     },
+  }
+}
+
+function lockMethods(locks: Backend['locks'], writable: WritableNamespace): Methods<MethodOf<'lock'>> {
+  return {
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }, { entry, workerId }) => {
       const to = writable(namespace, entry.type)
       const lock = only(await locks.acquire(to, [{ name, owner: workerId, holdMs }], to === entry.type))
@@ -68,6 +86,11 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
       held(only(await locks.release(namespace ?? entry.type, [{ name, token }])), `lock "${name}"`)
       return {}
     },
+  }
+}
+
+function counterMethods(counters: Backend['counters'], writable: WritableNamespace): Methods<MethodOf<'counter'>> {
+  return {
     'counter.add': async ({ name, delta, namespace }, { entry }) => {
       const to = writable(namespace, entry.type)
       const value = only(await counters.add(to, [{ name, delta }], to === entry.type))
@@ -78,8 +101,13 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
     'counter.get': async ({ name, namespace }, { entry }) => ({
       value: only(await counters.get(namespace ?? entry.type, [name])),
     }),
-    'bus.publish': async ({ topic: asked }, _caller, { message }) => {
-      const topic = bareTopic(asked)
+  }
+}
+
+function busMethods(bus: Backend['bus']): Methods<MethodOf<'bus'>> {
+  return {
+    'bus.publish': async ({ topic: requested }, _caller, { message }) => {
+      const topic = bareTopic(requested)
       if (EMIT_TOPIC.test(topic))
         throw invalid('/topic', 'ends in ".emit", which is reserved for outputs; choose another name', 'reserved')
       await bus.publish([{ topic, data: textWithin('/message', message, MAX_BUS_MESSAGE_BYTES) }])
@@ -97,13 +125,13 @@ function textWithin(path: string, value: unknown, maxBytes: number): JsonText {
 }
 
 /** The result of a call with one item. */
-export function only<T>([answer]: readonly T[]): T {
-  if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
-  return answer
+export function only<T>([result]: readonly T[]): T {
+  if (result === undefined) throw new TypeError('the store returned no result for a call with one item')
+  return result
 }
 
 /** @throws {RpcError} `lease_lost` */
-export function held<T>(answer: T | 'lease_lost', what: string): T {
-  if (answer === 'lease_lost') throw new RpcError('lease_lost', `${what} is no longer held with this token`)
-  return answer
+export function held<T>(result: T | 'lease_lost', what: string): T {
+  if (result === 'lease_lost') throw new RpcError('lease_lost', `${what} is no longer held with this token`)
+  return result
 }

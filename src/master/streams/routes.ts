@@ -25,64 +25,80 @@ const TailQuery = Strict({
 
 export function streamRoutes(streams: Streams, inspections: Inspections): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: `${OUTPUT}/length`,
-      access: 'scoped',
-      needs: 'read',
-      response: LengthBody,
-      summary: 'How many entries the output stream contains.',
-      handle: async ({ params }) => {
-        const [length = 0] = await streams.length([params.type])
-        return { body: { length } }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: `${OUTPUT}/peek`,
-      access: 'scoped',
-      needs: 'read',
-      query: nQuery(DEFAULT_N.stream),
-      response: Type.Array(OutputEntry),
-      summary: 'The oldest entries, not removed.',
-      handle: (request) =>
-        inspections.respond(request, (out) =>
-          writePeek(out, streams, request.params.type, request.query.n ?? DEFAULT_N.stream),
-        ),
-    }),
-    route({
-      method: 'POST',
-      path: `${OUTPUT}/pop`,
-      access: 'scoped',
-      needs: 'consume',
-      audit: 'output.pop',
-      body: NBody,
-      bodyMayBeAbsent: true,
-      example: { n: 10 },
-      response: Type.Array(OutputEntry),
-      summary: 'Removes and returns the oldest entries; there is no undo.',
-      handle: async (request) => {
-        let count = 0
-        const result = await inspections.respond(request, async (out) => {
-          count = await writePopped(out, streams, request.params.type, request.body.n ?? DEFAULT_N.stream)
-        })
-        return { ...result, audit: { count } }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: `${OUTPUT}/tail`,
-      access: 'scoped',
-      needs: 'read',
-      query: TailQuery,
-      response: TailBody,
-      summary: 'The newest entries, or those after an id; `gap` is true if entries in between were removed.',
-      handle: (request) =>
-        inspections.respond(request, (out) =>
-          writeTail(out, streams, request.params.type, request.query.after ?? null, request.query.n ?? DEFAULT_TAIL),
-        ),
-    }),
+    lengthRoute(streams),
+    peekRoute(streams, inspections),
+    popRoute(streams, inspections),
+    tailRoute(streams, inspections),
   ]
+}
+
+function lengthRoute(streams: Streams): Route {
+  return route({
+    method: 'GET',
+    path: `${OUTPUT}/length`,
+    access: 'scoped',
+    needs: 'read',
+    response: LengthBody,
+    summary: 'How many entries the output stream contains.',
+    handle: async ({ params }) => {
+      const [length = 0] = await streams.length([params.type])
+      return { body: { length } }
+    },
+  })
+}
+
+function peekRoute(streams: Streams, inspections: Inspections): Route {
+  return route({
+    method: 'GET',
+    path: `${OUTPUT}/peek`,
+    access: 'scoped',
+    needs: 'read',
+    query: nQuery(DEFAULT_N.stream),
+    response: Type.Array(OutputEntry),
+    summary: 'The oldest entries, not removed.',
+    handle: (request) =>
+      inspections.respond(request, (out) =>
+        writePeek(out, streams, request.params.type, request.query.n ?? DEFAULT_N.stream),
+      ),
+  })
+}
+
+function popRoute(streams: Streams, inspections: Inspections): Route {
+  return route({
+    method: 'POST',
+    path: `${OUTPUT}/pop`,
+    access: 'scoped',
+    needs: 'consume',
+    audit: 'output.pop',
+    body: NBody,
+    bodyMayBeAbsent: true,
+    example: { n: 10 },
+    response: Type.Array(OutputEntry),
+    summary: 'Removes and returns the oldest entries; there is no undo.',
+    handle: async (request) => {
+      let count = 0
+      const result = await inspections.respond(request, async (out) => {
+        count = await writePopped(out, streams, request.params.type, request.body.n ?? DEFAULT_N.stream)
+      })
+      return { ...result, audit: { count } }
+    },
+  })
+}
+
+function tailRoute(streams: Streams, inspections: Inspections): Route {
+  return route({
+    method: 'GET',
+    path: `${OUTPUT}/tail`,
+    access: 'scoped',
+    needs: 'read',
+    query: TailQuery,
+    response: TailBody,
+    summary: 'The newest entries, or those after an id; `gap` is true if entries in between were removed.',
+    handle: (request) =>
+      inspections.respond(request, (out) =>
+        writeTail(out, streams, request.params.type, request.query.after ?? null, request.query.n ?? DEFAULT_TAIL),
+      ),
+  })
 }
 
 async function writePeek(out: PieceReader, streams: Streams, type: string, n: number): Promise<void> {

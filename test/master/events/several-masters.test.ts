@@ -62,7 +62,7 @@ class Store {
     }
     const masters = createMasterMembership(deps)
     const registry = createRegistry(deps, { onDrain: () => {} })
-    const parts = [masters, registry, createEvents(deps, { masters, announce: registry.announce })]
+    const parts = [masters, registry, createEvents({ ...deps, masters, announce: registry.announce })]
     this.#parts.set(masterId, parts)
     for (const part of parts) await part.start?.()
   }

@@ -71,7 +71,7 @@ describe('health', () => {
 
   it('is not ready as soon as the master begins to stop', async () => {
     const { backend } = await runMaster()
-    const [, ready] = createHealth({ deps: { backend, catalog: testCatalog() }, serving: () => false }).routes
+    const [, ready] = createHealth({ backend, catalog: testCatalog(), isServing: () => false }).routes
     expect(await ready?.handle({} as RouteRequest)).toMatchObject({
       status: 503,
       body: { parts: { backend: true, serving: false } },

@@ -12,7 +12,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Registry } from 'prom-client'
 import { createAuthenticator } from '../../../src/master/auth/index.ts'
-import { createDashboard, createHttp, route, type Http, type Route } from '../../../src/master/http/index.ts'
+import { createDashboard, route, Http, type Route } from '../../../src/master/http/index.ts'
 import {
   AnyObject,
   MAX_OPEN_REQUESTS,
@@ -95,16 +95,14 @@ async function serve(routes: readonly Route[] = THINGS) {
     maxLostLeases: 10,
     maxQueueLength: 10,
   }
-  const http = createHttp({
-    deps: {
-      clock: time,
-      timers: time,
-      random: seededRandom(1),
-      log: recordingLog().log,
-      catalog: new Map(),
-      settings,
-      metrics,
-    },
+  const http = new Http({
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log: recordingLog().log,
+    catalog: new Map(),
+    settings,
+    metrics,
     limits: LIMITS,
     routes,
     authenticator: createAuthenticator(TOKENS),

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { createAuthenticator, type TokenSettings } from '../../../src/master/auth/index.ts'
-import { createHttp, RawJson, route, type Http, type Route, type RouteRequest } from '../../../src/master/http/index.ts'
+import { RawJson, route, Http, type Route, type RouteRequest } from '../../../src/master/http/index.ts'
 import { FleetError, MAX_BODY_BYTES } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { recordingLog } from '../recording-log.ts'
@@ -35,8 +35,14 @@ async function serve(...routes: readonly Route[]) {
     maxLostLeases: 10,
     maxQueueLength: 10,
   }
-  const http = createHttp({
-    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
+  const http = new Http({
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log,
+    catalog: new Map(),
+    settings,
+    metrics,
     routes,
     authenticator,
     epoch: () => 'the-epoch',

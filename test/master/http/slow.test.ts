@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Registry } from 'prom-client'
 import { createAuthenticator } from '../../../src/master/auth/index.ts'
-import { createHttp, route, type Http } from '../../../src/master/http/index.ts'
+import { route, Http } from '../../../src/master/http/index.ts'
 import type { StreamBody } from '../../../src/master/http/route.ts'
 import type { ServerLimits } from '../../../src/master/http/server.ts'
 import { AnyObject } from '../../../src/protocol/index.ts'
@@ -51,8 +51,14 @@ async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SH
     maxLostLeases: 10,
     maxQueueLength: 10,
   }
-  const http = createHttp({
-    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
+  const http = new Http({
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log,
+    catalog: new Map(),
+    settings,
+    metrics,
     epoch: () => 'the-epoch',
     limits,
     routes: [

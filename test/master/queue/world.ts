@@ -19,7 +19,7 @@ import {
   type StreamBody,
 } from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
-import { createQueue, type Queue } from '../../../src/master/queue/index.ts'
+import { Queue } from '../../../src/master/queue/index.ts'
 import { createRpc } from '../../../src/master/rpc/index.ts'
 import { createStreams, type Streams } from '../../../src/master/streams/index.ts'
 import {
@@ -158,7 +158,11 @@ export class World {
         ...settings,
       },
     }
-    this.queue = createQueue(this.deps)
+    this.queue = new Queue({
+      ...this.deps,
+      isOverloaded: () => false,
+      makeCapacity: () => Promise.resolve(false),
+    })
     this.streams = createStreams(this.deps)
     this.#parts = [this.queue, this.streams, createPools(this.deps), createRpc(this.deps, this.queue)]
   }

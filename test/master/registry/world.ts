@@ -191,7 +191,8 @@ export class World {
       },
     }
     this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref) })
-    this.control = createControl(this.deps, {
+    this.control = createControl({
+      ...this.deps,
       registry: this.registry,
       sink: this.sink,
       identify: (token) => this.validTokens.get(token) ?? 'wrong',

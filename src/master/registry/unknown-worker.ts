@@ -1,4 +1,4 @@
-/** @module master/registry/refusals  Errors that several routes share. */
+/** @module master/registry/unknown-worker  The 404 of a worker that is not registered. */
 import { FleetError } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
 
