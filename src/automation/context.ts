@@ -28,18 +28,65 @@ export type StopReason = 'drain' | 'disabled' | 'slots' | 'recycle' | 'shutdown'
 
 /** The log of a run. Lines carry the worker, slot and task; secrets of the config are masked. */
 export interface SlotLog {
+  /**
+   * Logs what helps to find a fault. Shown with `SVC_LOG_LEVEL=debug`.
+   *
+   * @param message One sentence.
+   * @param fields Further fields of the line; none if omitted. An `error` is logged with its message.
+   */
   readonly debug: (message: string, fields?: object) => void
+  /**
+   * Logs an ordinary event.
+   *
+   * @param message One sentence.
+   * @param fields Further fields of the line; none if omitted.
+   */
   readonly info: (message: string, fields?: object) => void
+  /**
+   * Logs a problem that the run can handle.
+   *
+   * @param message One sentence.
+   * @param fields Further fields of the line; none if omitted.
+   */
   readonly warn: (message: string, fields?: object) => void
+  /**
+   * Logs a problem that needs attention. It does not end the run: throw an error for that.
+   *
+   * @param message One sentence.
+   * @param fields Further fields of the line; none if omitted.
+   */
   readonly error: (message: string, fields?: object) => void
 }
 
 /**
  * Metrics of an automation, shown by the dashboard and in the worker's statistics. The first use of a name creates it.
+ *
+ * A worker keeps 500 metrics of all kinds. An invalid name or value, and every further metric, is dropped and logged
+ * once; it never fails a run.
+ *
+ * @see D55
  */
 export interface Metrics {
+  /**
+   * Creates a counter. The worker reports the sum over all its slots, ended ones included.
+   *
+   * @param name 1 to 256 characters without control characters.
+   * @returns `add` increases the counter by `n`, a finite number of 0 or more; 1 if omitted.
+   */
   readonly counter: (name: string) => { add: (n?: number) => void }
+  /**
+   * Creates a gauge. The worker reports the value that any slot set last.
+   *
+   * @param name 1 to 256 characters without control characters.
+   * @returns `set` stores a finite number.
+   */
   readonly gauge: (name: string) => { set: (value: number) => void }
+  /**
+   * Creates a histogram. The worker reports p50, p95, p99 and the count over all values since it started.
+   *
+   * @param name 1 to 256 characters without control characters.
+   * @returns `record` adds a finite number of 0 or more, accurate to three digits.
+   */
   readonly histogram: (name: string) => { record: (value: number) => void }
 }
 
@@ -48,11 +95,20 @@ export interface Lock extends AsyncDisposable {
   /** Fencing token: grows with every acquisition of this name. */
   readonly token: number
   /**
-   * Extends the lock by `holdSeconds` from now, 1 to 43,200. Renewals use this time from then on.
+   * Extends the lock by `holdSeconds` from now. Renewals use this time from then on.
+   *
+   * @param options `holdSeconds`: 1 to 43,200.
+   * @throws {RangeError} when `holdSeconds` is out of range.
    * @throws {LeaseLost} when the lock has already expired or was released.
+   * @throws an error with the code `unavailable` when the master does not respond. The lock may still be held; safe to
+   *   retry.
    */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
-  /** Releases the lock; a second call does nothing. @throws {LeaseLost} when the lock has already expired. */
+  /**
+   * Releases the lock; a second call does nothing.
+   *
+   * @throws {LeaseLost} when the lock has already expired.
+   */
   readonly release: () => Promise<void>
 }
 
@@ -64,13 +120,26 @@ export interface PoolLease<P, T> extends AsyncDisposable {
   readonly payload: P
   readonly tags: T
   /**
-   * Extends the claim by `holdSeconds` from now, 1 to 43,200. Renewals use this time from then on.
+   * Extends the claim by `holdSeconds` from now. Renewals use this time from then on.
+   *
+   * @param options `holdSeconds`: 1 to 43,200.
+   * @throws {RangeError} when `holdSeconds` is out of range.
    * @throws {LeaseLost} when the claim has already expired, or the item was released or removed.
+   * @throws an error with the code `unavailable` when the master does not respond. The item may still be claimed; safe
+   *   to retry.
    */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
-  /** Makes the item free again; a second call does nothing. @throws {LeaseLost} when the claim has already expired. */
+  /**
+   * Makes the item free again; a second call does nothing.
+   *
+   * @throws {LeaseLost} when the claim has already expired.
+   */
   readonly release: () => Promise<void>
-  /** Deletes the item from the pool. @throws {LeaseLost} when the claim has already expired. */
+  /**
+   * Deletes the item from the pool. Does nothing after `release`.
+   *
+   * @throws {LeaseLost} when the claim has already expired.
+   */
   readonly remove: () => Promise<void>
 }
 
@@ -78,26 +147,38 @@ type PlainObject = Readonly<Record<string, unknown>>
 type PayloadOf<S> = S extends { payload: infer P } ? Typed<P, PlainObject> : PlainObject
 type TagsOf<S> = S extends { tags: infer T extends object } ? Typed<T, PlainObject> : PlainObject
 
-/** An item to put into a pool. `expiresAt` is in unix seconds; null or absent means never. */
+/** An item to put into a pool. */
 export interface PoolItem<P, T> {
+  /** 1 to 256 characters, unique within the pool. */
   readonly id: string
   readonly payload: P
+  /** The values that a claim can match; no tags if absent. */
   readonly tags?: T
+  /** When the item is removed, claimed or not, in unix seconds; null or absent: never. */
   readonly expiresAt?: number | null
 }
 
 /** A pool of items shared by all workers. `S` is the {@link PoolSchemas} of its declaration. */
 export interface Pool<S> {
   /**
-   * Adds items, and replaces those with the same ID. Sends 1,000 items per call.
+   * Adds items, and replaces those with the same ID, in calls of 1,000 items.
+   *
+   * @param items Any number of items; an empty list does nothing. A pool holds at most 100,000.
    * @throws {TypeError} when an item does not match the schemas of the pool; nothing is added then.
+   * @throws an error with the code `unavailable` when the master does not respond or the pool is full. Some of the
+   *   items may be stored; safe to retry.
    */
   readonly put: (items: readonly PoolItem<PayloadOf<S>, TagsOf<S>>[]) => Promise<void>
   /**
    * Claims the free item that was used least recently and has all tags of `match`. Does not wait for an item.
-   * @param options `holdSeconds` 1 to 43,200: how long the claim lasts after the last renewal.
+   *
+   * @param options `holdSeconds`, 1 to 43,200: how long the claim lasts after the last renewal. `match`: the tags that
+   *   the item must have; any item if omitted.
    * @returns null when no such item is free.
    * @throws {RangeError} when `holdSeconds` is out of range.
+   * @throws an error with the code `unavailable` when the master does not respond. A retry claims another item; the
+   *   first one may stay claimed until its hold ends.
+   * @see D30
    */
   readonly claim: (options: {
     holdSeconds: number
@@ -118,55 +199,122 @@ export interface Context<C = object, O = object, P extends Pools = Pools> {
    * each read of `context.config` returns the newest applied config.
    */
   readonly config: Readonly<BaseConfig & Typed<C, Record<string, unknown>>>
+  /** The number of the slot within its worker, 0 or more. */
   readonly slotId: number
   /** Aborts when the run has to stop; `signal.reason` is a SlotStopped. */
   readonly signal: AbortSignal
   /**
    * Emits an output into the stream of the automation type. Resolves when the output is in the buffer of the worker,
    * which is before the master has stored it.
-   * @throws when the output does not match the output schema, or is too large for a frame (1 MiB).
+   *
+   * @param output An object that matches the output schema.
+   * @throws {TypeError} when the output does not match the output schema.
+   * @throws {RangeError} when the output is too large for a frame (1 MiB).
    */
   readonly emit: (output: Typed<O, Readonly<Record<string, unknown>>>) => Promise<void>
   readonly log: SlotLog
   readonly metrics: Metrics
   /** Key-value store shared by all workers of the type. */
   readonly kv: {
-    /** @returns the value; null for an unknown or expired key. */
+    /**
+     * Reads a value.
+     *
+     * @param key 1 to 256 characters.
+     * @returns the value; null for an unknown or expired key.
+     */
     readonly get: (key: string) => Promise<unknown>
-    /** Stores a JSON value of up to 256 KiB. `ttlSeconds` 1 to 31,536,000; without it, the key does not expire. */
+    /**
+     * Stores a value.
+     *
+     * @param key 1 to 256 characters.
+     * @param value Any JSON value of up to 256 KiB.
+     * @param options `ttlSeconds`: 1 to 31,536,000; without it, the key does not expire.
+     * @throws {TypeError} when `value` is undefined.
+     */
     readonly set: (key: string, value: unknown, options?: { ttlSeconds?: number }) => Promise<void>
+    /**
+     * Deletes a value; does nothing for an unknown key.
+     *
+     * @param key 1 to 256 characters.
+     */
     readonly delete: (key: string) => Promise<void>
   }
-  /**
-   * Locks shared by all workers of the type. `acquire` does not wait: it returns null while another run has the lock.
-   * `holdSeconds` 1 to 43,200 is how long the lock lasts after the last renewal; a RangeError outside of that.
-   */
-  readonly lock: { readonly acquire: (name: string, options: { holdSeconds: number }) => Promise<Lock | null> }
+  /** Locks shared by all workers of the type. */
+  readonly lock: {
+    /**
+     * Acquires a lock if it is free. Does not wait.
+     *
+     * @param name 1 to 256 characters.
+     * @param options `holdSeconds`, 1 to 43,200: how long the lock lasts after the last renewal.
+     * @returns null while a run has the lock, this one included.
+     * @throws {RangeError} when `holdSeconds` is out of range.
+     * @throws an error with the code `unavailable` when the master does not respond. A retry may return null until the
+     *   hold of the first call ends.
+     */
+    readonly acquire: (name: string, options: { holdSeconds: number }) => Promise<Lock | null>
+  }
   /** Integer counters shared by all workers of the type. */
   readonly counter: {
     /**
-     * Adds `n`, which may be negative. @returns the new value.
+     * Adds to a counter.
+     *
+     * @param name 1 to 256 characters.
+     * @param n An integer within ±(2^53−1), which may be negative.
+     * @returns the new value.
      * @throws an error with the code `out_of_range` when the value would exceed ±(2^53−1); it is unchanged then.
+     * @throws an error with the code `unavailable` when the master does not respond. Not safe to retry: `n` may be
+     *   added twice.
      */
     readonly add: (name: string, n: number) => Promise<number>
-    /** @returns the value; 0 for an unknown counter. */
+    /**
+     * Reads a counter.
+     *
+     * @param name 1 to 256 characters.
+     * @returns the value; 0 for an unknown counter.
+     */
     readonly get: (name: string) => Promise<number>
   }
-  /** Returns a declared pool. @throws {TypeError} for a pool that the automation does not declare. */
+  /**
+   * Opens a declared pool.
+   *
+   * @param name A name in `pools` of the definition.
+   * @returns the pool; the call sends nothing.
+   * @throws {TypeError} for a pool that the automation does not declare.
+   */
   readonly pool: <N extends keyof P & string>(name: N) => Pool<P[N]>
   /**
    * Publish/subscribe without storage: a subscriber receives only messages published while it is connected. Requires a
    * store with a bus (Redis).
    */
   readonly bus: {
-    /** Publishes a JSON message of up to 64 KiB. */
+    /**
+     * Publishes a message to the current subscribers.
+     *
+     * @param topic 1 to 256 characters; must not be `<automation type>.emit`.
+     * @param message Any JSON value of up to 64 KiB.
+     */
     readonly publish: (topic: string, message: unknown) => Promise<void>
-    /** Yields messages until the iteration is left or the run is stopped. Keeps the newest 1,000 unread messages. */
+    /**
+     * Subscribes to a topic. Keeps the newest 1,000 unread messages. Messages that are published while the connection
+     * to the master is lost are not delivered.
+     *
+     * @param topic 1 to 256 characters. A worker can follow 64 topics at a time.
+     * @returns the messages; it ends when the iteration is left or the run is stopped, and does not throw.
+     */
     readonly subscribe: (topic: string) => AsyncIterable<unknown>
   }
-  /** Waits `ms` milliseconds. Rejects with the reason of `signal` when it aborts. */
+  /**
+   * Waits.
+   *
+   * @param ms Milliseconds, 0 or more.
+   * @throws {SlotStopped} the reason of `signal`, when it aborts.
+   */
   readonly sleep: (ms: number) => Promise<void>
-  /** The current time in milliseconds since 1970. */
+  /**
+   * Reads the clock.
+   *
+   * @returns the current time in milliseconds since 1970.
+   */
   readonly now: () => number
 }
 

@@ -52,11 +52,18 @@ interface Declaration<C, O, P> {
   readonly pools?: P
 }
 
+/** What {@link defineContinuous} takes. */
 export interface ContinuousDefinition<C, O, P extends Pools> extends Declaration<C, O, P> {
-  /** Runs until `signal` aborts. It is restarted when it returns or throws. */
+  /**
+   * Runs until `signal` aborts. It is restarted when it returns or throws.
+   *
+   * @param context The context of this run.
+   * @returns nothing, or a promise of the end of the run.
+   */
   readonly run: (context: Context<C, O, P>) => Promise<void> | void
 }
 
+/** What {@link defineBatch} takes. */
 export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C, O, P> {
   /** Schema of the payload of a submitted task. */
   readonly payload: T
@@ -70,7 +77,12 @@ export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C
    * 1,000, default 2; `capSeconds` defaults to 300.
    */
   readonly retry?: { readonly baseSeconds?: number; readonly factor?: number; readonly capSeconds?: number }
-  /** Runs one task. A return is a success, an error a failed attempt. */
+  /**
+   * Runs one task. A return is a success, an error a failed attempt.
+   *
+   * @param context The context of this run, with its task.
+   * @returns nothing, or a promise of the end of the run.
+   */
   readonly run: (context: BatchContext<C, O, T, P>) => Promise<void> | void
 }
 
@@ -86,14 +98,22 @@ export interface Automation {
   readonly pools: Pools
   readonly visibilityMs: number
   readonly retry: RetryMs
+  /**
+   * Runs one task, or until it is stopped; called only by the slot runners.
+   *
+   * @param context The context of the run, whose type the definition determines.
+   * @returns nothing, or a promise of the end of the run.
+   */
   readonly run: (context: never) => Promise<void> | void
 }
 
+/** An automation whose slots take tasks from a queue. */
 export interface BatchAutomation<C = object, O = object, T = object, P extends Pools = Pools> extends Automation {
   readonly kind: 'BatchAutomation'
   readonly run: BatchDefinition<C, O, T, P>['run']
 }
 
+/** An automation whose slots run continuously. */
 export interface ContinuousAutomation<C = object, O = object, P extends Pools = Pools> extends Automation {
   readonly kind: 'ContinuousAutomation'
   readonly run: ContinuousDefinition<C, O, P>['run']
@@ -146,7 +166,8 @@ export function defineContinuous<C extends object = Nothing, O extends object = 
 
 /**
  * Recognises automations, also those of another copy of this package.
- * @returns Whether `value` is an automation of the current shape.
+ * @param value Any value, such as an export of a module.
+ * @returns whether `value` is an automation of the current shape.
  */
 export function isAutomation(value: unknown): value is Automation {
   return typeof value === 'object' && value !== null && BRAND in value && value[BRAND] === SHAPE

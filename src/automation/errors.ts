@@ -11,8 +11,10 @@ export class RetryIn extends Error {
   readonly seconds: number
 
   /**
+   * Creates the error that `run` throws.
    * @param seconds Delay before the next attempt, 0 to 86,400.
    * @param message The text of `last_error`; truncated to 4,096 characters.
+   * @param options `cause`: the error that made the attempt fail.
    * @throws {TypeError} when `seconds` is out of range.
    */
   constructor(seconds: number, message: string, options?: ErrorOptions) {
@@ -37,6 +39,10 @@ export class LeaseLost extends Error {
 export class SlotStopped extends Error {
   override readonly name = 'SlotStopped'
   readonly why: StopReason
+  /**
+   * Creates the reason of an abort.
+   * @param why What stopped the run.
+   */
   constructor(why: StopReason) {
     super(`the slot was stopped: ${why}`)
     this.why = why
@@ -47,6 +53,11 @@ export class SlotStopped extends Error {
 export class AutomationError extends Error {
   override readonly name = 'AutomationError'
   readonly faults: readonly string[]
+  /**
+   * Creates an error of one or more faults.
+   * @param faults A sentence, or one per fault; the message of the error has one per line.
+   * @param options `cause`: the error of the module.
+   */
   constructor(faults: string | readonly string[], options?: ErrorOptions) {
     const list = typeof faults === 'string' ? [faults] : faults
     super(list.join('\n'), options)
