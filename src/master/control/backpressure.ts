@@ -4,7 +4,8 @@
  * Nothing is dropped here. The worker's own buffer fills instead, and has its own limit.
  */
 import type { OutputSink } from '../streams/sink.ts'
-import { PAUSE, type Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { PAUSE } from './connection-state.ts'
 import { MAX_UNFLUSHED_BYTES, MAX_UNFLUSHED_TOTAL_BYTES } from './limits.ts'
 
 export class Backpressure {
@@ -30,21 +31,21 @@ export class Backpressure {
 
   /** Statistics were read and are waiting to be stored. */
   addUnflushed(connection: Connection, bytes: number): void {
-    connection.unflushedBytes += bytes
+    connection.reading.unflushedBytes += bytes
     this.#unflushedBytes += bytes
-    if (connection.unflushedBytes > MAX_UNFLUSHED_BYTES || this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES)
+    if (connection.reading.unflushedBytes > MAX_UNFLUSHED_BYTES || this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES)
       this.#pause(connection, PAUSE.unflushed)
   }
 
   /** Statistics were stored or discarded. */
   removeUnflushed(connection: Connection, bytes: number): void {
     const crowdedBefore = this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES / 2
-    connection.unflushedBytes -= bytes
+    connection.reading.unflushedBytes -= bytes
     this.#unflushedBytes -= bytes
     if (this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES / 2) return
     const relieved = crowdedBefore ? this.#paused : [connection]
     for (const each of relieved) {
-      if (each.unflushedBytes <= MAX_UNFLUSHED_BYTES / 2) this.#resume(each, PAUSE.unflushed)
+      if (each.reading.unflushedBytes <= MAX_UNFLUSHED_BYTES / 2) this.#resume(each, PAUSE.unflushed)
     }
   }
 
@@ -54,11 +55,11 @@ export class Backpressure {
 
   #pause(connection: Connection, reason: number): void {
     connection.pause(reason)
-    if (connection.pausedFor !== 0) this.#paused.add(connection)
+    if (connection.reading.isPaused) this.#paused.add(connection)
   }
 
   #resume(connection: Connection, reason: number): void {
-    connection.resume(reason)
-    if ((connection.pausedFor & (PAUSE.sink | PAUSE.unflushed)) === 0) this.#paused.delete(connection)
+    connection.reading.remove(reason)
+    if (!connection.reading.isPausedFor(PAUSE.sink | PAUSE.unflushed)) this.#paused.delete(connection)
   }
 }

@@ -1,26 +1,14 @@
 /**
  * @module master/control/connection
- * The state of one accepted control socket. Plain fields without closures or timers of their own, since there are
- * thousands of connections.
+ * One accepted control socket: whose it is, where it is in its life, and the state that each component keeps about it.
  *
  *   new ──register──▶ registering ──stored──▶ registered ──▶ closing
  *    └──────────── rejected, or 10 s without register ───────▶┘
- *
- * Reading is paused while there is at least one reason to pause it.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { JsonText } from '../../protocol/index.ts'
-import type { TokenBucket } from '../../runtime/index.ts'
-import type { WorkerReport, Ref, RecordedStatus } from '../../storage/index.ts'
+import type { Ref } from '../../storage/index.ts'
+import { OutboundState, PendingReport, ReadPause, StateEvents } from './connection-state.ts'
 import type { ControlSocket } from './control-socket.ts'
-
-/** Why reading is paused; bits of {@link Connection.pausedFor}. */
-export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
-
-export type ReportedStateFrame = NonNullable<WorkerReport['state']>
-
-/** The status of a new record. */
-export const INITIAL_STATUS: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
 
 export class Connection implements Ref {
   readonly socket: ControlSocket
@@ -29,6 +17,11 @@ export class Connection implements Ref {
   /** Checked again when tokens change (D22). */
   readonly bearerToken: string
   readonly openedAtMs: number
+  readonly reading: ReadPause
+  readonly report = new PendingReport()
+  readonly outbound = new OutboundState()
+  readonly stateEvents = new StateEvents()
+
   phase: 'new' | 'registering' | 'registered' | 'closing' = 'new'
   /** Empty before the first register. */
   conn = ''
@@ -38,32 +31,9 @@ export class Connection implements Ref {
   isClosed = false
   /** Another connection replaced this one, or the record was deleted: its end must not be published. */
   isDetached = false
-
   /** Frames that were read while the register was being stored. */
   backlog: string[] = []
-  pausedFor = 0
-  unflushedBytes = 0
   missedPings = 0
-
-  /** What the next report to the store contains. */
-  pendingState: ReportedStateFrame | null = null
-  pendingStats: JsonText[] = []
-  lastReportMs = 0
-
-  /** The highest config generation that was sent to this socket or reported by it. */
-  knownGen = 0
-  isDrainSent = false
-  /** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
-  reported: RecordedStatus = INITIAL_STATUS
-  published: RecordedStatus = INITIAL_STATUS
-  /** The rate of published states; `null` before the first one. */
-  stateEvents: TokenBucket | null = null
-
-  /** Frames that are held back while the peer does not read. */
-  heldGen: number | null = null
-  heldDrain = false
-  stuckBytes = 0
-  stuckSinceMs = 0
 
   constructor(socket: ControlSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
     this.socket = socket
@@ -71,6 +41,7 @@ export class Connection implements Ref {
     this.id = id
     this.bearerToken = bearerToken
     this.openedAtMs = openedAtMs
+    this.reading = new ReadPause(socket)
   }
 
   get type(): string {
@@ -82,15 +53,7 @@ export class Connection implements Ref {
   }
 
   pause(reason: number): void {
-    if (this.phase === 'closing') return
-    if (this.pausedFor === 0) this.socket.pause()
-    this.pausedFor |= reason
-  }
-
-  resume(reason: number): void {
-    if ((this.pausedFor & reason) === 0) return
-    this.pausedFor &= ~reason
-    if (this.pausedFor === 0) this.socket.resume()
+    if (this.phase !== 'closing') this.reading.add(reason)
   }
 
   /** Closes the socket. The reason is made printable and cut to its limit. Frames read after this call are ignored. */
@@ -98,8 +61,7 @@ export class Connection implements Ref {
     if (this.phase === 'closing') return
     this.phase = 'closing'
     this.backlog = []
-    if (this.pausedFor !== 0) this.socket.resume() // Otherwise the peer's close frame would not be read.
-    this.pausedFor = 0
+    this.reading.end() // Otherwise the peer's close frame would not be read.
     this.socket.close(code, closeReason(reason))
   }
 }

@@ -14,7 +14,8 @@ import type { WorkerReport, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/batcher.ts'
 import type { Announce } from '../registry/index.ts'
-import type { Connection, ReportedStateFrame } from './connection.ts'
+import type { Connection } from './connection.ts'
+import type { PendingReport, ReportedStateFrame } from './connection-state.ts'
 import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
@@ -24,10 +25,8 @@ interface PendingReports {
   readonly waiting: Set<Connection>
   running: Promise<void> | null
 }
-interface Sent {
+interface Sent extends ReturnType<PendingReport['take']> {
   readonly connection: Connection
-  readonly state: ReportedStateFrame | null
-  readonly stats: JsonText[]
 }
 
 export interface HeartbeatWriterDeps {
@@ -51,19 +50,20 @@ export class HeartbeatWriter {
   }
 
   state(connection: Connection, state: ReportedStateFrame): void {
-    connection.pendingState = state
+    connection.report.setState(state)
     this.#enqueue(connection)
   }
 
   stats(connection: Connection, text: JsonText): void {
-    connection.pendingStats.push(text)
+    connection.report.addStats(text)
     this.#deps.backpressure.addUnflushed(connection, text.length)
     this.#enqueue(connection)
   }
 
   /** Records that another kind of frame arrived. */
   seen(connection: Connection): void {
-    if (this.#deps.master.clock.monotonicMs() - connection.lastReportMs >= SEEN_EVERY_MS) this.#enqueue(connection)
+    if (this.#deps.master.clock.monotonicMs() - connection.report.lastReportMs >= SEEN_EVERY_MS)
+      this.#enqueue(connection)
   }
 
   /** Records that the connection ended. This is stored after its last frames. */
@@ -111,7 +111,10 @@ export class HeartbeatWriter {
 
   /** @returns false if the store rejected the batch, which is then queued again. */
   async #send(batch: readonly Connection[], pending: PendingReports): Promise<boolean> {
-    const sent = batch.map((connection) => takePending(connection, this.#deps.master.clock.monotonicMs()))
+    const sent = batch.map((connection) => ({
+      connection,
+      ...connection.report.take(this.#deps.master.clock.monotonicMs()),
+    }))
     try {
       await this.#report(
         sent.filter(({ connection, state, stats }) => !connection.isClosed || state !== null || stats.length > 0),
@@ -144,12 +147,8 @@ export class HeartbeatWriter {
     const isRetryable = error instanceof FleetError
     this.#warn('failed to store states and statistics of workers', error)
     for (const { connection, state, stats } of sent) {
-      if (isRetryable) {
-        connection.pendingState ??= state
-        connection.pendingStats.unshift(...stats)
-      } else {
-        this.#deps.backpressure.removeUnflushed(connection, bytesOf(stats))
-      }
+      if (isRetryable) connection.report.putBack({ state, stats })
+      else this.#deps.backpressure.removeUnflushed(connection, bytesOf(stats))
       if (isRetryable || connection.isClosed) pending.waiting.add(connection)
     }
   }
@@ -177,15 +176,15 @@ export class HeartbeatWriter {
     if (status === 'replaced') return this.#detach(connection, 'replaced by a newer connection')
     if (status === 'unknown') return this.#detach(connection, 'this worker was deleted from the master; register again')
     if (state !== null) {
-      connection.knownGen = Math.max(connection.knownGen, state.gen)
+      connection.outbound.raiseKnownGen(state.gen)
       this.#deps.stateEvents.update(connection, {
         state: status === 'drain' ? 'DRAINING' : state.state,
         lastError: state.lastError,
         appliedGen: state.gen,
       })
     }
-    if (status === 'drain' && !connection.isDrainSent) this.#deps.outbound.drain(connection)
-    if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
+    if (status === 'drain' && !connection.outbound.isDrainSent) this.#deps.outbound.drain(connection)
+    if (gen > connection.outbound.knownGen) this.#deps.outbound.configChanged(connection, gen)
   }
 
   #detach(connection: Connection, reason: string): void {
@@ -197,15 +196,6 @@ export class HeartbeatWriter {
   #warn(message: string, error: unknown): void {
     this.#deps.logThrottle.run(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
   }
-}
-
-/** Takes from the connection what waits for the store. */
-function takePending(connection: Connection, nowMs: number): Sent {
-  const { pendingState: state, pendingStats: stats } = connection
-  connection.pendingState = null
-  if (stats.length > 0) connection.pendingStats = []
-  connection.lastReportMs = nowMs
-  return { connection, state, stats }
 }
 
 function reportOf({ connection: { type, id, conn }, state, stats }: Sent): WorkerReport {

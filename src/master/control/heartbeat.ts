@@ -52,7 +52,7 @@ export class Heartbeat {
   }
 
   #probe(connection: Connection): void {
-    if (connection.pausedFor !== 0) {
+    if (connection.reading.isPaused) {
       connection.missedPings = 0
       return
     }

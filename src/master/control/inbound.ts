@@ -23,7 +23,8 @@ import { Batcher } from '../queue/batcher.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
 import type { HeartbeatWriter } from './heartbeat-writer.ts'
-import { INITIAL_STATUS, PAUSE, type Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { INITIAL_STATUS, PAUSE } from './connection-state.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
@@ -194,8 +195,8 @@ export class Inbound {
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.signal({ kind: 'replaced', ref, conn: replaced })
     const hasDrainEnded = before?.state === 'DRAINING' && !drain // The drained process was replaced by a new one.
-    connection.published = { ...(before ?? INITIAL_STATUS), ...(hasDrainEnded && { state: 'IDLE' }) }
-    connection.reported = connection.published
+    connection.stateEvents.published = { ...(before ?? INITIAL_STATUS), ...(hasDrainEnded && { state: 'IDLE' }) }
+    connection.stateEvents.reported = connection.stateEvents.published
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
     if (isNewConnection)
       registry.announce('worker.connected', ref, {
@@ -206,10 +207,10 @@ export class Inbound {
     if (connection.isClosed) return heartbeats.ended(connection)
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
-    connection.lastReportMs = this.#deps.master.clock.monotonicMs()
+    connection.report.lastReportMs = this.#deps.master.clock.monotonicMs()
     onRegistered(connection)
     if (drain) outbound.drain(connection)
-    connection.resume(PAUSE.registering)
+    connection.reading.remove(PAUSE.registering)
     const { backlog } = connection
     connection.backlog = []
     for (const text of backlog) this.receive(connection, text)

@@ -28,14 +28,12 @@ export class Outbound {
   }
 
   configChanged(connection: Connection, gen: number): void {
-    connection.knownGen = Math.max(connection.knownGen, gen)
-    connection.heldGen = gen
+    connection.outbound.holdConfigChanged(gen)
     this.#release(connection)
   }
 
   drain(connection: Connection): void {
-    connection.isDrainSent = true
-    connection.heldDrain = true
+    connection.outbound.holdDrain()
     this.#release(connection)
   }
 
@@ -51,10 +49,8 @@ export class Outbound {
     const nowMs = this.#clock.monotonicMs()
     for (const connection of this.#behind) {
       const bytes = connection.socket.bufferedAmount
-      if (bytes < connection.stuckBytes) connection.stuckSinceMs = nowMs
-      connection.stuckBytes = bytes
-      if (bytes > HARD_BUFFER_BYTES || (bytes > 0 && nowMs - connection.stuckSinceMs >= STUCK_MS))
-        connection.socket.terminate()
+      const stuckMs = connection.outbound.stuckForMs(bytes, nowMs)
+      if (bytes > HARD_BUFFER_BYTES || (bytes > 0 && stuckMs >= STUCK_MS)) connection.socket.terminate()
       else if (bytes === 0) this.#behind.delete(connection)
       this.#release(connection)
     }
@@ -67,12 +63,10 @@ export class Outbound {
   /** Sends the frames that were held back, if the peer reads. */
   #release(connection: Connection): void {
     if (connection.socket.bufferedAmount > SOFT_BUFFER_BYTES) return
-    const { heldGen, heldDrain } = connection
-    connection.heldGen = null
-    connection.heldDrain = false
-    if (heldGen !== null)
-      this.#send(connection, JSON.stringify({ type: 'config_changed', config_gen: heldGen } satisfies MasterFrame))
-    if (heldDrain) this.#send(connection, DRAIN_FRAME)
+    const { gen, isDrain } = connection.outbound.takeHeld()
+    if (gen !== null)
+      this.#send(connection, JSON.stringify({ type: 'config_changed', config_gen: gen } satisfies MasterFrame))
+    if (isDrain) this.#send(connection, DRAIN_FRAME)
   }
 
   #send(connection: Connection, text: string): void {
@@ -84,8 +78,7 @@ export class Outbound {
   #watch(connection: Connection): void {
     const bytes = connection.socket.bufferedAmount
     if (bytes === 0 || this.#behind.has(connection)) return
-    connection.stuckBytes = bytes
-    connection.stuckSinceMs = this.#clock.monotonicMs()
+    connection.outbound.startProgress(bytes, this.#clock.monotonicMs())
     this.#behind.add(connection)
   }
 }

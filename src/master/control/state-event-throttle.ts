@@ -15,34 +15,35 @@ import type { Connection } from './connection.ts'
 const INTERVAL_MS = 1_000
 const RATE = { capacity: 10, perSecond: 1 }
 
-export interface Deps {
+export interface StateEventThrottleDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly announce: Announce
 }
 
 export class StateEventThrottle {
-  readonly #deps: Deps
+  readonly #deps: StateEventThrottleDeps
   /** Connections whose newest state is not published yet because of the throttle. */
   readonly #waiting = new Set<Connection>()
   #isArmed = false
 
-  constructor(deps: Deps) {
+  constructor(deps: StateEventThrottleDeps) {
     this.#deps = deps
   }
 
   /** Records the state that was stored for the worker, and publishes it now or when the throttle permits. */
   update(connection: Connection, reported: RecordedStatus): void {
-    connection.reported = reported
-    if (isSame(connection.published, reported)) return void this.#waiting.delete(connection)
+    const { stateEvents } = connection
+    stateEvents.reported = reported
+    if (isSame(stateEvents.published, reported)) return void this.#waiting.delete(connection)
     if (this.#bucketOf(connection).waitMs() > 0) return this.#wait(connection)
     this.#publish(connection)
   }
 
   /** Records that another component has already published this state. */
-  markPublished(connection: Connection, state: WorkerState): void {
-    connection.published = { ...connection.published, state }
-    connection.reported = { ...connection.reported, state }
+  markPublished({ stateEvents }: Connection, state: WorkerState): void {
+    stateEvents.published = { ...stateEvents.published, state }
+    stateEvents.reported = { ...stateEvents.reported, state }
   }
 
   /** Publishes the newest state without waiting for the throttle. For a connection that ended. */
@@ -55,9 +56,9 @@ export class StateEventThrottle {
     this.#waiting.delete(connection)
   }
 
-  #bucketOf(connection: Connection): TokenBucket {
-    connection.stateEvents ??= new TokenBucket(this.#deps.clock, RATE)
-    return connection.stateEvents
+  #bucketOf({ stateEvents }: Connection): TokenBucket {
+    stateEvents.bucket ??= new TokenBucket(this.#deps.clock, RATE)
+    return stateEvents.bucket
   }
 
   #wait(connection: Connection): void {
@@ -66,14 +67,15 @@ export class StateEventThrottle {
     this.#isArmed = true
     this.#deps.timers.after(INTERVAL_MS, () => {
       this.#isArmed = false
-      for (const each of this.#waiting) this.update(each, each.reported)
+      for (const each of this.#waiting) this.update(each, each.stateEvents.reported)
     })
   }
 
   #publish(connection: Connection): void {
-    const { ref, published, reported } = connection
+    const { ref, stateEvents } = connection
+    const { published, reported } = stateEvents
     this.#waiting.delete(connection)
-    connection.published = reported
+    stateEvents.published = reported
     this.#bucketOf(connection).spend(1)
     const { state, lastError, appliedGen } = reported
     if (state !== published.state || lastError !== published.lastError)

@@ -1,0 +1,139 @@
+/**
+ * @module master/control/connection-state
+ * What the components of the control channel keep about one connection, one class per component. They have no closures
+ * or timers of their own, since there are thousands of connections.
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { TokenBucket } from '../../runtime/index.ts'
+import type { RecordedStatus, WorkerReport } from '../../storage/index.ts'
+import type { ControlSocket } from './control-socket.ts'
+
+/** Why reading is paused; bits of {@link ReadPause}. */
+export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
+
+export type ReportedStateFrame = NonNullable<WorkerReport['state']>
+
+/** The status of a new record. */
+export const INITIAL_STATUS: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
+
+/** Pauses reading from a socket while there is at least one reason to pause it (backpressure.ts). */
+export class ReadPause {
+  readonly #socket: ControlSocket
+  /** Bits of {@link PAUSE}. */
+  #reasons = 0
+  /** Bytes of statistics that were read and are not stored yet. */
+  unflushedBytes = 0
+
+  constructor(socket: ControlSocket) {
+    this.#socket = socket
+  }
+
+  get isPaused(): boolean {
+    return this.#reasons !== 0
+  }
+
+  isPausedFor(reasons: number): boolean {
+    return (this.#reasons & reasons) !== 0
+  }
+
+  add(reason: number): void {
+    if (this.#reasons === 0) this.#socket.pause()
+    this.#reasons |= reason
+  }
+
+  remove(reasons: number): void {
+    if (!this.isPausedFor(reasons)) return
+    this.#reasons &= ~reasons
+    if (this.#reasons === 0) this.#socket.resume()
+  }
+
+  /** Removes every reason. */
+  end(): void {
+    this.remove(this.#reasons)
+  }
+}
+
+/** What the next report to the store contains (heartbeat-writer.ts). */
+export class PendingReport {
+  #state: ReportedStateFrame | null = null
+  #stats: JsonText[] = []
+  /** When the last report was taken; monotonic. */
+  lastReportMs = 0
+
+  setState(state: ReportedStateFrame): void {
+    this.#state = state
+  }
+
+  addStats(text: JsonText): void {
+    this.#stats.push(text)
+  }
+
+  /** Takes everything that is pending. */
+  take(nowMs: number): { readonly state: ReportedStateFrame | null; readonly stats: readonly JsonText[] } {
+    const taken = { state: this.#state, stats: this.#stats }
+    this.#state = null
+    if (taken.stats.length > 0) this.#stats = []
+    this.lastReportMs = nowMs
+    return taken
+  }
+
+  /** Puts back what the store rejected, before what arrived meanwhile. A newer state replaces the old one. */
+  putBack({ state, stats }: ReturnType<PendingReport['take']>): void {
+    this.#state ??= state
+    this.#stats.unshift(...stats)
+  }
+}
+
+/** The frames for one worker that wait until it reads (outbound.ts). */
+export class OutboundState {
+  /** The highest config generation that was sent to this socket or reported by it. */
+  knownGen = 0
+  isDrainSent = false
+  #heldGen: number | null = null
+  #isDrainHeld = false
+  #stuckBytes = 0
+  #stuckSinceMs = 0
+
+  /** Records a generation that the worker has, or will receive. */
+  raiseKnownGen(gen: number): void {
+    this.knownGen = Math.max(this.knownGen, gen)
+  }
+
+  holdConfigChanged(gen: number): void {
+    this.raiseKnownGen(gen)
+    this.#heldGen = gen
+  }
+
+  holdDrain(): void {
+    this.isDrainSent = true
+    this.#isDrainHeld = true
+  }
+
+  takeHeld(): { readonly gen: number | null; readonly isDrain: boolean } {
+    const held = { gen: this.#heldGen, isDrain: this.#isDrainHeld }
+    this.#heldGen = null
+    this.#isDrainHeld = false
+    return held
+  }
+
+  /** Starts measuring how long the peer has read nothing. */
+  startProgress(bytes: number, nowMs: number): void {
+    this.#stuckBytes = bytes
+    this.#stuckSinceMs = nowMs
+  }
+
+  /** @returns for how long the peer has read none of its unread bytes, in ms. */
+  stuckForMs(bytes: number, nowMs: number): number {
+    if (bytes < this.#stuckBytes) this.#stuckSinceMs = nowMs
+    this.#stuckBytes = bytes
+    return nowMs - this.#stuckSinceMs
+  }
+}
+
+/** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
+export class StateEvents {
+  reported: RecordedStatus = INITIAL_STATUS
+  published: RecordedStatus = INITIAL_STATUS
+  /** The rate of published states; `null` before the first one. */
+  bucket: TokenBucket | null = null
+}
