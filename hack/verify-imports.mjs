@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // Fails when an import under src/ breaks the direction, bypasses an index, or takes a package from outside its home.
+// Fails also when folders of an area import each other in a circle.
 // Usage: node hack/verify-imports.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
 //
-// An area is a folder of the layout. It sees itself, and of the areas in its row the face (index.ts) alone.
+// An area is a folder of the layout. It sees itself, and of the areas in its row the face (index.ts) alone. The same
+// applies to a folder inside an area that has an index.ts.
 // A package with a row in HOME is a word of that one area; any other package may be used anywhere.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path/posix'
 import { fileURLToPath } from 'node:url'
 
@@ -54,9 +56,22 @@ const HOME = {
 const AREAS = Object.keys(MAY_IMPORT).toSorted((a, b) => b.length - a.length) // The longest prefix decides.
 const IMPORT =
   /(?:\b(?<type>(?:import|export) type)\b[^;'"]*?\bfrom|\bfrom|\bimport)\s*\(?\s*['"](?<target>[^'"\n]+)['"]/g
+/** Folders of an area, and the other folders of the area that they import. */
+const FOLDER_IMPORTS = new Map()
 const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm
 
 const areaOf = (path) => AREAS.find((area) => path.startsWith(`${area}/`))
+/**
+ * @returns the innermost folder with an index.ts that contains the file, within its area; the area if there is none.
+ */
+function folderOf(path) {
+  const area = areaOf(path)
+  const isFolder = (folder) => folder === area || existsSync(join('src', folder, 'index.ts'))
+  let folder = dirname(path)
+  while (!isFolder(folder)) folder = dirname(folder)
+  return folder
+}
+
 const packageOf = (target) => target.split('/', target.startsWith('@') ? 2 : 1).join('/')
 
 /**
@@ -75,10 +90,37 @@ function fault(file, { type, target }) {
     return home === area ? undefined : `has its home in ${home}`
   }
   const other = areaOf(path)
-  if (other === area) return undefined
+  if (other === area) return faultInside(file, path)
   if (!MAY_IMPORT[area].includes(other)) return `${area} may not import ${other ?? path}`
   if (path !== `${other}/index.ts`) return `goes round the face ${other}/index.ts`
   return area === 'dashboard' && other === 'protocol' && !type ? 'the dashboard takes types alone' : undefined
+}
+
+/** An import within an area: of another folder, only its index.ts. Records it for {@link circles}. */
+function faultInside(file, path) {
+  const from = folderOf(file)
+  const to = folderOf(path)
+  if (from === to || to === areaOf(path)) return undefined
+  if (path !== `${to}/index.ts`) return from.startsWith(`${to}/`) ? undefined : `goes round the face ${to}/index.ts`
+  if (from !== areaOf(file)) FOLDER_IMPORTS.set(from, (FOLDER_IMPORTS.get(from) ?? new Set()).add(to))
+  return undefined
+}
+
+/** @returns one line for each folder that imports itself through other folders of its area. */
+function circles() {
+  const pathBack = (start, folder, seen) => {
+    for (const next of FOLDER_IMPORTS.get(folder) ?? []) {
+      if (next === start) return [folder]
+      if (seen.has(next)) continue
+      const rest = pathBack(start, next, seen.add(next))
+      if (rest !== undefined) return [folder, ...rest]
+    }
+    return undefined
+  }
+  return [...FOLDER_IMPORTS.keys()].toSorted().flatMap((start) => {
+    const path = pathBack(start, start, new Set([start]))
+    return path === undefined ? [] : [`src/${start}: imports itself: ${[...path, start].join(' -> ')}`]
+  })
 }
 
 function faultsOf(file) {
@@ -91,6 +133,6 @@ function faultsOf(file) {
 }
 
 const files = readdirSync('src', { recursive: true }).filter((name) => /\.tsx?$/.test(name))
-const faults = files.toSorted().flatMap(faultsOf)
+const faults = [...files.toSorted().flatMap(faultsOf), ...circles()]
 for (const line of faults) console.error(line)
 process.exitCode = faults.length === 0 ? 0 : 1

@@ -8,7 +8,7 @@ import type { Catalog } from '../automation/index.ts'
 import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
 import type { StoreEpoch } from './epoch.ts'
-import type { Route } from './http/route.ts'
+import type { Route } from './http/index.ts'
 import type { Inspections } from './inspections/index.ts'
 
 /** The settings that the areas need. The unit of a duration is part of its name. */

@@ -45,6 +45,33 @@ describe('hack/verify-imports', () => {
     ])
   })
 
+  it('reports an import past the index.ts of a folder inside an area', () => {
+    const { status, stderr } = verified({
+      'src/master/auth/index.ts': "export type * from './principal.ts'\n",
+      'src/master/auth/principal.ts': 'export type Principal = string\n',
+      'src/master/http/route.ts': "import type { Principal } from '../auth/principal.ts'\n",
+      'src/master/http/app.ts': "import type { Principal } from '../auth/index.ts'\n",
+    })
+    expect(stderr).toBe("src/master/http/route.ts: '../auth/principal.ts': goes round the face master/auth/index.ts\n")
+    expect(status).toBe(1)
+  })
+
+  it('reports folders of an area that import each other', () => {
+    const { status, stderr } = verified({
+      'src/master/auth/index.ts': "export * from './a.ts'\n",
+      'src/master/auth/a.ts': "import { route } from '../http/index.ts'\n",
+      'src/master/http/index.ts': "export * from './b.ts'\n",
+      'src/master/http/b.ts': "import { audit } from '../audit/index.ts'\n",
+      'src/master/audit/index.ts': "import type { Principal } from '../auth/index.ts'\n",
+      'src/master/queue/a.ts': "import { route } from '../http/index.ts'\n",
+    })
+    expect(stderr.split('\n')).toContain(
+      'src/master/auth: imports itself: master/auth -> master/http -> master/audit -> master/auth',
+    )
+    expect(stderr).not.toContain('master/queue')
+    expect(status).toBe(1)
+  })
+
   it('allows the dashboard to import types only', () => {
     const { stderr } = verified({
       'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n",

@@ -8,7 +8,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { FleetError, ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../protocol/index.ts'
-import type { Principal } from '../http/route.ts'
+import type { Principal } from './principal.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /** Why a header does not authenticate: absent, not of the form `Bearer <token>`, or an unknown token. */

@@ -7,6 +7,7 @@ export {
   requirePermission,
   type Authenticator,
 } from './authenticator.ts'
+export type { Principal } from './principal.ts'
 export {
   generateToken,
   parseTokens,

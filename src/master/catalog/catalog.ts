@@ -6,8 +6,8 @@ import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
 import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { permissionsOf } from '../auth/index.ts'
-import { route, type Principal, type Route } from '../http/route.ts'
+import { permissionsOf, type Principal } from '../auth/index.ts'
+import { route, type Route } from '../http/index.ts'
 
 export interface CatalogDeps extends MasterDeps {
   readonly version: string

@@ -3,7 +3,7 @@
  * Applies back-pressure: pauses reading from sockets while a buffer that they fill is full, and resumes at half.
  * Nothing is dropped here. The worker's own buffer fills instead, and has its own limit.
  */
-import type { OutputSink } from '../streams/sink.ts'
+import type { OutputSink } from '../streams/index.ts'
 import type { Connection } from './connection.ts'
 import { PAUSE } from './connection-state.ts'
 import { MAX_UNFLUSHED_BYTES, MAX_UNFLUSHED_TOTAL_BYTES } from './limits.ts'

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { API_PREFIX } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
 import { bearerTokenOf } from '../auth/index.ts'
-import { countHeader, originForm } from '../http/request-head.ts'
+import { countHeader, originForm } from '../http/index.ts'
 import { MAX_HANDSHAKES_PER_SECOND, MAX_SOCKETS, MAX_UNREGISTERED } from './limits.ts'
 
 export interface Handshake {

@@ -8,7 +8,7 @@ import { toSeconds, type QueueTotals } from '../../protocol/index.ts'
 import type { Cancel, LogThrottle } from '../../runtime/index.ts'
 import type { LoggedEvent, NewEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { totalsBody } from '../queue/counts.ts'
+import { totalsBody } from '../queue/index.ts'
 
 const CHECK_EVERY_MS = 1_000
 const NAME = 'queue.totals'

@@ -6,7 +6,7 @@
  */
 import { HealthBody, ReadyBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { route } from '../http/route.ts'
+import { route } from '../http/index.ts'
 
 export interface HealthDeps extends Pick<MasterDeps, 'backend' | 'catalog'> {
   /** False as soon as the master begins to stop. */

@@ -3,7 +3,7 @@
  * Counts places in use, in total and per token. One token may use at most a quarter of the places. The last tenth is
  * reserved for the admin and the workers, so that scoped tokens cannot exclude them (D71).
  */
-import type { Principal } from './route.ts'
+import type { Principal } from '../auth/index.ts'
 
 const TOKEN_SHARE = 1 / 4
 const RESERVE = 1 / 10

@@ -18,10 +18,9 @@ import {
   MIN_BODY_BYTES_PER_SECOND,
 } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
-import type { Authenticator } from '../auth/index.ts'
+import type { Authenticator, Principal } from '../auth/index.ts'
 import type { RequestContext } from './request-context.ts'
 import { FairShare } from './fair-share.ts'
-import type { Principal } from './route.ts'
 
 const DEADLINE_MS = 30_000
 const CHECK_EVERY_MS = 1_000

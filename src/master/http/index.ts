@@ -1,7 +1,19 @@
 /** The HTTP layer of the master: route table, admission checks, limits and responses. */
 export { createDashboard } from './dashboard.ts'
+export { FairShare } from './fair-share.ts'
 export { Http } from './http.ts'
+export { checkDocument } from './json-document.ts'
 export { createOpenApi } from './openapi.ts'
 export { RateLimiter } from './rate-limit.ts'
-export { RawJson, route, type Route, type RouteRequest } from './route.ts'
+export { countHeader, originForm } from './request-head.ts'
+export {
+  JsonChunks,
+  RawJson,
+  route,
+  type HandlerResult,
+  type Route,
+  type RouteRequest,
+  type StreamBody,
+} from './route.ts'
+export { refuseRaw } from './server.ts'
 export { StartupListener } from './startup.ts'

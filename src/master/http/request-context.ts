@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_BODY_BYTES } from '../../protocol/index.ts'
 import { announcesBody } from './body.ts'
 import { originForm } from './request-head.ts'
-import type { Principal } from './route.ts'
+import type { Principal } from '../auth/index.ts'
 
 /**
  * An unread body up to this size is read and discarded, so that the connection stays usable. A larger one closes the

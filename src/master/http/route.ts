@@ -10,6 +10,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { ErrorCode, Permission } from '../../protocol/index.ts'
+import type { Principal } from '../auth/index.ts'
 
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -19,23 +20,6 @@ type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
  * may call, and its response only contains its own types.
  */
 export type Access = 'none' | 'any' | 'admin' | 'scoped' | 'worker'
-
-/**
- * The holder of a token. `key` is the whole digest of the token, for counting per token. `id` is shown to people: the
- * name in SVC_TOKENS, otherwise the first 8 hex digits of the token's SHA-256.
- */
-export type Principal =
-  | { readonly role: 'admin'; readonly key: string; readonly id: string }
-  | { readonly role: 'worker'; readonly key: string; readonly id: string }
-  /** `types` may contain '*'. `name` is set for the tokens of SVC_TOKENS. */
-  | {
-      readonly role: 'scoped'
-      readonly types: ReadonlySet<string>
-      readonly permissions: ReadonlySet<Permission>
-      readonly key: string
-      readonly id: string
-      readonly name?: string
-    }
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
   /** Path parameters, decoded once: `type`, `id`, `task_id`, `pool_name` …; '' if the path has no such parameter. */

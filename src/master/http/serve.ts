@@ -16,12 +16,12 @@ import {
   type Validator,
 } from '../../protocol/index.ts'
 import { withLogFields } from '../../runtime/index.ts'
-import { requirePermission } from '../auth/index.ts'
+import { requirePermission, type Principal } from '../auth/index.ts'
 import { readJson } from './body.ts'
 import type { RequestContext } from './request-context.ts'
 import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
-import type { HandlerResult, Principal, Route, RouteRequest } from './route.ts'
+import type { HandlerResult, Route, RouteRequest } from './route.ts'
 
 /** For a document with more values only the first fault is reported, because a complete list would be too expensive. */
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000

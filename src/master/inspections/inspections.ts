@@ -11,7 +11,7 @@ import { Counter, Gauge } from 'prom-client'
 import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { HandlerResult, RouteRequest } from '../http/route.ts'
+import type { HandlerResult, RouteRequest } from '../http/index.ts'
 import { PieceReader } from './piece-reader.ts'
 
 const RATE = { capacity: INSPECTIONS.burstBytes, perSecond: INSPECTIONS.bytesPerSecond }

@@ -4,7 +4,7 @@
  * that no step of the event loop handles more than one piece.
  */
 import { ANSWER_PIECE_BYTES, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { JsonChunks, RawJson } from '../http/route.ts'
+import { JsonChunks, RawJson } from '../http/index.ts'
 
 /** Added to the size of each item, because many small items take time as well. */
 const BYTES_PER_ITEM = 256

@@ -5,8 +5,8 @@
  */
 import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../protocol/index.ts'
 import { covers } from '../auth/index.ts'
-import { route, type Route } from '../http/route.ts'
-import { totalsBody } from '../queue/counts.ts'
+import { route, type Route } from '../http/index.ts'
+import { totalsBody } from '../queue/index.ts'
 import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot.ts'
 
 export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {

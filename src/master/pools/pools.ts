@@ -2,7 +2,7 @@
 import { API_PREFIX, DEFAULT_N, FleetError, nQuery, PoolBody, toSeconds } from '../../protocol/index.ts'
 import type { PoolRow } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { route } from '../http/route.ts'
+import { route } from '../http/index.ts'
 
 export function createPools({
   backend,

@@ -23,7 +23,7 @@ import {
 } from '../../protocol/index.ts'
 import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
 import { requirePermission } from '../auth/index.ts'
-import { route, type Route } from '../http/route.ts'
+import { route, type Route } from '../http/index.ts'
 import type { Inspections, PieceReader } from '../inspections/index.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'

@@ -23,8 +23,7 @@ import {
 import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
 import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
-import type { RateLimiter } from '../http/rate-limit.ts'
-import { route, type Route } from '../http/route.ts'
+import { route, type RateLimiter, type Route } from '../http/index.ts'
 import { newTask, payloadFaults, taskFaults } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
 

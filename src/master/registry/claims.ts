@@ -9,7 +9,7 @@
  */
 import { API_PREFIX, ClaimBody, ClaimQuery, FleetError, WorkerBody } from '../../protocol/index.ts'
 import type { Backend, Ref, WorkerRow } from '../../storage/index.ts'
-import { RawJson, route, type HandlerResult, type Route, type RouteRequest } from '../http/route.ts'
+import { RawJson, route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import type { Announce } from './events.ts'
 import { recordText } from './record.ts'
 import { unknownWorker } from './unknown-worker.ts'

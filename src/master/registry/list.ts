@@ -8,7 +8,7 @@ import { ANSWER_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { RawJson, type HandlerResult, type RouteRequest, type StreamBody } from '../http/route.ts'
+import { RawJson, type HandlerResult, type RouteRequest, type StreamBody } from '../http/index.ts'
 import { recordText } from './record.ts'
 
 export type ListQuery = Static<typeof WorkersQuery>

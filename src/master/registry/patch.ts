@@ -32,7 +32,7 @@ import {
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { Principal } from '../http/route.ts'
+import type { Principal } from '../auth/index.ts'
 import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
 import { unknownWorker } from './unknown-worker.ts'

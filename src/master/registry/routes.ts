@@ -17,7 +17,7 @@ import {
 } from '../../protocol/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { RawJson, route, type Route } from '../http/route.ts'
+import { RawJson, route, type Route } from '../http/index.ts'
 import { claimRoutes } from './claims.ts'
 import { configRoutes } from './config-routes.ts'
 import { listWorkers } from './list.ts'

@@ -3,7 +3,7 @@ import type { Counter } from 'prom-client'
 import { API_PREFIX } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { RouteRequest } from '../http/route.ts'
+import type { RouteRequest } from '../http/index.ts'
 import type { Announce } from './events.ts'
 import type { Signals } from './signals.ts'
 

@@ -8,7 +8,7 @@
 import { Type } from 'typebox'
 import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { route, type Route, type StreamBody } from '../http/route.ts'
+import { route, type Route, type StreamBody } from '../http/index.ts'
 import { BusStreams } from './bus-streams.ts'
 
 const COMMENT_EVERY_MS = 15_000

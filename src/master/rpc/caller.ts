@@ -2,7 +2,7 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { RpcMethod, RpcParams, RpcResult } from '../../protocol/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
-import type { RawJson } from '../http/route.ts'
+import type { RawJson } from '../http/index.ts'
 import type { ResponseBudget } from './response-budget.ts'
 
 /** The worker in the path. It may only use objects of its own type (S13). */

@@ -13,7 +13,7 @@ import {
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Claim, PoolItem, Pools } from '../../storage/index.ts'
-import { RawJson } from '../http/route.ts'
+import { RawJson } from '../http/index.ts'
 import type { Methods } from './caller.ts'
 import { held, only } from './primitives.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '../../protocol/index.ts'
 import type { Catalog } from '../../automation/index.ts'
 import type { Backend } from '../../storage/index.ts'
-import { RawJson } from '../http/route.ts'
+import { RawJson } from '../http/index.ts'
 import { bareTopic } from './bus.ts'
 import type { Methods } from './caller.ts'
 

@@ -24,7 +24,7 @@ import {
   type RpcMethod,
 } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { RawJson, route, type HandlerResult } from '../http/route.ts'
+import { RawJson, route, type HandlerResult } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
 import { ResponseBudget } from './response-budget.ts'
 import { busRoute } from './bus.ts'

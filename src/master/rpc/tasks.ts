@@ -1,7 +1,7 @@
 /** @module master/rpc/tasks  RPC methods that reserve and settle tasks. Task bodies are inserted as the stored text. */
 import { MAX_ERROR_CHARS, MAX_RESERVED_PER_CALL, toSeconds, type RpcMethod } from '../../protocol/index.ts'
 import type { Lease, LeaseRef } from '../../storage/index.ts'
-import { RawJson } from '../http/route.ts'
+import { RawJson } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
 import type { Methods } from './caller.ts'
 

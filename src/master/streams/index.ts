@@ -1,2 +1,3 @@
 /** Output streams: the sink for outputs of workers, and the routes that read and remove them. */
+export type { OutputSink } from './sink.ts'
 export { createStreams, type Streams } from './streams.ts'

@@ -13,7 +13,7 @@ import {
   TailBody,
 } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../../storage/index.ts'
-import { route, type Route } from '../http/route.ts'
+import { route, type Route } from '../http/index.ts'
 import type { Inspections, PieceReader } from '../inspections/index.ts'
 
 const OUTPUT = `${API_PREFIX}/automations/{type}/output`

@@ -10,14 +10,8 @@ import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
-import {
-  JsonChunks,
-  RawJson,
-  type HandlerResult,
-  type Principal,
-  type Route,
-  type StreamBody,
-} from '../../../src/master/http/route.ts'
+import type { Principal } from '../../../src/master/auth/index.ts'
+import { JsonChunks, RawJson, type HandlerResult, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
 import { Queue } from '../../../src/master/queue/index.ts'
 import { createRpc } from '../../../src/master/rpc/index.ts'

@@ -15,14 +15,8 @@ import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
-import {
-  JsonChunks,
-  RawJson,
-  type HandlerResult,
-  type Principal,
-  type Route,
-  type StreamBody,
-} from '../../../src/master/http/route.ts'
+import type { Principal } from '../../../src/master/auth/index.ts'
+import { JsonChunks, RawJson, type HandlerResult, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
 import type { OutputSink } from '../../../src/master/streams/sink.ts'
 import {
