@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { MasterError } from '../../src/client/index.ts'
-import { runMaster, TOKENS } from '../master/running-master.ts'
+import { runMaster, TOKENS } from '../kit/running-master.ts'
 import { clientOf, emit, makeDead, register } from './world.ts'
 
 async function world() {

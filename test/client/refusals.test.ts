@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { MasterError, type MasterClient } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import { turns } from '../virtual.ts'
+import { runTurns } from '../kit/index.ts'
 import type { FaultyProxy } from './faulty-proxy.ts'
 import { register, throughProxy } from './world.ts'
 
@@ -26,7 +26,7 @@ function hammer(client: MasterClient, signal: AbortSignal) {
   const loop = async (call: () => Promise<unknown>, onServed: () => void): Promise<void> => {
     while (!signal.aborted) {
       await call().then(onServed, (error: unknown) => error instanceof MasterError && errors.push(error))
-      await turns(1)
+      await runTurns(1)
     }
   }
   const follow = async (): Promise<void> => {
@@ -60,7 +60,7 @@ async function pass(
   for (let passed = 0; passed < ms && !isOver(); passed += STEP_MS) {
     const before = proxy.seen.length
     await time.advance(STEP_MS)
-    await turns(6)
+    await runTurns(6)
     steps.push(proxy.seen.length - before)
   }
   return steps

@@ -2,7 +2,7 @@
 import { afterEach } from '@jest/globals'
 import { MasterClient, type ClientOptions } from '../../src/client/index.ts'
 import { seededRandom, systemTime, type VirtualTime } from '../../src/runtime/index.ts'
-import { runMaster, TOKENS, type TestMaster } from '../master/running-master.ts'
+import { runMaster, TOKENS, type TestMaster } from '../kit/running-master.ts'
 import { FaultyProxy, type Deed } from './faulty-proxy.ts'
 
 const closing: (() => Promise<void>)[] = []

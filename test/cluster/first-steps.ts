@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect } from '@jest/globals'
 import { type Step, stepsOf } from '../docs/page.ts'
 import { Terminal } from '../docs/terminal.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../kit/index.ts'
 import { programPath } from '../operator/programs.ts'
 import { chain, expectHidden, KUBECONFIG, Namespace } from './cluster.ts'
 

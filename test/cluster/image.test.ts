@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { hackPath } from '../hack/tree.ts'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 
 const BUILD = hackPath('image/build.mjs')
 const BUILD_MS = 300_000

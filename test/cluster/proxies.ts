@@ -10,7 +10,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../e2e/fleet.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../kit/index.ts'
 import { HOST, type Authority } from './authority.ts'
 import type { Door } from './public.ts'
 

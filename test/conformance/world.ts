@@ -12,7 +12,7 @@ import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime, type Clock } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { recordingLog, type Line } from '../master/recording-log.ts'
+import { recordingLog, type LogLine } from '../kit/index.ts'
 import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
@@ -126,7 +126,8 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
   })
   return async (options = {}) => {
     const time = new VirtualTime()
-    const { log, lines } = recordingLog()
+    const log = recordingLog()
+    const { lines } = log
     const backend = await create(time)
     const master = await startMaster({
       listen: { host: '127.0.0.1', port: 0 },
@@ -166,13 +167,18 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
 
 export class World {
   readonly time: VirtualTime
-  readonly lines: readonly Line[]
+  readonly lines: readonly LogLine[]
   readonly capabilities: Backend['capabilities']
   readonly #master: RunningMaster
   readonly #workers: Worker[] = []
   readonly #streams: AbortController[] = []
 
-  constructor(master: RunningMaster, time: VirtualTime, lines: readonly Line[], capabilities: Backend['capabilities']) {
+  constructor(
+    master: RunningMaster,
+    time: VirtualTime,
+    lines: readonly LogLine[],
+    capabilities: Backend['capabilities'],
+  ) {
     this.#master = master
     this.time = time
     this.lines = lines

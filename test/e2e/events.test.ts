@@ -3,7 +3,7 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Listener, type ListenOptions } from '../master/events/listener.ts'
-import { withRedisServer } from '../storage/redis/server.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
 import { ADMIN_TOKEN, Fleet, until } from './fleet.ts'
 import { Masters, submit } from './masters.ts'
 import { SocketWorker } from './socket-worker.ts'

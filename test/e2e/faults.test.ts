@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Fleet, until, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }

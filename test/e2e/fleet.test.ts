@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Fleet, until, type Proc } from './fleet.ts'
 
 interface Entry {

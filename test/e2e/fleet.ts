@@ -9,9 +9,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../kit/index.ts'
 
-export { freePort } from '../free-port.ts'
+export { freePort } from '../kit/index.ts'
 
 const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 export const ADMIN_TOKEN = 'admin-token-of-the-e2e-test'

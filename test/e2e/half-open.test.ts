@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Fleet, type Proc } from './fleet.ts'
 
 const COUNT = 10_000

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Fleet, until, WORKER_TOKEN, type Proc } from './fleet.ts'
 
 const fleets: Fleet[] = []

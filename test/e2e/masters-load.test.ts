@@ -4,8 +4,8 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SLACK } from '../slack.ts'
-import { withRedisServer } from '../storage/redis/server.ts'
+import { SLACK } from '../kit/index.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
 import { until, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import {

@@ -1,7 +1,7 @@
 /** Tests two and three masters of the built command on one Redis: every master sees the changes of the others (D33). */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { SLACK } from '../slack.ts'
-import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
+import { SLACK } from '../kit/index.ts'
+import { withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import {

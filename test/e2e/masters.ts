@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startRedis, type RedisServer } from '../storage/redis/server.ts'
+import { startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, until, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') }

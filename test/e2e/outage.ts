@@ -9,8 +9,8 @@ import { expect } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SLACK } from '../slack.ts'
-import { startRedis, type RedisOptions, type RedisServer } from '../storage/redis/server.ts'
+import { SLACK } from '../kit/index.ts'
+import { startRedis, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/outage.mjs') }

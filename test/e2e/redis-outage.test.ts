@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Forwarder } from '../storage/redis/forwarder.ts'
-import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
+import { withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 import { OutageFixture, throughOutage, type Outage, type WorldOptions } from './outage.ts'
 import { until } from './fleet.ts'
 

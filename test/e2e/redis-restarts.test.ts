@@ -7,7 +7,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../../src/runtime/index.ts'
-import { withRedisServer } from '../storage/redis/server.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
 import { OutageFixture, WAITERS_SERVED_WITHIN_MS } from './outage.ts'
 
 const isSoak = process.env['SOAK'] === '1'

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, until, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }

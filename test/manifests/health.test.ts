@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { STATES } from '../operator/fleetworker/states.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
 const script = readFileSync(new URL('../../manifests/gitops/argocd/health.lua', import.meta.url), 'utf8')
 const whole = `local obj = cjson.decode(ARGV[1])\nlocal function health()\n${script}\nend\nreturn cjson.encode(health())`

@@ -6,8 +6,8 @@ import type { TokenReading, TokenSettings } from '../../src/master/index.ts'
 import { FleetError } from '../../src/protocol/index.ts'
 import { systemRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { recordingLog } from './recording-log.ts'
-import { runMaster, TOKENS, type TestMaster } from './running-master.ts'
+import { recordingLog } from '../kit/index.ts'
+import { runMaster, TOKENS, type TestMaster } from '../kit/running-master.ts'
 
 const sockets: WebSocket[] = []
 afterEach(() => sockets.splice(0).forEach((socket) => socket.terminate()))
@@ -80,7 +80,7 @@ describe('a master', () => {
   it('writes a heartbeat every 5 s', async () => {
     const time = new VirtualTime()
     const backend = new MemoryBackend({ clock: time, random: systemRandom })
-    const { log } = recordingLog()
+    const log = recordingLog()
     await runMaster({ backend, clock: time, timers: time, log })
     const others = async (): Promise<number> => (await backend.meta.beat('another')).length
     expect(await others()).toBe(2)
@@ -91,7 +91,7 @@ describe('a master', () => {
   it('returns the current epoch of the store after its next heartbeat (D46, D47)', async () => {
     const time = new VirtualTime()
     const backend = new MemoryBackend({ clock: time, random: systemRandom })
-    const { log } = recordingLog()
+    const log = recordingLog()
     const master = await runMaster({ backend, clock: time, timers: time, log })
     const known = await backend.meta.info()
     const named = async (): Promise<unknown> => {

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../src/protocol/index.ts'
-import { startTestMaster, tokenWith, TOKENS, type TestMaster } from './running-master.ts'
+import { startTestMaster, tokenWith, TOKENS, type TestMaster } from '../kit/running-master.ts'
 
 const KINDS = ['none', 'malformed', 'wrong', 'worker', 'covering', 'other', 'every type', 'admin'] as const
 type Kind = (typeof KINDS)[number]

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createOverload } from '../../src/master/overload.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import { recordingLog } from './recording-log.ts'
-import { runMaster } from './running-master.ts'
+import { recordingLog } from '../kit/index.ts'
+import { runMaster } from '../kit/running-master.ts'
 
 const stops: (() => void)[] = []
 afterEach(() => stops.splice(0).forEach((stop) => stop()))
@@ -10,7 +10,8 @@ afterEach(() => stops.splice(0).forEach((stop) => stop()))
 /** `p99`: the event loop delay of each measurement in turn, then 0. */
 async function watched(p99: readonly number[]) {
   const time = new VirtualTime()
-  const { log, lines } = recordingLog()
+  const log = recordingLog()
+  const { lines } = log
   const left = [...p99]
   const overload = createOverload({ timers: time, log }, { takeP99Ms: () => left.shift() ?? 0, stop: () => {} })
   await overload.start?.()

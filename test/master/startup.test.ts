@@ -12,7 +12,7 @@ import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { THREAD_URL } from '../storage/sqlite/world.ts'
-import { runMaster } from './running-master.ts'
+import { runMaster } from '../kit/running-master.ts'
 
 const PAGE = 4_096
 const folder = mkdtempSync(join(tmpdir(), 'muster-startup-'))

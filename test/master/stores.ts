@@ -8,7 +8,7 @@ import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { ManualClock, type Create } from '../storage/contract/world.ts'
 import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
-import { startTestMaster, type TestMaster } from './running-master.ts'
+import { startTestMaster, type TestMaster } from '../kit/running-master.ts'
 
 export interface StoredWorld {
   readonly master: TestMaster

@@ -3,7 +3,7 @@
  * status and difference.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { startTestMaster } from '../master/running-master.ts'
+import { startTestMaster } from '../kit/running-master.ts'
 import { Contract, type OpenApi } from './contract.ts'
 
 const QUEUE = '/api/v1/automations/mailer/queue'

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineContinuous } from '../../src/automation/index.ts'
 import { createOpenApi, route } from '../../src/master/http/index.ts'
-import { startTestMaster, type TestMaster } from '../master/running-master.ts'
+import { startTestMaster, type TestMaster } from '../kit/running-master.ts'
 import { Contract, type OpenApi, type Operation } from './contract.ts'
 import { python, withPython } from './python.ts'
 

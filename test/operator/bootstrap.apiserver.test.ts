@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../kit/index.ts'
 import { Cluster } from './cluster.ts'
 import { FaultProxy } from './fault-proxy.ts'
-import { keptLog, type KeptLog } from './kube/world.ts'
+import { recordingLog, type RecordingLog } from './kube/world.ts'
 import { withApiServer } from './with-programs.ts'
 
 const SECRETS = '/api/v1/namespaces/muster/secrets'
@@ -30,7 +30,7 @@ interface Secret {
   readonly data: Readonly<Record<string, string>>
 }
 interface Replica {
-  readonly log: KeptLog
+  readonly log: RecordingLog
   readonly made: string[]
   complete(): Promise<void>
   end(): Promise<void>
@@ -64,7 +64,7 @@ withApiServer('the Secrets that the operator creates', () => {
     text = kubeconfig,
   ): Replica => {
     const transport = new PooledTransport({ identity: identityFromText(text), clock: systemTime, timers: systemTime })
-    const [log, made, abort] = [keptLog(), [] as string[], new AbortController()]
+    const [log, made, abort] = [recordingLog(), [] as string[], new AbortController()]
     const bootstrap = new Bootstrap({
       namespace: 'muster',
       tokens: options.tokens,

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { KubeError, type KubeTransport } from '../../src/operator/kube/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import { keptLog, random, scripted, turns } from './kube/world.ts'
+import { recordingLog, random, scripted, turns } from './kube/world.ts'
 
 const abort: AbortController[] = []
 afterEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
 })
 
 function started(json: KubeTransport['json'], names: { tokens?: string; redis?: string } = { tokens: 'tokens' }) {
-  const [time, log, end] = [new VirtualTime(), keptLog(), new AbortController()]
+  const [time, log, end] = [new VirtualTime(), recordingLog(), new AbortController()]
   abort.push(end)
   const bootstrap = new Bootstrap({
     namespace: 'ns',

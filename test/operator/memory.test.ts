@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../kit/index.ts'
 
 const OBJECTS = 200
 const OBJECT_BYTES = 1_200_000

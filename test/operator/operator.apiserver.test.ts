@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_TOKEN } from '../e2e/fleet.ts'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Cluster, type Resource, type Worker } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 

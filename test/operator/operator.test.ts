@@ -10,7 +10,7 @@ import { startOperator, type OperatorOptions, type RunningOperator } from '../..
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { until } from '../e2e/fleet.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
-import { keptLog } from './kube/world.ts'
+import { recordingLog } from './kube/world.ts'
 
 const FLEET_WORKERS: FakeKind = {
   group: 'muster.dev',
@@ -50,7 +50,7 @@ function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): O
     replica: 'one',
     time: systemTime,
     random: systemRandom,
-    log: keptLog(),
+    log: recordingLog(),
     ...more,
   }
 }
@@ -75,7 +75,7 @@ describe('the operator', () => {
     expect(await status(operator, '/healthz')).toBe(200)
     await operator.stop()
     expect(holder(fake)).toBe('')
-    expect(JSON.stringify((options.log as ReturnType<typeof keptLog>).lines)).not.toContain(
+    expect(JSON.stringify((options.log as ReturnType<typeof recordingLog>).lines)).not.toContain(
       'token-that-must-stay-hidden',
     )
   })

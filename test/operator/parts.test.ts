@@ -13,7 +13,7 @@ import { MasterOutage } from '../../src/operator/master-outage.ts'
 import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
 import { PeriodicResync } from '../../src/operator/periodic-resync.ts'
 import { EventHandlers } from '../../src/operator/event-handlers.ts'
-import { keptLog } from './kube/world.ts'
+import { recordingLog } from './kube/world.ts'
 
 let versions = 0
 
@@ -207,7 +207,7 @@ describe('the periodic resync', () => {
     const time = new VirtualTime()
     const cluster = world()
     const { cache, gone, queue, seen, taken, triggers } = cluster
-    const [released, ticks, log]: [string[], number[], ReturnType<typeof keptLog>] = [[], [], keptLog()]
+    const [released, ticks, log]: [string[], number[], ReturnType<typeof recordingLog>] = [[], [], recordingLog()]
     const claimed = Object.fromEntries(
       Object.entries(workers).map(([type, rows]) => [type, new Map(rows.map((row) => [row.worker_id, row]))]),
     )

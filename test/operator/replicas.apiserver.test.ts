@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { SocketWorker } from '../e2e/socket-worker.ts'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import { Cluster, type Replica } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 

@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml'
 import { FoldingEventRecorder, identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { Cluster } from './cluster.ts'
-import { keptLog } from './kube/world.ts'
+import { recordingLog } from './kube/world.ts'
 import type { AuditEvent } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -186,7 +186,7 @@ async function repeatEvent(cluster: Cluster, namespace: string): Promise<void> {
     clock: time,
     timers: time,
     random: systemRandom,
-    log: keptLog(),
+    log: recordingLog(),
     controller: 'muster.dev/operator',
     instance: 'test',
   })

@@ -14,7 +14,7 @@ import {
 } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { answerTo, cleared, CONFORMANCE } from './conformance.ts'
-import { keptLog, PROBE, type Probe } from './kube/world.ts'
+import { recordingLog, PROBE, type Probe } from './kube/world.ts'
 import { startApiServer, type ApiServer } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -123,7 +123,13 @@ withApiServer('kube-apiserver responds as the fake does', () => {
         contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
       }),
     )
-    const [clock, timers, random, log, abort] = [systemTime, systemTime, systemRandom, keptLog(), new AbortController()]
+    const [clock, timers, random, log, abort] = [
+      systemTime,
+      systemTime,
+      systemRandom,
+      recordingLog(),
+      new AbortController(),
+    ]
     const transport = new PooledTransport({ identity, clock, timers })
     const cache = new WritableCache<Probe>()
     const parts = { transport, cache, clock, timers, random, log, resource: PROBE }

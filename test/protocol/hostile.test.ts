@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { checkDocument, parseJson } from '../../src/master/http/json-document.ts'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 import {
   decodeMasterFrame,
   decodeWorkerFrame,

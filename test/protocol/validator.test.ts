@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
 import { compileValidator } from '../../src/protocol/index.ts'
-import { SLACK } from '../slack.ts'
+import { SLACK } from '../kit/index.ts'
 
 describe('compileValidator', () => {
   it('reports all faults together, each at its field (D14)', () => {

@@ -16,7 +16,7 @@ import {
   start,
   submit,
 } from '../storage/contract/world.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
 const open: { close(): Promise<unknown> }[] = []
 afterEach(async () => {

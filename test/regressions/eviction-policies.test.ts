@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
 import { DAY, TYPE, fails, killed, reserve, start, submit, task } from '../storage/contract/world.ts'
-import { startRedis, withRedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const VOLATILE = ['volatile-lru', 'volatile-lfu', 'volatile-random', 'volatile-ttl']
 const ALL_KEYS = ['allkeys-lru', 'allkeys-lfu', 'allkeys-random']

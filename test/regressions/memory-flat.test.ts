@@ -25,7 +25,7 @@ import {
   start,
   task,
 } from '../storage/contract/world.ts'
-import { startRedis, withRedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
 const isSoak = process.env['SOAK'] === '1'

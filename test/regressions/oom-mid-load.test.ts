@@ -24,7 +24,7 @@ import {
   start,
   submit,
 } from '../storage/contract/world.ts'
-import { startRedis, withRedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const GROWS = [
   'workers.register',

@@ -16,7 +16,7 @@ import {
   submit,
   task,
 } from '../storage/contract/world.ts'
-import { startRedis, withRedisServer } from '../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const ROUNDS = 10
 const EACH = 100

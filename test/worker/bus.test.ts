@@ -3,16 +3,16 @@ import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/ind
 import { workerAddress } from '../../src/worker/address.ts'
 import { BusClient } from '../../src/worker/bus.ts'
 import { Peer } from './peer.ts'
-import { keptLog, until, type KeptLog } from './fixtures.ts'
+import { recordingLog, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let peer: Peer
 let bus: BusClient
 
 beforeEach(async () => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   peer = await new Peer().start()
   const { origin, busPath } = workerAddress(peer.url, 'render', 'w1')
   bus = new BusClient({
@@ -47,26 +47,26 @@ const say = (text: string, stream = 0): void => void peer.busStreams[stream]?.re
 describe('a bus subscription', () => {
   it('yields messages as they arrive, whole or in parts, and ends when its signal aborts', async () => {
     const { read, over, stop } = reader('news & more')
-    await until(time, 'the stream opens', () => peer.busStreams.length === 1)
+    await advanceUntil(time, 'the stream opens', () => peer.busStreams.length === 1)
     expect(peer.busStreams[0]?.topic).toBe('news & more')
     say('data: {"topic":"news & more","message":{"n":1}}\n\n:\n\ndata: {"topic":"news')
-    await until(time, 'the first', () => read.length === 1)
+    await advanceUntil(time, 'the first', () => read.length === 1)
     say(' & more","message":"zwei ä"}\n\n')
-    await until(time, 'the second', () => read.length === 2)
+    await advanceUntil(time, 'the second', () => read.length === 2)
     expect(read).toEqual([{ n: 1 }, 'zwei ä'])
     stop()
     await over
-    await until(time, 'the stream ends', () => peer.busStreams[0]?.response.closed === true)
+    await advanceUntil(time, 'the stream ends', () => peer.busStreams[0]?.response.closed === true)
   })
 
   it('shares one stream between all subscribers of a topic', async () => {
     const readers = [reader('a'), reader('a'), reader('b')]
-    await until(time, 'two streams', () => peer.busStreams.length === 2)
+    await advanceUntil(time, 'two streams', () => peer.busStreams.length === 2)
     say(
       'data: {"topic":"a","message":1}\n\n',
       peer.busStreams.findIndex(({ topic }) => topic === 'a'),
     )
-    await until(time, 'both hear it', () => readers.slice(0, 2).every(({ read }) => read.length === 1))
+    await advanceUntil(time, 'both hear it', () => readers.slice(0, 2).every(({ read }) => read.length === 1))
     expect(readers[2]?.read).toEqual([])
     for (const each of readers) each.stop()
     await Promise.all(readers.map(({ over }) => over))
@@ -74,20 +74,20 @@ describe('a bus subscription', () => {
 
   it('reconnects after the stream broke', async () => {
     const { read, over, stop } = reader('a')
-    await until(time, 'the stream opens', () => peer.busStreams.length === 1)
+    await advanceUntil(time, 'the stream opens', () => peer.busStreams.length === 1)
     peer.busStreams[0]?.response.destroy()
-    await until(time, 'a second stream', () => peer.busStreams.length === 2)
+    await advanceUntil(time, 'a second stream', () => peer.busStreams.length === 2)
     say('data: {"topic":"a","message":2}\n\n', 1)
-    await until(time, 'a message arrived', () => read.length === 1)
+    await advanceUntil(time, 'a message arrived', () => read.length === 1)
     stop()
     await over
   })
 
   it('closes a stream without data for 45 s', async () => {
     const { over, stop } = reader('a')
-    await until(time, 'the stream opens', () => peer.busStreams.length === 1)
+    await advanceUntil(time, 'the stream opens', () => peer.busStreams.length === 1)
     await time.advance(46_000)
-    await until(time, 'a second stream', () => peer.busStreams.length === 2)
+    await advanceUntil(time, 'a second stream', () => peer.busStreams.length === 2)
     stop()
     await over
   })
@@ -96,10 +96,12 @@ describe('a bus subscription', () => {
     const abort = new AbortController()
     const iterator = bus.subscribe('a', abort.signal)[Symbol.asyncIterator]()
     const first = iterator.next()
-    await until(time, 'the stream opens', () => peer.busStreams.length === 1)
+    await advanceUntil(time, 'the stream opens', () => peer.busStreams.length === 1)
     say(Array.from({ length: 1_500 }, (_, n) => `data: {"topic":"a","message":${n}}\n\n`).join(''))
-    await until(time, 'the warning', () => log.lines.some(({ message }) => message.includes('dropping the oldest')))
-    await until(time, 'the first read', () => true)
+    await advanceUntil(time, 'the warning', () =>
+      log.lines.some(({ message }) => message.includes('dropping the oldest')),
+    )
+    await advanceUntil(time, 'the first read', () => true)
     expect((await first).done).toBe(false)
     abort.abort()
     expect((await iterator.next()).done).toBe(true)

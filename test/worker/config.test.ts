@@ -3,12 +3,12 @@ import type { AppliedConfig } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ConfigFollower } from '../../src/worker/config.ts'
 import type { HttpResponse } from '../../src/worker/rpc-client.ts'
-import { batchEntry, keptLog, type KeptLog } from './fixtures.ts'
+import { batchEntry, recordingLog, type RecordingLog } from './fixtures.ts'
 
 const entry = batchEntry(() => {})
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let asked: (string | null)[]
 let answer: () => HttpResponse | Promise<HttpResponse>
 let applied: AppliedConfig[]
@@ -19,7 +19,7 @@ let follower: ConfigFollower
 
 beforeEach(() => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   asked = []
   applied = []
   errors = []

@@ -5,11 +5,11 @@ import { workerAddress } from '../../src/worker/address.ts'
 import { ControlChannel } from '../../src/worker/control-channel.ts'
 import { Outbox } from '../../src/worker/outbox.ts'
 import { Peer } from './peer.ts'
-import { keptLog, testHost, turns, until, type KeptLog } from './fixtures.ts'
+import { recordingLog, testHost, runTurns, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 let time: VirtualTime
 let peer: Peer
-let log: KeptLog
+let log: RecordingLog
 let received: MasterFrame[]
 let refused: string[]
 let tokens: string[]
@@ -18,7 +18,7 @@ let channel: ControlChannel
 
 beforeEach(async () => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   received = []
   refused = []
   tokens = ['first']
@@ -51,7 +51,7 @@ function make(masterUrl: string): ControlChannel {
   })
 }
 
-const opened = (): Promise<void> => until(time, 'the channel opens', () => channel.isOpen)
+const opened = (): Promise<void> => advanceUntil(time, 'the channel opens', () => channel.isOpen)
 const delays = (): readonly number[] =>
   log.lines
     .filter(({ message }) => message === 'control channel closed')
@@ -62,7 +62,7 @@ describe('the control channel', () => {
     channel = make(`${peer.url}/fleet/`)
     channel.start()
     await opened()
-    await turns()
+    await runTurns()
     expect(peer.handshakeUrls).toEqual(['/fleet/api/v1/automations/render/workers/w%201/control'])
     expect(peer.handshakes[0]).toMatchObject({ authorization: 'Bearer first' })
     expect(peer.handshakes[0]?.['sec-websocket-extensions']).toBeUndefined()
@@ -95,16 +95,16 @@ describe('the control channel', () => {
   it('resets the delay to one second after 30 s of connection, and registers after each reconnect (G13)', async () => {
     channel.start()
     for (let round = 1; round <= 5; round += 1) {
-      await until(time, 'it opens', () => channel.isOpen && peer.of('register').length === round)
+      await advanceUntil(time, 'it opens', () => channel.isOpen && peer.of('register').length === round)
       peer.sockets[0]?.terminate()
-      await until(time, 'the break is seen', () => delays().length === round)
+      await advanceUntil(time, 'the break is seen', () => delays().length === round)
       await time.advance(16_000)
     }
     expect(delays()[4]).toBeGreaterThanOrEqual(8_000)
-    await until(time, 'it opens', () => channel.isOpen)
+    await advanceUntil(time, 'it opens', () => channel.isOpen)
     await time.advance(30_000)
     peer.sockets[0]?.terminate()
-    await until(time, 'the break is seen', () => delays().length === 6)
+    await advanceUntil(time, 'the break is seen', () => delays().length === 6)
     expect(delays()[5]).toBeLessThanOrEqual(1_000)
   })
 
@@ -113,18 +113,18 @@ describe('the control channel', () => {
     await opened()
     await time.advance(40_000)
     peer.ping()
-    await turns()
+    await runTurns()
     await time.advance(44_000)
     expect(channel.isOpen).toBe(true)
     await time.advance(2_000)
-    await until(time, 'the end', () => !channel.isOpen || peer.of('register').length === 2)
+    await advanceUntil(time, 'the end', () => !channel.isOpen || peer.of('register').length === 2)
     expect(log.lines.some(({ message }) => message.includes('no data from the master'))).toBe(true)
   })
 
   it('stops permanently after close code 4000', async () => {
     peer.closeCode = 4000
     channel.start()
-    await until(time, 'the refusal', () => refused.length > 0)
+    await advanceUntil(time, 'the refusal', () => refused.length > 0)
     await time.advance(600_000)
     expect(peer.handshakes).toHaveLength(1)
     expect(refused[0]).toContain('run the same release of master and worker')
@@ -133,7 +133,7 @@ describe('the control channel', () => {
   it('reconnects after close code 4401 with the current token, and logs advice', async () => {
     peer.closeCode = 4401
     channel.start()
-    await until(time, 'the refusal', () => delays().length === 1)
+    await advanceUntil(time, 'the refusal', () => delays().length === 1)
     expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('rejected the worker token')
     tokens.push('second')
     peer.closeCode = null
@@ -145,24 +145,24 @@ describe('the control channel', () => {
     outbox.output(0, { n: 1 })
     peer.closeCode = 4401
     channel.start()
-    await until(time, 'the refusal', () => delays().length === 2)
+    await advanceUntil(time, 'the refusal', () => delays().length === 2)
     expect(outbox.frames).toBe(1)
     peer.closeCode = null
-    await until(time, 'the output', () => peer.outputs.length === 1)
+    await advanceUntil(time, 'the output', () => peer.outputs.length === 1)
   })
 
   it('logs advice when another process has taken its ID (D11)', async () => {
     channel.start()
     await opened()
     peer.sockets[0]?.close(1008, 'replaced by a newer connection')
-    await until(time, 'the delay is logged', () => delays().length === 1)
+    await advanceUntil(time, 'the delay is logged', () => delays().length === 1)
     expect(log.lines.find(({ level }) => level === 'warn')?.message).toContain('SVC_WORKER_ID')
   })
 
   it('logs advice when the server is not a master', async () => {
     peer.handshakeStatus = 404
     channel.start()
-    await until(time, 'it is refused', () => delays().length === 1)
+    await advanceUntil(time, 'it is refused', () => delays().length === 1)
     expect(log.lines.find(({ level }) => level === 'warn')?.fields).toEqual({
       status: 404,
       advice: expect.stringContaining('SVC_MASTER_URL'),
@@ -172,7 +172,7 @@ describe('the control channel', () => {
   it('treats a handshake rejected with 403 as an invalid token', async () => {
     peer.handshakeStatus = 403
     channel.start()
-    await until(time, 'the refusal', () => delays().length === 1)
+    await advanceUntil(time, 'the refusal', () => delays().length === 1)
     expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('rejected the worker token')
     peer.handshakeStatus = null
     await opened()
@@ -182,7 +182,7 @@ describe('the control channel', () => {
     peer.handshakeStatus = 503
     peer.handshakeHeaders = { 'Retry-After': '20' }
     channel.start()
-    await until(time, 'the refusal', () => delays().length === 1)
+    await advanceUntil(time, 'the refusal', () => delays().length === 1)
     expect(delays()[0]).toBeGreaterThanOrEqual(20_000)
     expect(delays()[0]).toBeLessThanOrEqual(30_000)
   })
@@ -193,7 +193,7 @@ describe('the control channel', () => {
     peer.send({ type: 'from_the_future' })
     peer.send({ type: 'config_changed', config_gen: 4 })
     peer.send({ type: 'drain' })
-    await until(time, 'two frames', () => received.length === 2)
+    await advanceUntil(time, 'two frames', () => received.length === 2)
     expect(received).toEqual([{ type: 'config_changed', config_gen: 4 }, { type: 'drain' }])
     expect(channel.isOpen).toBe(true)
   })
@@ -201,7 +201,7 @@ describe('the control channel', () => {
   it('continues without a response to its ping after 2 s', async () => {
     peer.respondsToPings = false
     channel.start()
-    await until(time, 'the register', () => peer.of('register').length === 1)
+    await advanceUntil(time, 'the register', () => peer.of('register').length === 1)
     expect(channel.isOpen).toBe(false)
     await time.advance(2_000)
     expect(channel.isOpen).toBe(true)

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Drain } from '../../src/worker/drain.ts'
-import { keptLog, type KeptLog } from './fixtures.ts'
+import { recordingLog, type RecordingLog } from './fixtures.ts'
 
 const forever = (): Promise<void> => new Promise(() => {})
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let steps: string[]
 let slotsGone: () => void
 let lastSettle: () => Promise<void>
@@ -15,7 +15,7 @@ let drain: Drain
 
 beforeEach(() => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   steps = []
   slotsGone = () => {}
   lastSettle = async () => void steps.push('settled')

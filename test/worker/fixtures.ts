@@ -2,7 +2,7 @@
 import { buildCatalog, defineBatch, defineContinuous, Type, type CatalogEntry } from '../../src/automation/index.ts'
 import type { Host } from '../../src/worker/index.ts'
 
-export { keptLog, turns, until, type KeptLog } from '../virtual.ts'
+export { advanceUntil, recordingLog, runTurns, type RecordingLog } from '../kit/index.ts'
 
 export const testHost: Host = {
   hardware: () => ({ cores: 4, ram_gb: 8, hostname: 'box', kernel: 'Linux 6' }),

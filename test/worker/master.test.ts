@@ -4,13 +4,13 @@ import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
-import { keptLog, testHost, until, type KeptLog } from './fixtures.ts'
+import { recordingLog, testHost, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 const ADMIN = 'admin-token-of-this-test'
 const WORKER = 'worker-token-of-this-test'
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let master: RunningMaster
 let catalog: Catalog
 let worker: RunningWorker | undefined
@@ -18,7 +18,7 @@ let finish: (() => void)[]
 
 beforeEach(async () => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   finish = []
   worker = undefined
   catalog = buildCatalog([
@@ -42,7 +42,7 @@ beforeEach(async () => {
     clock: time,
     timers: time,
     random: seededRandom(1),
-    log: keptLog(),
+    log: recordingLog(),
     backend: new MemoryBackend({ clock: time, random: seededRandom(2) }),
     backendScheme: 'memory',
     catalog,
@@ -97,7 +97,7 @@ async function api<T>(method: string, path: string, body?: object): Promise<T> {
   void call.then(async (response) => {
     answer = { status: response.status, value: (await response.json()) as T }
   })
-  await until(time, `${method} ${path} is answered`, () => answer !== undefined)
+  await advanceUntil(time, `${method} ${path} is answered`, () => answer !== undefined)
   if (answer === undefined || answer.status >= 400) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
   return answer.value
 }
@@ -121,9 +121,9 @@ async function becomes(what: string, holds: (record: Record) => boolean): Promis
 
 async function enabled(slots: number): Promise<RunningWorker> {
   const running = start()
-  await until(time, 'registered', () => running.state().registered)
+  await advanceUntil(time, 'registered', () => running.state().registered)
   await api('PATCH', '/workers/w1/config', { enabled: true, slots })
-  await until(time, 'the slots run', () => running.state().slots === slots)
+  await advanceUntil(time, 'the slots run', () => running.state().slots === slots)
   return running
 }
 
@@ -152,9 +152,9 @@ describe('a worker with a real master', () => {
   it('finishes its task after a drain by POST, long after the visibility timeout, and exits 0 (D53, G14)', async () => {
     const running = await enabled(2)
     await api('POST', '/tasks', { payload: { slow: true }, task_id: 'slow' })
-    await until(time, 'the task runs', () => finish.length === 1)
+    await advanceUntil(time, 'the task runs', () => finish.length === 1)
     await api('POST', '/workers/w1/drain')
-    await until(time, 'draining', () => running.state().draining)
+    await advanceUntil(time, 'draining', () => running.state().draining)
     await api('POST', '/tasks', { payload: {}, task_id: 'next' })
     for (let third = 0; third < 10; third += 1) await time.advance(20_000) // Extends the lease each time.
     for (const done of finish) done()
@@ -162,7 +162,7 @@ describe('a worker with a real master', () => {
     void running.done.then((each) => {
       code = each
     })
-    await until(time, 'the end', () => code !== undefined)
+    await advanceUntil(time, 'the end', () => code !== undefined)
     expect(code).toBe(0)
     expect(finish).toHaveLength(1)
     const left = await api<{ items: { id: string; attempt: number }[] }>('GET', '/queue')
@@ -179,7 +179,7 @@ describe('a worker with a real master', () => {
 
   it('retries after its token was rejected', async () => {
     start('wrong-token')
-    await until(time, 'the complaint', () =>
+    await advanceUntil(time, 'the complaint', () =>
       log.lines.some(({ level, message }) => level === 'error' && message.includes('rejected the worker token')),
     )
     expect(worker?.state().registered).toBe(false)

@@ -8,7 +8,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
-import { keptLog, type KeptLog } from './fixtures.ts'
+import { recordingLog, type RecordingLog } from './fixtures.ts'
 import { payloadsOf } from './peer.ts'
 
 /** A socket whose unsent bytes the test controls. */
@@ -41,14 +41,14 @@ class Wire implements Sink {
 }
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let wire: Wire
 let made: number
 let outbox: Outbox
 
 beforeEach(() => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   wire = new Wire()
   made = 0
   outbox = make(WORKER_BUFFER_FRAMES)

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
-import { batchEntry, continuousEntry, keptLog, testHost, turns } from './fixtures.ts'
+import { batchEntry, continuousEntry, recordingLog, testHost, runTurns } from './fixtures.ts'
 
 const OUTAGE_MS = 75_000
 const RECOVERY_MS = 31_000
@@ -44,7 +44,7 @@ function start(entry: CatalogEntry): void {
     clock: time,
     timers: time,
     random: seededRandom(1),
-    log: keptLog(),
+    log: recordingLog(),
     host: testHost,
   })
 }
@@ -55,7 +55,7 @@ const sent = (): number => peer.requests.length + peer.handshakes.length
 async function comesTrue(holds: () => boolean): Promise<boolean> {
   for (let passed = 0; passed < RECOVERY_MS && !holds(); passed += STEP_MS) {
     await time.advance(STEP_MS)
-    await turns(6)
+    await runTurns(6)
   }
   return holds()
 }
@@ -68,7 +68,7 @@ async function refusedFor(ms: number, refusal: NonNullable<Peer['refusal']>): Pr
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     const before = sent()
     await time.advance(STEP_MS)
-    await turns(6)
+    await runTurns(6)
     steps.push(sent() - before)
   }
   return steps

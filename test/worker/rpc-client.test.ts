@@ -4,7 +4,7 @@ import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/ind
 import { workerAddress } from '../../src/worker/address.ts'
 import { RpcClient } from '../../src/worker/rpc-client.ts'
 import { Peer } from './peer.ts'
-import { turns, until } from './fixtures.ts'
+import { runTurns, advanceUntil } from './fixtures.ts'
 
 let time: VirtualTime
 let peer: Peer
@@ -84,7 +84,7 @@ describe('the rpc client', () => {
   it('reports the outcome "unknown" after a timeout', async () => {
     peer.silent = true
     const call = failure(client.call('counter.add', { name: 'n', delta: 1 }, { timeoutMs: 5_000 }))
-    await until(time, 'the request arrives', () => peer.requests.length === 1)
+    await advanceUntil(time, 'the request arrives', () => peer.requests.length === 1)
     await time.advance(5_000)
     expect(await call).toMatchObject({ code: 'unavailable', data: { outcome: 'unknown' } })
   })
@@ -109,10 +109,10 @@ describe('the rpc client', () => {
     peer.silent = true
     const abort = new AbortController()
     const call = failure(client.call('tasks.reserve', { limit: 1 }, { signal: abort.signal }))
-    await until(time, 'the request arrives', () => peer.requests.length === 1)
+    await advanceUntil(time, 'the request arrives', () => peer.requests.length === 1)
     abort.abort(new Error('enough'))
     expect((await call).message).toContain('enough')
-    await turns()
+    await runTurns()
     expect(time.pending).toBe(0)
   })
 

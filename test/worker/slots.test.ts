@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { SlotStopped, type AppliedConfig, type SlotControl } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Slots } from '../../src/worker/slots.ts'
-import { keptLog, type KeptLog } from './fixtures.ts'
+import { recordingLog, type RecordingLog } from './fixtures.ts'
 
 interface Run {
   readonly slotId: number
@@ -12,7 +12,7 @@ interface Run {
 }
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let runs: Run[]
 let spawnErrors: (string | null)[]
 let endsImmediately: boolean
@@ -21,7 +21,7 @@ let slots: Slots
 
 beforeEach(() => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   runs = []
   spawnErrors = []
   endsImmediately = true

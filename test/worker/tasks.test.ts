@@ -6,7 +6,7 @@ import { Leases } from '../../src/worker/leases.ts'
 import type { RpcCall, RpcOutcome } from '../../src/worker/rpc-client.ts'
 import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
 import { TaskFeed } from '../../src/worker/tasks.ts'
-import { keptLog, turns, type KeptLog } from './fixtures.ts'
+import { recordingLog, runTurns, type RecordingLog } from './fixtures.ts'
 
 const VISIBILITY_MS = 60_000
 interface Poll {
@@ -22,7 +22,7 @@ interface Item {
 }
 
 let time: VirtualTime
-let log: KeptLog
+let log: RecordingLog
 let polls: Poll[]
 let batches: (readonly (readonly [string, number])[])[]
 let settled: string[]
@@ -37,7 +37,7 @@ let feed: TaskFeed
 
 beforeEach(() => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   polls = []
   batches = []
   settled = []
@@ -448,7 +448,7 @@ describe('extending', () => {
     await holding('a', 'b')
     leases.releaseAll()
     await time.advance(0)
-    await turns(2)
+    await runTurns(2)
     expect(settled).toEqual(['release a', 'release b'])
   })
 })

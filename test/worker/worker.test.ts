@@ -3,7 +3,15 @@ import type { CatalogEntry } from '../../src/automation/index.ts'
 import { boundLogFields, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
-import { batchEntry, continuousEntry, keptLog, testHost, turns, until, type KeptLog } from './fixtures.ts'
+import {
+  batchEntry,
+  continuousEntry,
+  recordingLog,
+  testHost,
+  runTurns,
+  advanceUntil,
+  type RecordingLog,
+} from './fixtures.ts'
 
 const never = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -12,12 +20,12 @@ const never = (signal: AbortSignal): Promise<void> =>
 
 let time: VirtualTime
 let peer: Peer
-let log: KeptLog
+let log: RecordingLog
 let worker: RunningWorker | undefined
 
 beforeEach(async () => {
   time = new VirtualTime()
-  log = keptLog()
+  log = recordingLog()
   peer = await new Peer().start()
   worker = undefined
   time.every(5_000, () => peer.ping())
@@ -55,7 +63,7 @@ const exited = async (running: RunningWorker): Promise<0 | 1> => {
   void running.done.then((each) => {
     code = each
   })
-  await until(time, 'the worker exits', () => code !== undefined)
+  await advanceUntil(time, 'the worker exits', () => code !== undefined)
   return code as 0 | 1
 }
 
@@ -63,8 +71,8 @@ describe('a worker and its tasks', () => {
   it('registers, reads its config, runs and acks tasks, and sends their outputs', async () => {
     const running = start(batchEntry(({ task, emit }) => emit({ done: task.id })))
     peer.submit('a', 'b', 'c')
-    await until(time, 'three acks', () => peer.settled('tasks.ack').length === 3)
-    await until(time, 'three outputs', () => peer.outputs.length === 3)
+    await advanceUntil(time, 'three acks', () => peer.settled('tasks.ack').length === 3)
+    await advanceUntil(time, 'three outputs', () => peer.outputs.length === 3)
     expect(peer.frames[0]).toMatchObject({
       type: 'register',
       worker_id: 'w1',
@@ -92,11 +100,11 @@ describe('a worker and its tasks', () => {
       }),
     )
     peer.submit('bad')
-    await until(time, 'a nack', () => peer.settled('tasks.nack').length === 1)
-    await until(time, 'an ERROR state', () => peer.of('state').at(-1)?.state === 'ERROR')
+    await advanceUntil(time, 'a nack', () => peer.settled('tasks.nack').length === 1)
+    await advanceUntil(time, 'an ERROR state', () => peer.of('state').at(-1)?.state === 'ERROR')
     expect(peer.of('state').at(-1)).toMatchObject({ last_error: 'no such file', config_gen: 1 })
     peer.submit('good')
-    await until(time, 'RUNNING again', () => peer.of('state').at(-1)?.state === 'RUNNING')
+    await advanceUntil(time, 'RUNNING again', () => peer.of('state').at(-1)?.state === 'RUNNING')
     expect(peer.of('state').at(-1)?.last_error).toBeNull()
   })
 
@@ -113,12 +121,12 @@ describe('a worker and its tasks', () => {
     )
     peer.config = { ...peer.config, text: 'old' }
     peer.submit('a')
-    await until(time, 'the task runs', () => worker?.state().slots === 1 && peer.leased.size === 1)
-    await turns()
+    await advanceUntil(time, 'the task runs', () => worker?.state().slots === 1 && peer.leased.size === 1)
+    await runTurns()
     peer.setConfig({ text: 'new' })
-    await until(time, 'the new config is applied', () => worker?.state().configGen === 2)
+    await advanceUntil(time, 'the new config is applied', () => worker?.state().configGen === 2)
     go()
-    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+    await advanceUntil(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
     expect(seen).toEqual(['old'])
   })
 
@@ -131,11 +139,11 @@ describe('a worker and its tasks', () => {
       }),
     )
     peer.submit('a')
-    await until(time, 'a lease', () => peer.leased.size === 1)
+    await advanceUntil(time, 'a lease', () => peer.leased.size === 1)
     peer.lostTokens.add([...peer.leased.keys()][0] ?? 0)
     await time.advance(20_000)
-    await until(time, 'the run is aborted', () => reasons.length === 1)
-    await turns()
+    await advanceUntil(time, 'the run is aborted', () => reasons.length === 1)
+    await runTurns()
     expect(reasons).toEqual(['lease_lost'])
     expect(peer.settles).toEqual([])
   })
@@ -153,9 +161,9 @@ describe('a worker that drains', () => {
       ),
     )
     peer.submit('long')
-    await until(time, 'a lease', () => peer.leased.size === 1)
+    await advanceUntil(time, 'a lease', () => peer.leased.size === 1)
     peer.send({ type: 'drain' })
-    await until(time, 'draining', () => running.state().draining)
+    await advanceUntil(time, 'draining', () => running.state().draining)
     peer.submit('next')
     await time.advance(600_000)
     expect(peer.settles).toEqual([])
@@ -177,7 +185,7 @@ describe('a worker that drains', () => {
       }),
     )
     peer.submit('stuck')
-    await until(time, 'a lease', () => peer.leased.size === 1)
+    await advanceUntil(time, 'a lease', () => peer.leased.size === 1)
     running.drain('SIGTERM')
     await time.advance(29_000)
     expect(peer.settles).toEqual([])
@@ -196,10 +204,10 @@ describe('a worker that drains', () => {
         return new Promise<void>(() => {})
       }),
     )
-    await until(time, 'a slot', () => running.state().slots === 1)
+    await advanceUntil(time, 'a slot', () => running.state().slots === 1)
     const atMs = time.monotonicMs()
     peer.send({ type: 'drain' })
-    await until(time, 'the slot is stopped', () => stoppedAtMs !== undefined)
+    await advanceUntil(time, 'the slot is stopped', () => stoppedAtMs !== undefined)
     expect((stoppedAtMs ?? Infinity) - atMs).toBeLessThan(100)
     await time.advance(29_000)
     expect(running.state().slots).toBe(1)
@@ -210,7 +218,7 @@ describe('a worker that drains', () => {
   it('exits 0 after SIGTERM and its deadline while the master is unavailable', async () => {
     const running = start(batchEntry(({ signal }) => never(signal)))
     peer.submit('a')
-    await until(time, 'a lease', () => peer.leased.size === 1)
+    await advanceUntil(time, 'a lease', () => peer.leased.size === 1)
     await peer.close()
     const atMs = time.monotonicMs()
     running.drain('SIGTERM')
@@ -258,36 +266,36 @@ describe('a worker with errors', () => {
       }),
     )
     peer.config['slots'] = 3
-    await until(time, 'the error shows', () => running.state().lastError === 'boom')
+    await advanceUntil(time, 'the error shows', () => running.state().lastError === 'boom')
     await time.advance(30_000)
-    await until(time, 'outputs of both', () => peer.outputs.length > 40)
+    await advanceUntil(time, 'outputs of both', () => peer.outputs.length > 40)
     expect(new Set(peer.outputs.map((each) => each['slotId']))).toEqual(new Set([0, 2]))
     expect(running.state()).toMatchObject({ state: 'RUNNING', slots: 3 })
   })
 
   it('logs and reports an unhandled error of a plugin, and continues', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'a slot', () => running.state().slots === 1)
+    await advanceUntil(time, 'a slot', () => running.state().slots === 1)
     running.reportUnhandledError(new Error('thrown in a callback'))
-    await until(
+    await advanceUntil(
       time,
       'the state reports it',
       () => peer.of('state').at(-1)?.last_error?.includes('thrown in a callback') === true,
     )
     peer.submit('a')
-    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+    await advanceUntil(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
     expect(running.state().state).toBe('RUNNING')
   })
 
   it('registers again when the master has lost its record', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'registered', () => running.state().registered)
+    await advanceUntil(time, 'registered', () => running.state().registered)
     await time.advance(11_000)
     peer.configStatus = 404
     peer.send({ type: 'config_changed', config_gen: 2 })
-    await until(time, 'a second register', () => peer.of('register').length === 2)
+    await advanceUntil(time, 'a second register', () => peer.of('register').length === 2)
     peer.configStatus = null
-    await until(time, 'registered again', () => running.state().registered)
+    await advanceUntil(time, 'registered again', () => running.state().registered)
     expect(peer.of('register')[1]).toEqual(peer.of('register')[0])
   })
 
@@ -302,20 +310,20 @@ describe('a worker with errors', () => {
       ),
     )
     peer.submit('a')
-    await until(time, 'a lease', () => peer.leased.size === 1)
+    await advanceUntil(time, 'a lease', () => peer.leased.size === 1)
     const port = peer.port
     await peer.close()
-    await until(time, 'the break is seen', () => !running.state().connected)
+    await advanceUntil(time, 'the break is seen', () => !running.state().connected)
     go()
     await time.advance(5_000)
     peer = await new Peer().start(port)
-    await until(time, 'the ack arrives', () => peer.settled('tasks.ack').length === 1)
+    await advanceUntil(time, 'the ack arrives', () => peer.settled('tasks.ack').length === 1)
     expect(peer.settled('tasks.ack')).toEqual(['a'])
   })
 
   it('limits the log lines of a plugin that throws repeatedly (G17)', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'a slot', () => running.state().slots === 1)
+    await advanceUntil(time, 'a slot', () => running.state().slots === 1)
     for (let n = 0; n < 1_000; n += 1) running.reportUnhandledError(new Error(`thrown, the ${n}th time`))
     const escaped = () => log.lines.filter(({ message }) => message.includes('unhandled rejection in the automation'))
     expect(escaped()).toHaveLength(1)
@@ -326,15 +334,15 @@ describe('a worker with errors', () => {
 
   it('logs an unavailable master once a minute, and immediately when the reason changes', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'registered', () => running.state().slots === 1)
+    await advanceUntil(time, 'registered', () => running.state().slots === 1)
     const reserving = () => log.lines.filter(({ message }) => message.includes('failed to reserve tasks'))
     peer.rpcMethods['tasks.reserve'] = () => ({ error: { code: -32003, message: 'the store is unavailable' } })
     peer.submit('a') // Ends the long poll.
-    await until(time, 'a first failure', () => reserving().length === 1)
+    await advanceUntil(time, 'a first failure', () => reserving().length === 1)
     await time.advance(30_000)
     expect(reserving()).toHaveLength(1)
     peer.rpcStatus = 500
-    await until(time, 'a second failure', () => reserving().length === 2)
+    await advanceUntil(time, 'a second failure', () => reserving().length === 2)
   })
 
   it('logs outcomes without the fields of a slot or task', async () => {
@@ -344,32 +352,32 @@ describe('a worker with errors', () => {
       batchEntry(() => {}),
       { log: { ...log, warn } },
     )
-    await until(time, 'a slot', () => running.state().slots === 1)
+    await advanceUntil(time, 'a slot', () => running.state().slots === 1)
     peer.rpcMethods['tasks.ack'] = () => ({ error: { code: -32003, message: 'the store is unavailable' } })
     peer.submit('a')
-    await until(time, 'an ack fails', () => lines.length > 0)
+    await advanceUntil(time, 'an ack fails', () => lines.length > 0)
     expect(lines[0]).toEqual({ automation_type: 'render', worker_id: 'w1' })
     delete peer.rpcMethods['tasks.ack']
   })
 
   it('sends stats after registering and after a change of the number of slots', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'registered', () => running.state().registered)
+    await advanceUntil(time, 'registered', () => running.state().registered)
     await time.advance(2_000)
-    await until(time, 'stats', () => peer.of('stats').at(-1)?.slots === 1)
+    await advanceUntil(time, 'stats', () => peer.of('stats').at(-1)?.slots === 1)
     peer.setConfig({ slots: 5 })
-    await until(time, 'five slots', () => running.state().slots === 5)
+    await advanceUntil(time, 'five slots', () => running.state().slots === 5)
     await time.advance(1_000)
-    await until(time, 'new stats', () => peer.of('stats').at(-1)?.slots === 5)
+    await advanceUntil(time, 'new stats', () => peer.of('stats').at(-1)?.slots === 5)
     expect(time.monotonicMs()).toBeLessThan(15_000)
   })
 
   it('does not abort a reserve whose response is in flight on SIGTERM (G14)', async () => {
     const running = start(batchEntry(() => {}))
-    await until(time, 'a long poll', () => peer.rpcCalls.some(({ method }) => method === 'tasks.reserve'))
+    await advanceUntil(time, 'a long poll', () => peer.rpcCalls.some(({ method }) => method === 'tasks.reserve'))
     running.drain('SIGTERM')
     await time.advance(50)
-    await turns()
+    await runTurns()
     peer.submit('late')
     expect(await exited(running)).toBe(0)
     expect(peer.settled('tasks.release')).toEqual(['late'])
@@ -383,9 +391,9 @@ describe('a worker with errors', () => {
       }),
     )
     peer.config['slots'] = 2
-    await until(time, 'slots', () => running.state().slots === 2)
+    await advanceUntil(time, 'slots', () => running.state().slots === 2)
     await time.advance(15_000)
-    await until(time, 'stats', () => peer.of('stats').length > 0)
+    await advanceUntil(time, 'stats', () => peer.of('stats').length > 0)
     const stats = peer.of('stats').at(-1)
     expect(stats).toMatchObject({ slots: 2, rss_mb: 64, metrics: { 'counter.rounds': 4 } })
     expect(stats?.per_slot?.map((each) => [each.slot_id, each.counters])).toEqual([
@@ -399,7 +407,7 @@ describe('a worker with errors', () => {
       batchEntry(() => {}),
       { healthListen: { host: '127.0.0.1', port: 0 } },
     )
-    await until(time, 'it listens', () => running.state().healthPort !== null && running.state().registered)
+    await advanceUntil(time, 'it listens', () => running.state().healthPort !== null && running.state().registered)
     const base = `http://127.0.0.1:${running.state().healthPort}`
     expect((await fetch(`${base}/healthz`)).status).toBe(200)
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
@@ -407,7 +415,7 @@ describe('a worker with errors', () => {
       'svc_worker_process_connected{automation_type="render",worker_id="w1"} 1',
     )
     peer.submit('a')
-    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+    await advanceUntil(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
   })
 
   it('exits 1 when its health listener cannot use the address', async () => {

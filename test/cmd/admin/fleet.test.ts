@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { runMaster, TOKENS, type TestMaster } from '../../master/running-master.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { register } from '../../client/world.ts'
 import { cells, lines, muster, type Terminal } from './world.ts'
 

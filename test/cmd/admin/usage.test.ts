@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { NOUNS } from '../../../src/cmd/admin/index.ts'
 import { parseWords } from '../../../src/cmd/admin/parse.ts'
 import { freePort } from '../../e2e/fleet.ts'
-import { runMaster, TOKENS } from '../../master/running-master.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { register } from '../../client/world.ts'
 import { lines, muster } from './world.ts'
 

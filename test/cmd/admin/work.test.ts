@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { FaultyProxy } from '../../client/faulty-proxy.ts'
 import { emit, makeDead } from '../../client/world.ts'
-import { runMaster } from '../../master/running-master.ts'
+import { runMaster } from '../../kit/running-master.ts'
 import { cells, lines, muster, type Terminal } from './world.ts'
 
 async function world() {

@@ -2,7 +2,7 @@
 import type { Io } from '../../../src/cmd/admin/index.ts'
 import { runAdmin } from '../../../src/cmd/admin/index.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
-import { TOKENS } from '../../master/running-master.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 
 export interface Ran {
   readonly code: number

@@ -10,7 +10,7 @@ import { ServerClock } from '../../../src/dashboard/api/server-clock.ts'
 import { nextPollDelayMs } from '../../../src/dashboard/api/poll-interval.ts'
 import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 import { RefusalLimiter, seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
-import { turns } from '../../virtual.ts'
+import { runTurns } from '../../kit/index.ts'
 
 const OUTAGE_MS = 75_000
 const RECOVERY_MS = 31_000
@@ -86,7 +86,7 @@ async function pass(ms: number, isOver = (): boolean => false): Promise<readonly
   for (let passed = 0; passed < ms && !isOver(); passed += STEP_MS) {
     const before = seen
     await time.advance(STEP_MS)
-    await turns(6)
+    await runTurns(6)
     steps.push(seen - before)
   }
   return steps

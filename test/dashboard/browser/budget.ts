@@ -9,7 +9,7 @@
  */
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { SLACK } from '../../slack.ts'
+import { SLACK } from '../../kit/index.ts'
 
 /** Slack factor for the CPU time of one task. */
 const OWN_SLACK = SLACK === 1 ? 1 : 2

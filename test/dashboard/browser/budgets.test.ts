@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { SLACK } from '../../slack.ts'
+import { SLACK } from '../../kit/index.ts'
 import {
   heapMegabytes,
   heldBy,

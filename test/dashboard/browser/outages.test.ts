@@ -3,7 +3,7 @@
 import { afterEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../storage/redis/server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { it } from './it.ts'
 import { look, signIn } from './watched.ts'
 import { World } from './world.ts'

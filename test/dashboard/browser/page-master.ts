@@ -5,7 +5,7 @@ import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
-import { recordingLog } from '../../master/recording-log.ts'
+import { recordingLog } from '../../kit/index.ts'
 
 /** @param scopes Allowed types by token. */
 export function startPageMaster(
@@ -18,7 +18,7 @@ export function startPageMaster(
     clock: systemTime,
     timers: systemTime,
     random: systemRandom,
-    log: recordingLog().log,
+    log: recordingLog(),
     backend,
     backendScheme: 'memory',
     catalog,

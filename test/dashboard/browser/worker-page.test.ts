@@ -1,7 +1,7 @@
 // The worker page in a real browser, against a real master and socket workers.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { SLACK } from '../../slack.ts'
+import { SLACK } from '../../kit/index.ts'
 import { WORST_SLACK } from './budget.ts'
 import { goTo, inPage, observe } from './in-page.ts'
 import { it } from './it.ts'

@@ -6,7 +6,7 @@ import { actOnDead, tallyText, type Tally } from '../../../src/dashboard/dead/ac
 import { groupKey, groupsOf, type DeadItem } from '../../../src/dashboard/dead/groups.ts'
 import { FIRST_N, nextN } from '../../../src/dashboard/dead/reading.ts'
 import { listed, NONE, ticked, withIds } from '../../../src/dashboard/dead/selection.ts'
-import { SLACK } from '../../slack.ts'
+import { SLACK } from '../../kit/index.ts'
 
 const item = (id: string, error: string | null, diedAt = 100): DeadItem => ({
   id,

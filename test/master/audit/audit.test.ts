@@ -8,7 +8,7 @@ import type { AuditClass } from '../../../src/master/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { head, runMaster, sendRaw, startTestMaster, TOKENS } from '../running-master.ts'
+import { head, runMaster, sendRaw, startTestMaster, TOKENS } from '../../kit/running-master.ts'
 
 interface Entry {
   readonly action: string

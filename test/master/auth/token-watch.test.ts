@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { watchTokens, type TokenReading, type TokenSettings } from '../../../src/master/auth/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { recordingLog } from '../recording-log.ts'
+import { recordingLog } from '../../kit/index.ts'
 
 const INITIAL: TokenSettings = { admin: 'admin-1', worker: 'worker-1', workerPeers: [], scopes: new Map() }
 const EVERY_MS = 2_000
@@ -12,7 +12,8 @@ describe('watchTokens', () => {
 
   function watched() {
     const time = new VirtualTime()
-    const { log, lines } = recordingLog()
+    const log = recordingLog()
+    const { lines } = log
     const applied: TokenSettings[] = []
     const source = { reading: { tokens: INITIAL } as TokenReading, reads: 0 }
     const reread = (): Promise<TokenReading> => {

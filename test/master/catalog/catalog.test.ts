@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
-import { runMaster, TOKENS } from '../running-master.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 describe('automations and catalog', () => {
   it('lists the descriptors of all types', async () => {

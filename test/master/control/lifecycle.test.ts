@@ -173,7 +173,7 @@ describe('an unavailable store', () => {
     await world.time.advance(1_000)
     expect(await state()).toBe('ERROR')
     expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual([1, 2])
-    expect(world.logged.filter(({ message }) => message.includes('failed to store'))).toHaveLength(1)
+    expect(world.log.lines.filter(({ message }) => message.includes('failed to store'))).toHaveLength(1)
   })
 })
 

@@ -1,7 +1,7 @@
 /** Event streams with 1,000 readers, and with readers that do not read. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_EVENT_STREAMS, MAX_EVENTS_BEHIND } from '../../../src/protocol/index.ts'
-import { TOKENS } from '../running-master.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 import { Listener } from './listener.ts'
 import { happened, openWorld, range } from './world.ts'
 

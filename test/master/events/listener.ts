@@ -3,7 +3,7 @@
  * Reads the event stream as the standard specifies, records every event, and can stop reading.
  */
 import { request, type IncomingMessage } from 'node:http'
-import { TOKENS } from '../running-master.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 
 export interface ReceivedEvent {
   readonly id: string

@@ -10,8 +10,8 @@ import { createRegistry } from '../../../src/master/registry/index.ts'
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
-import { recordingLog } from '../recording-log.ts'
-import { testCatalog } from '../running-master.ts'
+import { recordingLog } from '../../kit/index.ts'
+import { testCatalog } from '../../kit/running-master.ts'
 import { replaced } from './world.ts'
 
 class Store {
@@ -48,7 +48,7 @@ class Store {
       random: seededRandom(1),
       backend,
       masterId,
-      log: recordingLog().log,
+      log: recordingLog(),
       metrics,
       epoch: new StoreEpoch(backend),
       catalog: testCatalog(),

@@ -1,7 +1,7 @@
 /** The event stream over real HTTP: start, resume, reset, permissions and end. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { runMaster, TOKENS } from '../running-master.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { Listener, type ListenOptions } from './listener.ts'
 import { happened, openWorld, range, replaced } from './world.ts'
 

@@ -3,7 +3,7 @@ import { systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import type { MasterOptions } from '../../../src/master/index.ts'
 import type { Backend, NewEvent } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { runMaster, type TestMaster } from '../running-master.ts'
+import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 
 export interface EventsWorld {
   readonly master: TestMaster

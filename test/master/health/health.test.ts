@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { readTokens } from '../../../src/master/auth/index.ts'
 import { createHealth } from '../../../src/master/health/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { runMaster, testCatalog, TOKENS } from '../running-master.ts'
+import { runMaster, testCatalog, TOKENS } from '../../kit/running-master.ts'
 import type { RouteRequest } from '../../../src/master/http/index.ts'
 
 describe('health', () => {

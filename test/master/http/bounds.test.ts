@@ -20,7 +20,7 @@ import {
   MAX_REQUESTS_PER_SOCKET,
 } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
-import { recordingLog } from '../recording-log.ts'
+import { recordingLog } from '../../kit/index.ts'
 
 const MIB = 1_048_576
 const TOKENS = {
@@ -99,7 +99,7 @@ async function serve(routes: readonly Route[] = THINGS) {
     clock: time,
     timers: time,
     random: seededRandom(1),
-    log: recordingLog().log,
+    log: recordingLog(),
     catalog: new Map(),
     settings,
     metrics,

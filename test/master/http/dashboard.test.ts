@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { head, runMaster, sendRaw, type TestMaster } from '../running-master.ts'
+import { head, runMaster, sendRaw, type TestMaster } from '../../kit/running-master.ts'
 
 const folders: string[] = []
 afterEach(async () => {

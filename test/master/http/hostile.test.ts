@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
-import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const SUBMIT = '/api/v1/automations/mailer/tasks'
 const GOOD = { payload: { to: 'x' } }

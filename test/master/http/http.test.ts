@@ -5,7 +5,7 @@ import { createAuthenticator, type TokenSettings } from '../../../src/master/aut
 import { RawJson, route, Http, type Route, type RouteRequest } from '../../../src/master/http/index.ts'
 import { FleetError, MAX_BODY_BYTES } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
-import { recordingLog } from '../recording-log.ts'
+import { recordingLog } from '../../kit/index.ts'
 
 const ADMIN = 'admin-token-of-the-test'
 const PEERS = ['first', 'second', 'third', 'fourth'].map((each) => `${each}-worker-token-of-the-test`)
@@ -25,7 +25,8 @@ afterEach(async () => {
 
 async function serve(...routes: readonly Route[]) {
   const time = new VirtualTime()
-  const { log, lines } = recordingLog()
+  const log = recordingLog()
+  const { lines } = log
   const authenticator = createAuthenticator(TOKENS)
   const metrics = new Registry()
   const settings = {

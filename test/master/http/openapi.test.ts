@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { runMaster, TOKENS } from '../running-master.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 interface Document {
   openapi: string

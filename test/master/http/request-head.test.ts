@@ -1,6 +1,6 @@
 /** Invalid HTTP, and valid HTTP that clients seldom send, as raw bytes against a listening master. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const SUBMIT = '/api/v1/automations/mailer/tasks'
 const BODY = '{"payload":{"to":"x"}}'

@@ -12,9 +12,8 @@ import type { StreamBody } from '../../../src/master/http/route.ts'
 import type { ServerLimits } from '../../../src/master/http/server.ts'
 import { AnyObject } from '../../../src/protocol/index.ts'
 import { seededRandom, systemTime, VirtualTime, type Time } from '../../../src/runtime/index.ts'
-import { SLACK } from '../../slack.ts'
-import { recordingLog } from '../recording-log.ts'
-import { head } from '../running-master.ts'
+import { SLACK, recordingLog } from '../../kit/index.ts'
+import { head } from '../../kit/running-master.ts'
 
 const ADMIN = 'admin-token-of-the-test'
 const SHORT = { headersWithinMs: 300, requestWithinMs: 600, lookEveryMs: 50 }
@@ -43,7 +42,7 @@ afterEach(async () => {
 
 async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SHORT) {
   const metrics = new Registry()
-  const { log } = recordingLog()
+  const log = recordingLog()
   const settings = {
     submitRpsPerToken: 0,
     idempotencyTtlSeconds: 60,

@@ -11,12 +11,12 @@ import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.t
 import { RETRY } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
-import { SLACK } from '../../slack.ts'
+import { SLACK } from '../../kit/index.ts'
 import { backendAt } from '../../storage/redis/world.ts'
-import { startRedis, withRedisServer } from '../../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
 import { folders, THREAD_URL } from '../../storage/sqlite/world.ts'
 import { SqliteBackend } from '../../../src/storage/sqlite/index.ts'
-import { runMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const KIB = 1_024
 const CLIENTS = 8

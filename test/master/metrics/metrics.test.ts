@@ -4,7 +4,7 @@ import { fleetSnapshots } from '../../../src/master/metrics/fleet-snapshot.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { runMaster, testCatalog, type TestMaster } from '../running-master.ts'
+import { runMaster, testCatalog, type TestMaster } from '../../kit/running-master.ts'
 
 const STATS = '{"slots":4,"cpu_pct":12.5,"rss_mb":80,"ts":5,"metrics":{},"per_slot":[]}'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { OverviewBody, ReportedState } from '../../../src/protocol/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
-import { runMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { onEachStore } from '../stores.ts'
 
 const PATH = '/api/v1/overview'

@@ -4,8 +4,8 @@ import { WebSocket } from 'ws'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../storage/redis/server.ts'
-import { startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
+import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const HARDWARE = { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'x' }
 /** Series that describe the whole store. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { sharedText } from '../../../src/master/metrics/shared-text.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { runMaster } from '../running-master.ts'
+import { runMaster } from '../../kit/running-master.ts'
 
 function counted(clock: VirtualTime): {
   read: () => Promise<Buffer>

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { QueueSample } from '../../../src/protocol/index.ts'
-import type { TestMaster } from '../running-master.ts'
+import type { TestMaster } from '../../kit/running-master.ts'
 import { onEachStore } from '../stores.ts'
 import { UNAVAILABLE, settled, Watched, World } from './world.ts'
 
@@ -109,7 +109,7 @@ describe('queue/stats', () => {
     const start = world.time.wallMs() / 1_000
     store.failure = (name) => (name === 'tasks.counts' ? UNAVAILABLE : undefined)
     await world.time.advance(3 * EVERY_MS)
-    expect(world.logged.filter(({ message }) => message.startsWith('failed to count the queues'))).toHaveLength(1)
+    expect(world.log.lines.filter(({ message }) => message.startsWith('failed to count the queues'))).toHaveLength(1)
     store.failure = () => undefined
     await world.time.advance(EVERY_MS)
     expect((await stats()).map(({ ts }) => ts - start)).toEqual([0, 60])

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import type { TestMaster } from '../running-master.ts'
+import type { TestMaster } from '../../kit/running-master.ts'
 import { onEachStore } from '../stores.ts'
 
 const MAILER = '/api/v1/automations/mailer'

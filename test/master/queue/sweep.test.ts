@@ -100,7 +100,7 @@ describe('the sweep', () => {
     await world.take('w')
     store.failure = (name) => (name === 'tasks.sweep' ? UNAVAILABLE : undefined)
     await world.time.advance(119_000)
-    expect(world.logged.filter(({ message }) => message.startsWith('failed to sweep'))).toHaveLength(2)
+    expect(world.log.lines.filter(({ message }) => message.startsWith('failed to sweep'))).toHaveLength(2)
     store.failure = () => undefined
     await world.time.advance(12_000)
     await settled(world)

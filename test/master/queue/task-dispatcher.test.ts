@@ -437,7 +437,7 @@ describe('while the store is unavailable', () => {
     store.failure = () => undefined
     await world.time.advance(2_000)
     expect(seen.ids).toEqual([id])
-    expect(world.logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    expect(world.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
   it('workers that do not wait get the error immediately, the others at their deadline (G18)', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { onEachStore } from '../stores.ts'
 import { MAX_DRY_RUNS_PER_SECOND } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { runMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const MAILER = '/api/v1/automations/mailer'
 const validate = (master: TestMaster, body: unknown) => master.call('POST', `${MAILER}/tasks/validate`, { body })

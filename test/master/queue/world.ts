@@ -27,10 +27,11 @@ import {
   type RpcParams,
   type RpcResult,
 } from '../../../src/protocol/index.ts'
-import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
+import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { Contract, type OpenApi } from '../../openapi/contract.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 const MAIL = Type.Object(
   { to: Type.String({ minLength: 3 }), lines: Type.Optional(Type.Array(Type.String())) },
@@ -85,11 +86,6 @@ export interface WorldOptions {
   /** Wraps the store, to make it fail or to observe it. */
   readonly backend?: (real: Backend) => Backend
 }
-export interface LogLine {
-  readonly level: LogLevel
-  readonly message: string
-  readonly fields: LogFields
-}
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -107,7 +103,7 @@ export type RpcReply<M extends RpcMethod> =
 
 export class World {
   readonly time = new VirtualTime()
-  readonly logged: LogLine[] = []
+  readonly log: RecordingLog = recordingLog()
   readonly deps: MasterDeps
   readonly queue: Queue
   readonly streams: Streams
@@ -122,10 +118,6 @@ export class World {
 
   private constructor({ settings = {}, entries, backend = (real) => real }: WorldOptions) {
     const random = seededRandom(7)
-    const log =
-      (level: LogLevel) =>
-      (message: string, fields: LogFields = {}): void =>
-        void this.logged.push({ level, message, fields })
     const catalog = entries ?? [
       entryOf('mailer', { pools: new Map([['accounts', accounts]]) }),
       entryOf('feed', { kind: 'ContinuousAutomation', payloadSchema: null, validatePayload: null }),
@@ -139,7 +131,7 @@ export class World {
       random,
       masterId: 'm1',
       metrics,
-      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
+      log: this.log,
       backend: store,
       epoch: new StoreEpoch(store),
       catalog: new Map(catalog.map((entry) => [entry.type, entry])),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../../src/automations/index.ts'
-import { runMaster, TOKENS } from '../running-master.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 const OWNER = { name: 'a', url: 'https://api.example.com/' }
 const ATTACKER = { name: 'b', url: 'https://attacker.example/' }

@@ -296,7 +296,7 @@ describe('secrets of a config', () => {
       expect(reply.status).toBe(422)
       expect(reply.text).not.toContain(CANARY)
     }
-    expect(JSON.stringify(world.logged)).not.toContain(CANARY)
+    expect(JSON.stringify(world.log.lines)).not.toContain(CANARY)
   })
 })
 
@@ -380,7 +380,7 @@ describe('the config poll', () => {
     const reply = await poll({ 'if-none-match': await tag(40) })
     expect(reply.json).toMatchObject({ config: { slots: 2 }, config_gen: 41 })
     expect(reply.headers.get('etag')).toBe(await tag(41))
-    expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1)
+    expect(world.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
     expect(await world.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 1')
     expect((await world.patch('w1', {})).json).toMatchObject({ config_gen: 42 })
     expect(await world.get<unknown[]>('/w1/config/history')).toHaveLength(2)
@@ -390,6 +390,6 @@ describe('the config poll', () => {
     expect((await poll({ 'if-none-match': '"elsewhere.40"' })).json).toMatchObject({ config_gen: 0 })
     expect(await world.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 0')
     expect((await poll({ 'if-none-match': await tag(5_000_000) })).json).toMatchObject({ config_gen: 0 })
-    expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1)
+    expect(world.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   })
 })

@@ -6,8 +6,8 @@ import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Tasks } from '../../../src/storage/index.ts'
 import { registration, task } from '../../storage/contract/world.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../storage/redis/server.ts'
-import { startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
+import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const PATH = '/api/v1/automations/mailer/workers/w'
 const open: (() => Promise<unknown>)[] = []

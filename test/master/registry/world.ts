@@ -32,9 +32,10 @@ import {
   type JsonSchema,
   type Output,
 } from '../../../src/protocol/index.ts'
-import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
+import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend, Ref } from '../../../src/storage/index.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 export const WORKER_TOKEN = 'worker-token-of-the-fleet'
 export const ADMIN_TOKEN = 'admin-token-of-the-fleet'
@@ -100,12 +101,6 @@ class TestSink implements OutputSink {
   }
 }
 
-interface LogLine {
-  readonly level: LogLevel
-  readonly message: string
-  readonly fields: LogFields
-}
-
 export interface Reply {
   readonly status: number
   readonly headers: Headers
@@ -117,7 +112,7 @@ export class World {
   readonly time = new VirtualTime()
   readonly sink = new TestSink()
   readonly drains: Ref[] = []
-  readonly logged: LogLine[] = []
+  readonly log: RecordingLog = recordingLog()
   readonly validTokens = new Map<string, Principal>([
     [WORKER_TOKEN, { role: 'worker', key: 'w', id: 'w' }],
     [ADMIN_TOKEN, { role: 'admin', key: 'a', id: 'a' }],
@@ -154,10 +149,6 @@ export class World {
     shared?: World
   }) {
     const random = seededRandom(7)
-    const log =
-      (level: LogLevel) =>
-      (message: string, fields: LogFields = {}): void =>
-        void this.logged.push({ level, message, fields })
     const store = shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend
     const metrics = new MetricsRegistry()
     this.deps = {
@@ -167,7 +158,7 @@ export class World {
       random,
       masterId,
       metrics,
-      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
+      log: this.log,
       backend: store,
       epoch: new StoreEpoch(store),
       catalog:

@@ -4,15 +4,15 @@ import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
 import { MAX_BUS_STREAMS_PER_WORKER } from '../../../src/protocol/index.ts'
-import { seededRandom, systemTime, type Log } from '../../../src/runtime/index.ts'
+import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { TaskPlace } from '../../../src/storage/index.ts'
+import { recordingLog } from '../../kit/index.ts'
 import { entryOf } from '../queue/world.ts'
 
 const ADMIN = 'admin-token-of-this-test'
 const WORKER = 'worker-token-of-this-test'
 const RPC = '/api/v1/automations/mailer/workers/w/rpc'
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, isEnabled: () => false }
 
 let backend: MemoryBackend
 let master: RunningMaster
@@ -25,7 +25,7 @@ beforeEach(async () => {
     clock: systemTime,
     timers: systemTime,
     random,
-    log: silent,
+    log: recordingLog(),
     backend,
     backendScheme: 'memory',
     version: '0.0.0',

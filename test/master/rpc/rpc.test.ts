@@ -120,7 +120,7 @@ describe('a single call', () => {
     const { json } = await world.post('w', get('k'))
     expect(json).toMatchObject({ error: { code: -32_003 } })
     expect(JSON.stringify(json)).not.toContain('secret detail')
-    expect(world.logged.at(-1)).toMatchObject({ level: 'error', fields: { method: 'kv.get' } })
+    expect(world.log.lines.at(-1)).toMatchObject({ level: 'error', fields: { method: 'kv.get' } })
     expect(await world.metric('svc_rpc_errors_total')).toContain('code="unavailable"} 1')
   })
 })

@@ -120,7 +120,7 @@ describe('a lease', () => {
       ).results,
     ).toEqual([LOST, LOST])
     expect(await world.metric('svc_store_regressions_total')).toMatch(/ 4$/)
-    expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([
+    expect(world.log.lines.filter(({ level }) => level === 'error')).toMatchObject([
       { message: expect.stringContaining('lost recent changes'), fields: { task_id, token: token + 5 } },
     ])
   })

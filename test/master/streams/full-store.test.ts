@@ -6,9 +6,9 @@ import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/inde
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { backendAt } from '../../storage/redis/world.ts'
-import { startRedis, withRedisServer } from '../../storage/redis/server.ts'
+import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
 import { backendOn, folders } from '../../storage/sqlite/world.ts'
-import { runMaster } from '../running-master.ts'
+import { runMaster } from '../../kit/running-master.ts'
 
 const MIB = 1_048_576
 const OUTPUT = JSON.stringify({ slot_id: 0, ts: 1, payload: { text: 'x'.repeat(200_000) } })

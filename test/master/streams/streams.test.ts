@@ -62,7 +62,7 @@ describe('outputs', () => {
     await settled(world)
     expect(await peeked()).toEqual([0, 1, 2])
     expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="invalid"\} 5$/)
-    const lines = world.logged.filter(({ level }) => level === 'warn')
+    const lines = world.log.lines.filter(({ level }) => level === 'warn')
     expect(lines.map(({ fields }) => [fields['worker_id'], fields['more_since_last_line']])).toEqual([
       ['w', 0],
       ['v', 0],

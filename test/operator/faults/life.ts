@@ -22,7 +22,7 @@ import { MasterOutage } from '../../../src/operator/master-outage.ts'
 import { LeadershipTerm } from '../../../src/operator/leadership-term.ts'
 import { EventHandlers } from '../../../src/operator/event-handlers.ts'
 import type { Log, Random, VirtualTime } from '../../../src/runtime/index.ts'
-import { TOKENS } from '../../master/running-master.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 
 /** Replacements of real parts. */
 export interface Variants {

@@ -3,7 +3,7 @@
  */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { TOKENS, type TestMaster } from '../../master/running-master.ts'
+import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 export const TYPE = 'job'
 

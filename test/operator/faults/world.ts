@@ -22,11 +22,11 @@ import {
   type Random,
 } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { startTestMaster, type TestMaster } from '../../master/running-master.ts'
+import { startTestMaster, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, LEASES } from '../fake-apiserver.ts'
 import type { FakeKind } from '../fake-store.ts'
 import { CONFIG_MAPS, DEFAULTS, FLEETWORKERS, JOB, SECRETS } from '../fleetworker/reconcile-world.ts'
-import { keptLog, type KeptLog } from '../kube/world.ts'
+import { recordingLog, type RecordingLog } from '../kube/world.ts'
 import { Api, ApiTransport } from './api.ts'
 import { Faults, nextTurn, Traffic } from './faults.ts'
 import { Gate } from './gate.ts'
@@ -74,7 +74,7 @@ let worlds = 0
 export class World {
   readonly api: Api
   readonly faults = new Faults()
-  readonly log: KeptLog = keptLog()
+  readonly log: RecordingLog = recordingLog()
   readonly time: VirtualTime
   readonly id: string
   master: TestMaster

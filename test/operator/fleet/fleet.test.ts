@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
 import { register } from '../../client/world.ts'
-import { TOKENS, type TestMaster } from '../../master/running-master.ts'
+import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { connectWorker, fleetOf, masterOn, pathOf, registered, type FleetWorld, type WorldOptions } from './world.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { register } from '../../client/world.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { TOKENS } from '../../master/running-master.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 import { fleetOf, masterOn, pathOf, registered, type WorldOptions } from './world.ts'
 
 const W1 = { type: 'mailer', workerId: 'w1' }

@@ -9,8 +9,8 @@ import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
-import { recordingLog } from '../../master/recording-log.ts'
-import { TOKENS } from '../../master/running-master.ts'
+import { recordingLog } from '../../kit/index.ts'
+import { TOKENS } from '../../kit/running-master.ts'
 
 const RUN_MS = 3_000
 /** Three a second, plus the calls that were open when the first rejections arrived. */
@@ -30,7 +30,7 @@ describe('the fleet client against a server that rejects everything with 429 and
       clock: systemTime,
       timers: systemTime,
       random: systemRandom,
-      log: recordingLog().log,
+      log: recordingLog(),
       metrics: createFleetMetrics(new Registry()),
       mayWrite: () => true,
       onBreaker: () => {},

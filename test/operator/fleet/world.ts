@@ -18,8 +18,8 @@ import {
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { FaultyProxy, type Deed, type SeenRequest } from '../../client/faulty-proxy.ts'
-import { recordingLog } from '../../master/recording-log.ts'
-import { runMaster, TOKENS, type TestMaster } from '../../master/running-master.ts'
+import { recordingLog } from '../../kit/index.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const PATIENCE_MS = 4_000
 const PATIENT = new AbortController().signal
@@ -83,7 +83,7 @@ export async function fleetOf(
     clock: time,
     timers: time,
     random: seededRandom(1),
-    log: recordingLog().log,
+    log: recordingLog(),
     metrics: createFleetMetrics(registry),
     mayWrite: () => leads.current,
     onBreaker: (reason) => turns.push(reason),

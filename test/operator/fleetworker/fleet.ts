@@ -14,7 +14,7 @@ import type {
   Seen,
   WorkerRef,
 } from '../../../src/operator/fleet/index.ts'
-import type { TestMaster } from '../../master/running-master.ts'
+import type { TestMaster } from '../../kit/running-master.ts'
 
 export type CallName = keyof MasterWriter
 /** What happens to a call: a rejection instead of it, or its response is lost after or before it took effect. */

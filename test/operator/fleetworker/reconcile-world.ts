@@ -32,10 +32,10 @@ import {
   type ObjectRef,
   type Outcome,
 } from '../../../src/operator/kube/index.ts'
-import { runMaster, type TestMaster } from '../../master/running-master.ts'
+import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
-import { keptLog, random, transportTo, type KeptLog } from '../kube/world.ts'
+import { recordingLog, random, transportTo, type RecordingLog } from '../kube/world.ts'
 import { TestFleet } from './fleet.ts'
 
 const CREATED = {
@@ -121,7 +121,7 @@ export class ReconcileWorld {
   readonly master: TestMaster
   readonly fleet: TestFleet
   readonly transport: PooledTransport
-  readonly log: KeptLog = keptLog()
+  readonly log: RecordingLog = recordingLog()
   readonly events: RecordedEvent[] = []
   readonly drifts: DriftOutcome[] = []
   readonly changedSources: SourceName[] = []

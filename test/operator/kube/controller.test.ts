@@ -10,13 +10,13 @@ import {
   type ObjectKey,
   type Outcome,
 } from '../../../src/operator/kube/index.ts'
-import { keptLog, random, type KeptLog } from './world.ts'
+import { recordingLog, random, type RecordingLog } from './world.ts'
 
 let time: VirtualTime
 let queue: WorkQueue
 let registry: Registry
 let metrics: KubeMetrics
-let log: KeptLog
+let log: RecordingLog
 let abort: AbortController
 let ended: Promise<void>
 
@@ -25,7 +25,7 @@ beforeEach(() => {
   registry = new Registry()
   metrics = createKubeMetrics(registry, 'probe', 'muster-operator')
   queue = new WorkQueue({ clock: time, timers: time, random: random(), observer: metrics.queue })
-  log = keptLog()
+  log = recordingLog()
   abort = new AbortController()
   ended = Promise.resolve()
 })

@@ -7,10 +7,10 @@ import {
   type KubeTransport,
   type Resource,
 } from '../../../src/operator/kube/index.ts'
-import { keptLog, type KeptLog } from '../../virtual.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 import { FakeApiServer, PROBES, type FakeKind } from '../fake-apiserver.ts'
 
-export { keptLog, turns, until, type KeptLog } from '../../virtual.ts'
+export { recordingLog, runTurns as turns, advanceUntil as until, type RecordingLog } from '../../kit/index.ts'
 
 export const PROBE: Resource = {
   group: PROBES.group,
@@ -26,7 +26,7 @@ export interface World {
   readonly time: VirtualTime
   readonly fake: FakeApiServer
   readonly transport: PooledTransport
-  readonly log: KeptLog
+  readonly log: RecordingLog
   readonly abort: AbortController
   readonly credentials: { current: Credentials; asked: number }
   close(): Promise<void>
@@ -43,7 +43,7 @@ export async function world(...kinds: readonly FakeKind[]): Promise<World> {
     await transport.close()
     await fake.close()
   }
-  return { time, fake, transport, log: keptLog(), abort, credentials, close }
+  return { time, fake, transport, log: recordingLog(), abort, credentials, close }
 }
 
 export function transportTo(

@@ -6,7 +6,7 @@ import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts
 import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
 import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -11,7 +11,7 @@ import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { FleetError } from '../../../src/protocol/index.ts'
 import { DAY, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
 import { migrateSlot } from './cluster-world.ts'
-import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from './server.ts'
+import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from '../../kit/redis-server.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { systemTime } from '../../../src/runtime/index.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
-import { startCluster, withRedisServer, type RedisCluster } from './server.ts'
+import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
-import type { RedisCluster, RedisServer } from './server.ts'
+import type { RedisCluster, RedisServer } from '../../kit/redis-server.ts'
 
 let seed = 0
 

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { testBackend } from '../contract.ts'
-import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from './server.ts'
+import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from '../../kit/redis-server.ts'
 import { backendAt, DURABLE } from './world.ts'
 
 /** Commands without a key that scripts may use. */

@@ -8,7 +8,7 @@ import { key } from '../../../src/storage/redis/keys.ts'
 import { script } from '../../../src/storage/redis/script.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
-import { recordingLog } from '../../master/recording-log.ts'
+import { recordingLog } from '../../kit/index.ts'
 import { fails } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
 import {
@@ -18,7 +18,7 @@ import {
   withRedisServer,
   type RedisOptions,
   type RedisServer,
-} from './server.ts'
+} from '../../kit/redis-server.ts'
 
 const ADD = script('test.add', [], `return redis.call('INCRBY', KEYS[1], ARGV[2])`)
 const TAKE = script('test.take', ['allow-oom'], `return redis.call('DEL', KEYS[1])`)
@@ -214,7 +214,7 @@ withRedisServer('redis connection', () => {
     }, 60_000)
 
     it('follows a moved slot and a restarted node', async () => {
-      const { log } = recordingLog()
+      const log = recordingLog()
       const cluster = keep(await startCluster({ appendfsync: 'always' }))
       const connection = connect(
         `kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,

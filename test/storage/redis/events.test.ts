@@ -4,7 +4,7 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { RedisEventLog } from '../../../src/storage/redis/events.ts'
 import type { LoggedEvent, NewEvent } from '../../../src/storage/index.ts'
-import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const open: { close(): Promise<void> }[] = []

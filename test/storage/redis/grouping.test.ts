@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { DAY, ids, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
-import { startRedis, withRedisServer } from './server.ts'
+import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -14,8 +14,8 @@ import {
 } from '../../../src/storage/redis/checks.ts'
 import { HealthTracker } from '../../../src/storage/redis/health.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
-import { recordingLog } from '../../master/recording-log.ts'
-import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+import { recordingLog } from '../../kit/index.ts'
+import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../../kit/redis-server.ts'
 
 const SOUND: Facts = {
   version: '7.0.15',
@@ -88,7 +88,8 @@ describe('the durability profile', () => {
 
 describe('the health of the store', () => {
   it('is logged when it changes, and an unsafe store is logged every hour', () => {
-    const { log, lines } = recordingLog()
+    const log = recordingLog()
+    const { lines } = log
     const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.profiled('unsafe', ['the append-only file is off'], '7.0')
     book.note(null)
@@ -106,7 +107,8 @@ describe('the health of the store', () => {
   })
 
   it('logs each further reason of an outage once, because the first is rarely the cause', () => {
-    const { log, lines } = recordingLog()
+    const log = recordingLog()
+    const { lines } = log
     const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.note('not yet connected')
     expect(lines).toEqual([])

@@ -16,7 +16,7 @@ import { createWorkers } from '../../../src/storage/redis/workers.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
 import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
-import { startCluster, startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startCluster, startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const open: { close(): Promise<void> }[] = []

@@ -4,7 +4,7 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Reservation } from '../../../src/storage/index.ts'
 import { DAY, ref, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
-import { startRedis, withRedisServer } from './server.ts'
+import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
 
 const WORKERS = Array.from({ length: 200 }, (_, i) => `w${i}`)
 

@@ -12,7 +12,7 @@ import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts
 import { createKv } from '../../../src/storage/redis/kv.ts'
 import { createLocks } from '../../../src/storage/redis/locks.ts'
 import { fails, HOUR, ManualClock, MINUTE, SECOND, sole } from '../contract/world.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const REGISTRY = 'muster:{ns}:k'

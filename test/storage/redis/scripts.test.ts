@@ -10,7 +10,7 @@ import { createLocks } from '../../../src/storage/redis/locks.ts'
 import { createPools } from '../../../src/storage/redis/pools.ts'
 import { HOUR, item, ManualClock, MINUTE, refOf, SECOND, sole } from '../contract/world.ts'
 import { contents, testAtomicity } from './atomicity.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20

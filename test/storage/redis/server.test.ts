@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { startCluster, startRedis, startSentinel, withRedisServer } from './server.ts'
+import { startCluster, startRedis, startSentinel, withRedisServer } from '../../kit/redis-server.ts'
 
 const open: { close(): Promise<void> }[] = []
 const opened = <T extends { close(): Promise<void> }>(each: T): T => {

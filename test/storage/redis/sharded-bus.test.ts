@@ -9,7 +9,7 @@ import { key, shardedTopic } from '../../../src/storage/redis/keys.ts'
 import type { RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
-import { startCluster, withRedisServer, type RedisCluster } from './server.ts'
+import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
 
 const TYPES = Array.from({ length: 6 }, (_, n) => `type${n}`)
 const entries = (from: number, n: number): string[] => Array.from({ length: n }, (_, i) => `${from + i}`)

@@ -8,10 +8,15 @@ import { metaKey } from '../../../src/storage/redis/keys.ts'
 import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
 import { script } from '../../../src/storage/redis/script.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { recordingLog } from '../../master/recording-log.ts'
+import { recordingLog, HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../kit/index.ts'
 import { fails } from '../contract/world.ts'
-import { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../certificates.ts'
-import { startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+import {
+  startRedis,
+  startSentinel,
+  withRedisServer,
+  type RedisOptions,
+  type RedisServer,
+} from '../../kit/redis-server.ts'
 
 const INFO = 'muster:{m}:info'
 /** Release 2: its migration step records that it ran. */
@@ -40,7 +45,8 @@ interface Start {
 
 /** Opens a backend and returns its messages. */
 async function start(url: string, more: Partial<RedisBackendOptions> = {}): Promise<Start> {
-  const { log, lines } = recordingLog()
+  const log = recordingLog()
+  const { lines } = log
   const backend = keep(
     new RedisBackend({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), log, ...more }),
   )

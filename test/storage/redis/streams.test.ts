@@ -10,7 +10,7 @@ import { createStreams, greatestUpTo } from '../../../src/storage/redis/streams.
 import type { Streams } from '../../../src/storage/index.ts'
 import { HOUR, ids, ManualClock, SECOND, TYPE } from '../contract/world.ts'
 import { contents, testAtomicity } from './atomicity.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const READS = new Set(['INFO', 'HMGET', 'HLEN', 'HGETALL', 'LLEN', 'LRANGE', 'LINDEX', 'PUBSUB'])

@@ -25,7 +25,7 @@ import {
 } from '../contract/world.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
 import { contents } from './atomicity.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20

@@ -12,7 +12,7 @@ import { createWorkers, type RegistryLimits } from '../../../src/storage/redis/w
 import type { WorkerReport, ConfigPut } from '../../../src/storage/index.ts'
 import { conn, ids, ManualClock, ref, registration, SECOND, TYPE } from '../contract/world.ts'
 import { contents, testAtomicity } from './atomicity.ts'
-import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const READS = new Set(['HMGET', 'HGET', 'HLEN', 'HEXISTS', 'ZMSCORE', 'ZCARD', 'ZRANGE', 'LRANGE'])

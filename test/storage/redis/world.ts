@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { seededRandom, systemTime, type Clock } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
-import { REDIS_SERVER, startRedis, type RedisOptions, type RedisServer } from './server.ts'
+import { REDIS_SERVER, startRedis, type RedisOptions, type RedisServer } from '../../kit/redis-server.ts'
 
 /**
  * URL of a standalone server to use instead of a private one, configured like {@link DURABLE}. Only keys with the

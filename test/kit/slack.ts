@@ -1,5 +1,5 @@
 /**
- * @module test/slack
+ * @module test/kit/slack
  * Factor for time limits that an idle machine keeps easily. A machine that runs other tests may take that many times as
  * long. No result depends on it.
  *

@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, it } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { freePort } from '../../free-port.ts'
+import { freePort } from './free-port.ts'
 
 const HOST = '127.0.0.1'
 const READY = /Ready to accept connections|monitor master/

@@ -9,7 +9,7 @@ import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { checkRaw } from '../openapi/every-response.ts'
-import { recordingLog, type Line } from './recording-log.ts'
+import { recordingLog, type LogLine } from './recording-log.ts'
 
 export const TOKENS = {
   admin: 'admin-token-of-the-test',
@@ -75,7 +75,7 @@ export const testCatalog = () =>
   ])
 
 export interface TestMaster extends RunningMaster {
-  readonly lines: Line[]
+  readonly lines: LogLine[]
   readonly backend: Backend
   /** Calls the API with the admin token unless another one is passed. An empty token is not sent. */
   call(
@@ -105,7 +105,8 @@ export async function runMaster(options: Partial<MasterOptions> = {}): Promise<T
 
 /** Starts a master that the caller stops. */
 export async function startTestMaster(options: Partial<MasterOptions> = {}): Promise<TestMaster> {
-  const { log, lines } = recordingLog()
+  const log = recordingLog()
+  const { lines } = log
   const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }) } = options
   const master = await startMaster({
     listen: { host: '127.0.0.1', port: 0 },

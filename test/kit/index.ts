@@ -1,0 +1,9 @@
+/**
+ * The shared test kit: helpers that any test may use. Fixtures that start a server or a program are imported from their
+ * own file (`running-master.ts`, `redis-server.ts`), so that a unit test does not load a master.
+ */
+export { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from './certificates.ts'
+export { freePort } from './free-port.ts'
+export { recordingLog, type LogLine, type RecordingLog } from './recording-log.ts'
+export { SLACK } from './slack.ts'
+export { advanceUntil, runTurns } from './virtual-time.ts'
