@@ -1,8 +1,8 @@
 /**
  * @module automation/make-context
- * Creates the context of one run from the ports of its slot. Converts seconds to milliseconds and masks secrets in the
- * log. At the end of the run, it stops renewals, releases locks and claims, ends subscriptions, and rejects later
- * calls.
+ * Creates the context of one run from the dependencies of its slot. Converts seconds to milliseconds and masks secrets
+ * in the log. At the end of the run, it stops renewals, releases locks and claims, ends subscriptions, and rejects
+ * later calls.
  */
 import { toMs, type RpcMethod, type RpcParams, type RpcResult } from '../protocol/index.ts'
 import type { CatalogEntry } from './catalog.ts'
@@ -10,14 +10,14 @@ import type { BatchContext, Context, Lock, SlotLog } from './context.ts'
 import { LeaseLost } from './errors.ts'
 import { AutoRenewedLease, holdMsOf } from './auto-renewed-lease.ts'
 import type { Masker } from './mask.ts'
-import { makePool, type PoolParts } from './make-pool.ts'
+import { makePool, type PoolDeps } from './make-pool.ts'
 import { follow, type Follower } from './signals.ts'
-import type { AppliedConfig, SlotPorts, TaskLease } from './slot.ts'
+import type { AppliedConfig, SlotDeps, TaskLease } from './slot.ts'
 
-export interface RunParts {
+export interface RunDeps {
   readonly entry: CatalogEntry
   readonly slotId: number
-  readonly ports: SlotPorts
+  readonly slot: SlotDeps
   readonly signal: AbortSignal
   readonly masker: Masker
 }
@@ -35,14 +35,14 @@ const ENDED = new Error('the run has ended; await every call before you return')
 const FAULTS_NAMED = 5
 
 /** Creates the context of a continuous run. @param config returns the newest applied config. */
-export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<Context> {
-  const scope = new Scope(parts)
+export function makeContext(deps: RunDeps, config: () => AppliedConfig): Run<Context> {
+  const scope = new Scope(deps)
   const get = (): AppliedConfig => {
     const newest = config()
-    parts.masker.see(newest)
+    deps.masker.see(newest)
     return newest
   }
-  const context = Object.defineProperty(contextOf(parts, scope), 'config', { get, enumerable: true }) as Context
+  const context = Object.defineProperty(contextOf(deps, scope), 'config', { get, enumerable: true }) as Context
   return { context: Object.freeze(context), end: () => scope.end() }
 }
 
@@ -50,24 +50,24 @@ export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<C
  * Creates the context of a batch run. Its config is a plain value: an accessor would create a hidden class per context,
  * thousands per second.
  */
-export function makeBatchContext(parts: RunParts, lease: TaskLease): Run<BatchContext> {
-  const scope = new Scope(parts)
+export function makeBatchContext(deps: RunDeps, lease: TaskLease): Run<BatchContext> {
+  const scope = new Scope(deps)
   const extend = scope.guarded(async () => {
     if (lease.isLost) throw new LeaseLost(`task ${lease.id} was lost`)
     await lease.extend()
   })
   const task = Object.freeze({ id: lease.id, payload: lease.payload, attempt: lease.attempt, extend })
-  return { context: Object.freeze({ ...contextOf(parts, scope), config: lease.config, task }), end: () => scope.end() }
+  return { context: Object.freeze({ ...contextOf(deps, scope), config: lease.config, task }), end: () => scope.end() }
 }
 
-function contextOf(parts: RunParts, scope: Scope): Omit<Context, 'config'> {
-  const { entry, slotId, ports, signal } = parts
+function contextOf(deps: RunDeps, scope: Scope): Omit<Context, 'config'> {
+  const { entry, slotId, slot, signal } = deps
   return {
     slotId,
     signal,
-    emit: scope.guarded(async (output: unknown) => ports.emit(checkedOutput(entry, output))),
+    emit: scope.guarded(async (output: unknown) => slot.emit(checkedOutput(entry, output))),
     log: scope.log,
-    metrics: ports.metrics,
+    metrics: slot.metrics,
     kv: {
       get: async (key) => (await scope.call('kv.get', { key })).value,
       set: async (key, value, { ttlSeconds } = {}) => {
@@ -84,10 +84,10 @@ function contextOf(parts: RunParts, scope: Scope): Omit<Context, 'config'> {
     pool: (name) => makePool(name, scope),
     bus: {
       publish: async (topic, message) => void (await scope.call('bus.publish', { topic, message })),
-      subscribe: (topic) => ports.primitives.subscribe(topic, scope.signal),
+      subscribe: (topic) => slot.primitives.subscribe(topic, scope.signal),
     },
-    sleep: (ms) => ports.timers.sleep(ms, signal),
-    now: () => ports.clock.wallMs(),
+    sleep: (ms) => slot.timers.sleep(ms, signal),
+    now: () => slot.clock.wallMs(),
   }
 }
 
@@ -118,25 +118,25 @@ function checkedOutput(entry: CatalogEntry, output: unknown) {
   if (typeof output !== 'object' || output === null || Array.isArray(output))
     throw new TypeError('emit takes an object')
   const faults = entry.validateOutput(output)
-  if (faults.length === 0) return output as Parameters<SlotPorts['emit']>[0]
+  if (faults.length === 0) return output as Parameters<SlotDeps['emit']>[0]
   const named = faults.slice(0, FAULTS_NAMED).map(({ path, message }) => `${path || 'the output'} ${message}`)
   throw new TypeError(`the output does not match the schema of ${entry.type}: ${named.join('; ')}`)
 }
 
 /** The state of one run: whether it has ended, and its locks and claims. */
-class Scope implements PoolParts {
+class Scope implements PoolDeps {
   readonly entry: CatalogEntry
   readonly log: SlotLog
-  readonly #ports: SlotPorts
+  readonly #slot: SlotDeps
   readonly #stopped: AbortSignal
   readonly #held = new Set<AutoRenewedLease>()
   #ended = false
   #subscriptions: { readonly run: AbortController; readonly either: Follower } | undefined
 
-  constructor({ entry, ports, signal, masker }: RunParts) {
+  constructor({ entry, slot, signal, masker }: RunDeps) {
     this.entry = entry
-    this.log = maskedLog(ports.log, masker)
-    this.#ports = ports
+    this.log = maskedLog(slot.log, masker)
+    this.#slot = slot
     this.#stopped = signal
   }
 
@@ -151,7 +151,7 @@ class Scope implements PoolParts {
   }
 
   monotonicMs(): number {
-    return this.#ports.clock.monotonicMs()
+    return this.#slot.clock.monotonicMs()
   }
 
   /** A call by the run. Rejected after the run has ended. */
@@ -159,7 +159,7 @@ class Scope implements PoolParts {
 
   /** A call for a lock or claim. Its release may come after the end of the run. */
   async send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>> {
-    return this.#ports.primitives.call(method, params)
+    return this.#slot.primitives.call(method, params)
   }
 
   /** Tracks a lock or claim until the run ends. One that was granted after the end is released immediately. */
@@ -168,7 +168,7 @@ class Scope implements PoolParts {
       calls,
       holdMs,
       sentAtMs,
-      { ...this.#ports, log: this.log },
+      { ...this.#slot, log: this.log },
       (ended) => void this.#held.delete(ended),
     )
     this.#held.add(held)

@@ -8,7 +8,7 @@ import type { Pool, PoolItem, PoolSchemas } from './context.ts'
 import { holdMsOf, type AutoRenewedLease, type AutoRenewedLeaseCalls } from './auto-renewed-lease.ts'
 
 /** The parts of the run that a pool uses. */
-export interface PoolParts {
+export interface PoolDeps {
   readonly entry: CatalogEntry
   monotonicMs(): number
   readonly call: <M extends RpcMethod>(method: M, params: RpcParams<M>) => Promise<RpcResult<M>>
@@ -19,7 +19,7 @@ export interface PoolParts {
 /** Items of one rpc call. */
 const MAX_ITEMS_PER_CALL = 1_000
 
-export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
+export function makePool(pool: string, run: PoolDeps): Pool<PoolSchemas> {
   const declared = run.entry.pools.get(pool)
   if (declared === undefined)
     throw new TypeError(
@@ -37,7 +37,7 @@ export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
 
 async function claim(
   pool: string,
-  run: PoolParts,
+  run: PoolDeps,
   { match, ...options }: Parameters<Pool<PoolSchemas>['claim']>[0],
 ): ReturnType<Pool<PoolSchemas>['claim']> {
   const holdMs = holdMsOf(options)

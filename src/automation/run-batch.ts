@@ -21,7 +21,7 @@ import {
   slotLogFields,
   type AppliedConfig,
   type SlotControl,
-  type SlotPorts,
+  type SlotDeps,
   type TaskLease,
   type TaskSource,
 } from './slot.ts'
@@ -31,21 +31,19 @@ import {
  * @param entry The automation, of kind BatchAutomation.
  * @param control Identifies and stops the slot.
  * @param source Where the slot takes its tasks from.
- * @param ports The environment of the slot.
+ * @param deps The environment of the slot.
  * @returns A promise that rejects only when a port throws.
  */
 export function runBatchSlot(
   entry: CatalogEntry,
   control: SlotControl,
   source: TaskSource,
-  ports: SlotPorts,
+  deps: SlotDeps,
 ): Promise<void> {
   return withLogFields(slotLogFields(entry, control), async () => {
-    const slot = new BatchSlot(entry, control, ports)
+    const slot = new BatchSlot(entry, control, deps)
     while (!control.stopping.aborted && !control.killed.aborted) {
-      const lease = await ports.span('slot.reserve', slotAttributes(entry, control), () =>
-        source.take(control.stopping),
-      )
+      const lease = await deps.span('slot.reserve', slotAttributes(entry, control), () => source.take(control.stopping))
       if (lease === null) return
       await slot.run(lease)
     }
@@ -55,17 +53,17 @@ export function runBatchSlot(
 class BatchSlot {
   readonly #entry: CatalogEntry
   readonly #control: SlotControl
-  readonly #ports: SlotPorts
+  readonly #deps: SlotDeps
   #failing = false
   #masker: Masker
   #maskedConfig: AppliedConfig | undefined
   /** The running task. */
   #lease: TaskLease | undefined
 
-  constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
+  constructor(entry: CatalogEntry, control: SlotControl, deps: SlotDeps) {
     this.#entry = entry
     this.#control = control
-    this.#ports = ports
+    this.#deps = deps
     this.#masker = new Masker(entry.secrets)
     // One listener for all tasks, since a slot may run millions.
     onAbort(control.killed, () => this.#lease?.interrupt(control.killed.reason))
@@ -88,7 +86,7 @@ class BatchSlot {
     }
     let recorded: Error | undefined
     try {
-      await this.#ports.span('slot.run_one', attributes, async () => {
+      await this.#deps.span('slot.run_one', attributes, async () => {
         const failure = await this.#runOne(lease)
         if (failure === undefined) return
         recorded = toError(failure)
@@ -103,7 +101,7 @@ class BatchSlot {
   async #runOne(lease: TaskLease): Promise<Failure | undefined> {
     const masker = this.#maskerOf(lease.config)
     const { context, end } = makeBatchContext(
-      { entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal: lease.signal, masker },
+      { entry: this.#entry, slotId: this.#control.slotId, slot: this.#deps, signal: lease.signal, masker },
       lease,
     )
     this.#lease = lease
@@ -127,12 +125,12 @@ class BatchSlot {
 
   #settle(lease: TaskLease, ending: Ending, masker: Masker): Failure | undefined {
     if (lease.isLost) {
-      this.#ports.log.warn('the lease of the task was lost; its outcome is ignored')
+      this.#deps.log.warn('the lease of the task was lost; its outcome is ignored')
       return undefined
     }
     switch (ending.how) {
       case 'abandoned':
-        this.#ports.log.warn('the task was interrupted and is given back')
+        this.#deps.log.warn('the task was interrupted and is given back')
         lease.release()
         return undefined
       case 'returned':
@@ -146,7 +144,7 @@ class BatchSlot {
 
   #fail(lease: TaskLease, failure: Failure): Failure {
     lease.nack(failure.text, failure.settle)
-    this.#ports.log.warn('the task failed', { error: failure.text, attempt: lease.attempt, stack: failure.stack })
+    this.#deps.log.warn('the task failed', { error: failure.text, attempt: lease.attempt, stack: failure.stack })
     this.#report(failure.text)
     return failure
   }
@@ -155,6 +153,6 @@ class BatchSlot {
   #report(failure: string | null): void {
     if (failure === null && !this.#failing) return
     this.#failing = failure !== null
-    this.#ports.onError(failure)
+    this.#deps.onError(failure)
   }
 }

@@ -13,7 +13,7 @@ import { makeContext } from './make-context.ts'
 import { Masker } from './mask.ts'
 import { failureOf } from './outcome.ts'
 import { follow, runUntil, type Ending } from './signals.ts'
-import { slotAttributes, slotLogFields, type SlotControl, type SlotPorts } from './slot.ts'
+import { slotAttributes, slotLogFields, type SlotControl, type SlotDeps } from './slot.ts'
 
 const AGAIN_AFTER_MS = 1_000
 const BACKOFF_CAP_MS = 60_000
@@ -24,13 +24,13 @@ const WELL_AFTER_MS = BACKOFF_CAP_MS
  * Runs the slot until it is stopped and its run has ended, or until it is killed.
  * @param entry The automation, of kind ContinuousAutomation.
  * @param control Identifies and stops the slot.
- * @param ports The environment of the slot.
+ * @param deps The environment of the slot.
  * @returns A promise that rejects only when a port throws.
  */
-export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, ports: SlotPorts): Promise<void> {
+export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, deps: SlotDeps): Promise<void> {
   return withLogFields(slotLogFields(entry, control), () =>
-    ports.span('slot.run_continuous', slotAttributes(entry, control), () =>
-      new ContinuousSlot(entry, control, ports).run(),
+    deps.span('slot.run_continuous', slotAttributes(entry, control), () =>
+      new ContinuousSlot(entry, control, deps).run(),
     ),
   )
 }
@@ -38,17 +38,17 @@ export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, por
 class ContinuousSlot {
   readonly #entry: CatalogEntry
   readonly #control: SlotControl
-  readonly #ports: SlotPorts
+  readonly #deps: SlotDeps
   readonly #masker: Masker
   readonly #backoff: Backoff
   #failing = false
 
-  constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
+  constructor(entry: CatalogEntry, control: SlotControl, deps: SlotDeps) {
     this.#entry = entry
     this.#control = control
-    this.#ports = ports
+    this.#deps = deps
     this.#masker = new Masker(entry.secrets)
-    this.#backoff = new Backoff({ baseMs: AGAIN_AFTER_MS, capMs: BACKOFF_CAP_MS, random: ports.random })
+    this.#backoff = new Backoff({ baseMs: AGAIN_AFTER_MS, capMs: BACKOFF_CAP_MS, random: deps.random })
   }
 
   async run(): Promise<void> {
@@ -65,13 +65,13 @@ class ContinuousSlot {
   }
 
   async #runOnce(signal: AbortSignal): Promise<Ending> {
-    const config = this.#ports.config
+    const config = this.#deps.config
     this.#masker.see(config())
     const { context, end } = makeContext(
-      { entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker: this.#masker },
+      { entry: this.#entry, slotId: this.#control.slotId, slot: this.#deps, signal, masker: this.#masker },
       config,
     )
-    const forgetWell = this.#ports.timers.after(WELL_AFTER_MS, () => this.#well())
+    const forgetWell = this.#deps.timers.after(WELL_AFTER_MS, () => this.#well())
     try {
       return await runUntil(() => this.#entry.run(context), this.#control.killed)
     } finally {
@@ -89,33 +89,33 @@ class ContinuousSlot {
     const { text, stack } = failureOf(ending.thrown, this.#masker)
     const waitMs = this.#backoff.nextMs()
     this.#failing = true
-    this.#ports.log.error('the automation failed and starts again', {
+    this.#deps.log.error('the automation failed and starts again', {
       error: text,
       stack,
       again_in_ms: Math.round(waitMs),
     })
-    this.#ports.onError(text)
+    this.#deps.onError(text)
     return waitMs
   }
 
   #well(): void {
     this.#backoff.reset()
-    if (this.#failing) this.#ports.onError(null)
+    if (this.#failing) this.#deps.onError(null)
     this.#failing = false
   }
 
   /** Logs an error after the signal at debug level only: most plugins stop by throwing the reason. */
   #stopped(ending: Ending, signal: AbortSignal): void {
-    if (ending.how === 'abandoned') this.#ports.log.warn('the automation did not stop in time and is left behind')
+    if (ending.how === 'abandoned') this.#deps.log.warn('the automation did not stop in time and is left behind')
     if (ending.how !== 'threw' || ending.thrown === signal.reason) return
-    this.#ports.log.debug('the automation ended with an error after it was stopped', {
+    this.#deps.log.debug('the automation ended with an error after it was stopped', {
       error: failureOf(ending.thrown, this.#masker).text,
     })
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     try {
-      await this.#ports.timers.sleep(ms, signal)
+      await this.#deps.timers.sleep(ms, signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }

@@ -63,7 +63,7 @@ export interface Primitives {
   subscribe(topic: string, signal: AbortSignal): AsyncIterable<unknown>
 }
 
-export interface SlotPorts {
+export interface SlotDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random

@@ -2,7 +2,7 @@
  * @module worker/logs
  * Creates the logs of a worker process: one for its components, one for plugins.
  */
-import type { SlotPorts } from '../automation/index.ts'
+import type { SlotDeps } from '../automation/index.ts'
 import type { Log, LogFields, LogLevel } from '../runtime/index.ts'
 
 /** @returns a log that writes its lines inside `here`, so that they have the fields of the worker and not of a slot. */
@@ -21,7 +21,7 @@ export function logWithin(here: (write: () => void) => void, log: Log): Log {
 }
 
 /** @returns the log for plugins: functions that do not use `this`. */
-export function slotLogOf(log: Log): SlotPorts['log'] {
+export function slotLogOf(log: Log): SlotDeps['log'] {
   return {
     debug: (message, fields) => log.debug(message, fields as LogFields),
     info: (message, fields) => log.info(message, fields as LogFields),

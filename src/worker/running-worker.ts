@@ -59,7 +59,7 @@ export interface RunningWorker {
  * What all components of a worker share. `log` has the fields of the worker, also for lines that a slot caused, and
  * repeats a warning at most once a minute.
  */
-export interface Ports extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
+export interface SharedDeps extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
   readonly token: () => string
   readonly registerAgain: (why: string) => void
 }

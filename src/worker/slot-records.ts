@@ -2,7 +2,7 @@
  * @module worker/slot-records
  * Keeps what the slots of a worker report: their metrics, and which of them failed in their last run.
  */
-import { SlotMetrics, type SlotPorts } from '../automation/index.ts'
+import { SlotMetrics, type SlotDeps } from '../automation/index.ts'
 import type { SlotStats } from '../protocol/index.ts'
 import type { ActiveErrors } from './active-errors.ts'
 
@@ -16,7 +16,7 @@ export class SlotRecords {
   readonly #failing = new Set<number>()
   readonly #metrics: SlotMetrics
 
-  constructor(log: SlotPorts['log'], errors: ActiveErrors) {
+  constructor(log: SlotDeps['log'], errors: ActiveErrors) {
     this.#errors = errors
     this.#metrics = new SlotMetrics(log)
   }

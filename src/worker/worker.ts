@@ -18,7 +18,7 @@ import {
   type Failure,
   type Primitives,
   type SlotControl,
-  type SlotPorts,
+  type SlotDeps,
 } from '../automation/index.ts'
 import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
@@ -44,7 +44,7 @@ import { Leases } from './leases.ts'
 import { logWithin, slotLogOf } from './logs.ts'
 import { Outbox } from './outbox.ts'
 import { RpcClient } from './rpc-client.ts'
-import type { Ports, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
+import type { SharedDeps, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
 import { OutcomeQueue } from './outcome-queue.ts'
 import { SlotRecords } from './slot-records.ts'
 import { Slots } from './slots.ts'
@@ -101,7 +101,7 @@ class Worker implements RunningWorker {
     const { clock, entry, host, random, timers, token } = options
     const log = logWithin(this.#here, withThrottledWarnings(options.log, clock))
     const address = workerAddress(options.masterUrl, entry.type, options.workerId)
-    const ports = {
+    const shared = {
       clock,
       timers,
       random,
@@ -119,10 +119,10 @@ class Worker implements RunningWorker {
     this.#unhandledErrors = new LogThrottle(clock)
     this.#errors = new ActiveErrors(() => this.#state.sendIfChanged())
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
-    const refusals = new RefusalLimiter(ports)
-    this.#taskRpc = new RpcClient({ ...ports, refusals, connections: TASK_CONNECTIONS })
-    this.#pluginRpc = new RpcClient({ ...ports, refusals, connections: PLUGIN_CONNECTIONS })
-    this.#bus = new BusClient({ ...ports, refusals })
+    const refusals = new RefusalLimiter(shared)
+    this.#taskRpc = new RpcClient({ ...shared, refusals, connections: TASK_CONNECTIONS })
+    this.#pluginRpc = new RpcClient({ ...shared, refusals, connections: PLUGIN_CONNECTIONS })
+    this.#bus = new BusClient({ ...shared, refusals })
     this.#stats = new Stats({
       clock,
       host,
@@ -130,21 +130,21 @@ class Worker implements RunningWorker {
       perSlot: () => this.#records.perSlot(this.#slots.ages()),
     })
     this.#state = new StateReporter({
-      ...ports,
+      ...shared,
       condition: () => this.#condition(),
       send: () => this.#outbox.report('state'),
     })
     this.#outbox = new Outbox({
-      ...ports,
+      ...shared,
       reports: { state: () => this.#state.frame(), stats: () => this.#stats.frame() },
     })
-    this.#channel = this.#makeChannel(ports)
-    this.#config = this.#makeConfig(ports)
-    this.#outcomes = new OutcomeQueue({ ...ports, rpc: this.#taskRpc })
-    this.#leases = this.#makeLeases(ports)
-    this.#feed = this.#makeFeed(ports)
-    this.#slots = this.#makeSlots(ports)
-    this.#drain = this.#makeDrain(ports)
+    this.#channel = this.#makeChannel(shared)
+    this.#config = this.#makeConfig(shared)
+    this.#outcomes = new OutcomeQueue({ ...shared, rpc: this.#taskRpc })
+    this.#leases = this.#makeLeases(shared)
+    this.#feed = this.#makeFeed(shared)
+    this.#slots = this.#makeSlots(shared)
+    this.#drain = this.#makeDrain(shared)
     this.#cancelStats = timers.every(STATS_EVERY_MS, () => this.#outbox.report('stats'))
     this.#start()
   }
@@ -192,13 +192,13 @@ class Worker implements RunningWorker {
     this.#here(() => this.#end('crash', 'uncaught exception'))
   }
 
-  #makeChannel(ports: Ports): ControlChannel {
+  #makeChannel(shared: SharedDeps): ControlChannel {
     const { entry, host, workerId } = this.#options
     return new ControlChannel({
-      ...ports,
-      url: ports.controlUrl,
+      ...shared,
+      url: shared.controlUrl,
       outbox: this.#outbox,
-      identity: { workerId, type: entry.type, instanceId: ports.random.uuid(), hardware: () => host.hardware() },
+      identity: { workerId, type: entry.type, instanceId: shared.random.uuid(), hardware: () => host.hardware() },
       onOpen: () => this.#config.poll(),
       onClose: () => void (this.#known = false),
       onFrame: (frame) => this.#received(frame),
@@ -206,31 +206,31 @@ class Worker implements RunningWorker {
     })
   }
 
-  #makeConfig(ports: Ports): ConfigFollower {
+  #makeConfig(shared: SharedDeps): ConfigFollower {
     return new ConfigFollower({
-      ...ports,
+      ...shared,
       entry: this.#options.entry,
       channelAgeMs: () => this.#channel.ageMs,
-      fetch: (etag) => this.#taskRpc.get(ports.configPath, etag === null ? {} : { 'if-none-match': etag }),
+      fetch: (etag) => this.#taskRpc.get(shared.configPath, etag === null ? {} : { 'if-none-match': etag }),
       onApplied: (config) => this.#applied(config),
       onKnown: () => void (this.#known = this.#channel.isOpen),
       onError: (message) => this.#errors.set('config', message),
     })
   }
 
-  #makeLeases(ports: Ports): Leases {
+  #makeLeases(shared: SharedDeps): Leases {
     const { visibilityMs } = this.#options.entry
-    return new Leases({ ...ports, rpc: this.#taskRpc, visibilityMs, outcomes: this.#outcomes })
+    return new Leases({ ...shared, rpc: this.#taskRpc, visibilityMs, outcomes: this.#outcomes })
   }
 
-  #makeFeed(ports: Ports): TaskFeed {
-    return new TaskFeed({ ...ports, rpc: this.#taskRpc, leases: this.#leases, config: () => this.#config.current })
+  #makeFeed(shared: SharedDeps): TaskFeed {
+    return new TaskFeed({ ...shared, rpc: this.#taskRpc, leases: this.#leases, config: () => this.#config.current })
   }
 
-  #makeSlots(ports: Ports): Slots {
+  #makeSlots(shared: SharedDeps): Slots {
     const { drainTimeoutSeconds, entry, workerId } = this.#options
     return new Slots({
-      ...ports,
+      ...shared,
       workerId,
       run: (control) => this.#run(control),
       endWithinMs: entry.kind === 'BatchAutomation' ? null : toMs(drainTimeoutSeconds),
@@ -240,10 +240,10 @@ class Worker implements RunningWorker {
     })
   }
 
-  #makeDrain(ports: Ports): Drain {
+  #makeDrain(shared: SharedDeps): Drain {
     const { drainTimeoutSeconds, entry } = this.#options
     return new Drain({
-      ...ports,
+      ...shared,
       drainTimeoutMs: toMs(drainTimeoutSeconds),
       visibilityMs: entry.visibilityMs,
       slots: this.#slots,
@@ -335,13 +335,13 @@ class Worker implements RunningWorker {
   /** Runs one slot until it is stopped. */
   #run(control: SlotControl): Promise<void> {
     const { entry } = this.#options
-    const ports = this.#ports(control)
+    const deps = this.#slotDeps(control)
     return entry.kind === 'BatchAutomation'
-      ? runBatchSlot(entry, control, this.#feed, ports)
-      : runContinuousSlot(entry, control, ports)
+      ? runBatchSlot(entry, control, this.#feed, deps)
+      : runContinuousSlot(entry, control, deps)
   }
 
-  #ports({ slotId }: SlotControl): SlotPorts {
+  #slotDeps({ slotId }: SlotControl): SlotDeps {
     const { clock, log, random, timers } = this.#options
     const primitives: Primitives = {
       call: (method, params) => this.#pluginRpc.call(method, params),

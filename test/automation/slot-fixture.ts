@@ -9,7 +9,7 @@ import {
   type CatalogEntry,
   type Primitives,
   type SlotControl,
-  type SlotPorts,
+  type SlotDeps,
   type StopReason,
   type TaskLease,
   type TaskSource,
@@ -71,7 +71,7 @@ export class SlotFixture {
     return { workerId: 'w1', slotId: 3, stopping: this.#stopping.signal, killed: this.#killed.signal }
   }
 
-  get ports(): SlotPorts {
+  get ports(): SlotDeps {
     const log =
       (level: string) =>
       (message: string, fields?: object): void =>

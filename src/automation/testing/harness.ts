@@ -22,7 +22,7 @@ import {
   type Context,
   type SlotControl,
   type SlotLog,
-  type SlotPorts,
+  type SlotDeps,
 } from '../index.ts'
 import { WorkerConfig } from './config.ts'
 import type { Faults } from './errors.ts'
@@ -49,7 +49,7 @@ export interface HarnessOptions extends Seeds {
 
 /** The parts that depend on the kind of the automation. */
 interface Play {
-  readonly run: (control: SlotControl, ports: SlotPorts) => Promise<void>
+  readonly run: (control: SlotControl, deps: SlotDeps) => Promise<void>
   readonly isDone: () => boolean
   readonly isSettled: () => boolean
 }
@@ -139,7 +139,7 @@ export class Harness {
       timers: this.time,
       workerId: WORKER_ID,
       isBatch,
-      run: (control) => run(control, this.#ports(control)),
+      run: (control) => run(control, this.#slotDeps(control)),
       onEnd: (slotId) => this.#slotEnded(slotId),
       onFailure: (error) => this.fail(error),
     })
@@ -304,7 +304,7 @@ export class Harness {
     this.nudge()
   }
 
-  #ports({ slotId }: SlotControl): SlotPorts {
+  #slotDeps({ slotId }: SlotControl): SlotDeps {
     return {
       clock: this.time,
       timers: this.time,

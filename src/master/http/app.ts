@@ -16,11 +16,11 @@ import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { countHeader, requestFault } from './request-head.ts'
 import type { HandlerResult, Route } from './route.ts'
-import { compileRow, type Body, type Params, type Row, type RowOptions } from './serve.ts'
+import { compileRow, type Body, type Params, type Row, type RowDeps } from './serve.ts'
 import type { SocketRequests } from './socket-requests.ts'
 import type { InFlightRequests } from './in-flight-requests.ts'
 
-export interface AppOptions extends RowOptions {
+export interface AppDeps extends RowDeps {
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
   readonly responseWriter: ResponseWriter
@@ -36,8 +36,8 @@ export interface AppOptions extends RowOptions {
 /** All rows of one path, by method. */
 type Rows = ReadonlyMap<string, Row>
 
-export function createApp(options: AppOptions): Express {
-  const { routes, responseWriter } = options
+export function createApp(deps: AppDeps): Express {
+  const { routes, responseWriter } = deps
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -45,18 +45,18 @@ export function createApp(options: AppOptions): Express {
     .enable('strict routing')
   const isOpen = openPaths(routes)
   app.use((request, response, next) => {
-    const context = options.context(request, response)
+    const context = deps.context(request, response)
     response.locals['context'] = context
-    options.inFlight.open(context)
-    options.requests.add(context)
-    if (options.log.isEnabled('debug')) response.once('close', () => logResponse(context, options.log))
-    if (admit(context, isOpen, options)) next()
+    deps.inFlight.open(context)
+    deps.requests.add(context)
+    if (deps.log.isEnabled('debug')) response.once('close', () => logResponse(context, deps.log))
+    if (admit(context, isOpen, deps)) next()
   })
-  for (const [path, rows] of pathsOf(options)) {
+  for (const [path, rows] of pathsOf(deps)) {
     app.all(expressPath(path), (request, response, next) => {
       const row = rows.get(request.method)
       if (row === undefined) methodsOf(response).push(...rows.keys())
-      return row === undefined ? next() : serve(row, request, response, options)
+      return row === undefined ? next() : serve(row, request, response, deps)
     })
   }
   app.use((_request, response) => {
@@ -97,7 +97,7 @@ function logResponse({ id, path, request, response }: RequestContext, log: Log):
 function admit(
   context: RequestContext,
   isOpen: (path: string) => boolean,
-  { authenticator, responseWriter, audit, requests, inFlight }: AppOptions,
+  { authenticator, responseWriter, audit, requests, inFlight }: AppDeps,
 ): boolean {
   const { url = '', rawHeaders, socket } = context.request
   inFlight.checkConnection(requests.count(socket))
@@ -126,22 +126,22 @@ function principalOf({ request, path }: RequestContext, authenticator: Authentic
   })
 }
 
-async function serve(row: Row, request: Request, response: Response, options: AppOptions): Promise<void> {
+async function serve(row: Row, request: Request, response: Response, deps: AppDeps): Promise<void> {
   const context = contextOf(response)
   const params = request.params as Params
   try {
-    const result = await resultOf(row, context, params, options)
+    const result = await resultOf(row, context, params, deps)
     const { action = row.route.audit, count = 1, changed = [] } = result.audit ?? {}
     writeAudit(
       { ...row.route, ...(action !== undefined && { audit: action }) },
       context,
       params,
       { status: result.status ?? 200, count, changed },
-      options.audit,
+      deps.audit,
     )
-    await options.responseWriter.send(context, result)
+    await deps.responseWriter.send(context, result)
   } catch (error) {
-    if (!context.isAudited) writeAudit(row.route, context, params, { error }, options.audit)
+    if (!context.isAudited) writeAudit(row.route, context, params, { error }, deps.audit)
     throw error
   }
 }
@@ -150,7 +150,7 @@ async function resultOf(
   row: Row,
   context: RequestContext,
   params: Params,
-  { inFlight, dryRuns }: AppOptions,
+  { inFlight, dryRuns }: AppDeps,
 ): Promise<HandlerResult> {
   const entry = row.admit(context.principal, params)
   if (row.route.isDryRun === true && context.principal !== null) limitDryRuns(context.principal, dryRuns)
@@ -215,12 +215,12 @@ function refusal(error: unknown): unknown {
 }
 
 /** The paths with their rows. Literal segments come before parameters, so that `tasks/batch` does not match a task. */
-function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
+function pathsOf({ routes, ...deps }: AppDeps): [string, Rows][] {
   const paths = new Map<string, Map<string, Row>>()
   for (const route of routes) {
     const rows = paths.get(route.path) ?? new Map<string, Row>()
     if (rows.has(route.method)) throw new TypeError(`${route.method} ${route.path} appears twice in the route table`)
-    const row = compileRow(route, options)
+    const row = compileRow(route, deps)
     rows.set(route.method, row)
     if (route.method === 'GET') rows.set('HEAD', row)
     paths.set(route.path, rows)

@@ -25,7 +25,7 @@ import { FairShare } from './fair-share.ts'
 const DEADLINE_MS = 30_000
 const CHECK_EVERY_MS = 1_000
 
-export interface InFlightRequestsOptions {
+export interface InFlightRequestsDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly authenticator: Authenticator
@@ -49,7 +49,7 @@ function endLong(context: RequestContext, why: string): void {
 }
 
 export class InFlightRequests {
-  readonly #options: InFlightRequestsOptions
+  readonly #deps: InFlightRequestsDeps
   /** Ordered by arrival, so that the first one reaches its deadline first. */
   readonly #timed = new Set<RequestContext>()
   readonly #long = new Set<RequestContext>()
@@ -63,8 +63,8 @@ export class InFlightRequests {
   #onIdle = (): void => {}
   #stops: (() => void)[] = []
 
-  constructor(options: InFlightRequestsOptions) {
-    this.#options = options
+  constructor(deps: InFlightRequestsDeps) {
+    this.#deps = deps
   }
 
   get stopping(): boolean {
@@ -72,7 +72,7 @@ export class InFlightRequests {
   }
 
   start(): void {
-    const { timers, authenticator } = this.#options
+    const { timers, authenticator } = this.#deps
     this.#stops = [timers.every(CHECK_EVERY_MS, () => this.#expire()), authenticator.onChange(() => this.#endRevoked())]
   }
 
@@ -117,7 +117,7 @@ export class InFlightRequests {
 
   /** Runs `read`, and rejects the request if its body arrives too slowly. */
   async readBody<T>(context: RequestContext, read: () => Promise<T>): Promise<T> {
-    this.#reading.set(context, this.#options.clock.monotonicMs())
+    this.#reading.set(context, this.#deps.clock.monotonicMs())
     try {
       return await read()
     } finally {
@@ -137,7 +137,7 @@ export class InFlightRequests {
     this.#stopping = true
     for (const context of this.#long) endLong(context, 'the master is stopping')
     await new Promise<void>((resolve) => {
-      const cancel = this.#options.timers.after(withinMs, resolve)
+      const cancel = this.#deps.timers.after(withinMs, resolve)
       this.#onIdle = () => {
         cancel()
         resolve()
@@ -165,7 +165,7 @@ export class InFlightRequests {
   }
 
   #expire(): void {
-    const nowMs = this.#options.clock.monotonicMs()
+    const nowMs = this.#deps.clock.monotonicMs()
     for (const [context, sinceMs] of this.#reading) {
       const elapsedMs = nowMs - sinceMs
       if (elapsedMs <= BODY_GRACE_MS) break
@@ -178,7 +178,7 @@ export class InFlightRequests {
   }
 
   #endSlowBody(context: RequestContext): void {
-    this.#options.onShed('slow_body')
+    this.#deps.onShed('slow_body')
     this.#reading.delete(context)
     this.#end(context, `the body arrives at less than ${MIN_BODY_BYTES_PER_SECOND} bytes a second`)
   }
@@ -186,17 +186,17 @@ export class InFlightRequests {
   #end(context: RequestContext, detail: string): void {
     this.#timed.delete(context)
     context.abort(ended(detail))
-    this.#options.expire(context, detail)
+    this.#deps.expire(context, detail)
   }
 
   #shed(reason: ShedReason, problem: string, headers: Readonly<Record<string, string>> = {}): FleetError {
-    this.#options.onShed(reason)
+    this.#deps.onShed(reason)
     return new FleetError('OVERLOADED', problem, { retryAfterSeconds: 1, headers })
   }
 
   #endRevoked(): void {
     for (const context of this.#long) {
-      if (context.principal !== null && !this.#options.authenticator.isStillValid(context.principal))
+      if (context.principal !== null && !this.#deps.authenticator.isStillValid(context.principal))
         endLong(context, 'the token was revoked')
     }
   }

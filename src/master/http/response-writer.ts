@@ -11,7 +11,7 @@ import { JsonChunks, RawJson, type HandlerResult, type StreamBody } from './rout
 const JSON_TYPE = 'application/json; charset=utf-8'
 type Headers = Record<string, string | number>
 
-export interface ResponseWriterOptions {
+export interface ResponseWriterDeps {
   readonly epoch: () => string
   readonly log: Log
   /** Whether the master is stopping: connections are then closed after their response. */
@@ -21,10 +21,10 @@ export interface ResponseWriterOptions {
 }
 
 export class ResponseWriter {
-  readonly #options: ResponseWriterOptions
+  readonly #deps: ResponseWriterDeps
 
-  constructor(options: ResponseWriterOptions) {
-    this.#options = options
+  constructor(deps: ResponseWriterDeps) {
+    this.#deps = deps
   }
 
   /** Sends the result of a handler. Resolves when a stream has ended. */
@@ -64,7 +64,7 @@ export class ResponseWriter {
     detail: FleetError['detail'],
     headers: Readonly<Record<string, string>> = {},
   ): void {
-    this.#options.onRefusal(status)
+    this.#deps.onRefusal(status)
     this.#end(
       context,
       status,
@@ -79,9 +79,9 @@ export class ResponseWriter {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     }
-    if (context.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch()
+    if (context.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#deps.epoch()
     for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
-    if (this.#options.stopping() || context.mustClose) head['connection'] = 'close'
+    if (this.#deps.stopping() || context.mustClose) head['connection'] = 'close'
     return head
   }
 
@@ -126,7 +126,7 @@ export class ResponseWriter {
 
   #logFault(what: string, context: RequestContext, error: unknown): void {
     if (context.signal.aborted && (error as Error | null)?.name === 'AbortError') return
-    this.#options.log.error(what, {
+    this.#deps.log.error(what, {
       request_id: context.id,
       method: context.request.method,
       path: context.path,

@@ -27,7 +27,7 @@ import type { HandlerResult, Route, RouteRequest } from './route.ts'
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000
 const NAME = new RegExp(NAME_PATTERN)
 
-export interface RowOptions {
+export interface RowDeps {
   readonly catalog: Catalog
   readonly maxBodyBytes: number
 }
@@ -49,7 +49,7 @@ export interface Row {
   ): Promise<HandlerResult>
 }
 
-export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions): Row {
+export function compileRow(route: Route, { catalog, maxBodyBytes }: RowDeps): Row {
   const readQuery = route.query === undefined ? () => ({}) : queryReader(route.query)
   const names = [...route.path.matchAll(/\{(?<name>\w+)\}/g)].map((match) => match.groups?.['name'] ?? '')
   return {
@@ -65,7 +65,7 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions):
   }
 }
 
-interface Parts {
+interface ReadRequest {
   readonly params: Params
   readonly entry: CatalogEntry | undefined
   readonly body: unknown
@@ -73,9 +73,9 @@ interface Parts {
   readonly query: QueryReader
 }
 
-function call(route: Route, context: RequestContext, parts: Parts): Promise<HandlerResult> | HandlerResult {
+function call(route: Route, context: RequestContext, read: ReadRequest): Promise<HandlerResult> | HandlerResult {
   // Rows without a token have no principal and rows without a type no entry, as route.ts documents.
-  const request = new ServedRequest(context, parts) as unknown as RouteRequest
+  const request = new ServedRequest(context, read) as unknown as RouteRequest
   return withLogFields({ request_id: context.id }, () => route.handle(request))
 }
 
@@ -90,7 +90,7 @@ class ServedRequest {
   readonly header: (name: string) => string | undefined
   readonly #context: RequestContext
 
-  constructor(context: RequestContext, { params, query, body, exactBody, entry }: Parts) {
+  constructor(context: RequestContext, { params, query, body, exactBody, entry }: ReadRequest) {
     this.params = { type: '', id: '', ...params }
     this.query = query(context.search)
     this.body = body

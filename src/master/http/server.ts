@@ -28,7 +28,7 @@ const KEEP_ALIVE_MS = 75_000
 const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 20_000 }
 export type ServerLimits = Readonly<typeof LIMITS>
 
-export interface ServerOptions {
+export interface HttpServerDeps {
   readonly app: RequestListener
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly requestId: () => string
@@ -55,7 +55,7 @@ export function createHttpServer({
   onRefusal,
   onDrop,
   limits: lower = {},
-}: ServerOptions): Server {
+}: HttpServerDeps): Server {
   const limits = { ...LIMITS, ...lower }
   const options: NodeServerOptions & UpgradeChoice = {
     keepAliveTimeout: KEEP_ALIVE_MS,

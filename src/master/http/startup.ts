@@ -12,21 +12,21 @@ import { SocketRequests } from './socket-requests.ts'
 
 const RETRY_AFTER = { 'retry-after': '2' }
 
-export interface StartupListenerOptions {
+export interface StartupListenerDeps {
   readonly address: { readonly host: string; readonly port: number }
   readonly clock: Clock
   readonly requestId: () => string
 }
 
 export class StartupListener {
-  readonly #options: StartupListenerOptions
+  readonly #deps: StartupListenerDeps
   readonly #server: ReturnType<typeof createHttpServer>
   readonly #startedMs: number
   #step = ''
 
-  constructor(options: StartupListenerOptions) {
-    const { requestId, clock } = options
-    this.#options = options
+  constructor(deps: StartupListenerDeps) {
+    const { requestId, clock } = deps
+    this.#deps = deps
     this.#startedMs = clock.monotonicMs()
     this.#server = createHttpServer({
       requestId,
@@ -40,7 +40,7 @@ export class StartupListener {
 
   /** @throws {Error} if the address cannot be used. */
   listen(): Promise<number> {
-    return listen(this.#server, this.#options.address)
+    return listen(this.#server, this.#deps.address)
   }
 
   /** Sets the step that `/readyz` and the refusals name. */
@@ -57,7 +57,7 @@ export class StartupListener {
   }
 
   #detail(): string {
-    const seconds = Math.floor((this.#options.clock.monotonicMs() - this.#startedMs) / 1_000)
+    const seconds = Math.floor((this.#deps.clock.monotonicMs() - this.#startedMs) / 1_000)
     return `the master starts: ${this.#step}, ${seconds} s so far`
   }
 
@@ -67,7 +67,7 @@ export class StartupListener {
     response
       .writeHead(path === '/healthz' ? 200 : 503, {
         'content-type': 'application/json; charset=utf-8',
-        'muster-request-id': this.#options.requestId(),
+        'muster-request-id': this.#deps.requestId(),
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         connection: 'close',

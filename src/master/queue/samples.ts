@@ -9,7 +9,7 @@ import type { Cancel, Clock, Timers } from '../../runtime/index.ts'
 import type { Counts } from '../../storage/index.ts'
 import { countsBody } from './counts.ts'
 
-export interface SamplesPorts {
+export interface SamplesDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly counts: (types: readonly string[]) => Promise<readonly Counts[]>
@@ -17,21 +17,21 @@ export interface SamplesPorts {
 }
 
 export class Samples {
-  readonly #ports: SamplesPorts
+  readonly #deps: SamplesDeps
   readonly #byType: ReadonlyMap<string, QueueSample[]>
   #cancel: Cancel = () => {}
   #running: Promise<void> | null = null
 
   /** @param types The types that have a queue. */
-  constructor(types: readonly string[], ports: SamplesPorts) {
+  constructor(types: readonly string[], deps: SamplesDeps) {
     this.#byType = new Map(types.map((type) => [type, []]))
-    this.#ports = ports
+    this.#deps = deps
   }
 
   /** Takes the first sample immediately. */
   start(): void {
     if (this.#byType.size === 0) return
-    this.#cancel = this.#ports.timers.every(QUEUE_SAMPLE_EVERY_MS, () => this.#begin())
+    this.#cancel = this.#deps.timers.every(QUEUE_SAMPLE_EVERY_MS, () => this.#begin())
     this.#begin()
   }
 
@@ -48,13 +48,13 @@ export class Samples {
 
   #begin(): void {
     this.#running ??= this.#take()
-      .catch(this.#ports.onFailed)
+      .catch(this.#deps.onFailed)
       .finally(() => (this.#running = null)) // A slow store is not read twice at the same time.
   }
 
   async #take(): Promise<void> {
-    const counts = await this.#ports.counts([...this.#byType.keys()])
-    const ts = toSeconds(this.#ports.clock.wallMs())
+    const counts = await this.#deps.counts([...this.#byType.keys()])
+    const ts = toSeconds(this.#deps.clock.wallMs())
     for (const [at, samples] of [...this.#byType.values()].entries()) {
       const each = counts[at] as Counts // One result per type, in order.
       samples.push({ ts, ...countsBody(each), ...each.totals })

@@ -11,7 +11,7 @@ import type { SweepResult } from '../../storage/index.ts'
 /** Share of the period by which it is shortened or lengthened. */
 const JITTER = 0.1
 
-export interface SweepPorts {
+export interface SweeperDeps {
   readonly timers: Timers
   readonly random: Random
   /** Runs one step of the sweep. If the result has `more`, the next step follows immediately. */
@@ -21,17 +21,17 @@ export interface SweepPorts {
 }
 
 export class Sweeper {
-  readonly #ports: SweepPorts
+  readonly #deps: SweeperDeps
   readonly #cancels = new Map<string, Cancel>()
   readonly #running = new Set<Promise<void>>()
   #stopped = false
 
-  constructor(ports: SweepPorts) {
-    this.#ports = ports
+  constructor(deps: SweeperDeps) {
+    this.#deps = deps
   }
 
   start(types: Iterable<string>): void {
-    for (const type of types) this.#arm(type, SWEEP_EVERY_MS * this.#ports.random.unit())
+    for (const type of types) this.#arm(type, SWEEP_EVERY_MS * this.#deps.random.unit())
   }
 
   /** Resolves when the current steps have ended. */
@@ -44,14 +44,14 @@ export class Sweeper {
   #arm(type: string, inMs: number): void {
     this.#cancels.set(
       type,
-      this.#ports.timers.after(inMs, () => this.#begin(type)),
+      this.#deps.timers.after(inMs, () => this.#begin(type)),
     )
   }
 
   #begin(type: string): void {
     const sweep = this.#sweep(type).finally(() => {
       this.#running.delete(sweep)
-      if (!this.#stopped) this.#arm(type, SWEEP_EVERY_MS * (1 - JITTER + 2 * JITTER * this.#ports.random.unit()))
+      if (!this.#stopped) this.#arm(type, SWEEP_EVERY_MS * (1 - JITTER + 2 * JITTER * this.#deps.random.unit()))
     })
     this.#running.add(sweep)
   }
@@ -59,12 +59,12 @@ export class Sweeper {
   async #sweep(type: string): Promise<void> {
     try {
       for (let more = true; more && !this.#stopped;) {
-        const swept = await this.#ports.step(type)
-        this.#ports.onSwept(type, swept)
+        const swept = await this.#deps.step(type)
+        this.#deps.onSwept(type, swept)
         more = swept.more
       }
     } catch (error) {
-      this.#ports.onFailed(type, error) // The next sweep continues.
+      this.#deps.onFailed(type, error) // The next sweep continues.
     }
   }
 }

@@ -31,7 +31,7 @@ import { MAX_RESERVED_PER_CALL, RpcError } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../../storage/index.ts'
 import { AttemptLimits } from './attempt-limits.ts'
-import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersPorts } from './waiters.ts'
+import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersDeps } from './waiters.ts'
 
 /** Limits of one reserve, from the storage contract. */
 const MAX_REQUESTS = 500
@@ -42,7 +42,7 @@ const MAX_DROPPED = 1_000
 /** The shortest delay of the timer for due retries, for a due time that is already in the past. */
 const MIN_DUE_DELAY_MS = 10
 
-export interface TaskDispatcherPorts extends WaitersPorts {
+export interface TaskDispatcherDeps extends WaitersDeps {
   readonly backend: Backend
   /** The backend's time, to compute the delay until a due time. */
   readonly backendNowMs: () => number
@@ -58,7 +58,7 @@ interface SentRequest {
 
 export class TaskDispatcher {
   readonly #entry: CatalogEntry
-  readonly #ports: TaskDispatcherPorts
+  readonly #deps: TaskDispatcherDeps
   readonly #waiters: Waiters
   readonly #limits: AttemptLimits
   #ready = 0
@@ -70,12 +70,12 @@ export class TaskDispatcher {
   #cancelDue: Cancel = () => {}
   #dueMs: number | null = null
 
-  constructor(entry: CatalogEntry, ports: TaskDispatcherPorts) {
+  constructor(entry: CatalogEntry, deps: TaskDispatcherDeps) {
     this.#entry = entry
-    this.#ports = ports
-    this.#waiters = new Waiters(ports)
+    this.#deps = deps
+    this.#waiters = new Waiters(deps)
     this.#limits = new AttemptLimits(entry.defaults.max_attempts, (workers) =>
-      ports.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))),
+      deps.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))),
     )
   }
 
@@ -138,7 +138,7 @@ export class TaskDispatcher {
     } catch (error) {
       this.#ready = Infinity
       this.#lastFailure = { error }
-      this.#ports.onReserveFailed(error)
+      this.#deps.onReserveFailed(error)
       for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.isPatient) waiter.reject(error)
       return false
     }
@@ -148,15 +148,15 @@ export class TaskDispatcher {
   async #serve(batch: readonly Group[], ready: number): Promise<number> {
     const requests = await this.#requestsFor(batch)
     if (requests.length === 0) return ready
-    const { results, dropped, nextDueAtMs } = await this.#ports.backend.tasks.reserve(
+    const { results, dropped, nextDueAtMs } = await this.#deps.backend.tasks.reserve(
       this.#entry.type,
       this.#entry.visibilityMs,
       requests.map(({ request }) => request),
     )
-    if (dropped > 0) this.#ports.onExpired(dropped)
+    if (dropped > 0) this.#deps.onExpired(dropped)
     const undelivered: Lease[] = []
     for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? []))
-    if (undelivered.length > 0) void this.#ports.release(undelivered)
+    if (undelivered.length > 0) void this.#deps.release(undelivered)
     const promoted = this.#wakeAt(nextDueAtMs)
     return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, requests, results)
   }
@@ -226,8 +226,8 @@ export class TaskDispatcher {
     this.#cancelDue()
     this.#dueMs = this.#waiters.size === 0 ? null : dueMs
     if (this.#dueMs !== null) {
-      this.#cancelDue = this.#ports.timers.after(
-        Math.max(MIN_DUE_DELAY_MS, this.#dueMs - this.#ports.backendNowMs()),
+      this.#cancelDue = this.#deps.timers.after(
+        Math.max(MIN_DUE_DELAY_MS, this.#dueMs - this.#deps.backendNowMs()),
         () => this.wake(),
       )
     }

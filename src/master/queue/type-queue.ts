@@ -17,7 +17,7 @@ import type {
   Tasks,
 } from '../../storage/index.ts'
 import { allSucceeded, Batcher } from './batcher.ts'
-import { TaskDispatcher, type TaskDispatcherPorts } from './task-dispatcher.ts'
+import { TaskDispatcher, type TaskDispatcherDeps } from './task-dispatcher.ts'
 import type { ReserveOptions } from './waiters.ts'
 
 /** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
@@ -30,7 +30,7 @@ type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker sent it. */
 export type NackOptions = Omit<NackItem, 'jitter'>
 
-export interface TypeQueuePorts extends Omit<TaskDispatcherPorts, 'release'> {
+export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
   readonly backend: Backend
   readonly random: Random
   readonly idempotencyTtlMs: number
@@ -52,20 +52,20 @@ export class TypeQueue {
   readonly #extends: Batcher<LeaseRef, Extended>
   readonly #nacks: Batcher<NackItem, Nacked>
 
-  constructor(entry: CatalogEntry, ports: TypeQueuePorts) {
+  constructor(entry: CatalogEntry, deps: TypeQueueDeps) {
     const { type, visibilityMs, retry } = entry
-    const { tasks } = ports.backend
+    const { tasks } = deps.backend
     this.entry = entry
     this.#tasks = tasks
-    this.#random = ports.random
-    this.#dispatcher = new TaskDispatcher(entry, { ...ports, release: (leases) => this.#releaseUndelivered(leases) })
+    this.#random = deps.random
+    this.#dispatcher = new TaskDispatcher(entry, { ...deps, release: (leases) => this.#releaseUndelivered(leases) })
     this.#submits = new Batcher(
-      withCapacityRetry(ports.makeCapacity, (items) =>
-        tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength),
+      withCapacityRetry(deps.makeCapacity, (items) =>
+        tasks.submit(type, deps.idempotencyTtlMs, items, deps.maxQueueLength),
       ),
       ({ body }) => body.length,
     )
-    const checked = withRegressionReport(ports.onRegression)
+    const checked = withRegressionReport(deps.onRegression)
     this.#acks = new Batcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
     this.#releases = new Batcher(async (leases) => checked(leases, await tasks.release(type, leases)))
     this.#extends = new Batcher(async (leases) =>

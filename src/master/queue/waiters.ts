@@ -37,7 +37,7 @@ export interface Capacity {
   taken: number
 }
 
-export interface WaitersPorts {
+export interface WaitersDeps {
   readonly capacity: Capacity
   readonly timers: Timers
   readonly clock: Clock
@@ -110,13 +110,13 @@ export class Waiter {
 }
 
 export class Waiters {
-  readonly #ports: WaitersPorts
+  readonly #deps: WaitersDeps
   readonly #turns = new Set<Turn>()
   readonly #unrequested = new Set<Waiter>()
   readonly #byWorker = new Map<string, Polls>()
 
-  constructor(ports: WaitersPorts) {
-    this.#ports = ports
+  constructor(deps: WaitersDeps) {
+    this.#deps = deps
   }
 
   get size(): number {
@@ -129,7 +129,7 @@ export class Waiters {
    */
   wait(options: ReserveOptions, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
     if (options.signal.aborted) return Promise.resolve([])
-    const { timers, clock } = this.#ports
+    const { timers, clock } = this.#deps
     const refusal = this.#makeCapacity(options)
     if (refusal !== null) return Promise.reject(refusal)
     return new Promise((resolve, reject) => {
@@ -199,7 +199,7 @@ export class Waiters {
 
   /** Ends the poll that this one replaces, if any. @returns why the new poll is rejected, or null. */
   #makeCapacity({ worker, pollId }: ReserveOptions): FleetError | null {
-    const { capacity, clock, onRefused } = this.#ports
+    const { capacity, clock, onRefused } = this.#deps
     const own = this.#byWorker.get(worker)?.waiters ?? []
     if (pollId !== undefined) own.find((waiter) => waiter.pollId === pollId)?.resolve([])
     if (capacity.taken >= MAX_WAITERS)
@@ -218,7 +218,7 @@ export class Waiters {
   }
 
   #refusal(reason: RefusedReserve, sentence: string): FleetError {
-    this.#ports.onRefused(reason)
+    this.#deps.onRefused(reason)
     return new FleetError('OVERLOADED', sentence, { retryAfterSeconds: 1 })
   }
 
@@ -231,7 +231,7 @@ export class Waiters {
     polls.turns.push(turn)
     this.#turns.add(turn)
     this.#unrequested.add(waiter)
-    this.#ports.capacity.taken += 1
+    this.#deps.capacity.taken += 1
   }
 
   /**
@@ -239,7 +239,7 @@ export class Waiters {
    */
   #remove(waiter: Waiter, served: boolean): void {
     this.#unrequested.delete(waiter)
-    this.#ports.capacity.taken -= 1
+    this.#deps.capacity.taken -= 1
     const polls = this.#byWorker.get(waiter.worker)
     if (polls === undefined) return
     const at = polls.waiters.indexOf(waiter)

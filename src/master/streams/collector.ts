@@ -24,7 +24,7 @@ const RETRY = { baseMs: 100, capMs: 2_000, floor: 0.5 }
 
 export type DropReason = 'store_full' | 'store_failed' | 'shutdown'
 
-export interface CollectorPorts {
+export interface CollectorDeps {
   readonly streams: Streams
   readonly timers: Timers
   readonly random: Random
@@ -45,7 +45,7 @@ interface Batch {
 
 export class Collector {
   readonly #type: string
-  readonly #ports: CollectorPorts
+  readonly #deps: CollectorDeps
   #pending: JsonText[] = []
   #sizes: number[] = []
   #bytes = 0
@@ -53,9 +53,9 @@ export class Collector {
   #sequence = 0
   #flushing: Promise<void> | null = null
 
-  constructor(type: string, ports: CollectorPorts) {
+  constructor(type: string, deps: CollectorDeps) {
     this.#type = type
-    this.#ports = ports
+    this.#deps = deps
   }
 
   get bytes(): number {
@@ -104,26 +104,26 @@ export class Collector {
   }
 
   async #push(sequence: number, { entries, bytes }: Batch): Promise<void> {
-    const { streams, producer, onStored, onDropped, onRemoved } = this.#ports
+    const { streams, producer, onStored, onDropped, onRemoved } = this.#deps
     try {
       const { trimmed } = await this.#withRetries(() => streams.push(this.#type, producer, sequence, entries))
       onStored(this.#type, bytes, trimmed)
     } catch (error) {
-      onDropped(this.#type, entries.length, reasonOf(error, this.#ports.giveUp), error)
+      onDropped(this.#type, entries.length, reasonOf(error, this.#deps.giveUp), error)
     }
     this.#bytes -= bytes
     onRemoved(this.#type, bytes)
   }
 
   async #withRetries<T>(call: () => Promise<T>): Promise<T> {
-    const backoff = new Backoff({ ...RETRY, random: this.#ports.random })
+    const backoff = new Backoff({ ...RETRY, random: this.#deps.random })
     for (;;) {
       try {
         return await call()
       } catch (error) {
-        if (!isRetryable(error) || this.#ports.giveUp.aborted) throw error
+        if (!isRetryable(error) || this.#deps.giveUp.aborted) throw error
         // An abort ends the pause early; one last try follows.
-        await this.#ports.timers.sleep(backoff.nextMs(), this.#ports.giveUp).catch(() => {})
+        await this.#deps.timers.sleep(backoff.nextMs(), this.#deps.giveUp).catch(() => {})
       }
     }
   }

@@ -14,7 +14,7 @@ const REMAINS = 0.75
 /** The shortest interval: a store that is full for another reason must not lose all its outputs within seconds. */
 const MAKE_ROOM_EVERY_MS = 5_000
 
-export interface KeeperPorts {
+export interface StreamKeeperDeps {
   readonly types: readonly string[]
   readonly streams: Pick<Streams, 'bytes' | 'trim'>
   readonly timers: Timers
@@ -24,18 +24,18 @@ export interface KeeperPorts {
 }
 
 export class StreamKeeper {
-  readonly #ports: KeeperPorts
+  readonly #deps: StreamKeeperDeps
   #cancel: Cancel = () => {}
   #running: Promise<void> = Promise.resolve()
   #stopped = false
   #making: Promise<boolean> | null = null
 
-  constructor(ports: KeeperPorts) {
-    this.#ports = ports
+  constructor(deps: StreamKeeperDeps) {
+    this.#deps = deps
   }
 
   start(): void {
-    this.#arm(SWEEP_EVERY_MS * this.#ports.random.unit())
+    this.#arm(SWEEP_EVERY_MS * this.#deps.random.unit())
   }
 
   /** Resolves when the current step has ended. */
@@ -52,29 +52,29 @@ export class StreamKeeper {
   makeCapacity(): Promise<boolean> {
     if (this.#making !== null) return this.#making
     this.#making = this.#drop(REMAINS).catch((error: unknown) => {
-      this.#ports.onFailed(error)
+      this.#deps.onFailed(error)
       return false
     })
-    this.#ports.timers.after(MAKE_ROOM_EVERY_MS, () => void (this.#making = null))
+    this.#deps.timers.after(MAKE_ROOM_EVERY_MS, () => void (this.#making = null))
     return this.#making
   }
 
   #arm(inMs: number): void {
-    this.#cancel = this.#ports.timers.after(inMs, () => {
+    this.#cancel = this.#deps.timers.after(inMs, () => {
       this.#running = this.#drop(1)
         .then(
           () => {},
-          (error: unknown) => this.#ports.onFailed(error),
+          (error: unknown) => this.#deps.onFailed(error),
         )
         .finally(() => {
-          if (!this.#stopped) this.#arm(SWEEP_EVERY_MS * (1 - JITTER + 2 * JITTER * this.#ports.random.unit()))
+          if (!this.#stopped) this.#arm(SWEEP_EVERY_MS * (1 - JITTER + 2 * JITTER * this.#deps.random.unit()))
         })
     })
   }
 
   /** @param remains Share of all bytes that is kept. */
   async #drop(remains: number): Promise<boolean> {
-    const { types, streams, onTrimmed } = this.#ports
+    const { types, streams, onTrimmed } = this.#deps
     const sizes = await streams.bytes(types)
     const total = sizes.reduce((sum, size) => sum + size, 0)
     const level = Math.min(

@@ -10,7 +10,7 @@ import { Counter } from 'prom-client'
 import { infiniteNumber, type JsonText, type Output } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { Collector, type CollectorPorts, type DropReason } from './collector.ts'
+import { Collector, type CollectorDeps, type DropReason } from './collector.ts'
 import { streamRoutes } from './routes.ts'
 import { StreamKeeper } from './keeper.ts'
 import type { OutputSink } from './sink.ts'
@@ -46,7 +46,7 @@ class CollectedOutputs implements OutputSink {
   readonly #logThrottle: LogThrottle
   readonly #dropped: Counter
   readonly #trimmed: Counter
-  readonly #ports: CollectorPorts
+  readonly #collectorDeps: CollectorDeps
   #bytes = 0
   #fullInAll = false
   /** Types for which `full` returned true, and for which no listener was called since. */
@@ -79,7 +79,7 @@ class CollectedOutputs implements OutputSink {
           deps.log.warn('failed to trim the output streams', { error, more_since_last_line: suppressed }),
         ),
     })
-    this.#ports = {
+    this.#collectorDeps = {
       streams: deps.backend.streams,
       timers: deps.timers,
       random: deps.random,
@@ -132,7 +132,7 @@ class CollectedOutputs implements OutputSink {
   #collectorOf(type: string): Collector {
     const known = this.#collectors.get(type)
     if (known !== undefined) return known
-    const made = new Collector(type, this.#ports)
+    const made = new Collector(type, this.#collectorDeps)
     this.#collectors.set(type, made)
     return made
   }

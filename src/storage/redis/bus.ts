@@ -55,7 +55,7 @@ export type PublishMode = 'asked' | 'always' | 'sharded'
 
 type Listener = (data: string) => void
 
-export interface BusOptions {
+export interface RedisBusDeps {
   /** On a Cluster alone. */
   readonly sharded?: { readonly bus: ShardedBus; readonly isUsedByAll: () => boolean } | undefined
   readonly caller: Caller
@@ -67,7 +67,7 @@ export interface BusOptions {
 }
 
 export class RedisBus implements Bus {
-  readonly #options: BusOptions
+  readonly #deps: RedisBusDeps
   readonly #backoff: Backoff
   readonly #channels = new Map<string, Set<Listener>>()
   readonly #signalListeners = new Set<(signal: MasterSignal) => void>()
@@ -83,24 +83,24 @@ export class RedisBus implements Bus {
   #cancel: Cancel = () => undefined
   #cancelProbe: Cancel = () => undefined
 
-  constructor(options: BusOptions) {
-    this.#options = options
-    this.#unavailableSince = options.time.monotonicMs()
-    this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: options.random, floor: 0.5 })
+  constructor(deps: RedisBusDeps) {
+    this.#deps = deps
+    this.#unavailableSince = deps.time.monotonicMs()
+    this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: deps.random, floor: 0.5 })
   }
 
   get publishMode(): PublishMode {
-    const { sharded } = this.#options
+    const { sharded } = this.#deps
     if (sharded === undefined) return 'asked'
     return sharded.isUsedByAll() ? 'sharded' : 'always'
   }
 
   /** Resolves when everything is subscribed. */
   open(): Promise<void> {
-    this.#options.sharded?.bus.open()
-    this.#unavailableSince = this.#options.time.monotonicMs()
+    this.#deps.sharded?.bus.open()
+    this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#listen('wake', (type) => this.#tell({ kind: 'wake', type }))
-    this.#cancelProbe = this.#options.time.every(PROBE_EVERY_MS, () => void this.#probe())
+    this.#cancelProbe = this.#deps.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
     return this.#subscribed(OPEN_WITHIN_MS)
   }
@@ -108,7 +108,7 @@ export class RedisBus implements Bus {
   close(): void {
     this.#cancel()
     this.#cancelProbe()
-    this.#options.sharded?.bus.close()
+    this.#deps.sharded?.bus.close()
     this.#client?.disconnect()
     this.#client = null
     this.#isSubscribed = false
@@ -122,14 +122,14 @@ export class RedisBus implements Bus {
     if (this.publishMode !== 'sharded') {
       return this.#publish(messages.flatMap(({ topic, data }) => [`event:${topic}`, data]))
     }
-    const { caller } = this.#options
+    const { caller } = this.#deps
     const publish = (topic: string, data: string): Promise<unknown> =>
       caller.run(PUBLISH_SHARDED, [topicKey(topic)], [caller.channel(shardedTopic(topic)), data])
     await Promise.all(messages.map(({ topic, data }) => publish(topic, data)))
   }
 
   async subscribe(topic: string, on: (data: string) => void): Promise<() => void> {
-    const { sharded, caller } = this.#options
+    const { sharded, caller } = this.#deps
     const end = await this.listen(`event:${topic}`, on)
     if (sharded === undefined) return end
     try {
@@ -191,9 +191,9 @@ export class RedisBus implements Bus {
 
   /** Harmless where it is subscribed already. */
   async #subscribe(channel: string): Promise<void> {
-    const [client, sentMs] = [this.#client, this.#options.time.monotonicMs()]
+    const [client, sentMs] = [this.#client, this.#deps.time.monotonicMs()]
     try {
-      await client?.subscribe(this.#options.caller.channel(channel))
+      await client?.subscribe(this.#deps.caller.channel(channel))
     } catch (error) {
       if (client === this.#client && !isReply(error)) this.#leave(sentMs)
       throw error
@@ -209,14 +209,14 @@ export class RedisBus implements Bus {
       if (!listeners.delete(listener) || listeners.size > 0) return
       this.#channels.delete(channel)
       // It broke: nothing is subscribed any more.
-      if (this.#isSubscribed) this.#client?.unsubscribe(this.#options.caller.channel(channel)).catch(() => undefined)
+      if (this.#isSubscribed) this.#client?.unsubscribe(this.#deps.caller.channel(channel)).catch(() => undefined)
     }
   }
 
   /** Waits for a connection, as long as a call may wait for one. */
   #subscribed(withinMs = WAIT_MS): Promise<void> {
     if (this.#isSubscribed) return Promise.resolve()
-    const { time } = this.#options
+    const { time } = this.#deps
     const timedOut = (): FleetError => unavailable(`the store is unavailable: ${this.#trouble}`, 'not_sent')
     const leftMs = this.#unavailableSince + withinMs - time.monotonicMs()
     if (leftMs <= 0) return Promise.reject(timedOut())
@@ -237,7 +237,7 @@ export class RedisBus implements Bus {
 
   #connect(): void {
     const client = new Redis<'legacy'>({
-      ...this.#options.subscriber(),
+      ...this.#deps.subscriber(),
       replyMapping: 'legacy',
       retryStrategy: null,
       sentinelRetryStrategy: () => null,
@@ -252,7 +252,7 @@ export class RedisBus implements Bus {
 
   async #resubscribe(client: Redis): Promise<void> {
     try {
-      const { channel } = this.#options.caller
+      const { channel } = this.#deps.caller
       await client.subscribe(...[...this.#channels.keys()].map(channel))
     } catch (error) {
       this.#refused(error)
@@ -282,8 +282,8 @@ export class RedisBus implements Bus {
 
   #lost(client: Redis): void {
     if (client !== this.#client) return
-    if (this.#isSubscribed) this.#leave(this.#options.time.monotonicMs())
-    this.#cancel = this.#options.time.after(this.#backoff.nextMs(), () => {
+    if (this.#isSubscribed) this.#leave(this.#deps.time.monotonicMs())
+    this.#cancel = this.#deps.time.after(this.#backoff.nextMs(), () => {
       if (this.#client === client) this.#connect()
     })
   }
@@ -294,13 +294,13 @@ export class RedisBus implements Bus {
   }
 
   #onMessage(channel: string, data: string): void {
-    const name = channel.slice(this.#options.caller.channel('').length)
+    const name = channel.slice(this.#deps.caller.channel('').length)
     for (const listener of this.#channels.get(name) ?? []) listener(data)
   }
 
   #signalled(text: string): void {
     const signal = signalOf(text)
-    if (signal === null) this.#options.log?.warn('ignored an invalid message from another master')
+    if (signal === null) this.#deps.log?.warn('ignored an invalid message from another master')
     else this.#tell(signal)
   }
 
@@ -309,7 +309,7 @@ export class RedisBus implements Bus {
   }
 
   async #publish(pairs: readonly string[]): Promise<void> {
-    const { caller } = this.#options
+    const { caller } = this.#deps
     await caller.run(
       PUBLISH,
       [metaKey('bus')],

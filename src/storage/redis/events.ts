@@ -91,7 +91,7 @@ return {state[1] or '', tonumber(state[2] or 0)}
 `,
 )
 
-export interface EventsOptions {
+export interface EventLogDeps {
   readonly caller: Caller
   /** A text that no other append draws. */
   readonly draw: () => string
@@ -101,7 +101,7 @@ export interface EventsOptions {
 type Listener = (events: readonly LoggedEvent[]) => void
 
 export class RedisEventLog implements EventLog {
-  readonly #options: EventsOptions
+  readonly #deps: EventLogDeps
   readonly #listeners = new Set<Listener>()
   /** The newest event that listeners have received. */
   #run = ''
@@ -109,13 +109,13 @@ export class RedisEventLog implements EventLog {
   #catching: Promise<void> | null = null
   #isBehind = false
 
-  constructor(options: EventsOptions) {
-    this.#options = options
+  constructor(deps: EventLogDeps) {
+    this.#deps = deps
   }
 
   /** Begins to tell from here on. */
   async open(): Promise<void> {
-    const [run, last] = (await this.#options.caller.run(STATE, KEYS, [], { repeatable: true })) as readonly [
+    const [run, last] = (await this.#deps.caller.run(STATE, KEYS, [], { repeatable: true })) as readonly [
       string,
       number,
     ]
@@ -125,7 +125,7 @@ export class RedisEventLog implements EventLog {
 
   async append(events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return
-    const { caller, draw } = this.#options
+    const { caller, draw } = this.#deps
     const entries = events.map(({ name, scope, data }) => JSON.stringify([name, scope, data]))
     const [run, first] = (await caller.run(APPEND, KEYS, [
       caller.channel(EVENTS_CHANNEL),
@@ -157,7 +157,7 @@ export class RedisEventLog implements EventLog {
   receive(text: string): void {
     const match = /^(?<run>[0-9a-z]+) (?<first>\d{1,16}) (?<entries>\[.*\])$/s.exec(text)
     const entries = match === null ? null : entriesOf(match.groups?.['entries'] ?? '')
-    if (entries === null) this.#options.log?.warn('ignored an invalid message on the event channel')
+    if (entries === null) this.#deps.log?.warn('ignored an invalid message on the event channel')
     else this.#arrived(match?.groups?.['run'] ?? '', Number(match?.groups?.['first']), entries)
   }
 
@@ -186,7 +186,7 @@ export class RedisEventLog implements EventLog {
         await this.#readOn()
       }
     } catch (error) {
-      this.#options.log?.warn('could not read missed events; retrying at the next event', { error })
+      this.#deps.log?.warn('could not read missed events; retrying at the next event', { error })
     } finally {
       this.#catching = null
     }
@@ -212,7 +212,7 @@ export class RedisEventLog implements EventLog {
     after: number,
     limit: number,
   ): Promise<{ readonly run: string; readonly first: number; readonly events: readonly LoggedEvent[] } | null> {
-    const reply = (await this.#options.caller.run(READ, KEYS, [run, after, limit], { repeatable: true })) as
+    const reply = (await this.#deps.caller.run(READ, KEYS, [run, after, limit], { repeatable: true })) as
       readonly [string, number, readonly Reply[]] | null
     if (reply === null) return null
     const [current, first, entries] = reply

@@ -11,7 +11,7 @@ const TICKS_PER_HOUR = 3_600
 /** Different reasons of one outage that are logged. */
 const MAX_REASONS = 10
 
-export interface HealthOptions {
+export interface HealthTrackerDeps {
   readonly time: Clock
   readonly log?: Log | undefined
   /** Where the store is, without user and password. */
@@ -19,7 +19,7 @@ export interface HealthOptions {
 }
 
 export class HealthTracker {
-  readonly #options: HealthOptions
+  readonly #deps: HealthTrackerDeps
   #health: Health
   #profile: Profile = 'unknown'
   #warnings: readonly string[] = []
@@ -28,9 +28,9 @@ export class HealthTracker {
   /** Why the store is unavailable, as far as the log knows. */
   readonly #loggedReasons = new Set<string>()
 
-  constructor(options: HealthOptions) {
-    this.#options = options
-    this.#health = { ok: false, profile: 'unknown', sinceMs: Math.floor(options.time.wallMs()), detail: 'not open' }
+  constructor(deps: HealthTrackerDeps) {
+    this.#deps = deps
+    this.#health = { ok: false, profile: 'unknown', sinceMs: Math.floor(deps.time.wallMs()), detail: 'not open' }
   }
 
   get health(): Health {
@@ -39,7 +39,7 @@ export class HealthTracker {
 
   /** What the settings of the store promise, as just read. */
   profiled(profile: Profile, warnings: readonly string[], version: string): void {
-    const { log, where } = this.#options
+    const { log, where } = this.#deps
     const isNews = profile !== this.#profile || version !== this.#version || warnings.join() !== this.#warnings.join()
     this.#profile = profile
     this.#warnings = warnings
@@ -52,7 +52,7 @@ export class HealthTracker {
 
   /** @param trouble why it does not serve; null: it does. */
   note(trouble: string | null): void {
-    const { log } = this.#options
+    const { log } = this.#deps
     if (trouble === null && !this.#health.ok) log?.info('the store is available')
     if (trouble === null) this.#loggedReasons.clear()
     else this.#tell(trouble)
@@ -68,7 +68,7 @@ export class HealthTracker {
   tick(): void {
     this.#ticks += 1
     if (this.#ticks % TICKS_PER_HOUR === 0 && this.#profile === 'unsafe')
-      for (const warning of this.#warnings) this.#options.log?.warn(`the store: ${warning}`)
+      for (const warning of this.#warnings) this.#deps.log?.warn(`the store: ${warning}`)
   }
 
   /**
@@ -84,7 +84,7 @@ export class HealthTracker {
     )
       return // Before the first opening the caller reports the reason.
     this.#loggedReasons.add(trouble)
-    this.#options.log?.error(
+    this.#deps.log?.error(
       isFirst
         ? 'the store is unavailable; calls wait for up to 1.5 s, then they are rejected'
         : 'the store is still unavailable',
@@ -94,12 +94,12 @@ export class HealthTracker {
 
   #set(trouble: string | null): void {
     const ok = trouble === null
-    const since = ok === this.#health.ok ? this.#health.sinceMs : Math.floor(this.#options.time.wallMs())
+    const since = ok === this.#health.ok ? this.#health.sinceMs : Math.floor(this.#deps.time.wallMs())
     this.#health = {
       ok,
       profile: this.#profile,
       sinceMs: since,
-      detail: trouble ?? [`${this.#options.where}, version ${this.#version}`, ...this.#warnings].join('; '),
+      detail: trouble ?? [`${this.#deps.where}, version ${this.#version}`, ...this.#warnings].join('; '),
     }
   }
 }

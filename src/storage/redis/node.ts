@@ -52,7 +52,7 @@ export function clientOptions(random: Random): RedisOptions {
 const delayMs = (times: number, random: Random): number =>
   Math.ceil(Math.min(RECONNECT_CAP_MS, RECONNECT_BASE_MS * 2 ** Math.min(times - 1, 10)) * (0.5 + random.unit() / 2))
 
-export interface NodeOptions {
+export interface StoreNodeDeps {
   /** host:port, or what else names it to people. */
   readonly name: string
   /** Where it is and who we are; the password may change. */
@@ -65,7 +65,7 @@ export interface NodeOptions {
 
 export class StoreNode {
   readonly name: string
-  readonly #options: NodeOptions
+  readonly #deps: StoreNodeDeps
   readonly #client: Redis
   #status: 'disconnected' | 'preparing' | 'prepared' | 'ready' = 'disconnected'
   #unavailableSince: number
@@ -80,10 +80,10 @@ export class StoreNode {
   #probing = false
   #due = 0
 
-  constructor(options: NodeOptions) {
-    const { name, redis, random, time } = options
+  constructor(deps: StoreNodeDeps) {
+    const { name, redis, random, time } = deps
     this.name = name
-    this.#options = options
+    this.#deps = deps
     this.#unavailableSince = time.monotonicMs()
 
     /** Passwords may have changed since. */
@@ -113,7 +113,7 @@ export class StoreNode {
 
   /** Since when it carries out no changes, on the monotonic clock; while ready, and none has failed, of no meaning. */
   get unavailableSinceMs(): number {
-    if (this.#status === 'ready') return this.#failingSince ?? this.#options.time.monotonicMs()
+    if (this.#status === 'ready') return this.#failingSince ?? this.#deps.time.monotonicMs()
     return Math.min(this.#unavailableSince, this.#failingSince ?? Infinity)
   }
 
@@ -144,7 +144,7 @@ export class StoreNode {
   /** The store as a whole may not be used any more; the connection stays, and {@link admit} ends this. */
   withdraw(): void {
     if (this.#status !== 'ready') return
-    this.#unavailableSince = this.#options.time.monotonicMs()
+    this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#change('prepared')
   }
 
@@ -182,7 +182,7 @@ export class StoreNode {
   }
 
   async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
-    const sentMs = this.#options.time.monotonicMs()
+    const sentMs = this.#deps.time.monotonicMs()
     this.#due += 1
     try {
       if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
@@ -214,7 +214,7 @@ export class StoreNode {
     } catch (error) {
       this.#note(error)
       if (this.#client.status === 'ready')
-        this.#cancelPrepare = this.#options.time.after(PREPARE_AGAIN_MS, () => void this.#prepare())
+        this.#cancelPrepare = this.#deps.time.after(PREPARE_AGAIN_MS, () => void this.#prepare())
     }
   }
 
@@ -222,19 +222,19 @@ export class StoreNode {
     const { sentence, isPermanent: isHopeless } = explain(error)
     this.#trouble = sentence
     this.#isDenied = isHopeless
-    this.#options.onChange(this)
+    this.#deps.onChange(this)
   }
 
   #leave(): void {
     this.#cancelPrepare()
     if (this.#status === 'disconnected') return
     this.#trouble ??= 'the connection broke'
-    if (this.#status === 'ready') this.#unavailableSince = this.#options.time.monotonicMs()
+    if (this.#status === 'ready') this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#change('disconnected')
   }
 
   #change(status: 'disconnected' | 'preparing' | 'prepared' | 'ready'): void {
     this.#status = status
-    this.#options.onChange(this)
+    this.#deps.onChange(this)
   }
 }

@@ -21,7 +21,7 @@ const MAX_REDIRECTIONS = 3
 
 type Listener = (data: string) => void
 
-export interface ShardedBusOptions {
+export interface ShardedBusDeps {
   /** The node that serves a slot, and how to connect to it; undefined while none is known. */
   readonly nodeOf: (slot: number) => { readonly name: string; readonly options: RedisOptions } | undefined
   /** Reads anew which node serves which slot. */
@@ -36,20 +36,20 @@ interface Subscriber {
 }
 
 export class ShardedBus {
-  readonly #options: ShardedBusOptions
+  readonly #deps: ShardedBusDeps
   readonly #backoff: Backoff
   readonly #channels = new Map<string, Set<Listener>>()
   readonly #subscribers = new Map<string, Subscriber>()
   #cancelRenewal: Cancel = () => undefined
   #cancelRetry: Cancel = () => undefined
 
-  constructor(options: ShardedBusOptions) {
-    this.#options = options
-    this.#backoff = new Backoff({ ...RETRY, random: options.random })
+  constructor(deps: ShardedBusDeps) {
+    this.#deps = deps
+    this.#backoff = new Backoff({ ...RETRY, random: deps.random })
   }
 
   open(): void {
-    this.#cancelRenewal = this.#options.time.every(RENEW_EVERY_MS, () => void this.#renew())
+    this.#cancelRenewal = this.#deps.time.every(RENEW_EVERY_MS, () => void this.#renew())
   }
 
   close(): void {
@@ -85,7 +85,7 @@ export class ShardedBus {
     return () => {
       if (!listeners.delete(listener) || listeners.size > 0) return
       this.#channels.delete(channel)
-      const node = this.#options.nodeOf(slotOf(channel))
+      const node = this.#deps.nodeOf(slotOf(channel))
       const subscriber = this.#subscribers.get(node?.name ?? '')
       subscriber?.client.sunsubscribe(channel).catch(() => undefined) // Lost: nothing is subscribed on it.
     }
@@ -104,13 +104,13 @@ export class ShardedBus {
         return
       } catch (error) {
         if (faultOf(error).kind !== 'moved' || redirections === MAX_REDIRECTIONS) throw error
-        await this.#options.refresh()
+        await this.#deps.refresh()
       }
     }
   }
 
   #subscriberFor(channel: string): Subscriber {
-    const node = this.#options.nodeOf(slotOf(channel))
+    const node = this.#deps.nodeOf(slotOf(channel))
     if (node === undefined) throw unavailable('the cluster does not serve this channel', 'not_sent')
     return this.#subscribers.get(node.name) ?? this.#connect(node.name, node.options)
   }
@@ -136,12 +136,12 @@ export class ShardedBus {
 
   #renewSoon(): void {
     this.#cancelRetry()
-    this.#cancelRetry = this.#options.time.after(this.#backoff.nextMs(), () => void this.#renew())
+    this.#cancelRetry = this.#deps.time.after(this.#backoff.nextMs(), () => void this.#renew())
   }
 
   /** Subscribes every channel again where its slot is now; a connection that does not reply ends by this. */
   async #renew(): Promise<void> {
-    const inUse = new Set([...this.#channels.keys()].map((channel) => this.#options.nodeOf(slotOf(channel))?.name))
+    const inUse = new Set([...this.#channels.keys()].map((channel) => this.#deps.nodeOf(slotOf(channel))?.name))
     for (const [name, { client }] of this.#subscribers) {
       if (inUse.has(name)) continue
       this.#subscribers.delete(name)

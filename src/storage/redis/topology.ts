@@ -14,7 +14,7 @@ import { explain } from './connection-errors.ts'
 
 const SLOTS = 16_384
 
-export interface TopologyOptions {
+export interface TopologyDeps {
   readonly url: StoreUrl
   /** User, password, database, TLS: the same for every server; the password may change. */
   readonly base: () => RedisOptions
@@ -24,7 +24,7 @@ export interface TopologyOptions {
 }
 
 export class Topology {
-  readonly #options: TopologyOptions
+  readonly #deps: TopologyDeps
   readonly #nodes = new Map<string, StoreNode>()
   #slots: (StoreNode | undefined)[] = []
   #refreshing: Promise<void> | null = null
@@ -32,9 +32,9 @@ export class Topology {
   #trouble: string | null = null
   #isDenied = false
 
-  constructor(options: TopologyOptions) {
-    this.#options = options
-    const { url } = options
+  constructor(deps: TopologyDeps) {
+    this.#deps = deps
+    const { url } = deps
     if (url.form === 'cluster') return
     this.#slots = Array.from<StoreNode>({ length: SLOTS }).fill(
       this.#make(url.hosts.map(nameOf).join(','), addressOf(url)),
@@ -70,16 +70,16 @@ export class Topology {
 
   /** Asks a Cluster anew; the calls of one moment share the question. */
   refresh(): Promise<void> {
-    if (this.#options.url.form !== 'cluster' || this.#closed) return Promise.resolve()
+    if (this.#deps.url.form !== 'cluster' || this.#closed) return Promise.resolve()
     this.#refreshing ??= this.#ask().finally(() => void (this.#refreshing = null))
     return this.#refreshing
   }
 
   /** Where messages may be listened to. */
   subscriberAddress(): RedisOptions {
-    const { url } = this.#options
+    const { url } = this.#deps
     if (url.form !== 'cluster') return addressOf(url)
-    const { random } = this.#options
+    const { random } = this.#deps
     const reachable = this.nodes.filter(({ status }) => status === 'ready').map(({ name }) => hostPortOf(name, ''))
     const candidates = reachable.length > 0 ? reachable : url.hosts
     return { ...candidates[Math.floor(random.unit() * candidates.length)] }
@@ -101,13 +101,13 @@ export class Topology {
         this.#note(error) // The next one is asked.
       }
     }
-    for (const seed of this.#options.url.hosts) if (await this.#askSeed(seed)) return
-    if (!this.#closed) this.#options.onChange()
+    for (const seed of this.#deps.url.hosts) if (await this.#askSeed(seed)) return
+    if (!this.#closed) this.#deps.onChange()
   }
 
   /** Over a connection for this one question: the seed may be a replica, or gone from the Cluster. */
   async #askSeed(seed: HostPort): Promise<boolean> {
-    const { base, random } = this.#options
+    const { base, random } = this.#deps
 
     const client = new Redis<'legacy'>({
       ...clientOptions(random),
@@ -155,11 +155,11 @@ export class Topology {
     this.#isDenied = false
     this.#trouble = slots.includes(undefined) ? 'the cluster does not serve all slots' : null
     this.#slots = slots
-    this.#options.onChange()
+    this.#deps.onChange()
   }
 
   #make(name: string, address: RedisOptions): StoreNode {
-    const { base, random, time, onChange } = this.#options
+    const { base, random, time, onChange } = this.#deps
     const node = new StoreNode({ name, redis: () => ({ ...base(), ...address }), random, time, onChange })
     this.#nodes.set(name, node)
     return node
