@@ -5,6 +5,7 @@
  */
 import { API_PREFIX } from '../protocol/index.ts'
 
+/** The URL of a master, split. */
 export interface MasterAddress {
   /** Scheme, host and port, as an HTTP client wants them. */
   readonly origin: string
@@ -12,10 +13,13 @@ export interface MasterAddress {
   readonly prefix: string
 }
 
+/** The query of a request, by name. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 /**
  * Splits the URL of a master.
+ * @param masterUrl Such as `https://example.com/muster`.
+ * @returns its origin and path prefix.
  * @throws {TypeError} when it is not http or https, or has credentials, a query or a fragment.
  */
 export function masterAddress(masterUrl: string): MasterAddress {
@@ -28,7 +32,11 @@ export function masterAddress(masterUrl: string): MasterAddress {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-/** Builds a path below /api/v1. Query values that are undefined are left out. */
+/**
+ * Builds a path below /api/v1.
+ * @param segments Not encoded; may contain any character.
+ * @param query Values that are undefined are left out; none if omitted.
+ */
 export function apiPath(segments: readonly string[], query: Query = {}): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],

@@ -7,6 +7,7 @@ import { API_PREFIX, withSourceNumbers, type FieldError } from '../protocol/inde
 import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/index.ts'
 import { codeOfStatus, MasterError } from './master-error.ts'
 
+/** A response as it was received. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -26,7 +27,11 @@ export interface Reply<T> {
 
 /**
  * Reads a response.
- * @param alsoGood a status besides 2xx whose body is data, such as 503 of `/readyz`.
+ * @param path The path of the request.
+ * @param answer The whole response.
+ * @param nowMs Wall-clock time in milliseconds since 1970, for a `Retry-After` that is a date.
+ * @param alsoGood An HTTP status besides 2xx whose body is data, such as 503 of `/readyz`.
+ * @returns the parsed body, with numbers that a double cannot hold as their source text (D75).
  * @throws {MasterError} for every other status, and for a response that is not from a master.
  */
 export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, alsoGood?: number): Reply<T> {

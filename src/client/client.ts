@@ -40,7 +40,7 @@ export class MasterClient {
     this.output = new Output(this.#transport, options)
   }
 
-  /** Lists the installed automations. */
+  /** Returns the installed automations; never empty. */
   automations(options?: CallOptions): Promise<Reply<AutomationDescriptor[]>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['automations']) }, options)
   }
@@ -55,7 +55,12 @@ export class MasterClient {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
   }
 
-  /** Returns the size of a pool and at most `n` of its items. */
+  /**
+   * Returns the size of a pool and its first items.
+   * @param name The name of the pool.
+   * @param options `n`: at most this many items, 1 to 10,000; 20 if omitted.
+   * @throws {MasterError} NOT_FOUND when no automation declares the pool.
+   */
   pool(
     name: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -81,7 +86,7 @@ export class MasterClient {
     return this.#transport.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
   }
 
-  /** Yields the events of the fleet until `signal` aborts. Reconnects by itself. */
+  /** Yields the events of the fleet until `signal` aborts. Reconnects by itself; never throws. */
   events(options: FeedOptions): AsyncGenerator<FeedItem> {
     return followEvents(this.#transport, this.#options, options)
   }

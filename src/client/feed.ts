@@ -32,6 +32,7 @@ interface FleetEvent {
   }
 }
 
+/** What a feed yields: changes of its connection, and events. */
 export type FeedItem =
   /**
    * `resumed`: the stream continues after the last event, unless a `reset` follows. Otherwise earlier events are not
@@ -41,6 +42,7 @@ export type FeedItem =
   | ({ readonly kind: 'event' } & FleetEvent)
   | { readonly kind: 'lost'; readonly error: MasterError; readonly retryInMs: number }
 
+/** Options of a feed. */
 export interface FeedOptions {
   readonly signal: AbortSignal
   /** ID of the last event of an earlier feed, to continue after it. */
@@ -50,12 +52,18 @@ export interface FeedOptions {
 /**
  * Yields events and changes of the connection until `signal` aborts. Never throws for a failed connection: it yields
  * `lost` with the error and the delay, then reconnects after that delay.
+ *
+ * @param transport Sends the requests.
+ * @param time `timers` and `random` of the client.
+ * @param options When to stop and where to resume.
  */
 export async function* followEvents(
   transport: Transport,
-  { timers, random }: Pick<ClientOptions, 'timers' | 'random'>,
-  { signal, lastEventId = '' }: FeedOptions,
+  time: Pick<ClientOptions, 'timers' | 'random'>,
+  options: FeedOptions,
 ): AsyncGenerator<FeedItem> {
+  const { timers, random } = time
+  const { signal, lastEventId = '' } = options
   const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
   let resumeAt = lastEventId
   while (!signal.aborted) {

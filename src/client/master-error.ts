@@ -32,6 +32,7 @@ const NOT_DONE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
   ...[...BY_STATUS.values()].filter((code) => code !== 'TIMED_OUT'),
 ])
 
+/** What is known of a failed call, beside its code and message. */
 export interface MasterErrorFacts extends ErrorOptions {
   readonly status?: number | undefined
   readonly faults?: readonly FieldError[]
@@ -52,8 +53,15 @@ export class MasterError extends Error {
   readonly faults: readonly FieldError[]
   /** ID of the request in the log of the master. */
   readonly requestId: string | undefined
+  /** Milliseconds that `Retry-After` requests, at most 30 s; undefined without one. */
   readonly retryAfterMs: number | undefined
 
+  /**
+   * Creates the error of one call.
+   * @param code Why it failed.
+   * @param message One sentence for people.
+   * @param facts What is known of the failure; nothing if omitted.
+   */
   constructor(code: MasterErrorCode, message: string, facts: MasterErrorFacts = {}) {
     super(message, facts.cause === undefined ? {} : { cause: facts.cause })
     this.code = code
@@ -63,18 +71,21 @@ export class MasterError extends Error {
     this.retryAfterMs = facts.retryAfterMs
   }
 
-  /** Whether the same call may succeed later. Check `outcome` for whether repeating it is safe. */
+  /** Returns whether the same call may succeed later. Check `outcome` for whether repeating it is safe. */
   get retryable(): boolean {
     return RETRYABLE.has(this.code)
   }
 
-  /** `unknown`: the call may have been executed. Read the state again, then decide. */
+  /** Returns `unknown` if the call may have been executed: read the state again, then decide. */
   get outcome(): 'not_done' | 'unknown' {
     return NOT_DONE.has(this.code) ? 'not_done' : 'unknown'
   }
 }
 
-/** @returns the code of a failed response; FOREIGN for a status that a master never returns. */
+/**
+ * Returns the code of a failed response: FOREIGN for an HTTP status that a master never returns.
+ * @param status HTTP status, 100 to 599.
+ */
 export function codeOfStatus(status: number): MasterErrorCode {
   if (GATEWAY_STATUSES.has(status)) return 'UNAVAILABLE'
   return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'BAD_REQUEST' : 'FOREIGN')

@@ -22,10 +22,16 @@ interface FollowOptions {
   readonly onLost?: (error: MasterError) => void
 }
 
+/** Reads the output streams. Part of the client. */
 export class Output {
   readonly #transport: Transport
   readonly #time: Pick<ClientOptions, 'timers' | 'random'>
 
+  /**
+   * Creates this part of a client.
+   * @param transport Sends the requests.
+   * @param time Waits between requests of `follow`.
+   */
   constructor(transport: Transport, time: Pick<ClientOptions, 'timers' | 'random'>) {
     this.#transport = transport
     this.#time = time
@@ -36,7 +42,10 @@ export class Output {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'length') }, options)
   }
 
-  /** Returns the oldest entries without removing them. */
+  /**
+   * Returns the oldest entries without removing them; empty for an empty stream.
+   * @param options `n`: at most this many entries, 1 to 10,000; 10 if omitted.
+   */
   peek(
     type: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -44,7 +53,11 @@ export class Output {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
   }
 
-  /** Removes and returns the oldest entries. Never repeated: the entries of a lost response are lost. */
+  /**
+   * Removes the oldest entries. Never repeated: the entries of a lost response are lost.
+   * @param options `n`: at most this many entries, 1 to 10,000; 10 if omitted.
+   * @returns the removed entries, oldest first; empty for an empty stream.
+   */
   pop(
     type: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -52,7 +65,11 @@ export class Output {
     return this.#transport.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
   }
 
-  /** Returns the newest entries, or those after an ID. `gap`: entries in between were removed. */
+  /**
+   * Returns the newest entries, or those after an ID, oldest first. `gap`: entries in between were removed.
+   * @param options `n`: at most this many entries, 1 to 10,000; 100 if omitted. `after`: an ID; the newest entries if
+   *   omitted.
+   */
   tail(
     type: string,
     {
@@ -66,6 +83,8 @@ export class Output {
 
   /**
    * Yields the newest entries, then new ones, until `signal` aborts. Retries while the master is unavailable.
+   * @param options `n`: the number of existing entries to start with; 0 yields only new ones. `signal`: stops it.
+   *   `onLost`: called when a request failed and will be retried.
    * @throws {MasterError} when the master rejects the request.
    */
   async *follow(type: string, { n, signal, onLost }: FollowOptions): AsyncGenerator<TailBody> {

@@ -18,9 +18,11 @@ import type { Call, CallOptions, Transport } from './transport.ts'
 
 type Counted = CallOptions & { readonly n?: number | undefined }
 
+/** Submits and inspects tasks. Part of the client. */
 export class Tasks {
   readonly #transport: Transport
 
+  /** Creates this part of a client. */
   constructor(transport: Transport) {
     this.#transport = transport
   }
@@ -28,6 +30,9 @@ export class Tasks {
   /**
    * Submits a task. With a `task_id` or an `idempotency_key` the request is repeated when its response was lost; if the
    * first request was executed, the result is then that of a duplicate.
+   * @param task Its payload has to match the schema of the type.
+   * @returns the ID of the task, and whether it was queued.
+   * @throws {MasterError} INVALID when the task does not match; UNAVAILABLE when the queue is full.
    */
   submit(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<SubmitResult>> {
     return this.#transport.call(
@@ -37,8 +42,9 @@ export class Tasks {
   }
 
   /**
-   * Submits 1 to 1,000 tasks. Returns one result each, in order. Repeated like `submit` if each task has an ID or a
-   * key.
+   * Submits tasks in one request. Repeated like `submit` if each task has an ID or a key.
+   * @param tasks 1 to 1,000 tasks.
+   * @returns one result per task, in order; an invalid task fails alone.
    */
   submitBatch(type: string, tasks: readonly TaskBody[], options?: CallOptions): Promise<Reply<BatchResults>> {
     return this.#transport.call(
@@ -47,7 +53,10 @@ export class Tasks {
     )
   }
 
-  /** Returns the faults that `submit` would report; queues nothing. */
+  /**
+   * Returns the faults that `submit` would report; queues nothing.
+   * @param task The task to check.
+   */
   validate(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'validate']), body: task, repeat: 'always' },
@@ -57,18 +66,25 @@ export class Tasks {
 
   /**
    * Returns whether a task is pending, in flight, scheduled or dead.
+   * @param taskId The ID of the task.
    * @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed.
    */
   get(type: string, taskId: string, options?: CallOptions): Promise<Reply<TaskPlace>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
   }
 
-  /** Returns the length of a queue and its next `n` tasks. */
+  /**
+   * Returns the length of a queue and its first tasks.
+   * @param options `n`: at most this many tasks, 1 to 10,000; 20 if omitted.
+   */
   queue(type: string, { n, ...options }: Counted = {}): Promise<Reply<QueueBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
   }
 
-  /** Returns statistics of a queue, one sample per 15 s, oldest first. `since` is in unix seconds. */
+  /**
+   * Returns statistics of a queue, one sample per 15 s, oldest first; empty if there are none.
+   * @param options `since`: unix seconds, 0 or more. `limit`: the newest samples of them, 1 to 10,000; 240 if omitted.
+   */
   queueStats(
     type: string,
     { since, limit, ...options }: CallOptions & { readonly since?: number; readonly limit?: number } = {},
@@ -76,22 +92,37 @@ export class Tasks {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
   }
 
-  /** Returns the number of dead tasks and the `n` oldest. */
+  /**
+   * Returns the number of dead tasks and the oldest of them.
+   * @param options `n`: at most this many tasks, 1 to 10,000; 50 if omitted.
+   */
   dead(type: string, { n, ...options }: Counted = {}): Promise<Reply<DeadBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['dead'], { n }) }, options)
   }
 
-  /** Puts the `n` oldest dead tasks back into the queue. Never repeated: a second request would replay the next `n`. */
+  /**
+   * Replays the oldest dead tasks. Never repeated: a second request would replay the tasks after them.
+   * @param options `n`: at most this many tasks, 1 to 10,000; 50 if omitted.
+   * @returns how many were replayed; 0 if no task is dead.
+   */
   replay(type: string, { n, ...options }: Counted = {}): Promise<Reply<ReplayedBody>> {
     return this.#transport.call({ method: 'POST', path: pathOf(type, ['dead', 'replay']), body: { n } }, options)
   }
 
-  /** Removes all dead tasks permanently. */
+  /**
+   * Removes all dead tasks permanently. Never repeated: a second request would remove tasks that died meanwhile.
+   * @returns how many were removed; 0 if no task was dead.
+   */
   clearDead(type: string, options?: CallOptions): Promise<Reply<ClearedBody>> {
     return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['dead']) }, options)
   }
 
-  /** Replays or removes 1 to 1,000 dead tasks by ID. */
+  /**
+   * Replays or removes dead tasks by ID.
+   * @param action What to do with each task.
+   * @param taskIds 1 to 1,000 IDs.
+   * @returns one outcome per ID, in order; `not_dead` for a task that is not dead.
+   */
   selectDead(
     type: string,
     action: 'replay' | 'remove',

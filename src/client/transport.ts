@@ -52,13 +52,14 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 export interface ClientOptions {
   /** http or https; a path prefix is kept. */
   readonly masterUrl: string
-  /** Called for every request. */
+  /** Returns the token; called for every request. */
   readonly token: () => string
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   /** Sent as `Muster-Actor` with every change (D39). */
   readonly actor?: string
+  /** Timeout of establishing a connection; 2 s by default. */
   readonly connectMs?: number
   /** Timeout from sending a request to the head of its response; 10 s by default. */
   readonly headersMs?: number
@@ -66,17 +67,22 @@ export interface ClientOptions {
   readonly callMs?: number
   /** Maximum number of requests of a call that may be repeated; 3 by default. */
   readonly attempts?: number
+  /** Maximum number of connections for calls; 16 by default. */
   readonly connections?: number
 }
 
+/** Options of a call. */
 export interface CallOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
 }
-/** `actor`: who makes this change, overriding the actor of the client. */
+/** Options of a call that changes something. */
 export interface ChangeOptions extends CallOptions {
+  /** Who makes this change, overriding the actor of the client. */
   readonly actor?: string | undefined
 }
 
+/** A request, and when it may be repeated. */
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -87,10 +93,11 @@ export interface Call {
    * `never`.
    */
   readonly repeat?: 'always' | 'when refused' | 'never'
-  /** A status besides 2xx whose body is data. */
+  /** An HTTP status besides 2xx whose body is data. */
   readonly alsoGood?: number
 }
 
+/** The connections of a client. */
 export class Transport {
   readonly address: MasterAddress
   readonly #options: ClientOptions
@@ -100,7 +107,7 @@ export class Transport {
   #refusedWith = 0
   #streams: Pool | null = null
 
-  /** @throws TypeError when the URL of the master cannot be used. */
+  /** Opens no connection yet. @throws {TypeError} when the URL of the master cannot be used. */
   constructor(options: ClientOptions) {
     this.#options = options
     this.address = masterAddress(options.masterUrl)
@@ -110,6 +117,9 @@ export class Transport {
 
   /**
    * Sends a request, and repeats it where that is safe.
+   * @param call The request.
+   * @param options `signal` aborts the call. `actor`: who makes the change.
+   * @returns the response of the last attempt.
    * @throws {MasterError}, or the reason with which `signal` aborted.
    */
   async call<T>(call: Call, { signal, actor }: ChangeOptions = {}): Promise<Reply<T>> {
@@ -137,7 +147,12 @@ export class Transport {
     }
   }
 
-  /** Opens an event stream and returns its bytes. The caller detects a silent stream. @throws {MasterError} */
+  /**
+   * Opens an event stream. The caller detects a silent stream.
+   * @param headers Further headers of the request.
+   * @returns the bytes of the stream, and the epoch of the store.
+   * @throws {MasterError} when the master does not open the stream.
+   */
   async open(
     path: string,
     headers: Readonly<Record<string, string>>,

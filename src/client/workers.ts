@@ -30,14 +30,20 @@ interface ConfigMark {
   readonly configGen: number
 }
 
+/** Reads and changes workers. Part of the client. */
 export class Workers {
   readonly #transport: Transport
 
+  /** Creates this part of a client. */
   constructor(transport: Transport) {
     this.#transport = transport
   }
 
-  /** Yields all workers of a type in pages, ordered by ID. A worker that registers during the listing may be missed. */
+  /**
+   * Yields all workers of a type in pages, ordered by ID. A worker that registers during the listing may be missed.
+   * @param filter Yields only workers with these values; all if omitted.
+   * @param options `pageRows`: workers per request, 1 to 10,000; 500 if omitted.
+   */
   async *pages(
     type: string,
     filter: WorkerFilter = {},
@@ -53,7 +59,11 @@ export class Workers {
     }
   }
 
-  /** Returns at most `limit` workers after the ID `after`. Fewer than `limit` means that there are no more. */
+  /**
+   * Returns one page of the workers of a type. Fewer than `limit` means that there are no more.
+   * @param query `limit`: at most this many workers, 1 to 10,000. `after`: only IDs behind this one; from the first if
+   *   omitted.
+   */
   page(
     type: string,
     query: WorkerFilter & { readonly limit: number; readonly after?: string | undefined },
@@ -65,7 +75,11 @@ export class Workers {
     )
   }
 
-  /** Returns the record of a worker. @throws {MasterError} NOT_FOUND when it never registered or was forgotten. */
+  /**
+   * Returns the record of a worker.
+   * @param options `view`: `summary` leaves out what is large (D47); the whole record if omitted.
+   * @throws {MasterError} NOT_FOUND when it never registered or was forgotten.
+   */
   get(
     type: string,
     id: string,
@@ -76,6 +90,9 @@ export class Workers {
 
   /**
    * Changes fields of a config. Never repeated, because each success creates a new generation.
+   * @param patch The fields to change; null restores the default (D13).
+   * @param options `ifMatch`: the config that the change is based on; any if omitted.
+   * @returns the merged config and its generation.
    * @throws {MasterError} STALE_GENERATION when the config no longer is the one that `ifMatch` names.
    */
   patchConfig(
@@ -91,7 +108,10 @@ export class Workers {
     )
   }
 
-  /** Returns the faults, or the fields that `patchConfig` would change; changes nothing. */
+  /**
+   * Returns the faults, or the fields that `patchConfig` would change; changes nothing.
+   * @param patch The fields to change.
+   */
   validateConfig(type: string, id: string, patch: JsonObject, options?: CallOptions): Promise<Reply<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: this.#path(type, id, ['config', 'validate']), body: patch, repeat: 'always' },
@@ -99,7 +119,10 @@ export class Workers {
     )
   }
 
-  /** Returns past configs, newest first. */
+  /**
+   * Returns past configs, newest first; empty if the config was never changed.
+   * @param options `limit`: at most this many, 1 to 10,000; 20 if omitted. The master keeps 50.
+   */
   history(
     type: string,
     id: string,
@@ -111,7 +134,11 @@ export class Workers {
     )
   }
 
-  /** Returns the statistics of a worker, oldest first. `since` is in unix seconds. */
+  /**
+   * Returns the statistics of a worker, oldest first; empty if there are none.
+   * @param options `since`: unix seconds, 0 or more. `limit`: the newest frames of them, 1 to 10,000; 240 if omitted.
+   *   `view`: `summary` leaves out metrics and slots.
+   */
   stats(
     type: string,
     id: string,
@@ -128,12 +155,19 @@ export class Workers {
     )
   }
 
-  /** Drains a worker. Never repeated: a second request could drain the process that replaced it. */
+  /**
+   * Drains a worker. Never repeated: a second request could drain the process that replaced it.
+   * @returns a confirmation; the worker may still finish its tasks.
+   */
   drain(type: string, id: string, options?: ChangeOptions): Promise<Reply<DrainBody>> {
     return this.#transport.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
   }
 
-  /** Deletes the record of a worker, including its config. */
+  /**
+   * Deletes the record of a worker, including its config.
+   * @returns a confirmation.
+   * @throws {MasterError} NOT_FOUND when there is no record.
+   */
   forget(type: string, id: string, options?: ChangeOptions): Promise<Reply<RemovedBody>> {
     return this.#transport.call({ method: 'DELETE', path: this.#path(type, id) }, options)
   }
@@ -141,6 +175,8 @@ export class Workers {
   /**
    * Records who manages the config.
    * @param managedBy 1 to 128 printable ASCII characters.
+   * @param options `force`: also replaces the claim of another manager.
+   * @returns the record with the claim.
    * @throws {MasterError} CLAIMED when another manager has a claim. An admin token, the actor that the claim names, and
    *   `force` replace it.
    */
@@ -161,7 +197,11 @@ export class Workers {
     )
   }
 
-  /** Removes the claim, under the same conditions under which `claim` replaces one. */
+  /**
+   * Removes the claim, under the same conditions under which `claim` replaces one.
+   * @param options `force`: also removes the claim of another manager.
+   * @returns the record without the claim.
+   */
   unclaim(type: string, id: string, { force, ...options }: ChangeOptions & Forced = {}): Promise<Reply<WorkerBody>> {
     return this.#transport.call(
       { method: 'DELETE', path: this.#path(type, id, ['claim'], { force }), repeat: 'always' },

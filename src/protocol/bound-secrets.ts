@@ -25,7 +25,13 @@ export interface BoundSecret {
   readonly fields: readonly string[]
 }
 
-/** @returns the secrets of a config schema that have `x-muster-bound-to`; empty if none has. */
+/**
+ * Finds the bound secrets of a config schema.
+ *
+ * @param schema The whole config schema.
+ * @param secrets Its secrets, from `secretPathsOf`.
+ * @returns the secrets that have `x-muster-bound-to`; empty if none has.
+ */
 export function boundSecretsOf(schema: JsonSchema, secrets: SecretPaths): readonly BoundSecret[] {
   return secrets.flatMap((path) => {
     const node = path.reduce<JsonSchema | undefined>(
@@ -38,10 +44,13 @@ export function boundSecretsOf(schema: JsonSchema, secrets: SecretPaths): readon
 }
 
 /**
- * The bound secrets that `patch` leaves as they are while it changes a field that they are bound to.
+ * Finds the bound secrets that a PATCH keeps while it changes a field that they are bound to.
  *
- * @param stored the config before the PATCH; with masked secrets the result is the same.
- * @param changed top-level names that the PATCH changes.
+ * @param bound The bound secrets of the schema.
+ * @param stored The config before the PATCH; with masked secrets the result is the same.
+ * @param patch The body of the PATCH.
+ * @param changed Top-level names that the PATCH changes.
+ * @returns those secrets, each with the changed fields alone; empty if the PATCH is permitted.
  */
 export function keptBoundSecrets(
   bound: readonly BoundSecret[],

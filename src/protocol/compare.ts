@@ -1,27 +1,33 @@
 /**
  * @module protocol/compare
- * When two configs of one schema mean the same: equal by JSON value once both are rid of what stands at its default.
+ * Compares configs: two configs of one schema are equal if they have the same JSON value without their defaults.
  *
- * Leaving defaults out decides the same as filling them in, and is bounded by the value itself: a schema of thirty
- * definitions can ask for a billion defaults. Defaults are looked for below `properties` and `items`, local references
- * followed; inside combinators none is known.
+ * Leaving defaults out gives the same result as filling them in, and is bounded by the value itself: a schema of thirty
+ * definitions can have a billion defaults. Defaults are found below `properties` and `items`, behind local references
+ * too, but not inside combinators.
  */
 import { propertiesOf, resolveLocal } from './config.ts'
 import { isJsonObject, pointerStep, sameJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
 import { MAX_JSON_DEPTH } from './limits.ts'
 
-/** References that lead to references, before we give up. */
+/** References that lead to references, at most; one behind more of them has no default. */
 const MAX_HOPS = 16
-/** For each field its default without its own defaults; undefined while that is being found out. */
+/** For each field its default without its own defaults; undefined while that is being computed. */
 type Defaults = Map<JsonSchema, JsonValue | undefined>
 interface Reading {
   readonly root: JsonSchema
   readonly defaults: Defaults
 }
-/** One object a schema, so that a form once found is the form for good. */
+/** One entry per schema, so that defaults are computed only once. */
 const readings = new WeakMap<JsonSchema, Reading>()
 
-/** `config` without the members, at any depth, that stand at the default their schema names. */
+/**
+ * Removes the members of a config, at any depth, that have the default of their schema.
+ *
+ * @param schema The whole config schema.
+ * @param config A config; it is not changed.
+ * @returns a copy; empty if everything has its default.
+ */
 export function withoutDefaults(schema: JsonSchema, config: JsonObject): JsonObject {
   const reading = readings.get(schema) ?? { root: schema, defaults: new Map() }
   readings.set(schema, reading)
@@ -77,7 +83,15 @@ function own(object: Readonly<Record<string, JsonSchema>>, name: string): JsonSc
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** JSON pointers of what differs by value; objects are entered, anything else is named as a whole. */
+/**
+ * Finds where two values differ.
+ *
+ * @param a A value; undefined if it is absent.
+ * @param b The value to compare it with.
+ * @param at The pointer to both values; '' if omitted.
+ * @returns JSON pointers of what differs by value, sorted; empty if nothing does. Objects are compared by member,
+ *   anything else as a whole.
+ */
 export function differingPointers(a: JsonValue | undefined, b: JsonValue | undefined, at = ''): readonly string[] {
   if (sameJson(a, b)) return []
   if (!isJsonObject(a) || !isJsonObject(b)) return [at]

@@ -12,7 +12,7 @@ import type { FieldError } from './errors.ts'
 import { isJsonObject, pointerStep, sameJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS, MAX_SLOTS } from './limits.ts'
 
-/** The fields that every config has, whatever the automation (D4). */
+/** The fields that every config has, whatever the automation (D4). `recycle_seconds` is in seconds. */
 export interface BaseConfig {
   readonly enabled: boolean
   readonly slots: number
@@ -42,6 +42,7 @@ export const BASE_CONFIG_FIELDS = {
   }),
 } as const
 
+/** The names of the base fields. */
 export const BASE_CONFIG_NAMES: readonly string[] = Object.keys(BASE_CONFIG_FIELDS)
 
 /** What REST shows in the place of a secret, and what keeps the stored one when it comes back in a PATCH. */
@@ -51,12 +52,15 @@ export const SECRET_MASK = '********'
 export type SecretPaths = readonly (readonly string[])[]
 
 type Properties = Readonly<Record<string, JsonSchema>>
-/** @returns the properties of an object schema; empty if it declares none. */
+/** Returns the properties of an object schema; empty if it declares none. */
 export const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
 
 /**
- * The whole Config schema: `own` with the base fields, strict.
- * @throws TypeError when `own` is not an object schema or names a base field.
+ * Creates the whole config schema of an automation.
+ *
+ * @param own The schema of the automation's own fields.
+ * @returns `own` with the base fields; other fields are rejected.
+ * @throws {TypeError} when `own` is not an object schema, has `patternProperties`, or names a base field.
  */
 export function configSchemaOf(own: JsonSchema): JsonSchema {
   if (own['type'] !== 'object') throw new TypeError('/type: a config schema must be of type "object"')
@@ -69,15 +73,19 @@ export function configSchemaOf(own: JsonSchema): JsonSchema {
   return { ...own, properties: { ...BASE_CONFIG_FIELDS, ...propertiesOf(own) }, additionalProperties: false }
 }
 
-/** The top-level defaults of a Config schema; a field without one is absent. */
+/** Returns the top-level defaults of a config schema; a field without one is absent. */
 export function defaultsOf(schema: JsonSchema): JsonObject {
   const withDefault = Object.entries(propertiesOf(schema)).filter(([, field]) => field['default'] !== undefined)
   return Object.fromEntries(withDefault.map(([name, field]) => [name, structuredClone(field['default']) as JsonValue]))
 }
 
 /**
- * Finds `writeOnly` at any depth of objects; inside arrays or combinators the whole top-level field is the secret
- * (D52).
+ * Finds the secrets of a config schema: `writeOnly` at any depth of objects. Inside arrays or combinators the whole
+ * top-level field is the secret.
+ *
+ * @param schema The whole config schema.
+ * @returns the paths of its secrets; empty if it has none.
+ * @see D52
  */
 export function secretPathsOf(schema: JsonSchema): SecretPaths {
   return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
@@ -107,7 +115,13 @@ function mentionsSecret(node: unknown, root: JsonSchema, seen: Set<unknown>): bo
   return Object.entries(schema).some(([keyword, child]) => keyword !== '$defs' && mentionsSecret(child, root, seen))
 }
 
-/** What a reference within the schema leads to. */
+/**
+ * Resolves a local reference of a schema.
+ *
+ * @param root The schema that has the reference.
+ * @param reference The value of `$ref`, such as `#/$defs/target`.
+ * @returns the part of the schema; undefined if there is none, or if the reference is not local.
+ */
 export function resolveLocal(root: JsonSchema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
@@ -121,17 +135,35 @@ export function resolveLocal(root: JsonSchema, reference: string): unknown {
   )
 }
 
-/** `config` with every secret that is set replaced by the mask. */
+/**
+ * Masks the secrets of a config.
+ *
+ * @param config A config; it is not changed.
+ * @param secrets The secrets of its schema.
+ * @returns a copy in which {@link SECRET_MASK} replaces every secret that is set.
+ */
 export function maskSecrets(config: JsonObject, secrets: SecretPaths): JsonObject {
   return secrets.reduce((masked, path) => replaceAt(masked, path, () => SECRET_MASK), config)
 }
 
-/** `config` with the values at the secret paths left out. */
+/**
+ * Removes the secrets of a config.
+ *
+ * @param config A config; it is not changed.
+ * @param secrets The secrets of its schema.
+ * @returns a copy without them.
+ */
 export function withoutSecrets(config: JsonObject, secrets: SecretPaths): JsonObject {
   return secrets.reduce((bare, path) => replaceAt(bare, path, () => undefined), config)
 }
 
-/** The values at the secret paths that are set, for keeping them out of texts. */
+/**
+ * Reads the secrets of a config, to keep them out of texts.
+ *
+ * @param config A config.
+ * @param secrets The secrets of its schema.
+ * @returns the secrets that are set; empty if none is.
+ */
 export function secretValues(config: JsonObject, secrets: SecretPaths): readonly JsonValue[] {
   return secrets.map((path) => valueAt(config, path)).filter((value) => value !== undefined)
 }
@@ -173,7 +205,15 @@ export interface Merged {
 }
 
 /**
- * Merges a PATCH into the stored config: top-level fields only, null and mask as described above. Validates nothing.
+ * Merges a PATCH into the stored config, top-level fields only. `null` restores the default of a field that does not
+ * accept null itself, and the mask keeps the stored secret. Validates nothing.
+ *
+ * @param schema The whole config schema.
+ * @param secrets Its secrets, from `secretPathsOf`.
+ * @param stored The stored config; it is not changed.
+ * @param patch The body of the PATCH.
+ * @returns the merged config, and the names of the fields that differ from before.
+ * @see D13, D17, D52
  */
 export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: JsonObject, patch: JsonObject): Merged {
   const defaults = defaultsOf(schema)
@@ -199,9 +239,11 @@ function changedNames(before: JsonObject, after: JsonObject): readonly string[] 
 }
 
 /**
- * Whether null is a value of the field, and not the word for "back to the default". Read from the schema, not compiled:
- * the operator asks it of schemas that came over the network. A field that is not known counts as such: the validator
- * refuses it.
+ * Returns whether null is a value of a field; otherwise null in a PATCH restores the default (D13). It is read from the
+ * schema, which is not compiled: the operator receives schemas over the network.
+ *
+ * @param schema The whole config schema.
+ * @param name A top-level field. An unknown one counts as accepting null, and the validator rejects it.
  */
 export function acceptsNull(schema: JsonSchema, name: string): boolean {
   const fields = propertiesOf(schema)
@@ -268,7 +310,13 @@ function listAt(node: JsonObject, keyword: string): readonly JsonValue[] | undef
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** Every key that must not stand in a config, wherever it stands (D13). Depth is the caller's bound. */
+/**
+ * Finds keys that a config must not have, at any depth: `__proto__`, `constructor` and `prototype` (D13).
+ *
+ * @param value A config of at most {@link MAX_JSON_DEPTH} levels; the function is recursive.
+ * @param path The pointer to `value`; '' if omitted.
+ * @returns one fault per key; empty if there is none.
+ */
 export function forbiddenKeys(value: JsonValue, path = ''): readonly FieldError[] {
   if (Array.isArray(value)) return value.flatMap((each: JsonValue, index) => forbiddenKeys(each, `${path}/${index}`))
   if (!isJsonObject(value)) return []

@@ -1,12 +1,12 @@
 /**
  * @module protocol/errors
- * Every failure a caller may branch on, in one table. Codes stay; sentences are prose and may change.
+ * Defines every failure that a caller may branch on, in one table. Codes stay; sentences are prose and may change.
  *
- * Three kinds, never mixed: an outcome that callers meet every day is data, one per item (`lease_lost`);
- * a failure of a whole call is a {@link FleetError}; a mistake in our own code is a TypeError.
+ * An expected outcome is data, one per item (`lease_lost`). A failure of a whole call is a {@link FleetError}. A
+ * programming error is a TypeError.
  */
 
-/** `status` is the HTTP status of the answer. `retryable`: the same call, unchanged, may succeed later. */
+/** The failures. `status`: HTTP status of the response. `retryable`: the same call, unchanged, may succeed later. */
 export const ERRORS = {
   BAD_REQUEST: { status: 400, retryable: false },
   UNAUTHENTICATED: { status: 401, retryable: false },
@@ -31,6 +31,7 @@ export const ERRORS = {
   STORAGE_SCHEMA: { status: 503, retryable: false },
 } as const satisfies Record<string, { status: number; retryable: boolean }>
 
+/** The code of a {@link FleetError}. */
 export type ErrorCode = keyof typeof ERRORS
 
 /** One fault of a value. `path` is a JSON pointer into it, '' for the whole (D14). */
@@ -41,16 +42,17 @@ export interface FieldError {
   readonly params: Readonly<Record<string, unknown>>
 }
 
+/** What a {@link FleetError} has beside its code and detail. */
 export interface FleetErrorOptions extends ErrorOptions {
   /** Seconds after which a retry makes sense; becomes `Retry-After`. */
   readonly retryAfterSeconds?: number
-  /** Whether the call may have had its effect: `unknown` when its answer never came. */
+  /** Whether the call may have had its effect: `unknown` when no response arrived. */
   readonly outcome?: 'not_sent' | 'unknown'
-  /** Headers the answer needs beside (`Allow`, `WWW-Authenticate`). */
+  /** Further headers of the response (`Allow`, `WWW-Authenticate`). */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A failure of a whole call. `detail` is what the client reads: one sentence, or the list of faults for INVALID. */
+/** A failure of a whole call. `detail` is sent to the client: one sentence, or the list of faults for INVALID. */
 export class FleetError extends Error {
   override readonly name = 'FleetError'
   readonly code: ErrorCode
@@ -59,6 +61,13 @@ export class FleetError extends Error {
   readonly outcome: 'not_sent' | 'unknown' | undefined
   readonly headers: Readonly<Record<string, string>>
 
+  /**
+   * Creates a failure.
+   *
+   * @param code What failed.
+   * @param detail One sentence; the list of faults for INVALID.
+   * @param options The cause, and what the client needs for a retry.
+   */
   constructor(code: ErrorCode, detail: string | readonly FieldError[], options: FleetErrorOptions = {}) {
     super(
       typeof detail === 'string'
@@ -75,7 +84,10 @@ export class FleetError extends Error {
 }
 
 /**
- * What a client may read of a failure: the store's own sentences may name its file or host, which is for logs alone.
+ * Returns the detail of a failure that a client may read. Sentences of the store may name its file or host, so they are
+ * replaced; they belong in logs alone.
+ *
+ * @param options A failure: its `code`, `detail` and `outcome`.
  */
 export function detailForClient({ code, detail, outcome }: FleetError): FleetError['detail'] {
   if (code === 'STORAGE_UNAVAILABLE' || code === 'STORAGE_NOT_OPEN') {
@@ -88,7 +100,14 @@ export function detailForClient({ code, detail, outcome }: FleetError): FleetErr
   return detail
 }
 
-/** The one-fault form of INVALID: `invalid('/n', 'expected …')`. */
+/**
+ * Creates an INVALID failure of one fault: `invalid('/n', 'expected …')`.
+ *
+ * @param path JSON pointer to the wrong value; '' for the whole.
+ * @param message What is expected, without the name of the field.
+ * @param keyword The violated keyword of the schema; `value` if omitted.
+ * @param params Details of the fault, such as a limit; none if omitted.
+ */
 export function invalid(
   path: string,
   message: string,
@@ -123,4 +142,5 @@ export const RPC_ERRORS = {
   out_of_range: -32005,
 } as const
 
+/** The name of a JSON-RPC error. */
 export type RpcErrorName = keyof typeof RPC_ERRORS

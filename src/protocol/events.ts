@@ -56,5 +56,7 @@ export const EVENTS = {
 } as const
 
 type EventName = keyof typeof EVENTS
+/** The data of the event of this name. */
 export type EventData<Name extends EventName> = Static<(typeof EVENTS)[Name]>
+/** The name of an event about one worker. */
 export type WorkerEventName = Extract<EventName, `worker.${string}`>

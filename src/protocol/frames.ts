@@ -1,6 +1,6 @@
 /**
  * @module protocol/frames
- * The control channel: every frame as a schema, and the strict decoder of each direction.
+ * Defines the frames of the control channel as schemas, and a strict decoder for each direction.
  *
  *   worker ── register ──▶ master        first frame, within 10 s of the connection
  *   worker ── state, stats, output, output_batch, ping ──▶ master
@@ -17,18 +17,22 @@ import { compileValidator, type Validator } from './validator.ts'
 const Count = Type.Integer({ minimum: 0 })
 const Gen = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
+/** The states of a worker. */
 export const WORKER_STATES = ['IDLE', 'RUNNING', 'ERROR', 'DRAINING'] as const
+/** The state of a worker. */
 export type WorkerState = (typeof WORKER_STATES)[number]
-/** What a worker may say of itself; DRAINING is the master's word. */
+/** A state that a worker may report; only the master sets DRAINING. */
 export const ReportedState = Type.Union([Type.Literal('IDLE'), Type.Literal('RUNNING'), Type.Literal('ERROR')])
 export type ReportedState = Static<typeof ReportedState>
 
+/** The hardware of a worker, as it reports it at registration. */
 export const Hardware = Strict({
   cores: Count,
   ram_gb: Type.Number({ minimum: 0 }),
   hostname: Type.String(),
   kernel: Type.String(),
 })
+/** The age and counters of one slot. */
 export const SlotStats = Strict({ slot_id: Count, age_seconds: Type.Number({ minimum: 0 }), counters: AnyObject })
 export type SlotStats = Static<typeof SlotStats>
 const statsFields = { slots: Count, cpu_pct: Type.Number(), rss_mb: Type.Number(), ts: Seconds, metrics: AnyObject }
@@ -36,9 +40,11 @@ const statsFields = { slots: Count, cpu_pct: Type.Number(), rss_mb: Type.Number(
 export const Stats = Strict({ ...statsFields, per_slot: Type.Array(SlotStats) })
 export type Stats = Static<typeof Stats>
 const outputFields = { slot_id: Count, ts: Seconds, payload: AnyObject }
+/** One output in an `output_batch` frame. */
 export const Output = Strict(outputFields)
 export type Output = Static<typeof Output>
 
+/** The frames that a worker sends, by type. */
 export const WORKER_FRAMES = {
   register: Strict({
     type: Type.Literal('register'),
@@ -64,6 +70,7 @@ export const WORKER_FRAMES = {
   ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
 } as const
 
+/** The frames that a master sends, by type. */
 export const MASTER_FRAMES = {
   config_changed: Strict({ type: Type.Literal('config_changed'), config_gen: Gen }),
   drain: Strict({ type: Type.Literal('drain') }),
@@ -72,14 +79,20 @@ export const MASTER_FRAMES = {
 } as const
 
 type FrameOf<S> = { [K in keyof S]: Static<S[K] & {}> }[keyof S]
-/** A frame as it stands on the wire, snake_case; its reader takes the fields apart (D41). */
+/** A frame of a worker as it is on the wire, with snake_case keys (D41). */
 export type WorkerFrame = FrameOf<typeof WORKER_FRAMES>
+/** A frame of a master as it is on the wire, with snake_case keys (D41). */
 export type MasterFrame = FrameOf<typeof MASTER_FRAMES>
 
-/** Why a frame was refused. `unknownType` selects close code 1008 instead of 1007 (D12). */
+/** Thrown for a frame that cannot be decoded. `unknownType` selects close code 1008 instead of 1007 (D12). */
 export class FrameFault extends Error {
   override readonly name = 'FrameFault'
   readonly unknownType: boolean
+  /**
+   * Creates the error of one frame.
+   * @param message Names the field and the problem; sent as the reason of the close frame.
+   * @param unknownType Whether the `type` of the frame is unknown.
+   */
   constructor(message: string, unknownType: boolean) {
     super(message)
     this.unknownType = unknownType
@@ -110,7 +123,7 @@ function decoder(schemas: Readonly<Record<string, object>>): (text: string) => {
   }
 }
 
-/** @throws FrameFault naming the field and the value's problem. */
+/** Decodes the text of a frame of a worker. @throws {FrameFault} naming the field and the problem of its value. */
 export const decodeWorkerFrame = decoder(WORKER_FRAMES) as (text: string) => WorkerFrame
-/** @throws FrameFault naming the field and the value's problem. */
+/** Decodes the text of a frame of a master. @throws {FrameFault} naming the field and the problem of its value. */
 export const decodeMasterFrame = decoder(MASTER_FRAMES) as (text: string) => MasterFrame

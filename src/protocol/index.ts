@@ -1,5 +1,5 @@
 /**
- * The wire, once: control frames, REST and rpc shapes, errors, limits, and the merging of configs.
+ * Defines the wire: control frames, REST and rpc shapes, errors, limits, and the merging of configs.
  * No I/O. It imports no other area, and every area may import it.
  */
 export * from './bound-secrets.ts'

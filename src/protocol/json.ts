@@ -1,26 +1,33 @@
-/** @module protocol/json  The types of JSON, text that holds it, and the steps of a pointer into it. */
+/** @module protocol/json  Defines the types of JSON values and texts, and the steps of a JSON pointer. */
 
 /** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue }
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: JsonValue }
-/** Text that holds one JSON value. Stored and passed on as it is; not parsed on a hot path. */
+/** The text of one JSON value. Stored and passed on unchanged; not parsed on a hot path. */
 export type JsonText = string
 /** A JSON Schema 2020-12 object, made by TypeBox or by hand. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** One step of a JSON pointer, its slash in front. @see RFC 6901 section 3 */
+/**
+ * Returns one step of a JSON pointer, with the slash before it.
+ *
+ * @param key A key of an object, or the index of an array; its number is written in decimal.
+ * @see RFC 6901 section 3
+ */
 export const pointerStep = (key: string | number): string =>
   `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** @returns true for an object that is neither null nor an array. */
+/** Returns true for an object that is neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * Equality by JSON value: the order of keys is free, arrays are ordered, 0 and -0 are one number. Depth is the caller's
- * bound.
+ * Returns whether two values are equal as JSON: the order of keys does not count, that of arrays does, and 0 equals -0.
+ *
+ * @param a A value of at most {@link MAX_JSON_DEPTH} levels; undefined if it is absent.
+ * @param b The value to compare it with.
  */
 export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true

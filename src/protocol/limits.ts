@@ -1,45 +1,77 @@
 /**
  * @module protocol/limits
- * Every bound of the wire, once. Bytes are bytes of UTF-8; durations name their unit.
+ * Defines every bound of the wire, once. Bytes are bytes of UTF-8; durations name their unit.
  */
 
+/** The version that a worker sends in `register`; another one is closed with 4000. */
 export const PROTOCOL_VERSION = 1
+/** The path below which the routes of the API are. */
 export const API_PREFIX = '/api/v1'
 
 // Values a client chooses.
+/** Greatest `slots` of a config. */
 export const MAX_SLOTS = 1024
+/** Greatest `max_attempts` of a config or task. */
 export const MAX_ATTEMPTS = 1000
+/** Greatest `n` and `limit` of a request (D9). */
 export const MAX_N = 10_000
+/** Longest name: worker and task ids, keys, pools, locks, topics (D56). */
 export const MAX_NAME_CHARS = 256
+/** Longest `ttl_seconds` of a task or a value: one year. */
 export const MAX_TTL_SECONDS = 31_536_000
+/** Longest delay of a retry: one day. */
 export const MAX_RETRY_IN_MS = 86_400_000
+/** Longest hold of a lock or a claim: 12 hours. */
 export const MAX_HOLD_MS = 43_200_000
+/** Shortest hold of a lock or a claim. */
 export const MIN_HOLD_MS = 1_000
+/** Longest `wait_ms` of `tasks.reserve`. */
 export const MAX_WAIT_MS = 30_000
+/** Length at which `last_error` is cut. */
 export const MAX_ERROR_CHARS = 4_096
+/** Largest stored config. */
 export const MAX_CONFIG_BYTES = 262_144
+/** Largest value of the key-value store. */
 export const MAX_KV_VALUE_BYTES = 262_144
+/** Largest message of `bus.publish`. */
 export const MAX_BUS_MESSAGE_BYTES = 65_536
+/** Bus topics that one worker can follow at a time. */
 export const MAX_BUS_TOPICS = 64
+/** Longest `Muster-Actor` (D39). */
 export const MAX_ACTOR_CHARS = 128
+/** Longest `managed_by` of a claim (D51). */
 export const MAX_MANAGED_BY_CHARS = 128
 
 // What one parsed document may hold, so that checking it stays cheap.
+/** Deepest nesting of objects and arrays. */
 export const MAX_JSON_DEPTH = 64
+/** Most keys of one object. */
 export const MAX_JSON_KEYS = 10_000
+/** Most values of one document, at any depth. */
 export const MAX_JSON_VALUES = 100_000
+/** Most faults that a 422 lists. */
 export const MAX_FIELD_ERRORS = 100
 
 // What one call or frame may hold.
+/** Largest request body, unless `SVC_MAX_BODY_BYTES` sets another. */
 export const MAX_BODY_BYTES = 1_048_576
+/** Largest frame of the control channel, in all its fragments (D12, D74). */
 export const MAX_FRAME_BYTES = 1_048_576
+/** Most outputs of one `output_batch` frame (D37). */
 export const MAX_OUTPUTS_PER_FRAME = 1_000
+/** Most tasks of one batch submit, and ids of one selection of dead tasks (D38, D50). */
 export const MAX_TASKS_PER_BATCH = 1_000
+/** Most items of one `tasks.ack`, `tasks.nack`, `tasks.extend` or `tasks.release`. */
 export const MAX_SETTLE_ITEMS = 1_000
+/** Most calls of one JSON-RPC batch. */
 export const MAX_RPC_CALLS = 1_000
+/** Greatest number of tasks that one reserve leases, whatever its `limit`. */
 export const MAX_RESERVED_PER_CALL = 500
+/** Greatest number of reserves of one worker id that wait at a master (D78). */
 export const MAX_RESERVES_PER_WORKER = 64
+/** Bytes of bodies after which one reserve leases no further task. */
 export const MAX_RESERVE_BYTES = 12 * 1_048_576
+/** Bytes after which the response of an inspection ends early (D56). */
 export const MAX_ANSWER_BYTES = 32 * 1_048_576
 /**
  * What one step of the store reads for an inspection: a larger response is read in pieces, so that other calls run in
@@ -62,70 +94,108 @@ export const INSPECTIONS = {
   burstBytesPerToken: 8 * 1_048_576,
   burstBytes: 16 * 1_048_576,
 } as const
+/** Largest head of a request. */
 export const MAX_HEADER_BYTES = 16_384
+/** Most headers of a request. */
 export const MAX_HEADERS = 100
+/** Longest target of a request. */
 export const MAX_URL_BYTES = 8_192
 
-// Capacity of the HTTP server.
+// Capacity of the HTTP server (D71).
 /** Requests of one connection whose response is not complete. */
 export const MAX_REQUESTS_PER_SOCKET = 32
 /** Requests to routes without a token, probes excepted, whose response is not complete. */
 export const MAX_OPEN_REQUESTS = 4_000
+/** Requests with a token that are in work at a time. */
 export const MAX_REQUESTS_IN_WORK = 2_000
-/** A body may be slower than this for so long. */
+/** Slowest arrival of a body after {@link BODY_GRACE_MS}. */
 export const MIN_BODY_BYTES_PER_SECOND = 240
+/** How long a body may arrive more slowly than {@link MIN_BODY_BYTES_PER_SECOND}. */
 export const BODY_GRACE_MS = 5_000
+/** Dry runs of one token in a second (D49). */
 export const MAX_DRY_RUNS_PER_SECOND = 50
+/** Bus streams of one master. */
 export const MAX_BUS_STREAMS = 10_000
 /** A worker opens one stream for each topic; those of a lost connection may still be counted when it comes back. */
 export const MAX_BUS_STREAMS_PER_WORKER = 2 * MAX_BUS_TOPICS
-/** Sockets that were accepted only to send a close code. */
+/** Sockets that were accepted only to send a close code (D70). */
 export const MAX_REFUSED_SOCKETS = 100
 
-// Defaults of `n` when it is left out (D9).
+/** The `n` or `limit` of an inspection that names none (D9). */
 export const DEFAULT_N = { stream: 10, queue: 20, dead: 50, pool: 20, stats: 240 } as const
 
 // Streams, statistics, history.
+/** Most entries of one output stream. */
 export const STREAM_MAX_ENTRIES = 50_000
+/** Age at which an entry of an output stream is dropped. */
 export const STREAM_MAX_AGE_MS = 3_600_000
-/** Of one stream, and of all streams together; the oldest entries are dropped beyond them (D83). */
+/** Size of one output stream beyond which its oldest entries are dropped (D83). */
 export const STREAM_MAX_BYTES = 256 * 1_048_576
+/** Size of all output streams together beyond which the oldest entries are dropped (D83). */
 export const ALL_STREAMS_MAX_BYTES = 1_024 * 1_048_576
 /** Share of the store that outputs and values may not use: it is kept for tasks (D83). */
 export const TASKS_RESERVE = 0.1
+/** Stats frames that the history of one worker keeps. */
 export const STATS_FRAMES = 240
 /** A larger frame is kept in the history without `per_slot`, then without `metrics` (D84). */
 export const MAX_RING_FRAME_BYTES = 131_072
+/** Changes that the history of one config keeps (D39). */
 export const CONFIG_HISTORY_ROWS = 50
+/** Samples that the statistics of one queue keep (D48). */
 export const QUEUE_SAMPLES = 240
+/** Interval of the samples of a queue. */
 export const QUEUE_SAMPLE_EVERY_MS = 15_000
 
 // Tasks (D25, D26, D54).
+/** Visibility timeout of an automation that declares none. */
 export const VISIBILITY_MS = 60_000
+/** Shortest visibility timeout. */
 export const MIN_VISIBILITY_MS = 1_000
+/** Longest visibility timeout: 12 hours. */
 export const MAX_VISIBILITY_MS = 43_200_000
+/** Backoff of an automation that declares none. */
 export const RETRY = { baseMs: 1_000, factor: 2, capMs: 300_000 } as const
+/** `max_attempts` of a new config. */
 export const DEFAULT_MAX_ATTEMPTS = 3
+/** `SVC_MAX_LOST_LEASES`, if it is not set. */
 export const DEFAULT_MAX_LOST_LEASES = 10
+/** `SVC_MAX_QUEUE_LENGTH`, if it is not set. */
 export const DEFAULT_MAX_QUEUE_LENGTH = 5_000_000
+/** `SVC_IDEMPOTENCY_TTL_SECONDS`, if it is not set: one day. */
 export const DEFAULT_IDEMPOTENCY_TTL_SECONDS = 86_400
+/** Interval at which a master takes back tasks whose lease has expired. */
 export const SWEEP_EVERY_MS = 10_000
 
 // The event stream (D31, D51).
+/** Most events that the event log keeps (D84). */
 export const EVENT_LOG_LENGTH = 10_000
+/** Size beyond which the event log drops its oldest events (D84). */
 export const EVENT_LOG_BYTES = 16 * 1_048_576
+/** Event streams of one master. */
 export const MAX_EVENT_STREAMS = 1_000
+/** Number of events that an event stream may be behind before it gets `reset`. */
 export const MAX_EVENTS_BEHIND = 1_000
+/** Interval of the comment that keeps an event stream open. */
 export const EVENT_COMMENT_MS = 15_000
 
 // Worker and control channel.
+/** Interval at which a worker polls its config. */
 export const CONFIG_POLL_MS = 30_000
+/** Interval of the `state` and `stats` frames. */
 export const STATE_EVERY_MS = 15_000
+/** Delay before the first reconnect of a worker; it doubles with every failure. */
 export const RECONNECT_BASE_MS = 1_000
+/** Longest delay between reconnects of a worker. */
 export const RECONNECT_CAP_MS = 30_000
+/** Time within which a new connection has to send `register` (D12). */
 export const REGISTER_WITHIN_MS = 10_000
+/** Interval at which the master pings a worker (D12). */
 export const PING_EVERY_MS = 20_000
+/** Silence after which a worker gives up its connection. */
 export const WORKER_SILENCE_MS = 45_000
+/** Frames that a disconnected worker buffers; the oldest are dropped beyond it. */
 export const WORKER_BUFFER_FRAMES = 1_024
+/** Bytes that a disconnected worker buffers; the oldest frames are dropped beyond it. */
 export const WORKER_BUFFER_BYTES = 16 * 1_048_576
+/** Metrics of plugins that one worker keeps. */
 export const MAX_METRIC_NAMES = 500

@@ -1,6 +1,7 @@
 /**
  * @module protocol/names
- * Names and numbers that many shapes share, as schemas (D9, D36, D56, D59).
+ * Defines names and numbers that many shapes share, as schemas.
+ * @see D9, D36, D56, D59
  */
 import { Type } from 'typebox'
 import {
@@ -15,14 +16,14 @@ import {
 
 /** An automation type. */
 export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
-/** A name without control characters. That it is well-formed text is a format of its own (validator.ts). */
+/** A name without control characters. The format `well-formed` (validator.ts) rejects half surrogate pairs. */
 export const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
-/** The same without a slash, since it stands in paths. */
+/** The same without a slash, because it is a segment of paths. */
 const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** Printable ASCII. */
 const PRINTABLE_PATTERN = '^[ -~]+$'
 
-/** Our own patterns, each free of anything that could make a matching engine go back over the text. */
+/** The patterns of Muster itself; none of them can make a matching engine backtrack. */
 export const OWN_PATTERNS: ReadonlySet<string> = new Set([
   TYPE_PATTERN,
   NAME_PATTERN,
@@ -30,48 +31,62 @@ export const OWN_PATTERNS: ReadonlySet<string> = new Set([
   PRINTABLE_PATTERN,
 ])
 
-/** Strict object: an unknown field is a fault. */
+/**
+ * Creates the schema of an object that rejects unknown fields.
+ *
+ * @param fields The schema of each field.
+ * @param options `description`: the text of the OpenAPI document.
+ */
 export const Strict = <T extends Parameters<typeof Type.Object>[0]>(
   fields: T,
   options: { description?: string } = {},
 ) => Type.Object(fields, { ...options, additionalProperties: false })
 
+/** An automation type. */
 export const AutomationType = Type.String({ pattern: TYPE_PATTERN })
+/** A name of 1 to 256 characters without control characters. */
 export const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_CHARS,
   pattern: NAME_PATTERN,
   format: 'well-formed',
 })
-/** `.` and `..` are refused as well, see {@link isWorkerId}. */
+/** A worker id. {@link isWorkerId} also rejects `.` and `..`. */
 export const WorkerId = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_CHARS,
   pattern: WORKER_ID_PATTERN,
   format: 'well-formed',
 })
+/** A point in time in unix seconds, possibly with a fraction. */
 export const Seconds = Type.Number({ description: 'unix seconds' })
-/** Not a record of anything: that would try a pattern on every key of every payload. */
+/** Any object. A record schema would match a pattern against every key of every payload. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
+/** An `n` or `limit`: 1 to 10,000. */
 export const N = Type.Integer({ minimum: 1, maximum: MAX_N })
+/** A priority: any 32-bit integer. */
 export const Priority = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })
+/** The lifetime of a task: 1 second to one year. */
 export const TtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
+/** The attempts of a task: 1 to 1,000. */
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
+/** The hold of a lock or claim: 1,000 to 43,200,000 ms. */
 export const HoldMs = Type.Integer({ minimum: MIN_HOLD_MS, maximum: MAX_HOLD_MS })
-/** Who manages a config, in words of its own (D31, D51). */
+/** The name of the manager of a config, chosen by the manager: 1 to 128 printable ASCII characters (D31, D51). */
 export const ManagedBy = Type.String({ minLength: 1, maxLength: MAX_MANAGED_BY_CHARS, pattern: PRINTABLE_PATTERN })
 /** A fencing token: grows with every lease. */
 export const Token = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-/** A field that may be null. */
+/** Creates the schema of a field that may be null. */
 export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()])
-/** A field that a client may leave out. `null` is the same, since many serialisers write it (D76). */
+/** Creates the schema of a field that a client may leave out. `null` counts as left out (D76). */
 export const Maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Optional(Nullable(schema))
 
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
 
 /**
- * Whether `text` may name a worker: 1..256 well-formed characters, no control characters, no slash, not `.` or `..`.
+ * Returns whether `text` may name a worker: 1 to 256 well-formed characters, no control characters, no slash, not `.`
+ * or `..`.
  */
 export function isWorkerId(text: string): boolean {
   return (

@@ -1,7 +1,6 @@
 /**
  * @module protocol/objects
- * The shapes that have a name in the OpenAPI document. A shape that is not here stands in the document wherever it is
- * used.
+ * Lists the shapes that have a name in the OpenAPI document. Other shapes are written out wherever they are used.
  */
 import type { TSchema } from 'typebox'
 import { Hardware, SlotStats, Stats } from './frames.ts'
@@ -27,6 +26,7 @@ import {
 import { PoolClaim, ReservedTask } from './rpc.ts'
 import { RPC_CALLS, RpcCall, RpcReply } from './rpc-in-full.ts'
 
+/** The named shapes, by name. */
 export const OBJECTS: Readonly<Record<string, TSchema>> = {
   AutomationDescriptor,
   CatalogEntry: CatalogEntryBody,

@@ -1,7 +1,7 @@
 /**
  * @module protocol/permissions
- * The permissions of tokens. Every route that needs a token names the permission that opens it; a role is a set of
- * permissions, limited to the automation types of its token.
+ * Defines the permissions of tokens. Every route that needs a token names the permission that opens it. A role is a set
+ * of permissions, limited to the automation types of its token.
  *
  *   read       records, configs with their secrets masked, queues, outputs, events, dry runs
  *   submit     queue tasks and look them up
@@ -16,7 +16,9 @@
 
 /** The permissions that an entry of SVC_TOKENS can list. `fleet` belongs to admin tokens, `work` to worker tokens. */
 export const SCOPED_PERMISSIONS = ['read', 'submit', 'operate', 'consume', 'purge', 'configure'] as const
+/** All permissions. */
 export const PERMISSIONS = [...SCOPED_PERMISSIONS, 'fleet', 'work'] as const
+/** A permission. */
 export type Permission = (typeof PERMISSIONS)[number]
 
 /** The permissions of each role of a token: those of SVC_TOKENS, and the roles that the other token settings give. */

@@ -28,13 +28,16 @@ const StateName = Type.Enum([...WORKER_STATES])
 const Answer = Type.Object
 
 // Errors
+/** One fault of a value (D14). */
 export const FieldErrorBody = Answer({
   path: Type.String(),
   message: Type.String(),
   keyword: Type.String(),
   params: AnyObject,
 })
+/** The body of every error but 422. */
 export const RefusalBody = Strict({ detail: Type.String() })
+/** The body of 422: every fault. */
 export const InvalidBody = Strict({ detail: Type.Array(FieldErrorBody, { minItems: 1 }) })
 /** The response of a dry run (D49). `changed`: top-level fields, of a config that is valid. */
 export const ValidatedBody = Answer({
@@ -45,6 +48,7 @@ export const ValidatedBody = Answer({
 export type ValidatedBody = Static<typeof ValidatedBody>
 
 // Discovery and catalog
+/** An installed automation, in the list of automations. */
 export const AutomationDescriptor = Answer({
   type: Type.String(),
   class: Type.String(),
@@ -52,6 +56,7 @@ export const AutomationDescriptor = Answer({
   config_schema: Schema,
 })
 export type AutomationDescriptor = Static<typeof AutomationDescriptor>
+/** The schemas of an automation. */
 export const CatalogEntryBody = Answer({
   type: Type.String(),
   kind: Kind,
@@ -63,6 +68,7 @@ export const CatalogEntryBody = Answer({
 export type CatalogEntryBody = Static<typeof CatalogEntryBody>
 
 // Workers
+/** A worker record. */
 export const WorkerBody = Answer({
   worker_id: Type.String(),
   automation_type: Type.String(),
@@ -83,14 +89,17 @@ export const WorkerBody = Answer({
   config_changed_by: Nullable(Type.String()),
 })
 export type WorkerBody = Static<typeof WorkerBody>
-// With `view=summary`.
+/** The Stats object with `view=summary` (D47). */
 export const StatsSummary = Type.Omit(Stats, ['metrics', 'per_slot'], { additionalProperties: false })
+/** A worker record with `view=summary` (D47). */
 export const WorkerSummary = Answer({
   ...WorkerBody.properties,
   hardware: Strict({ hostname: Type.String() }),
   current_stats: Nullable(StatsSummary),
 })
+/** A worker record in either view. */
 export const WorkerInView = Type.Union([WorkerBody, WorkerSummary])
+/** The query of the list of workers (D40). */
 export const WorkersQuery = Strict({
   state: Type.Optional(StateName),
   connected: Type.Optional(Type.Boolean()),
@@ -98,8 +107,10 @@ export const WorkersQuery = Strict({
   after: Type.Optional(Name),
   view: Type.Optional(Type.Literal('summary')),
 })
+/** A config and its generation. */
 export const ConfigBody = Answer({ config: AnyObject, config_gen: Type.Integer() })
 export type ConfigBody = Static<typeof ConfigBody>
+/** The changes of a config, newest first (D39). */
 export const HistoryBody = Type.Array(
   Answer({
     config_gen: Type.Integer(),
@@ -113,27 +124,37 @@ export type HistoryBody = Static<typeof HistoryBody>
 /** The body of PUT claim (D51). */
 export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>
+/** The query of PUT and DELETE claim. `force`: also replace or delete the claim of another manager (D66). */
 export const ClaimQuery = Strict({ force: Type.Optional(Type.Boolean()) })
+/** The query of the statistics of a worker. `since` is in unix seconds. */
 export const StatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })),
   limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_N.stats })),
   view: Type.Optional(Type.Literal('summary')),
 })
+/** The response of a drain. */
 export const DrainBody = Answer({ worker_id: Type.String(), drain: Type.Literal('requested') })
 export type DrainBody = Static<typeof DrainBody>
+/** The response of the deletion of a worker. */
 export const RemovedBody = Answer({ worker_id: Type.String(), removed: Type.Boolean() })
 export type RemovedBody = Static<typeof RemovedBody>
 
 // Output streams
+/** One entry of an output stream. */
 export const OutputEntry = Answer({ id: Type.String(), slot_id: Type.Integer(), ts: Seconds, payload: AnyObject })
 export type OutputEntry = Static<typeof OutputEntry>
+/** The number of entries of an output stream. */
 export const LengthBody = Answer({ length: Type.Integer() })
 export type LengthBody = Static<typeof LengthBody>
+/** The newest entries of an output stream. `gap`: entries before them were removed unread (D50). */
 export const TailBody = Answer({ entries: Type.Array(OutputEntry), gap: Type.Boolean() })
 export type TailBody = Static<typeof TailBody>
-/** `?n=` with a default of its own for each inspection (D9). */
+/**
+ * Creates the query `?n=` of an inspection (D9).
+ * @param fallback The number of items if `n` is omitted.
+ */
 export const nQuery = (fallback: number) => Strict({ n: Type.Optional(Type.Integer({ ...N, default: fallback })) })
-/** The body of an act on up to `n` items. */
+/** The body of a request that pops or replays up to `n` items. */
 export const NBody = Strict({ n: Maybe(N) })
 
 // Tasks
@@ -145,26 +166,32 @@ const taskFields = {
   max_attempts: Maybe(MaxAttempts),
   idempotency_key: Maybe(Name),
 }
+/** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)
 export type TaskBody = Static<typeof TaskBody>
-/** Its items are checked one by one, since each is answered by itself. */
+/** The body of a batch submit as the master checks it: its tasks are checked one by one, each with its own result. */
 export const TaskBatchBody = Strict({
   tasks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
 })
+/** The body of a batch submit as the OpenAPI document shows it (D38). */
 export const TaskBatch = Strict({ tasks: Type.Array(TaskBody, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
+/** The result of one submit: queued, or a duplicate. */
 export const SubmitResult = Type.Union([
   Answer({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
   Answer({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
 ])
 export type SubmitResult = Static<typeof SubmitResult>
+/** The result of one task of a batch submit. */
 export const BatchResult = Type.Union([
   SubmitResult,
   Answer({
     error: Answer({ status: Type.Integer(), detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) }),
   }),
 ])
+/** The results of a batch submit, in the order of its tasks. */
 export const BatchResults = Answer({ results: Type.Array(BatchResult) })
 export type BatchResults = Static<typeof BatchResults>
+/** Where a task is (D29). */
 export const TaskPlace = Answer({
   task_id: Type.String(),
   place: Type.Union([
@@ -182,25 +209,33 @@ const queueItem = {
   submitted_at: Seconds,
   priority: Type.Integer(),
 }
+/** A pending task. */
 export const QueueItem = Answer(queueItem)
+/** The length of a queue and its first tasks. */
 export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(QueueItem) })
 export type QueueBody = Static<typeof QueueBody>
+/** A dead task. */
 export const DeadItem = Answer({
   ...queueItem,
   max_attempts: Type.Integer(),
   last_error: Nullable(Type.String()),
   died_at: Seconds,
 })
+/** The length of a dead-letter queue and its oldest tasks. */
 export const DeadBody = Answer({ length: Type.Integer(), items: Type.Array(DeadItem) })
 export type DeadBody = Static<typeof DeadBody>
+/** How many dead tasks were replayed. */
 export const ReplayedBody = Answer({ replayed: Type.Integer() })
 export type ReplayedBody = Static<typeof ReplayedBody>
+/** How many dead tasks were removed. */
 export const ClearedBody = Answer({ cleared: Type.Integer() })
 export type ClearedBody = Static<typeof ClearedBody>
+/** The body that replays or removes dead tasks by id (D50). */
 export const SelectBody = Strict({
   action: Type.Union([Type.Literal('replay'), Type.Literal('remove')]),
   task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
 })
+/** What happened to each selected task, in the order of the ids. */
 export const SelectedBody = Answer({
   results: Type.Array(
     Answer({
@@ -220,13 +255,15 @@ const queueCounts = {
   scheduled: Type.Integer(),
   dead: Type.Integer(),
 }
+/** The tasks of a type, counted by where they are. */
 export const QueueCountsBody = Answer(queueCounts)
 export type QueueCountsBody = Static<typeof QueueCountsBody>
+/** The query of the statistics of a queue. `since` is in unix seconds. */
 export const QueueStatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })),
   limit: Type.Optional(Type.Integer({ ...N, default: QUEUE_SAMPLES })),
 })
-/** The last four are running totals. */
+/** One sample of the statistics of a queue. The last four fields are running totals. */
 export const QueueSample = Answer({
   ts: Seconds,
   ...queueCounts,
@@ -236,6 +273,7 @@ export const QueueSample = Answer({
   died: Type.Integer(),
 })
 export type QueueSample = Static<typeof QueueSample>
+/** Counts of workers, tasks and outputs by automation type. */
 export const OverviewBody = Answer({
   ts: Seconds,
   automations: Type.Record(
@@ -260,6 +298,7 @@ export const OverviewBody = Answer({
 export type OverviewBody = Static<typeof OverviewBody>
 
 // Pools
+/** An item of a pool. */
 export const PoolItem = Answer({
   id: Type.String(),
   tags: AnyObject,
@@ -267,17 +306,21 @@ export const PoolItem = Answer({
   expires_at: Nullable(Seconds),
   in_use_until: Nullable(Seconds),
 })
+/** The size of a pool and its first items. */
 export const PoolBody = Answer({ size: Type.Integer(), items: Type.Array(PoolItem) })
 export type PoolBody = Static<typeof PoolBody>
 
 // Health and identity
+/** The response of `/healthz`. */
 export const HealthBody = Answer({ status: Type.String() })
+/** The response of `/readyz`. `parts`: whether each part of the master is ready. */
 export const ReadyBody = Answer({
   status: Type.String(),
   parts: Type.Record(Type.String(), Type.Boolean()),
   warnings: Type.Optional(Type.Array(Type.String())),
 })
 export type ReadyBody = Static<typeof ReadyBody>
+/** What the token of the request may do, and what the master is. */
 export const MeBody = Answer({
   role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
   automations: Type.Array(Type.String()),

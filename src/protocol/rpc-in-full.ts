@@ -1,8 +1,8 @@
 /**
  * @module protocol/rpc-in-full
- * What a worker may send to its rpc route, and what it is answered, each as one schema made of the table of methods.
- * They describe; the master checks a call by its method (rpc.ts), since one bad call of a batch must not spoil the
- * others.
+ * Describes the bodies of the rpc route and its responses, each as one schema made of the table of methods. They are
+ * for the OpenAPI document: the master checks each call by its method (rpc.ts), so that an invalid call of a batch does
+ * not reject the others.
  */
 import { Type, type TSchema } from 'typebox'
 import { RPC_ERRORS } from './errors.ts'
@@ -20,13 +20,16 @@ export const RPC_CALLS: Readonly<Record<string, TSchema>> = Object.fromEntries(
     Type.Object({ jsonrpc, id: Type.Optional(Id), method: Type.Literal(method), params: RPC[method].params }),
   ]),
 )
+/** One call of any method. */
 export const RpcCall = Type.Unsafe({ oneOf: Object.values(RPC_CALLS), discriminator: { propertyName: 'method' } })
+/** A body of the rpc route: one call, or a batch of 1 to 1,000. */
 export const RpcBody = Type.Union([RpcCall, Type.Array(RpcCall, { minItems: 1, maxItems: MAX_RPC_CALLS })])
 
 const results = new Map<string, TSchema>(
   RPC_METHODS.map((method) => [JSON.stringify(RPC[method].result), RPC[method].result]),
 )
 const code = Type.Object({ code: Type.Enum(Object.keys(RPC_ERRORS)) })
+/** The response to one call: a result or an error. */
 export const RpcReply = Type.Union([
   Type.Object({ jsonrpc, id: Id, result: Type.Union([...results.values()]) }),
   Type.Object({
@@ -39,4 +42,5 @@ export const RpcReply = Type.Union([
     }),
   }),
 ])
+/** The response of the rpc route: one reply, or one per call of a batch. */
 export const RpcAnswer = Type.Union([RpcReply, Type.Array(RpcReply, { minItems: 1 })])

@@ -1,7 +1,8 @@
 /**
  * @module protocol/rpc
- * JSON-RPC 2.0 between a worker and its master, `POST …/workers/{id}/rpc` (D23, D60): one table of methods,
- * each with the schema of its params and of its result. Durations are milliseconds, points in time unix seconds.
+ * Defines JSON-RPC 2.0 between a worker and its master, `POST …/workers/{id}/rpc`: one table of methods, each with the
+ * schema of its params and of its result. Durations are in milliseconds, points in time in unix seconds.
+ * @see D23, D60
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { MAX_N, MAX_RETRY_IN_MS, MAX_SETTLE_ITEMS, MAX_WAIT_MS } from './limits.ts'
@@ -19,6 +20,7 @@ const results = <T extends Record<string, TSchema>>(more: T) =>
   Strict({ results: Type.Array(Type.Union([Strict({ ok: Type.Literal(true), ...more }), Lost])) })
 const Tag = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 
+/** One leased task. `expires_at` is the end of the lease. */
 export const ReservedTask = Strict({
   task_id: Name,
   token: Token,
@@ -31,9 +33,11 @@ export const ReservedTask = Strict({
 })
 export type ReservedTask = Static<typeof ReservedTask>
 
+/** One claimed pool item. `in_use_until` is the end of the claim. */
 export const PoolClaim = Strict({ id: Name, token: Token, tags: AnyObject, payload: AnyObject, in_use_until: Seconds })
 export type PoolClaim = Static<typeof PoolClaim>
 
+/** The methods, each with the schemas of its params and its result. */
 export const RPC = {
   'tasks.reserve': {
     params: Strict({
@@ -122,10 +126,14 @@ export const RPC = {
   'bus.publish': { params: Strict({ topic: Name, message: Type.Unknown() }), result: Empty },
 } as const satisfies Record<string, { params: TSchema; result: TSchema }>
 
+/** The name of a method. */
 export type RpcMethod = keyof typeof RPC
+/** The params of a method. */
 export type RpcParams<M extends RpcMethod> = Static<(typeof RPC)[M]['params']>
+/** The result of a method. */
 export type RpcResult<M extends RpcMethod> = Static<(typeof RPC)[M]['result']>
 
+/** The names of all methods. */
 export const RPC_METHODS = Object.keys(RPC) as readonly RpcMethod[]
 
 /** The check of each method's params. */
@@ -133,27 +141,38 @@ export const RPC_VALIDATORS: ReadonlyMap<string, Validator> = new Map(
   Object.entries(RPC).map(([method, { params }]) => [method, compileValidator(params)]),
 )
 
-/** One call as it stands on the wire; its params are checked by method afterwards. */
+/** One call as it is on the wire, before its params are checked. */
 export interface RpcRequest {
   readonly jsonrpc: '2.0'
   readonly id: string | number | null
   readonly method: string
   readonly params?: unknown
 }
+/** The error of one call on the wire. `data.code` is the name of the error. */
 export interface RpcErrorBody {
+  /** The numeric code of JSON-RPC. */
   readonly code: number
   readonly message: string
   readonly data: { readonly code: RpcErrorName; readonly [key: string]: unknown }
 }
+/** The response to one call on the wire. */
 export type RpcResponse =
   | { readonly jsonrpc: '2.0'; readonly id: string | number | null; readonly result: unknown }
   | { readonly jsonrpc: '2.0'; readonly id: string | number | null; readonly error: RpcErrorBody }
 
-/** A refusal of one call; thrown by the master's methods and by a worker's client alike. */
+/** A rejected call; thrown by the methods of the master and by the client of a worker. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: RpcErrorName
   readonly data: Readonly<Record<string, unknown>>
+  /**
+   * Creates the error of one call.
+   *
+   * @param code The name of the error.
+   * @param message One sentence.
+   * @param data Further members of `data` on the wire; none if omitted.
+   * @param options `cause`: the error that made the call fail.
+   */
   constructor(
     code: RpcErrorName,
     message: string,
@@ -164,6 +183,7 @@ export class RpcError extends Error {
     this.code = code
     this.data = data
   }
+  /** Converts the error to its form on the wire. */
   toBody(): RpcErrorBody {
     return { code: RPC_ERRORS[this.code], message: this.message, data: { ...this.data, code: this.code } }
   }

@@ -5,13 +5,14 @@
  *   text ── JSON.parse ──▶ value    what schemas check and code computes with: 9007199254740992
  *     └── withSourceNumbers ──▶ the same value, where such a number is a raw JSON text: JSON.stringify writes …993 again
  *
- * A document without such a number, which is nearly every document, costs one search of its text.
+ * Nearly no document has such a number; one without it costs one search of its text.
  * @see https://tc39.es/proposal-json-parse-with-source/
  */
 import type { FieldError } from './errors.ts'
 import { pointerStep, type JsonText } from './json.ts'
 import { MAX_FIELD_ERRORS } from './limits.ts'
 
+/** A number as its source text, which `JSON.stringify` writes unchanged. */
 export interface RawNumber {
   readonly rawJSON: string
 }
@@ -32,10 +33,15 @@ const NUMBER = /-?[\d.]+(?:[eE][+-]?\d+)?/y
 const INTEGER = /^-?\d+$/
 const PARTS = /^-?(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:[eE](?<exponent>[+-]?\d+))?$/
 
-/** Whether `value` is a number that stands as its source text. */
+/** Returns whether `value` is a number that is kept as its source text. */
 export const isRawNumber = (value: unknown): value is RawNumber => isRawJSON(value)
 
-/** Returns `value`, the result of `JSON.parse(text)`, with each number that a double changes as its source text. */
+/**
+ * Returns a parsed document in which each number that a double changes is its source text.
+ *
+ * @param text The document.
+ * @param value The result of `JSON.parse(text)`; returned as it is if no number changes.
+ */
 export function withSourceNumbers(text: JsonText, value: unknown): unknown {
   if (typeof value === 'number') return isChanged(text.trim()) ? rawJSON(text.trim()) : value
   CANDIDATE.lastIndex = 0
@@ -71,8 +77,11 @@ function decimalOf(text: string): string {
 /**
  * Finds numbers of 2^53 and more that a double changes. A lost digit of a fraction is the rounding that every double
  * has; a lost digit of an integer is another id.
- * @param value from {@link withSourceNumbers}.
- * @param isKept whether the number at this pointer is stored as its source text, and so does not change.
+ *
+ * @param value From {@link withSourceNumbers}.
+ * @param isKept Returns whether the number at this pointer is stored as its source text, and so does not change; false
+ *   for each if omitted.
+ * @returns one fault per number, at most 100; empty if no number changes.
  */
 export function changedIntegers(value: unknown, isKept: (pointer: string) => boolean = () => false): FieldError[] {
   const faults: FieldError[] = []
@@ -89,13 +98,13 @@ export function changedIntegers(value: unknown, isKept: (pointer: string) => boo
   return faults
 }
 
-/** The pointer to a number that is too large for a double; undefined if there is none. */
+/** Returns the pointer to a number that is too large for a double; undefined if there is none. */
 export function infiniteNumber(value: unknown): string | undefined {
   for (const [pointer, source] of sourceNumbers(value)) if (!Number.isFinite(Number(source))) return pointer
   return undefined
 }
 
-/** Every number that stands as source text. Without recursion, since the sender chooses the depth. */
+/** Yields every number that is kept as source text. Without recursion, because the sender chooses the depth. */
 function* sourceNumbers(value: unknown): Generator<readonly [pointer: string, source: string]> {
   const open: [pointer: string, value: unknown][] = [['', value]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -1,9 +1,9 @@
 /**
  * @module protocol/validator
- * JSON Schema 2020-12 into a check, one compiled validator per schema (by content, since every compile of an equal
- * schema would keep memory forever). Patterns run on a linear-time engine: a hostile pattern cannot stall the process.
- * Our own patterns can do no harm and run on the engine of the language, which is far faster: every settled task has a
- * name to check. An unsafe schema (look-ahead, back-reference, remote reference) does not compile.
+ * Compiles JSON Schema 2020-12 into validators, one per content of a schema, because every compilation keeps memory
+ * forever. Patterns run on a linear-time engine, so a hostile pattern cannot stall the process. The patterns of Muster
+ * itself cannot backtrack and run on the engine of the language, which is far faster: every settled task has a name to
+ * check. An unsafe schema (look-ahead, back-reference, remote reference) does not compile.
  */
 import { createHash } from 'node:crypto'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
@@ -15,7 +15,7 @@ import { pointerStep, type JsonSchema } from './json.ts'
 import { MAX_FIELD_ERRORS } from './limits.ts'
 import { OWN_PATTERNS } from './names.ts'
 
-/** All faults of a value, at most 100; empty when it is valid. The value is never changed. */
+/** Returns the faults of a value, at most 100; empty if it is valid. Does not change the value. */
 export type Validator = (value: unknown) => readonly FieldError[]
 
 class LinearRegExp {
@@ -53,8 +53,11 @@ ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFo
 const compiled = new Map<string, Validator>()
 
 /**
- * Compiles `schema`.
- * @throws Error whose message says why it does not compile.
+ * Compiles a schema, or returns the validator of an equal one.
+ *
+ * @param schema A JSON Schema 2020-12 object.
+ * @returns a validator, which may be called any number of times.
+ * @throws {Error} whose message says why the schema does not compile.
  */
 export function compileValidator(schema: JsonSchema | object): Validator {
   const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
@@ -72,8 +75,8 @@ export function compileValidator(schema: JsonSchema | object): Validator {
 }
 
 /**
- * Of a field that is a value or null, only the faults of the value: `must be null` does not help who sent another
- * value.
+ * Removes `must be null` from the faults of a field that is a value or null: it does not help a client that sent
+ * another value.
  */
 function withoutNullBranch(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const isNullBranch = ({ keyword, params, schemaPath }: ErrorObject): boolean =>
@@ -85,7 +88,7 @@ function withoutNullBranch(errors: readonly ErrorObject[]): readonly ErrorObject
   )
 }
 
-/** The pointer names the field itself, also where the fault is that it is missing or unknown. */
+/** Converts a fault. The pointer names the field itself, also where the field is missing or unknown. */
 function toFieldError({ instancePath, keyword, params, message }: ErrorObject): FieldError {
   const named: unknown = params['additionalProperty'] ?? params['missingProperty'] ?? params['unevaluatedProperty']
   const path = typeof named === 'string' ? `${instancePath}${pointerStep(named)}` : instancePath

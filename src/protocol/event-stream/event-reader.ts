@@ -1,7 +1,8 @@
 /**
  * @module protocol/event-stream/event-reader
- * The text of server-sent events, piece by piece as it comes, for clients, workers and the dashboard: `EventSource`
- * can send no token. @see WHATWG HTML, section 9.2.6
+ * Parses the text of server-sent events, chunk by chunk, for clients, workers and the dashboard. They cannot use
+ * `EventSource`, which sends no token.
+ * @see WHATWG HTML, section 9.2.6
  */
 
 /** One server-sent event. */
@@ -28,16 +29,25 @@ export class EventReader {
   #data: string[] = []
   #chars = 0
 
+  /**
+   * Creates the reader of one connection.
+   * @param lastId The id to resume after; '' if omitted.
+   */
   constructor(lastId = '') {
     this.#id = this.#lastId = lastId
   }
 
-  /** Where to resume: the newest `id` so far, also of an event without data; empty before the first. */
+  /** Returns where to resume: the newest `id` so far, also of an event without data; '' before the first. */
   get lastId(): string {
     return this.#lastId
   }
 
-  /** The events that `chunk` completes. @throws Error when one grows beyond 1 MiB. */
+  /**
+   * Reads a chunk of the stream.
+   * @param chunk UTF-8 text, which may end in the middle of an event or of a character.
+   * @returns the events that the chunk completes; empty if it completes none.
+   * @throws {Error} when an event grows beyond 1 MiB.
+   */
   read(chunk: Uint8Array): SentEvent[] {
     const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split(LINE_END)
     this.#rest = lines.pop() ?? ''

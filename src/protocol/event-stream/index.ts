@@ -1,5 +1,2 @@
-/**
- * The face of the event stream, apart from that of the protocol: the dashboard takes it by value, and nothing else with
- * it.
- */
+/** Exports the reader of the event stream apart from the protocol, because the dashboard bundles it alone. */
 export { EventReader } from './event-reader.ts'
