@@ -19,7 +19,7 @@ help: ## Show this list
 
 ##@ Everyday
 check: verify test ## Run all checks and tests; ends with "N passed, N failed"
-verify: .tools/ready ## Check types, format, lint, dead code, imports, language, sizes, lock file, docs
+verify: .tools/ready ## Check types, format, lint, dead code, imports, language, docstrings, sizes, lock file, docs
 	@echo "verifying types"; npm run --silent typecheck
 	@echo "verifying format (npm run format repairs it)"; npm run --silent format:check
 	@echo "verifying lint and dead code"; npm run --silent lint
