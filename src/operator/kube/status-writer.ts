@@ -17,10 +17,9 @@
  * its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Backoff, retryAfterDelayMs, TokenBucket } from '../../runtime/index.ts'
+import { Backoff, Heap, retryAfterDelayMs, TokenBucket } from '../../runtime/index.ts'
 import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
 import { isBehind } from './edits.ts'
-import { Heap } from './heap.ts'
 import { heartbeatPeriodMs, nextHeartbeatMs } from './heartbeat-schedule.ts'
 import { KubeError, requestedWait } from './kube-error.ts'
 import {

@@ -9,8 +9,7 @@
  * work, so the calls of an edit do not wait behind many others, however long bulk work takes. To prevent starvation, a
  * key that has been due for 200 s gets one turn of eight. A run cancels every deadline that was set before it.
  */
-import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
-import { Heap } from './heap.ts'
+import { Backoff, Heap, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 

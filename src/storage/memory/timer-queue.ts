@@ -1,107 +1,58 @@
 /**
  * @module storage/memory/timer-queue
- * Orders items by due time in a binary heap; equal times are first in, first out. Cancelling only empties the timer and
- * leaves it in the heap. The heap is rebuilt once half of it is empty, so cancelling costs constant time on average.
+ * TimerQueue orders items by due time; equal times are first in, first out. Cancelling only empties the timer and leaves
+ * it in the heap. The heap is rebuilt once half of it is empty, so cancelling costs constant time on average.
  */
-export interface Timer<T> {
-  readonly at: number
-  readonly order: number
-  item: T | null
-}
+import { Heap, type HeapEntry } from '../../runtime/index.ts'
+
+/** An item that becomes due at the time `rank`; its value is `null` once it was taken or cancelled. */
+export type Timer<T> = HeapEntry<T | null>
 
 const REBUILD_ABOVE = 64
 
 export class TimerQueue<T> {
-  #heap: Timer<T>[] = []
-  #order = 0
+  readonly #heap = new Heap<T | null>()
   #cancelled = 0
 
-  /** Entries that were not cancelled. */
+  /** Timers that were not cancelled. */
   get size(): number {
-    return this.#heap.length - this.#cancelled
+    return this.#heap.size - this.#cancelled
   }
 
-  add(at: number, item: T): Timer<T> {
-    const entry = { at, order: (this.#order += 1), item }
-    this.#heap.push(entry)
-    this.#rise(this.#heap.length - 1)
-    return entry
+  add(dueAtMs: number, item: T): Timer<T> {
+    return this.#heap.add(dueAtMs, item)
   }
 
   /** May be repeated; has no effect once the timer was taken. */
-  cancel(entry: Timer<T>): void {
-    if (entry.item === null) return
-    entry.item = null
+  cancel(timer: Timer<T>): void {
+    if (timer.value === null) return
+    timer.value = null
     this.#cancelled += 1
-    if (this.#cancelled * 2 > this.#heap.length && this.#heap.length > REBUILD_ABOVE) this.#rebuild()
+    const isMostlyCancelled = this.#cancelled * 2 > this.#heap.size
+    if (isMostlyCancelled && this.#heap.size > REBUILD_ABOVE) this.#rebuild()
   }
 
-  /** The time of the earliest entry. */
+  /** @returns the time of the earliest timer; `null` if there is none. */
   next(): number | null {
-    while (this.#heap[0]?.item === null) {
-      this.#pop()
+    while (this.#heap.peek()?.value === null) {
+      this.#heap.pop()
       this.#cancelled -= 1
     }
-    return this.#heap[0]?.at ?? null
+    return this.#heap.peek()?.rank ?? null
   }
 
-  /** Takes the earliest entry if its time has come. */
-  takeDue(now: number): T | null {
-    const at = this.next()
-    if (at === null || at > now) return null
-    const [first] = this.#heap
-    const item = first?.item ?? null
-    if (first !== undefined) first.item = null
-    this.#pop()
+  /** Removes the earliest timer if its time has come. @returns its item; `null` if none is due. */
+  takeDue(nowMs: number): T | null {
+    const dueAtMs = this.next()
+    const timer = this.#heap.peek()
+    if (dueAtMs === null || dueAtMs > nowMs || timer === undefined) return null
+    const item = this.#heap.pop() ?? null
+    timer.value = null
     return item
   }
 
   #rebuild(): void {
-    this.#heap = this.#heap.filter((entry) => entry.item !== null)
+    this.#heap.filter(({ value }) => value !== null)
     this.#cancelled = 0
-    for (let i = (this.#heap.length >> 1) - 1; i >= 0; i -= 1) this.#sink(i)
   }
-
-  #pop(): void {
-    const last = this.#heap.pop()
-    if (last === undefined || this.#heap.length === 0) return
-    this.#heap[0] = last
-    this.#sink(0)
-  }
-
-  #rise(from: number): void {
-    const heap = this.#heap
-    const entry = heap[from]
-    if (entry === undefined) return
-    let i = from
-    while (i > 0) {
-      const up = (i - 1) >> 1
-      const above = heap[up]
-      if (above === undefined || !before(entry, above)) break
-      heap[i] = above
-      i = up
-    }
-    heap[i] = entry
-  }
-
-  #sink(from: number): void {
-    const heap = this.#heap
-    const entry = heap[from]
-    if (entry === undefined) return
-    let i = from
-    for (;;) {
-      const left = heap[2 * i + 1]
-      const right = heap[2 * i + 2]
-      if (left === undefined) break
-      const least = right !== undefined && before(right, left) ? right : left
-      if (!before(least, entry)) break
-      heap[i] = least
-      i = least === left ? 2 * i + 1 : 2 * i + 2
-    }
-    heap[i] = entry
-  }
-}
-
-function before(a: Timer<unknown>, b: Timer<unknown>): boolean {
-  return a.at === b.at ? a.order < b.order : a.at < b.at
 }

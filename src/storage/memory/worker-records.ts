@@ -134,7 +134,7 @@ export class WorkerRecords {
     if (kept === undefined) return 0
     of.forgotten.delete(id)
     of.byGen.cancel(kept)
-    return kept.at + 1
+    return kept.rank + 1
   }
 }
 

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { WorkQueue, type ObjectKey, type Priority } from '../../../src/operator/kube/index.ts'
-import { Heap } from '../../../src/operator/kube/heap.ts'
 import { random, turns } from './world.ts'
 
 let time: VirtualTime
@@ -24,22 +23,6 @@ async function drained(): Promise<readonly ObjectKey[]> {
   }
   return keys
 }
-
-describe('the binary heap', () => {
-  it('returns the smallest item first, and equal ones in insertion order', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (ranks) => {
-        const heap = new Heap<readonly [number, number]>()
-        ranks.forEach((rank, index) => heap.add(rank, [rank, index]))
-        const popped = ranks.map(() => heap.pop())
-        expect(popped).toEqual(
-          ranks.map((rank, index) => [rank, index]).toSorted(([a = 0, i = 0], [b = 0, j = 0]) => a - b || i - j),
-        )
-        expect(heap.pop()).toBeUndefined()
-      }),
-    )
-  })
-})
 
 describe('the work queue', () => {
   it('returns edits first, then deletions, reconciled edits, pushes and sweeps', async () => {

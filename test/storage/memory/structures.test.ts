@@ -41,7 +41,7 @@ describe('Ring', () => {
 })
 
 describe('TimerQueue', () => {
-  it('returns due entries by time, then by insertion, without cancelled ones', () => {
+  it('returns due timers by time, then by insertion, without cancelled ones', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ add: fc.integer({ min: 0, max: 30 }) }) },
       { weight: 4, arbitrary: fc.record({ cancel: fc.nat() }) },
@@ -49,38 +49,38 @@ describe('TimerQueue', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
-        const agenda = new TimerQueue<number>()
+        const timers = new TimerQueue<number>()
         let model: { readonly at: number; readonly item: number }[] = []
         const entries: Timer<number>[] = []
         for (const [i, each] of steps.entries()) {
           if ('add' in each) {
-            entries.push(agenda.add(each.add, i))
+            entries.push(timers.add(each.add, i))
             model = [...model, { at: each.add, item: i }].toSorted((a, b) => a.at - b.at || a.item - b.item)
           } else if ('cancel' in each) {
             const entry = entries[each.cancel % Math.max(1, entries.length)]
             if (entry !== undefined) {
-              model = model.filter(({ item }) => item !== entry.item)
-              agenda.cancel(entry)
+              model = model.filter(({ item }) => item !== entry.value)
+              timers.cancel(entry)
             }
           } else {
             const due = model[0] !== undefined && model[0].at <= each.due ? model.shift() : undefined
-            expect(agenda.takeDue(each.due)).toBe(due?.item ?? null)
+            expect(timers.takeDue(each.due)).toBe(due?.item ?? null)
           }
-          expect(agenda.size).toBe(model.length)
-          expect(agenda.next()).toBe(model[0]?.at ?? null)
+          expect(timers.size).toBe(model.length)
+          expect(timers.next()).toBe(model[0]?.at ?? null)
         }
       }),
     )
   })
 
-  it('stays in order when most of many entries are cancelled', () => {
-    const agenda = new TimerQueue<number>()
-    const entries = Array.from({ length: 10_000 }, (_, i) => agenda.add((i * 7_919) % 10_007, i))
-    for (const [i, entry] of entries.entries()) if (i % 10 !== 0) agenda.cancel(entry)
+  it('stays in order when most of many timers are cancelled', () => {
+    const timers = new TimerQueue<number>()
+    const entries = Array.from({ length: 10_000 }, (_, i) => timers.add((i * 7_919) % 10_007, i))
+    for (const [i, entry] of entries.entries()) if (i % 10 !== 0) timers.cancel(entry)
     const times: number[] = []
-    for (let at = agenda.next(); at !== null; at = agenda.next()) {
+    for (let at = timers.next(); at !== null; at = timers.next()) {
       times.push(at)
-      agenda.takeDue(Infinity)
+      timers.takeDue(Infinity)
     }
     expect(times).toHaveLength(1_000)
     expect(times).toEqual(times.toSorted((a, b) => a - b))
