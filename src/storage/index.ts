@@ -4,8 +4,11 @@
  */
 export type * from './backend.ts'
 export * from './arguments.ts'
+export * from './bounded-list.ts'
 export * from './event-log.ts'
 export * from './fingerprint.ts'
+export * from './groups.ts'
 export * from './local-bus.ts'
 export * from './namespaces.ts'
 export * from './stats-frame.ts'
+export * from './task-rules.ts'

@@ -11,8 +11,9 @@ import {
   type HistoryRow,
   type Ref,
   type StatsHistory,
+  type Sync,
 } from '../index.ts'
-import type { Store, Sync } from './store.ts'
+import type { Store } from './store.ts'
 import type { WorkerRecords } from './worker-records.ts'
 
 /** The most that one call may raise a generation. It keeps a forged generation from using up the numbers. */

@@ -8,7 +8,7 @@
  * construction plus the monotonic time since, so a step of the wall clock neither ends nor prolongs a lease.
  */
 import { FleetError } from '../../protocol/index.ts'
-import { CHECKS, LocalBus, LocalEventLog } from '../index.ts'
+import { checkArguments, groupsOf, LocalBus, LocalEventLog, runCall } from '../index.ts'
 import { TokenSequences } from './token-sequence.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
@@ -18,11 +18,11 @@ import { MemoryPools } from './pools.ts'
 import { MemoryStreams } from './streams.ts'
 import { MemoryTasks } from './tasks.ts'
 import { MemoryWorkers } from './workers.ts'
-import { LIMITS, SAFEGUARDS, group } from './store.ts'
+import { LIMITS, SAFEGUARDS } from './store.ts'
 import { WorkerRecords } from './worker-records.ts'
-import type { Backend, Health, Meta } from '../index.ts'
+import type { Backend, Health, StorageCall, SyncGroups } from '../index.ts'
 import type { Clock, Random } from '../../runtime/index.ts'
-import type { Limits, Safeguards, Store, Sync } from './store.ts'
+import type { Limits, Safeguards, Store } from './store.ts'
 
 const SCHEMA = 1
 
@@ -35,16 +35,15 @@ export interface MemoryBackendOptions {
   readonly controls?: Partial<Safeguards>
 }
 
-/** The state of the store between an open and a close, by group of the contract. */
-function partsOf(store: Store, epoch: string) {
+/** Makes the state of the store between an open and a close. */
+function partsOf(store: Store, epoch: string): SyncGroups {
   const masters = new Masters(store)
   const records = new WorkerRecords(store)
-  const meta: Sync<Meta> = {
-    info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
-    beat: (masterId) => masters.beat(masterId),
-  }
   return {
-    meta,
+    meta: {
+      info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
+      beat: (masterId) => masters.beat(masterId),
+    },
     workers: new MemoryWorkers(store, records, masters),
     configs: new MemoryConfigs(store, records),
     stats: new MemoryStats(records),
@@ -56,31 +55,31 @@ function partsOf(store: Store, epoch: string) {
     counters: new MemoryCounters(store),
   }
 }
-type Parts = ReturnType<typeof partsOf>
 
 export class MemoryBackend implements Backend {
   readonly capabilities = { durable: false, shared: false, pubsub: false }
   readonly #options: MemoryBackendOptions
   readonly #now: () => number
   readonly #fences = new TokenSequences()
-  #parts: Parts | null = null
+  #parts: SyncGroups | null = null
   #since: number
 
-  readonly #open = (): Parts => {
+  readonly #open = (): SyncGroups => {
     if (this.#parts === null) throw new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
     return this.#parts
   }
 
-  readonly meta = group(CHECKS.meta, () => this.#open().meta)
-  readonly workers = group(CHECKS.workers, () => this.#open().workers)
-  readonly configs = group(CHECKS.configs, () => this.#open().configs)
-  readonly stats = group(CHECKS.stats, () => this.#open().stats)
-  readonly streams = group(CHECKS.streams, () => this.#open().streams)
-  readonly tasks = group(CHECKS.tasks, () => this.#open().tasks)
-  readonly pools = group(CHECKS.pools, () => this.#open().pools)
-  readonly kv = group(CHECKS.kv, () => this.#open().kv)
-  readonly locks = group(CHECKS.locks, () => this.#open().locks)
-  readonly counters = group(CHECKS.counters, () => this.#open().counters)
+  readonly #groups = groupsOf((call) => this.#run(call))
+  readonly meta = this.#groups.meta
+  readonly workers = this.#groups.workers
+  readonly configs = this.#groups.configs
+  readonly stats = this.#groups.stats
+  readonly streams = this.#groups.streams
+  readonly tasks = this.#groups.tasks
+  readonly pools = this.#groups.pools
+  readonly kv = this.#groups.kv
+  readonly locks = this.#groups.locks
+  readonly counters = this.#groups.counters
   readonly bus = new LocalBus(this.#open)
   readonly events = new LocalEventLog(this.#open)
 
@@ -126,5 +125,12 @@ export class MemoryBackend implements Backend {
       sinceMs: this.#since,
       detail: ok ? 'in memory; nothing survives a restart' : 'not open',
     }
+  }
+
+  /** Runs the call before it returns, so calls take effect in the order in which they were made. */
+  async #run(call: StorageCall): Promise<unknown> {
+    const parts = this.#open()
+    checkArguments(call)
+    return runCall(parts, call)
   }
 }

@@ -7,17 +7,18 @@
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
 import { TimerQueue } from './timer-queue.ts'
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { valueOf, within } from './store.ts'
+import { takeWithin } from '../index.ts'
+import { valueOf } from './store.ts'
 import type { Timer } from './timer-queue.ts'
-import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools } from '../index.ts'
+import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
 import type { JsonObject } from '../../protocol/index.ts'
 import type { TokenSequence } from './token-sequence.ts'
-import type { Store, Sync } from './store.ts'
+import type { Store } from './store.ts'
 
 /** Items one claim looks at for a match. */
 const MAX_LOOKED_AT = 1_000
 
-interface Item {
+interface PooledItem {
   readonly id: string
   tags: string
   payload: string
@@ -28,9 +29,9 @@ interface Item {
   use: number
   /** End of the hold; 0 while free. */
   until: number
-  /** Where it waits, free or claimed. */
-  entry: Timer<Item> | null
-  expiry: Timer<Item> | null
+  /** Its place among the free or the claimed items. */
+  position: Timer<PooledItem> | null
+  expiry: Timer<PooledItem> | null
 }
 
 const charsOf = ({ id, tags, payload }: PoolItem): number => RECORD_OVERHEAD + id.length + tags.length + payload.length
@@ -95,14 +96,14 @@ export class MemoryPools implements Sync<Pools> {
   list(name: string, n: number): { readonly size: number; readonly items: readonly PoolRow[] } {
     const { items } = this.#of(name)
     const now = this.#store.now()
-    const show = ({ id, tags, payload, expiresAtMs, until }: Item): PoolRow => ({
+    const show = ({ id, tags, payload, expiresAtMs, until }: PooledItem): PoolRow => ({
       id,
       tags,
       payload,
       expiresAtMs,
       inUseUntilMs: until > now ? until : null,
     })
-    return { size: items.size, items: within(items.values(), n, MAX_ANSWER_BYTES, charsOf, show) }
+    return { size: items.size, items: takeWithin(items.values(), charsOf, MAX_ANSWER_BYTES, n).map(show) }
   }
 
   sizes(names: readonly string[]): readonly number[] {
@@ -118,12 +119,12 @@ export class MemoryPools implements Sync<Pools> {
 }
 
 class Pool {
-  readonly items = new Map<string, Item>()
+  readonly items = new Map<string, PooledItem>()
   readonly #store: Store
   readonly #fence: TokenSequence
-  readonly #free = new TimerQueue<Item>()
-  readonly #claimed = new TimerQueue<Item>()
-  readonly #expiring = new TimerQueue<Item>()
+  readonly #free = new TimerQueue<PooledItem>()
+  readonly #claimed = new TimerQueue<PooledItem>()
+  readonly #expiring = new TimerQueue<PooledItem>()
   #puts = -Number.MAX_SAFE_INTEGER
 
   constructor(store: Store) {
@@ -141,12 +142,12 @@ class Pool {
       parsed: null,
       use: (this.#puts += 1),
       until: 0,
-      entry: null,
+      position: null,
       expiry: null,
     }
     if (known === undefined) {
       this.items.set(id, item)
-      item.entry = this.#free.add(item.use, item)
+      item.position = this.#free.add(item.use, item)
     } else {
       this.#store.budget.add(-charsOf(known))
       Object.assign(known, { tags, payload, expiresAtMs, parsed: null })
@@ -158,7 +159,7 @@ class Pool {
   }
 
   /** The item under exactly this claim, while its hold lasts. */
-  held(id: string, token: number): Item | undefined {
+  held(id: string, token: number): PooledItem | undefined {
     const item = this.items.get(id)
     return item !== undefined && item.use === token && item.until > this.#store.now() ? item : undefined
   }
@@ -166,12 +167,12 @@ class Pool {
   claim({ n, holdMs, match }: ClaimRequest): readonly Claim[] {
     const wanted = Object.entries(match)
     const claims: Claim[] = []
-    const passed: Item[] = []
+    const passed: PooledItem[] = []
     let chars = 0
     while (claims.length < n && (wanted.length === 0 || claims.length + passed.length < MAX_LOOKED_AT)) {
       const item = this.#free.takeDue(Infinity)
       if (item === null) break
-      item.entry = null
+      item.position = null
       if (!matches(item, wanted)) passed.push(item)
       else if (claims.length > 0 && chars + charsOf(item) > MAX_ANSWER_BYTES) {
         passed.push(item)
@@ -181,35 +182,35 @@ class Pool {
         claims.push(this.#hold(item, holdMs))
       }
     }
-    for (const item of passed) item.entry = this.#free.add(item.use, item)
+    for (const item of passed) item.position = this.#free.add(item.use, item)
     return claims
   }
 
-  extend(item: Item, holdMs: number): number {
+  extend(item: PooledItem, holdMs: number): number {
     const until = this.#store.now() + holdMs
     if (until > item.until) {
       this.#leave(item, this.#claimed)
       item.until = until
-      item.entry = this.#claimed.add(until, item)
+      item.position = this.#claimed.add(until, item)
     }
     return item.until
   }
 
-  free(item: Item): void {
+  free(item: PooledItem): void {
     this.#leave(item, this.#claimed)
     item.until = 0
-    item.entry = this.#free.add(item.use, item)
+    item.position = this.#free.add(item.use, item)
   }
 
   freeEnded(): void {
     const now = this.#store.now()
     for (let item = this.#claimed.takeDue(now); item !== null; item = this.#claimed.takeDue(now)) {
-      item.entry = null
+      item.position = null
       this.free(item)
     }
   }
 
-  remove(item: Item): void {
+  remove(item: PooledItem): void {
     this.items.delete(item.id)
     this.#leave(item, item.until === 0 ? this.#free : this.#claimed)
     if (item.expiry !== null) this.#expiring.cancel(item.expiry)
@@ -224,20 +225,20 @@ class Pool {
     }
   }
 
-  #hold(item: Item, holdMs: number): Claim {
+  #hold(item: PooledItem, holdMs: number): Claim {
     item.use = this.#fence.next()
     item.until = this.#store.now() + holdMs
-    item.entry = this.#claimed.add(item.until, item)
+    item.position = this.#claimed.add(item.until, item)
     return { id: item.id, token: item.use, tags: item.tags, payload: item.payload, expiresAtMs: item.until }
   }
 
-  #leave(item: Item, agenda: TimerQueue<Item>): void {
-    if (item.entry !== null) agenda.cancel(item.entry)
-    item.entry = null
+  #leave(item: PooledItem, queue: TimerQueue<PooledItem>): void {
+    if (item.position !== null) queue.cancel(item.position)
+    item.position = null
   }
 }
 
-function matches(item: Item, wanted: readonly (readonly [string, unknown])[]): boolean {
+function matches(item: PooledItem, wanted: readonly (readonly [string, unknown])[]): boolean {
   if (wanted.length === 0) return true
   const tags = (item.parsed ??= JSON.parse(item.tags) as JsonObject)
   return wanted.every(([tag, value]) => Object.hasOwn(tags, tag) && tags[tag] === value)

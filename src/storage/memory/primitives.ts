@@ -1,15 +1,15 @@
 /**
  * @module storage/memory/primitives
- * The `kv`, `locks` and `counters` of the contract, one map per namespace. What has expired is judged on every read;
- * an agenda makes it leave its room, so that no namespace is ever walked.
+ * The `kv`, `locks` and `counters` of the contract, one map per namespace. What has expired is ignored by every read;
+ * a timer queue removes it, so that no namespace is ever scanned.
  */
 import { MAX_KV_VALUE_BYTES } from '../../protocol/index.ts'
 import { TimerQueue } from './timer-queue.ts'
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
-import { namespacesFull, type Counters, type Kv, type Locks, type NamespaceKind } from '../index.ts'
+import { namespacesFull, type Counters, type Kv, type Locks, type NamespaceKind, type Sync } from '../index.ts'
 import type { Timer } from './timer-queue.ts'
 import type { TokenSequence, TokenSequences } from './token-sequence.ts'
-import type { Store, Sync } from './store.ts'
+import type { Store } from './store.ts'
 
 interface Timed {
   readonly name: string
@@ -19,7 +19,7 @@ interface Timed {
 /** Things by name, some of which end at a time of their own. */
 class Namespace<T extends Timed> {
   readonly all = new Map<string, T>()
-  readonly #agenda = new TimerQueue<Timed>()
+  readonly #timers = new TimerQueue<Timed>()
   readonly #store: Store
   readonly #sizeOf: (thing: T) => number
 
@@ -31,10 +31,10 @@ class Namespace<T extends Timed> {
   /** The namespace is dropped. */
   close(): void {}
 
-  /** Lets go what has expired. */
+  /** Removes what has expired. */
   prune(): void {
     const now = this.#store.now()
-    for (let ended = this.#agenda.takeDue(now); ended !== null; ended = this.#agenda.takeDue(now))
+    for (let ended = this.#timers.takeDue(now); ended !== null; ended = this.#timers.takeDue(now))
       this.remove(ended.name)
   }
 
@@ -52,7 +52,7 @@ class Namespace<T extends Timed> {
   remove(name: string): boolean {
     const thing = this.all.get(name)
     if (thing === undefined) return false
-    if (thing.expiry !== null) this.#agenda.cancel(thing.expiry)
+    if (thing.expiry !== null) this.#timers.cancel(thing.expiry)
     this.#store.budget.add(-this.#sizeOf(thing))
     return this.all.delete(name)
   }
@@ -64,8 +64,8 @@ class Namespace<T extends Timed> {
   }
 
   #end(thing: T, ends: number | null): void {
-    if (thing.expiry !== null) this.#agenda.cancel(thing.expiry)
-    thing.expiry = ends === null ? null : this.#agenda.add(ends, thing)
+    if (thing.expiry !== null) this.#timers.cancel(thing.expiry)
+    thing.expiry = ends === null ? null : this.#timers.add(ends, thing)
   }
 }
 

@@ -1,9 +1,8 @@
 /**
  * @module storage/memory/store
- * Defines what the groups of one memory store share. Groups are written as synchronous methods, each one atomic step;
- * `group` adds the check that the store is open, the argument checks and the promise.
+ * Defines what the groups of one memory store share: backend time, the memory budget, fencing tokens and bounds.
  */
-import { MAX_NAMESPACES, type Checks } from '../index.ts'
+import { MAX_NAMESPACES } from '../index.ts'
 import type { TokenSequences } from './token-sequence.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
@@ -46,28 +45,6 @@ export interface Store {
   readonly safeguards: Safeguards
 }
 
-/** A group of the contract with synchronous methods. */
-export type Sync<G> = {
-  readonly [M in keyof G]: G[M] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
-}
-
-/** @param open returns the group of the open store, or throws. */
-export function group<G extends object>(checks: Checks<G>, open: () => Sync<G>): G {
-  const methods = Object.entries(checks as Record<string, (...args: unknown[]) => void>).map(([name, check]) => {
-    const call = (...args: unknown[]): Promise<unknown> => {
-      try {
-        const part = open() as Record<string, (...args: unknown[]) => unknown>
-        check(...args)
-        return Promise.resolve(part[name]?.(...args))
-      } catch (error) {
-        return Promise.reject(error)
-      }
-    }
-    return [name, call] as const
-  })
-  return Object.fromEntries(methods) as G
-}
-
 /** Returns the value under `key`, creating it if there is none. */
 export function valueOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key)
@@ -76,22 +53,4 @@ export function valueOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
     map.set(key, value)
   }
   return value
-}
-
-/** The first of `items` that fit into `chars`, one at least, as `show` makes them. */
-export function within<T, R>(
-  items: Iterable<T>,
-  n: number,
-  chars: number,
-  sizeOf: (item: T) => number,
-  show: (item: T) => R,
-): R[] {
-  const shown: R[] = []
-  let total = 0
-  for (const item of items) {
-    total += sizeOf(item)
-    if (shown.length >= n || (total > chars && shown.length > 0)) break
-    shown.push(show(item))
-  }
-  return shown
 }

@@ -6,19 +6,20 @@
  */
 import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_BYTES, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
 import { BoundedMap } from '../../runtime/index.ts'
+import { takeWithin } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { Ring } from './ring.ts'
-import { valueOf, within } from './store.ts'
-import type { StreamEntry, Streams } from '../index.ts'
-import type { Store, Sync } from './store.ts'
+import { valueOf } from './store.ts'
+import type { StreamEntry, Streams, Sync } from '../index.ts'
+import type { Store } from './store.ts'
 
-interface Item {
+interface NumberedEntry {
   readonly seq: number
   readonly ms: number
   readonly entry: string
 }
 interface Stream {
-  readonly items: Ring<Item>
+  readonly items: Ring<NumberedEntry>
   /** The newest sequence number of each producer, ordered by the last push; one per life of a master. */
   readonly producers: BoundedMap<string, number>
   chars: number
@@ -33,8 +34,9 @@ interface Stream {
 const MAX_PRODUCERS = 1_000
 
 const sizeOf = (entry: string): number => RECORD_OVERHEAD + entry.length
-const idOf = ({ ms, seq }: Item): string => `${String(ms).padStart(13, '0')}-${String(seq).padStart(16, '0')}`
-const show = (item: Item): StreamEntry => ({ id: idOf(item), entry: item.entry })
+const idOf = ({ ms, seq }: NumberedEntry): string => `${String(ms).padStart(13, '0')}-${String(seq).padStart(16, '0')}`
+const charsOf = ({ entry }: NumberedEntry): number => entry.length
+const show = (item: NumberedEntry): StreamEntry => ({ id: idOf(item), entry: item.entry })
 
 export class MemoryStreams implements Sync<Streams> {
   readonly #store: Store
@@ -85,11 +87,11 @@ export class MemoryStreams implements Sync<Streams> {
     const stream = this.#of(type)
     const start = after === null ? newest(stream.items, n) : firstBehind(stream.items, after)
     const gap = after !== null && start === 0 && after !== stream.gone
-    return { entries: within(from(stream.items, start), n, bytes, ({ entry }) => entry.length, show), gap }
+    return { entries: takeWithin(from(stream.items, start), charsOf, bytes, n).map(show), gap }
   }
 
   peek(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
-    return within(from(this.#of(type).items, 0), n, bytes, ({ entry }) => entry.length, show)
+    return takeWithin(from(this.#of(type).items, 0), charsOf, bytes, n).map(show)
   }
 
   pop(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
@@ -137,7 +139,7 @@ export class MemoryStreams implements Sync<Streams> {
 
   #of(type: string): Stream {
     return valueOf(this.#streams, type, () => ({
-      items: new Ring<Item>(),
+      items: new Ring<NumberedEntry>(),
       producers: new BoundedMap<string, number>(MAX_PRODUCERS),
       chars: 0,
       seq: 0,
@@ -147,7 +149,7 @@ export class MemoryStreams implements Sync<Streams> {
   }
 }
 
-function* from(items: Ring<Item>, start: number): Generator<Item> {
+function* from(items: Ring<NumberedEntry>, start: number): Generator<NumberedEntry> {
   for (let i = start; i < items.length; i += 1) {
     const item = items.at(i)
     if (item !== undefined) yield item
@@ -155,7 +157,7 @@ function* from(items: Ring<Item>, start: number): Generator<Item> {
 }
 
 /** The index where the newest `n` begin, or as many of them as fit into 32 MiB. */
-function newest(items: Ring<Item>, n: number): number {
+function newest(items: Ring<NumberedEntry>, n: number): number {
   let chars = 0
   for (let i = items.length - 1; i >= 0; i -= 1) {
     chars += items.at(i)?.entry.length ?? 0
@@ -165,7 +167,7 @@ function newest(items: Ring<Item>, n: number): number {
 }
 
 /** The index of the first entry whose id is above `after`, compared as text; the length where there is none. */
-function firstBehind(items: Ring<Item>, after: string): number {
+function firstBehind(items: Ring<NumberedEntry>, after: string): number {
   let low = 0
   let high = items.length
   while (low < high) {

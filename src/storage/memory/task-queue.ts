@@ -15,6 +15,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
+import { expiryOf, extendedDeadline, hasExpired } from '../index.ts'
 import type { Counts, LeaseLost, NewTask } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -70,7 +71,7 @@ export class TaskQueue {
   }
 
   submit({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask): void {
-    const expiresAt = ttlMs === null ? Infinity : this.#store.now() + ttlMs
+    const expiresAtMs = expiryOf(ttlMs, this.#store.now())
     const task: Task = {
       id,
       tier,
@@ -79,7 +80,7 @@ export class TaskQueue {
       submitted,
       body,
       place: 'pending',
-      expiresAt,
+      expiresAtMs,
       attempt: 0,
       lost: 0,
       token: 0,
@@ -101,10 +102,11 @@ export class TaskQueue {
   take(allowance: Allowance, now: number): Task | null {
     for (const tier of this.tiers) {
       for (let task = tier.at(0); task !== undefined; task = tier.at(0)) {
-        const expired = task.expiresAt <= now
-        if (expired ? allowance.drops === 0 : task.body.length > allowance.chars) return null
+        const isExpired = hasExpired(task.expiresAtMs, now)
+        const isAllowed = isExpired ? allowance.drops > 0 : task.body.length <= allowance.chars
+        if (!isAllowed) return null
         tier.shift()
-        if (!expired) return task
+        if (!isExpired) return task
         allowance.drops -= 1
         this.#forget(task)
       }
@@ -120,8 +122,10 @@ export class TaskQueue {
     task.deadline = this.#deadlines.add(until, task)
   }
 
-  extend(task: Task, until: number): void {
-    if (until <= task.until) return
+  /** Moves the deadline, never to an earlier time. */
+  extend(task: Task, visibilityMs: number): void {
+    const until = extendedDeadline(task.until, this.#store.now(), visibilityMs)
+    if (until === task.until) return
     this.#endLease(task)
     task.until = until
     task.deadline = this.#deadlines.add(until, task)
@@ -173,7 +177,7 @@ export class TaskQueue {
     task.attempt = 0
     task.lost = 0
     task.lastError = null
-    if (task.ttlMs !== null) task.expiresAt = this.#store.now() + task.ttlMs
+    task.expiresAtMs = expiryOf(task.ttlMs, this.#store.now())
     this.#live.set(task.id, task)
     this.#store.budget.add(sizeOf(task))
     this.tiers[1].push(task)

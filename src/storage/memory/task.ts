@@ -14,8 +14,8 @@ export interface Task {
   readonly submitted: number
   readonly body: string
   place: TaskPlace
-  /** When its ttl ends; Infinity without one. */
-  expiresAt: number
+  /** When its ttl ends; `null`: never. */
+  expiresAtMs: number | null
   attempt: number
   lost: number
   /** Of the newest lease; 0 before the first. */

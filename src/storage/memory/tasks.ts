@@ -3,10 +3,10 @@
  * Implements `tasks` of the contract with one {@link TaskQueue} per automation type.
  */
 import { MAX_ANSWER_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
-import { cutError } from '../index.ts'
+import { cutError, isLostTooOften, lostLeaseError, maxAttemptsOf, nackOutcome, takeWithin } from '../index.ts'
 import { sizeOf } from './task.ts'
 import { TaskQueue } from './task-queue.ts'
-import { valueOf, within } from './store.ts'
+import { valueOf } from './store.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
@@ -27,8 +27,9 @@ import type {
   SubmitItemResult,
   SweepResult,
   Tasks,
+  Sync,
 } from '../index.ts'
-import type { Store, Sync } from './store.ts'
+import type { Store } from './store.ts'
 import type { Task } from './task.ts'
 import type { WorkerRecords } from './worker-records.ts'
 
@@ -36,7 +37,7 @@ import type { WorkerRecords } from './worker-records.ts'
 const MAX_DROPS = 1_000
 const MAX_PROMOTED = 1_000
 const QUEUED: SubmitItemResult = Object.freeze({ queued: true })
-const textOf = ({ id, body }: Task): number => id.length + body.length
+const charsOf = ({ id, body }: Task): number => id.length + body.length
 
 export class MemoryTasks implements Sync<Tasks> {
   readonly #store: Store
@@ -109,18 +110,18 @@ export class MemoryTasks implements Sync<Tasks> {
   nack(type: string, retry: RetryPolicy, items: readonly NackItem[]): readonly ('scheduled' | 'dead' | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
-    return items.map(({ id, token, error, retryInMs, permanent, jitter: u }) => {
-      const task = queue.held(id, token)
-      if (task === undefined) return queue.lost(token)
-      const delayMs = retryInMs ?? backoffMs(retry, task.attempt, u)
-      task.attempt += 1
+    return items.map((item) => {
+      const task = queue.held(item.id, item.token)
+      if (task === undefined) return queue.lost(item.token)
+      const outcome = nackOutcome({ attempt: task.attempt, maxAttempts: task.max }, item, retry)
+      task.attempt = outcome.attempt
       queue.totals.nacked += 1
-      if (permanent || task.attempt >= task.max) {
-        queue.moveToDead(task, cutError(error))
-        return 'dead'
+      if (outcome.kind === 'retry') {
+        queue.retry(task, now + outcome.delayMs)
+        return 'scheduled'
       }
-      queue.retry(task, now + delayMs)
-      return 'scheduled'
+      queue.moveToDead(task, cutError(item.error))
+      return 'dead'
     })
   }
 
@@ -129,11 +130,10 @@ export class MemoryTasks implements Sync<Tasks> {
     items: readonly (LeaseRef & { readonly visibilityMs: number })[],
   ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
     const queue = this.#of(type)
-    const now = this.#store.now()
     return items.map(({ id, token, visibilityMs }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.lost(token)
-      queue.extend(task, now + visibilityMs)
+      queue.extend(task, visibilityMs)
       return { expiresAtMs: task.until }
     })
   }
@@ -147,8 +147,8 @@ export class MemoryTasks implements Sync<Tasks> {
       const task = queue.takeOverdue(now)
       if (task === null) break
       task.lost += 1
-      if (maxLost > 0 && task.lost >= maxLost) {
-        queue.moveToDead(task, `lease lost ${task.lost} times`)
+      if (isLostTooOften(task.lost, maxLost)) {
+        queue.moveToDead(task, lostLeaseError(task.lost))
         dead += 1
       } else {
         queue.endLeaseOf(task)
@@ -158,8 +158,9 @@ export class MemoryTasks implements Sync<Tasks> {
     queue.putBack(back)
     const promoted = queue.promote(limit, now)
     const forgottenKeys = queue.keys.forget(limit, now)
-    const more =
-      (queue.nextDeadline() ?? Infinity) <= now || (queue.nextDue() ?? Infinity) <= now || queue.keys.hasEnded(now)
+    const isAnyOverdue = (queue.nextDeadline() ?? Infinity) <= now
+    const isAnyDue = (queue.nextDue() ?? Infinity) <= now
+    const more = isAnyOverdue || isAnyDue || queue.keys.hasEnded(now)
     return { requeued: back.length, promoted, dead, forgottenKeys, more }
   }
 
@@ -171,10 +172,10 @@ export class MemoryTasks implements Sync<Tasks> {
   queue(type: string, n: number, bytes = MAX_ANSWER_BYTES): QueuePage {
     const queue = this.#of(type)
     const length = queue.tiers.reduce((sum, tier) => sum + tier.length, 0)
-    const line = within(queue.pending(), n, Infinity, textOf, (task) => task)
-    const items = within(line, n, bytes, textOf, ({ id, attempt, body }) => ({ id, attempt, body }))
-    if (items.length === line.length) return { length, items }
-    return { length, items, rest: line.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
+    const tasks = takeWithin(queue.pending(), charsOf, Infinity, n)
+    const items = takeWithin(tasks, charsOf, bytes).map(({ id, attempt, body }) => ({ id, attempt, body }))
+    if (items.length === tasks.length) return { length, items }
+    return { length, items, rest: tasks.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
   }
 
   bodies(type: string, ids: readonly string[], bytes = MAX_ANSWER_BYTES): readonly (string | null)[] {
@@ -183,13 +184,7 @@ export class MemoryTasks implements Sync<Tasks> {
       const task = queue.find(id)
       return task === undefined || task.place === 'dead' ? null : task.body
     }
-    return within(
-      ids.map(bodyOf),
-      ids.length,
-      bytes,
-      (body) => body?.length ?? 0,
-      (body) => body,
-    )
+    return takeWithin(ids.map(bodyOf), (body) => body?.length ?? 0, bytes)
   }
 
   dead(type: string, n: number, bytes = MAX_ANSWER_BYTES, after = 0): DeadPage {
@@ -202,13 +197,8 @@ export class MemoryTasks implements Sync<Tasks> {
       diedAtMs,
       body,
     })
-    const shown = within(
-      dead.after(after),
-      n,
-      bytes,
-      (task) => textOf(task) + (task.lastError?.length ?? 0),
-      (task) => task,
-    )
+    const charsOfDead = (task: Task): number => charsOf(task) + (task.lastError?.length ?? 0)
+    const shown = takeWithin(dead.after(after), charsOfDead, bytes, n)
     const next = shown.length < n ? dead.next(shown.at(-1)) : undefined // Further tasks, so the bytes ended it.
     return { length: dead.size, items: shown.map(show), ...(next !== undefined && { next }) }
   }
@@ -263,7 +253,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 }
 
-/** The leases of one request; the first of a call may exceed the size of a whole answer. */
+/** The leases of one request; the first of a call may exceed the size of a whole result. */
 function lease(
   queue: TaskQueue,
   { limit, defaultMaxAttempts }: ReserveRequest,
@@ -277,7 +267,7 @@ function lease(
     if (task === null) break
     allowance.chars = (allowance.chars === Infinity ? MAX_RESERVE_BYTES : allowance.chars) - task.body.length
     allowance.tasks -= 1
-    queue.lease(task, task.ownMax ?? defaultMaxAttempts, until)
+    queue.lease(task, maxAttemptsOf(task.ownMax, defaultMaxAttempts), until)
     leases.push({
       id: task.id,
       token: task.token,
@@ -288,9 +278,4 @@ function lease(
     })
   }
   return leases
-}
-
-/** Full jitter (D25). */
-function backoffMs({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number {
-  return Math.floor(u * Math.min(capMs, baseMs * Math.min(factor ** attempt, Number.MAX_VALUE)))
 }

@@ -3,9 +3,8 @@
  * Implements `workers` of the contract: registration, reports, drains and reading of worker records.
  */
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { cutError, ringFrame } from '../index.ts'
+import { cutError, ringFrame, takeWithin } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
-import { within } from './store.ts'
 import type {
   WorkerReport,
   ReportResult,
@@ -16,9 +15,10 @@ import type {
   RecordedStatus,
   WorkerRow,
   Workers,
+  Sync,
 } from '../index.ts'
 import type { Masters } from './masters.ts'
-import type { Store, Sync } from './store.ts'
+import type { Store } from './store.ts'
 import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
 
 export class MemoryWorkers implements Sync<Workers> {
@@ -98,7 +98,7 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   page(type: string, after: string | null, limit: number, bytes = MAX_ANSWER_BYTES): readonly WorkerRow[] {
-    return within(this.#records.page(type, after, limit), limit, bytes, textOf, (record) => this.#row(record))
+    return takeWithin(this.#records.page(type, after, limit), charsOf, bytes, limit).map((record) => this.#row(record))
   }
 
   #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
@@ -154,7 +154,7 @@ function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): Reco
   return { state: drain === null ? state : 'DRAINING', lastError, appliedGen }
 }
 
-const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =>
+const charsOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =>
   RECORD_OVERHEAD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
 
 /** The process behind the record's connection: by its instance, else by its connection. */

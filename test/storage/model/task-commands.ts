@@ -1,11 +1,11 @@
 /** Commands on task queues. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
+import { retryDelayMs } from '../../../src/storage/index.ts'
 import type { LeaseRef, NewTask, SweepResult, Tier } from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/world.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
-import { delayOf } from './tasks-model.ts'
 import { IDS, KEYS, TYPES, pick, same } from './world.ts'
 import type { Pick, World } from './world.ts'
 
@@ -156,7 +156,7 @@ const nack = command(
     const items = failures.map(({ pick: wanted, ...item }) => {
       const lease = world.leaseOf(of, tasks.in('in_flight'), wanted)
       const attempt = tasks.in('in_flight').find(({ id }) => id === lease.id)?.attempt ?? 0
-      const due = now + (item.retryInMs ?? delayOf(RETRY, attempt, item.jitter))
+      const due = now + (item.retryInMs ?? retryDelayMs(RETRY, attempt, item.jitter))
       const free = unused(taken, due)
       return { ...item, ...lease, retryInMs: free === due ? item.retryInMs : free - now }
     })

@@ -1,7 +1,17 @@
 /**
  * A minimal model of the task queue of one type: one list, scanned anew for every operation. It follows the transition
- * table and no backend. The backend chooses the tokens, so the model takes over those that were issued.
+ * table and no backend. The rules that need no queue are those of src/storage/task-rules.ts, which has a table of cases
+ * as its own test. The backend chooses the tokens, so the model takes over those that were issued.
  */
+import {
+  expiryOf,
+  extendedDeadline,
+  hasExpired,
+  isLostTooOften,
+  lostLeaseError,
+  maxAttemptsOf,
+  nackOutcome,
+} from '../../../src/storage/index.ts'
 import type {
   Counts,
   DeadRow,
@@ -30,7 +40,7 @@ type Settled = 'ok' | 'lease_lost'
 type Task = Omit<NewTask, 'key' | 'ownId'> & {
   place: TaskPlace | 'gone'
   line: Tier
-  expires: number
+  expires: number | null
   attempt: number
   lost: number
   token: number
@@ -38,10 +48,6 @@ type Task = Omit<NewTask, 'key' | 'ownId'> & {
   at: number
   error: string
 }
-
-/** Full jitter over exponential growth with a cap (D25). */
-export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number =>
-  Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
 
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
@@ -76,7 +82,7 @@ export class TasksModel {
         ...task,
         place: 'pending',
         line: task.tier,
-        expires: now + (task.ttlMs ?? Infinity),
+        expires: expiryOf(task.ttlMs, now),
         attempt: 0,
         lost: 0,
         token: 0,
@@ -107,11 +113,11 @@ export class TasksModel {
       const mine: Lease[] = []
       for (const task of this.in('pending')) {
         if (mine.length === limit) break
-        if (task.expires <= now) dropped += this.#move(task, 'gone')
+        if (hasExpired(task.expires, now)) dropped += this.#move(task, 'gone')
         else {
           this.#move(task, 'in_flight', {
             token: drawn.shift() ?? Number.NaN,
-            max: task.maxAttempts ?? defaultMaxAttempts,
+            max: maxAttemptsOf(task.maxAttempts, defaultMaxAttempts),
             at: now + visibilityMs,
           })
           mine.push({
@@ -152,11 +158,11 @@ export class TasksModel {
     return items.map((item) => {
       const task = this.#held(item)
       if (task === undefined) return 'lease_lost'
-      const delay = item.retryInMs ?? delayOf(retry, task.attempt, item.jitter)
+      const outcome = nackOutcome({ attempt: task.attempt, maxAttempts: task.max }, item, retry)
       this.totals.nacked += 1
-      task.attempt += 1
-      if (item.permanent || task.attempt >= task.max) return this.#bury(task, item.error)
-      this.#move(task, 'scheduled', { at: this.#time.now + delay })
+      task.attempt = outcome.attempt
+      if (outcome.kind === 'dead') return this.#moveToDead(task, item.error)
+      this.#move(task, 'scheduled', { at: this.#time.now + outcome.delayMs })
       return 'scheduled'
     })
   }
@@ -164,7 +170,7 @@ export class TasksModel {
     return items.map((item) => {
       const task = this.#held(item)
       if (task === undefined) return 'lease_lost'
-      task.at = Math.max(task.at, this.#time.now + item.visibilityMs)
+      task.at = extendedDeadline(task.at, this.#time.now, item.visibilityMs)
       return { expiresAtMs: task.at }
     })
   }
@@ -175,8 +181,8 @@ export class TasksModel {
       .filter(({ at }) => at <= now)
       .slice(0, limit)
     for (const task of passed) task.lost += 1
-    const dying = passed.filter(({ lost }) => maxLost > 0 && lost >= maxLost)
-    for (const task of dying) this.#bury(task, `lease lost ${task.lost} times`)
+    const dying = passed.filter(({ lost }) => isLostTooOften(lost, maxLost))
+    for (const task of dying) this.#moveToDead(task, lostLeaseError(task.lost))
     this.#toFront(passed.filter((task) => !dying.includes(task)))
     const promoted = this.#promote(limit)
     const ended = this.endedKeys()
@@ -202,7 +208,7 @@ export class TasksModel {
   replay(n: number): number {
     return this.in('dead')
       .slice(0, n)
-      .map((task) => this.#revive(task)).length
+      .map((task) => this.#replay(task)).length
   }
   clearDead(): number {
     return this.in('dead').map((task) => this.#move(task, 'gone')).length
@@ -211,7 +217,7 @@ export class TasksModel {
     return ids.map((id) => {
       const task = this.in('dead').find((each) => each.id === id)
       if (task === undefined) return 'not_dead'
-      if (action === 'replay') return this.#revive(task)
+      if (action === 'replay') return this.#replay(task)
       this.#move(task, 'gone')
       return 'removed'
     })
@@ -272,12 +278,12 @@ export class TasksModel {
       .slice(0, limit)
       .map((task) => this.#move(task, 'pending')).length
   }
-  #bury(task: Task, error: string): 'dead' {
+  #moveToDead(task: Task, error: string): 'dead' {
     this.totals.died += this.#move(task, 'dead', { error, at: this.#time.now })
     return 'dead'
   }
-  #revive(task: Task): 'replayed' {
-    this.#move(task, 'pending', { line: 1, attempt: 0, lost: 0, expires: this.#time.now + (task.ttlMs ?? Infinity) })
+  #replay(task: Task): 'replayed' {
+    this.#move(task, 'pending', { line: 1, attempt: 0, lost: 0, expires: expiryOf(task.ttlMs, this.#time.now) })
     return 'replayed'
   }
 }

@@ -1,0 +1,76 @@
+/**
+ * @module storage/task-rules
+ * Defines the rules of tasks that need no storage: expiry, attempts, retry delays and death. They are pure functions, so
+ * the backends that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
+ */
+import type { NackItem, RetryPolicy } from './backend.ts'
+import type { EpochMs } from './contract/common.ts'
+
+/** What a nack does with the task. `attempt` counts its failed runs, this one included. */
+export type NackOutcome =
+  | { readonly kind: 'retry'; readonly attempt: number; readonly delayMs: number }
+  | { readonly kind: 'dead'; readonly attempt: number }
+
+/** The facts about a leased task that decide what a nack does. */
+export interface FailedRun {
+  /** Failed runs before this one. */
+  readonly attempt: number
+  /** Of the lease. */
+  readonly maxAttempts: number
+}
+
+/** When a task that is pending since `nowMs` expires; `null`: never. */
+export function expiryOf(ttlMs: number | null, nowMs: EpochMs): EpochMs | null {
+  return ttlMs === null ? null : nowMs + ttlMs
+}
+
+/** Whether a reserve drops the pending task instead of leasing it. */
+export function hasExpired(expiresAtMs: EpochMs | null, nowMs: EpochMs): boolean {
+  return expiresAtMs !== null && expiresAtMs <= nowMs
+}
+
+/** How many failed runs the task may have: its own number, else that of the worker's config (D26). */
+export function maxAttemptsOf(ownMaxAttempts: number | null, defaultMaxAttempts: number): number {
+  return ownMaxAttempts ?? defaultMaxAttempts
+}
+
+/** The deadline of a lease after an extend, which never moves it to an earlier time. */
+export function extendedDeadline(expiresAtMs: EpochMs, nowMs: EpochMs, visibilityMs: number): EpochMs {
+  return Math.max(expiresAtMs, nowMs + visibilityMs)
+}
+
+/**
+ * Exponential backoff with full jitter: ⌊jitter · min(capMs, baseMs · factor^attempt)⌋ (D25).
+ *
+ * @param attempt Failed runs before the one that is retried.
+ * @param jitter In [0, 1).
+ */
+export function retryDelayMs({ baseMs, factor, capMs }: RetryPolicy, attempt: number, jitter: number): number {
+  const growth = Math.min(factor ** attempt, Number.MAX_VALUE) // Because 0 · Infinity is not a number.
+  return Math.floor(jitter * Math.min(capMs, baseMs * growth))
+}
+
+/**
+ * Decides between a retry and the dead-letter queue: a task is dead after a permanent failure, or when its failed runs
+ * have reached its maximum (D26, D55).
+ */
+export function nackOutcome(run: FailedRun, nack: Omit<NackItem, 'id' | 'token'>, retry: RetryPolicy): NackOutcome {
+  const attempt = run.attempt + 1
+  const hasAttemptsLeft = attempt < run.maxAttempts
+  if (nack.permanent || !hasAttemptsLeft) return { kind: 'dead', attempt }
+  return { kind: 'retry', attempt, delayMs: nack.retryInMs ?? retryDelayMs(retry, run.attempt, nack.jitter) }
+}
+
+/**
+ * Whether a task that has lost its lease for `lost` times is dead (D26).
+ *
+ * @param maxLost 0: never.
+ */
+export function isLostTooOften(lost: number, maxLost: number): boolean {
+  return maxLost > 0 && lost >= maxLost
+}
+
+/** The last error of a task that died because it lost its lease too often. */
+export function lostLeaseError(lost: number): string {
+  return `lease lost ${lost} times`
+}
