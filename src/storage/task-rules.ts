@@ -1,7 +1,7 @@
 /**
  * @module storage/task-rules
- * Defines the rules of tasks that need no storage: expiry, attempts, retry delays and death. They are pure functions, so
- * the backends that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
+ * Defines the rules of tasks that need no storage: expiry, attempts, retry delays and death. They are pure functions,
+ * so the backends that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
 import type { NackItem, RetryPolicy } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'

@@ -15,12 +15,12 @@ interface Window {
 }
 
 export class IdempotencyKeys {
-  readonly #ledger: MemoryBudget
+  readonly #budget: MemoryBudget
   readonly #windows = new Map<string, Window>()
   readonly #inOrder = new Ring<Window>()
 
-  constructor(ledger: MemoryBudget) {
-    this.#ledger = ledger
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget
   }
 
   /** The first task of that key, also if it is not stored any more. */
@@ -33,7 +33,7 @@ export class IdempotencyKeys {
     const window = { key, id, ends }
     this.#windows.set(key, window)
     this.#inOrder.push(window)
-    this.#ledger.add(charsOf(window))
+    this.#budget.add(charsOf(window))
   }
 
   /** Removes ended windows, at most `limit`. A window that was renewed meanwhile is not counted. */
@@ -42,7 +42,7 @@ export class IdempotencyKeys {
     while (forgotten < limit && this.hasEnded(now)) {
       const window = this.#inOrder.shift()
       if (window === undefined) break
-      this.#ledger.add(-charsOf(window))
+      this.#budget.add(-charsOf(window))
       if (this.#windows.get(window.key) === window && this.#windows.delete(window.key)) forgotten += 1
     }
     return forgotten

@@ -1,7 +1,7 @@
 /**
  * @module storage/memory/timer-queue
- * TimerQueue orders items by due time; equal times are first in, first out. Cancelling only empties the timer and leaves
- * it in the heap. The heap is rebuilt once half of it is empty, so cancelling costs constant time on average.
+ * TimerQueue orders items by due time; equal times are first in, first out. Cancelling only empties the timer and
+ * leaves it in the heap. The heap is rebuilt once half of it is empty, so cancelling costs constant time on average.
  */
 import { Heap, type HeapEntry } from '../../runtime/index.ts'
 

@@ -1,6 +1,6 @@
 /**
  * @module storage/sqlite/acked
- * Which tokens were acknowledged, and for which task, so that repeating an ack that succeeded is a success (D24, D80).
+ * Acked remembers which tokens were acknowledged, and for which task, so that a repeated ack succeeds again (D24, D80).
  * A row stands for 4,096 tokens: a bit for each, then the fingerprint of the task for as many as were needed so far. A
  * bit without a fingerprint was set by an older version, and stands for any task. The newest 1,024 rows of a type stay,
  * which is more than the last three segments of 2^20 tokens.

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/backend
- * The contract of storage on one SQLite file, for one master. This side checks arguments, groups calls, keeps time and
- * watches the disk; the engine, behind its host, is the only one that touches the database.
+ * SqliteBackend implements the storage contract on one SQLite file, for one master. It checks arguments, groups calls,
+ * keeps time and watches the disk; only the engine, behind its host, accesses the database.
  *
  *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
  *
@@ -13,15 +13,18 @@ import { dirname } from 'node:path'
 import type { FleetError } from '../../protocol/index.ts'
 import type { Cancel, Clock, Log, Random, Timers } from '../../runtime/index.ts'
 import {
-  CHECKS,
+  checkArguments,
+  groupsOf,
   LocalBus,
   LocalEventLog,
   type Backend,
   type Capabilities,
+  type Groups,
   type Health,
   type OnProgress,
+  type StorageCall,
 } from '../index.ts'
-import { RULES, storageError, type GroupName, type Groups, type Rule } from './calls.ts'
+import { ruleOf, storageError, type CallRule } from './calls.ts'
 import { Committer } from './committer.ts'
 import { InlineHost, ThreadHost, type EngineHost } from './host.ts'
 
@@ -96,16 +99,17 @@ export class SqliteBackend implements Backend {
     const gate = (): void => this.#gate()
     this.bus = new LocalBus(gate)
     this.events = new LocalEventLog(gate)
-    this.meta = this.#face('meta')
-    this.workers = this.#face('workers')
-    this.configs = this.#face('configs')
-    this.stats = this.#face('stats')
-    this.streams = this.#face('streams')
-    this.tasks = this.#face('tasks')
-    this.pools = this.#face('pools')
-    this.kv = this.#face('kv')
-    this.locks = this.#face('locks')
-    this.counters = this.#face('counters')
+    const groups = groupsOf((call) => this.#send(call))
+    this.meta = groups.meta
+    this.workers = groups.workers
+    this.configs = groups.configs
+    this.stats = groups.stats
+    this.streams = groups.streams
+    this.tasks = groups.tasks
+    this.pools = groups.pools
+    this.kv = groups.kv
+    this.locks = groups.locks
+    this.counters = groups.counters
   }
 
   async open(signal: AbortSignal, onProgress: OnProgress = () => undefined): Promise<void> {
@@ -169,33 +173,28 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  /** One method per row of {@link RULES}: gate, check, disk, committer. */
-  #face<G extends GroupName>(group: G): Groups[G] {
-    const rules: Readonly<Record<string, Rule>> = RULES[group]
-    const methods = Object.entries(rules).map(([method, rule]) => {
-      const check = Reflect.get(CHECKS[group], method) as (...args: readonly unknown[]) => void
-      return [
-        method,
-        async (...args: readonly unknown[]): Promise<unknown> => {
-          this.#gate()
-          check(...args)
-          if (rule.grows && this.#diskLow)
-            throw storageError(
-              'STORAGE_FULL',
-              'less than 64 MiB are free on the disk of the store; free some space',
-              'not_sent',
-            )
-          if (rule.spareable === true && this.#diskTight)
-            throw storageError(
-              'STORAGE_FULL',
-              'less than 128 MiB are free on the disk of the store, and they are reserved for tasks; free some space',
-              'not_sent',
-            )
-          return this.#committer.call({ group, method, args }, rule.kind)
-        },
-      ] as const
-    })
-    return Object.fromEntries(methods) as unknown as Groups[G]
+  async #send(call: StorageCall): Promise<unknown> {
+    this.#gate()
+    checkArguments(call)
+    const rule = ruleOf(call)
+    this.#requireSpace(rule)
+    return this.#committer.call(call, rule.kind)
+  }
+
+  /** @throws {FleetError} STORAGE_FULL if the call makes the store grow and the disk is nearly full. */
+  #requireSpace({ grows, spareable }: CallRule): void {
+    if (grows && this.#diskLow)
+      throw storageError(
+        'STORAGE_FULL',
+        'less than 64 MiB are free on the disk of the store; free some space',
+        'not_sent',
+      )
+    if (spareable === true && this.#diskTight)
+      throw storageError(
+        'STORAGE_FULL',
+        'less than 128 MiB are free on the disk of the store, and they are reserved for tasks; free some space',
+        'not_sent',
+      )
   }
 
   #gate(): void {
@@ -229,7 +228,7 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  #noteOutcome(failure: FleetError | null, kind: Rule['kind']): void {
+  #noteOutcome(failure: FleetError | null, kind: CallRule['kind']): void {
     if (failure === null && !this.#health.ok) this.#setHealth(true, this.#options.path)
     if (failure !== null && this.#health.ok) {
       this.#setHealth(false, failure.message)

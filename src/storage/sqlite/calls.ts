@@ -2,45 +2,32 @@
  * @module storage/sqlite/calls
  * Defines the messages between the main thread and the thread that owns the database: groups of calls, and results.
  *
- * A call names a group and a method of the storage contract. The engine implements the same groups synchronously, so
- * the contract's types hold on both sides of the thread and no second list of operations has to be kept in step.
+ * A call names a group and a method of the storage contract (groups.ts). The engine implements the same groups
+ * synchronously, so the types of the contract apply on both sides of the thread.
  */
 import { FleetError, type ErrorCode, type FleetErrorOptions } from '../../protocol/index.ts'
-import type { Backend } from '../index.ts'
+import type { GroupName, Groups, StorageCall } from '../index.ts'
 import { messageOf } from './driver.ts'
-
-/** The groups that live in the database; the bus and the event log live in the process. */
-export type Groups = Pick<
-  Backend,
-  'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
->
-export type GroupName = keyof Groups
-
-/** A group of the contract as the engine implements it: the same methods, synchronous. */
-export type Sync<T> = {
-  readonly [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
-}
-export type SyncGroups = { readonly [G in GroupName]: Sync<Groups[G]> }
 
 /**
  * `read` changes nothing. `relaxed` may be lost by a power cut, not by a crash of the process: a group of such calls
  * alone costs no fsync. `write` is durable before its result is returned. A growing call is rejected while the disk is
  * nearly full, a `spareable` one somewhat earlier: the last space is kept for tasks (D83).
  */
-export interface Rule {
+export interface CallRule {
   readonly kind: 'read' | 'relaxed' | 'write'
   readonly grows: boolean
   readonly spareable?: boolean
 }
 
-const READ: Rule = { kind: 'read', grows: false }
-const RELAXED: Rule = { kind: 'relaxed', grows: false }
-const WRITE: Rule = { kind: 'write', grows: false }
-const GROWS: Rule = { kind: 'write', grows: true }
-const SPAREABLE: Rule = { kind: 'write', grows: true, spareable: true }
+const READ: CallRule = { kind: 'read', grows: false }
+const RELAXED: CallRule = { kind: 'relaxed', grows: false }
+const WRITE: CallRule = { kind: 'write', grows: false }
+const GROWS: CallRule = { kind: 'write', grows: true }
+const SPAREABLE: CallRule = { kind: 'write', grows: true, spareable: true }
 
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
-export const RULES = {
+const RULES = {
   meta: { info: READ, beat: READ }, // Heartbeats of masters are kept in memory.
   workers: {
     register: WRITE,
@@ -77,20 +64,25 @@ export const RULES = {
   kv: { get: READ, set: SPAREABLE, delete: WRITE },
   locks: { acquire: GROWS, extend: WRITE, release: WRITE },
   counters: { add: GROWS, get: READ },
-} as const satisfies { readonly [G in GroupName]: { readonly [M in keyof Groups[G]]: Rule } }
+} as const satisfies { readonly [G in GroupName]: { readonly [M in keyof Groups[G]]: CallRule } }
 
-export interface Call {
-  readonly group: GroupName
-  readonly method: string
-  readonly args: readonly unknown[]
+/** @throws {TypeError} if the contract has no such method. */
+export function ruleOf({ group, method }: StorageCall): CallRule {
+  const rules: Readonly<Record<string, CallRule>> = RULES[group]
+  const rule = rules[method]
+  if (rule === undefined) throw new TypeError(`${group} has no method ${method}`)
+  return rule
 }
+
 /** One transaction. `nowMs`: backend time for all of it. */
 export interface CallGroup {
   readonly nowMs: number
-  readonly kind: Rule['kind']
-  readonly calls: readonly Call[]
+  readonly kind: CallRule['kind']
+  readonly calls: readonly StorageCall[]
 }
-export type Answer = { readonly ok: unknown } | { readonly error: ErrorData }
+/** What a call returned or threw, as it crosses the thread boundary. */
+export type CallResult =
+  { readonly kind: 'returned'; readonly value: unknown } | { readonly kind: 'threw'; readonly error: ErrorData }
 
 /**
  * An error as it crosses the thread boundary, where classes are lost. `code` null: a TypeError, a mistake in our code.

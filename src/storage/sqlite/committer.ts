@@ -1,14 +1,15 @@
 /**
  * @module storage/sqlite/committer
- * Group commit. Calls that arrive while a group is in the engine form the next one, so the slower the disk, the more
- * calls share an fsync; there is no timer, and a single caller never waits for company. Returns come with the group's,
- * and calls made on receiving them belong to the next one.
+ * Committer does group commit. Calls that arrive while a group is in the engine form the next one, so the slower the
+ * disk, the more calls share an fsync; there is no timer, and a single caller never waits for others. A call settles
+ * with its group, and calls that are made on receiving the result belong to the next group.
  *
  *   call ──▶ waiting (≤ 10,000 items, 64 MiB) ──▶ one group in the engine (≤ 2,000 items, 8 MiB) ──▶ results
- *               └ beyond: STORAGE_OVERLOADED            └ no answer within 5 s: STORAGE_UNAVAILABLE, unknown
+ *               └ beyond: STORAGE_OVERLOADED            └ no result within 5 s: STORAGE_UNAVAILABLE, unknown
  */
 import { FleetError } from '../../protocol/index.ts'
-import { errorOf, storageError, type Answer, type Call, type CallGroup, type Rule } from './calls.ts'
+import type { StorageCall } from '../index.ts'
+import { errorOf, storageError, type CallGroup, type CallResult, type CallRule } from './calls.ts'
 
 const GROUP_ITEMS = 2_000
 const GROUP_BYTES = 8 * 1_048_576
@@ -17,30 +18,30 @@ const WAITING_BYTES = 64 * 1_048_576
 /** Ticks of a second within which a call settles. */
 const DEADLINE_TICKS = 5
 
-interface Pending {
-  readonly call: Call
-  readonly kind: Rule['kind']
+interface PendingCall {
+  readonly call: StorageCall
+  readonly kind: CallRule['kind']
   readonly items: number
   readonly bytes: number
   /** When the call is given up, in ticks. */
   readonly deadline: number
-  resolve(answer: unknown): void
+  resolve(value: unknown): void
   reject(error: unknown): void
 }
 
 export interface CommitterOptions {
   readonly nowMs: () => number
-  readonly run: (group: CallGroup) => Promise<readonly Answer[]>
+  readonly run: (group: CallGroup) => Promise<readonly CallResult[]>
   /** Called after every group with the failure of the disk or file, or null. */
-  readonly onOutcome: (failure: FleetError | null, kind: Rule['kind']) => void
+  readonly onOutcome: (failure: FleetError | null, kind: CallRule['kind']) => void
 }
 
 export class Committer {
   readonly #options: CommitterOptions
-  #waiting: Pending[] = []
+  #waiting: PendingCall[] = []
   #waitingItems = 0
   #waitingBytes = 0
-  #running: readonly Pending[] = []
+  #running: readonly PendingCall[] = []
   #busy = false
   #scheduled = false
   #ticks = 0
@@ -54,12 +55,10 @@ export class Committer {
     return this.#busy || this.#waiting.length > 0
   }
 
-  call(call: Call, kind: Rule['kind']): Promise<unknown> {
+  call(call: StorageCall, kind: CallRule['kind']): Promise<unknown> {
     const { items, bytes } = sizeOf(call.args)
-    if (
-      this.#waiting.length > 0 &&
-      (this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES)
-    ) {
+    const isTooMuch = this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES
+    if (this.#waiting.length > 0 && isTooMuch) {
       return Promise.reject(
         storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; retry in a moment', 'not_sent'),
       )
@@ -92,7 +91,7 @@ export class Committer {
       each.reject(storageError('STORAGE_UNAVAILABLE', 'the store was busy for 5 s; nothing was changed', 'not_sent'))
   }
 
-  /** Resolves once everything that was accepted has its answer. */
+  /** Resolves once everything that was accepted is settled. */
   drained(): Promise<void> {
     if (!this.busy) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
@@ -121,7 +120,7 @@ export class Committer {
     for (const each of this.#idle.splice(0)) each()
   }
 
-  async #commit(members: readonly Pending[]): Promise<void> {
+  async #commit(members: readonly PendingCall[]): Promise<void> {
     const kind = kindOf(members)
     try {
       const results = await this.#options.run({
@@ -149,7 +148,7 @@ export class Committer {
     return length
   }
 
-  #take(count: number): readonly Pending[] {
+  #take(count: number): readonly PendingCall[] {
     const taken = this.#waiting.splice(0, count)
     for (const { items, bytes } of taken) {
       this.#waitingItems -= items
@@ -159,22 +158,22 @@ export class Committer {
   }
 }
 
-function kindOf(members: readonly Pending[]): Rule['kind'] {
+function kindOf(members: readonly PendingCall[]): CallRule['kind'] {
   if (members.some(({ kind }) => kind === 'write')) return 'write'
   return members.some(({ kind }) => kind === 'relaxed') ? 'relaxed' : 'read'
 }
 
-function settle(pending: Pending, answer: Answer | undefined): void {
-  if (answer === undefined) pending.reject(storageError('STORAGE_UNAVAILABLE', 'the store is closing', 'not_sent'))
-  else if ('error' in answer) pending.reject(errorOf(answer.error))
-  else pending.resolve(answer.ok)
+function settle(pending: PendingCall, result: CallResult | undefined): void {
+  if (result === undefined) pending.reject(storageError('STORAGE_UNAVAILABLE', 'the store is closing', 'not_sent'))
+  else if (result.kind === 'threw') pending.reject(errorOf(result.error))
+  else pending.resolve(result.value)
 }
 
 /** Only a failure of the medium meets every call of a group. */
-function failureOf(results: readonly Answer[]): FleetError | null {
+function failureOf(results: readonly CallResult[]): FleetError | null {
   const codes = ['STORAGE_UNAVAILABLE', 'STORAGE_CORRUPT', 'STORAGE_LOCKED', 'STORAGE_SCHEMA']
   const first = results[0]
-  if (first === undefined || !('error' in first) || !codes.includes(first.error.code ?? '')) return null
+  if (first?.kind !== 'threw' || !codes.includes(first.error.code ?? '')) return null
   const error = errorOf(first.error)
   return error instanceof FleetError ? error : null
 }
@@ -190,6 +189,9 @@ function textOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let length = 0
   if (Array.isArray(value)) for (const each of value) length += textOf(each)
-  else for (const key in value) length += textOf(Reflect.get(value, key))
+  else {
+    const fields = value as Readonly<Record<string, unknown>>
+    for (const name in fields) length += textOf(fields[name])
+  }
   return length
 }

@@ -1,242 +1,126 @@
 /**
  * @module storage/sqlite/engine-kv
- * Keys, counters and locks in the database. A key whose time has passed counts as absent and goes when it is met, when
- * its namespace is full, or when the store is idle. A lock is held by its newest token until its hold has passed. A
- * counter of 0 has no row.
+ * SqliteKv keeps key-value pairs. A key that has expired counts as absent; its row is removed when its namespace is
+ * full or when the store is idle.
  */
 import { MAX_KV_VALUE_BYTES } from '../../protocol/index.ts'
-import { storageError, type Sync } from './calls.ts'
-import type { Counters, Kv, Locks } from '../index.ts'
+import type { Kv, Sync } from '../index.ts'
+import { storageError } from './calls.ts'
 import type { Database } from './driver.ts'
-import type { Fences } from './fences.ts'
+import type { EngineDeps } from './engine-deps.ts'
 import { KIND, type Names } from './names.ts'
-import { Namespaces } from './namespaces.ts'
+import { namespaceFull, Namespaces } from './namespaces.ts'
 import { pruneCost } from './prune-cost.ts'
 import { Sizes } from './sizes.ts'
 import type { Transaction } from './transaction.ts'
 
 const MAX_KEYS = 100_000
-const MAX_LOCKS = 10_000
-const MAX_COUNTERS = 10_000
+/** What a set in a full namespace frees. */
+const PRUNED_FOR_A_KEY = 1_000
 
-const full = (what: string, namespace: string, bound: number): Error =>
-  storageError(
-    'STORAGE_FULL',
-    `the namespace ${JSON.stringify(namespace)} has the maximum of ${bound} ${what}; remove some, or use another namespace`,
-    'not_sent',
-  )
+interface KvItem {
+  readonly key: string
+  readonly value: string
+  readonly ttlMs: number | null
+}
 
-export function kvOf(db: Database, txn: Transaction, names: Names): Sync<Kv> & { prune(limit: number): number } {
-  const read = db.prepare<[number, string], { v: string; expires: number | null }>(
-    'SELECT v, expires FROM kv WHERE ns = ? AND k = ?',
-  )
-  const write = db.prepare<[number, string, string, number | null]>(
-    'INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k) DO UPDATE SET v = excluded.v, expires = excluded.expires',
-  )
-  const remove = db.prepare<[number, string]>('DELETE FROM kv WHERE ns = ? AND k = ?')
-  const expired = db.prepare<[number, number, number], { k: string; bytes: number }>(
-    'SELECT k, octet_length(v) AS bytes FROM kv WHERE ns = ? AND expires <= ? LIMIT ?',
-  )
-  const first = db.prepare<[number], number>('SELECT 1 FROM kv WHERE ns = ? LIMIT 1').pluck()
-  const sizes = new Sizes(db, txn, 'SELECT count(*) FROM kv WHERE ns = ?')
-  const namespaces = new Namespaces({
-    names,
-    txn,
-    kind: KIND.kv,
-    what: 'keys',
-    prune: forget,
-    isEmpty: (ns) => first.get(ns) === undefined,
-  })
+function statementsOf(db: Database) {
+  return {
+    read: db.prepare<[number, string], { v: string; expires: number | null }>(
+      'SELECT v, expires FROM kv WHERE ns = ? AND k = ?',
+    ),
+    write: db.prepare<[number, string, string, number | null]>(
+      'INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k) DO UPDATE SET v = excluded.v, expires = excluded.expires',
+    ),
+    remove: db.prepare<[number, string]>('DELETE FROM kv WHERE ns = ? AND k = ?'),
+    expired: db.prepare<[number, number, number], { k: string; bytes: number }>(
+      'SELECT k, octet_length(v) AS bytes FROM kv WHERE ns = ? AND expires <= ? LIMIT ?',
+    ),
+    any: db.prepare<[number], number>('SELECT 1 FROM kv WHERE ns = ? LIMIT 1').pluck(),
+  }
+}
 
-  /** Removes expired keys until they cost `limit` rows. @returns what they cost. */
-  function forget(ns: number, limit: number): number {
+export class SqliteKv implements Sync<Kv> {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #sizes: Sizes
+  readonly #namespaces: Namespaces
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names }: EngineDeps) {
+    this.#txn = txn
+    this.#names = names
+    this.#sizes = new Sizes(db, txn, 'SELECT count(*) FROM kv WHERE ns = ?')
+    this.#sql = statementsOf(db)
+    this.#namespaces = new Namespaces({
+      names,
+      txn,
+      kind: KIND.kv,
+      what: 'keys',
+      prune: (ns, limit) => this.#prune(ns, limit),
+      isEmpty: (ns) => this.#sql.any.get(ns) === undefined,
+    })
+  }
+
+  get(namespace: string, keys: readonly string[]): readonly (string | null)[] {
+    const ns = this.#names.find(KIND.kv, namespace)
+    return keys.map((key) => {
+      const row = ns === undefined ? undefined : this.#sql.read.get(ns, key)
+      return row === undefined || this.#hasExpired(row) ? null : row.v
+    })
+  }
+
+  set(namespace: string, items: readonly KvItem[], isOfType = false): void {
+    const tooLarge = items.find(({ value }) => Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
+    if (tooLarge !== undefined)
+      throw storageError(
+        'STORAGE_FULL',
+        `the value of ${JSON.stringify(tooLarge.key)} is larger than 256 KiB; keep it elsewhere, and a link to it here`,
+        'not_sent',
+      )
+    const ns = this.#namespaces.findOrMake(namespace, isOfType)
+    for (const item of items) this.#set(namespace, ns, item)
+  }
+
+  delete(namespace: string, keys: readonly string[]): readonly boolean[] {
+    const ns = this.#names.find(KIND.kv, namespace)
+    return keys.map((key) => {
+      const row = ns === undefined ? undefined : this.#sql.read.get(ns, key)
+      if (ns === undefined || row === undefined) return false
+      this.#sizes.add(ns, -1)
+      this.#sql.remove.run(ns, key)
+      return !this.#hasExpired(row)
+    })
+  }
+
+  /** Removes expired keys that cost about `limit` rows. @returns what they cost. */
+  prune(limit: number): number {
+    let left = limit
+    for (const ns of this.#names.all(KIND.kv)) if (left > 0) left -= this.#prune(ns, left)
+    return limit - left
+  }
+
+  #set(namespace: string, ns: number, { key, value, ttlMs }: KvItem): void {
+    if (this.#sql.read.get(ns, key) === undefined) {
+      const isFull = this.#sizes.of(ns) >= MAX_KEYS && this.#prune(ns, PRUNED_FOR_A_KEY) === 0
+      if (isFull) throw namespaceFull('keys', namespace, MAX_KEYS)
+      this.#sizes.add(ns, 1)
+    }
+    this.#sql.write.run(ns, key, value, ttlMs === null ? null : this.#txn.nowMs + ttlMs)
+  }
+
+  #prune(ns: number, limit: number): number {
     let cost = 0
-    for (const { k, bytes } of expired.all(ns, txn.nowMs, limit)) {
+    for (const { k, bytes } of this.#sql.expired.all(ns, this.#txn.nowMs, limit)) {
       if (cost >= limit) break
-      sizes.add(ns, -1)
-      remove.run(ns, k)
+      this.#sizes.add(ns, -1)
+      this.#sql.remove.run(ns, k)
       cost += pruneCost(bytes)
     }
     return cost
   }
-  function put(namespace: string, ns: number, { key, value, ttlMs }: Parameters<Kv['set']>[1][number]): void {
-    if (read.get(ns, key) === undefined) {
-      if (sizes.of(ns) >= MAX_KEYS && forget(ns, 1_000) === 0) throw full('keys', namespace, MAX_KEYS)
-      sizes.add(ns, 1)
-    }
-    write.run(ns, key, value, ttlMs === null ? null : txn.nowMs + ttlMs)
-  }
-  return {
-    get(namespace, keys) {
-      const ns = names.find(KIND.kv, namespace)
-      return keys.map((key) => {
-        const row = ns === undefined ? undefined : read.get(ns, key)
-        return row === undefined || (row.expires !== null && row.expires <= txn.nowMs) ? null : row.v
-      })
-    },
-    set(namespace, items, isOfType = false) {
-      for (const { key, value } of items) {
-        if (Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
-          throw storageError(
-            'STORAGE_FULL',
-            `the value of ${JSON.stringify(key)} is larger than 256 KiB; keep it elsewhere, and a link to it here`,
-            'not_sent',
-          )
-      }
-      const ns = namespaces.findOrMake(namespace, isOfType)
-      for (const item of items) put(namespace, ns, item)
-    },
-    delete(namespace, keys) {
-      const ns = names.find(KIND.kv, namespace)
-      return keys.map((key) => {
-        const row = ns === undefined ? undefined : read.get(ns, key)
-        if (ns === undefined || row === undefined) return false
-        sizes.add(ns, -1)
-        remove.run(ns, key)
-        return row.expires === null || row.expires > txn.nowMs
-      })
-    },
-    prune(limit) {
-      let left = limit
-      for (const ns of names.all(KIND.kv)) left -= left > 0 ? forget(ns, left) : 0
-      return limit - left
-    },
-  }
-}
 
-export function countersOf(db: Database, txn: Transaction, names: Names): Sync<Counters> {
-  const read = db.prepare<[number, string], number>('SELECT v FROM counter WHERE ns = ? AND name = ?').pluck()
-  const write = db.prepare<[number, string, number]>(
-    'INSERT INTO counter(ns, name, v) VALUES(?, ?, ?) ON CONFLICT(ns, name) DO UPDATE SET v = excluded.v',
-  )
-  const remove = db.prepare<[number, string]>('DELETE FROM counter WHERE ns = ? AND name = ?')
-  const first = db.prepare<[number], number>('SELECT 1 FROM counter WHERE ns = ? LIMIT 1').pluck()
-  const sizes = new Sizes(db, txn, 'SELECT count(*) FROM counter WHERE ns = ?')
-  const namespaces = new Namespaces({
-    names,
-    txn,
-    kind: KIND.counter,
-    what: 'counters',
-    prune: () => 0,
-    isEmpty: (ns) => first.get(ns) === undefined,
-  })
-
-  function add(namespace: string, ns: number, name: string, delta: number): number | 'out_of_range' {
-    const known = read.get(ns, name)
-    const sum = (known ?? 0) + delta
-    if (!Number.isSafeInteger(sum)) return 'out_of_range'
-    if (sum === 0) {
-      if (known !== undefined) sizes.add(ns, -1)
-      remove.run(ns, name)
-      return 0
-    }
-    if (known === undefined) {
-      if (sizes.of(ns) >= MAX_COUNTERS) throw full('counters', namespace, MAX_COUNTERS)
-      sizes.add(ns, 1)
-    }
-    write.run(ns, name, sum)
-    return sum
-  }
-  return {
-    add(namespace, items, isOfType = false) {
-      const ns = namespaces.findOrMake(namespace, isOfType)
-      return items.map(({ name, delta }) => add(namespace, ns, name, delta))
-    },
-    get(namespace, wanted) {
-      const ns = names.find(KIND.counter, namespace)
-      return wanted.map((name) => (ns === undefined ? 0 : (read.get(ns, name) ?? 0)))
-    },
-  }
-}
-
-interface LockRow {
-  readonly token: number
-  readonly until: number
-}
-
-export function locksOf(
-  db: Database,
-  txn: Transaction,
-  names: Names,
-  fences: Fences,
-): Sync<Locks> & { prune(limit: number): number } {
-  const read = db.prepare<[number, string], LockRow>('SELECT token, until FROM lock WHERE ns = ? AND name = ?')
-  const write = db.prepare<
-    [number, string, number, number, string]
-  >(`INSERT INTO lock(ns, name, token, until, owner) VALUES(?, ?, ?, ?, ?)
-    ON CONFLICT(ns, name) DO UPDATE SET token = excluded.token, until = excluded.until, owner = excluded.owner`)
-  const prolong = db.prepare<[number, number, string]>('UPDATE lock SET until = ? WHERE ns = ? AND name = ?')
-  const remove = db.prepare<[number, string]>('DELETE FROM lock WHERE ns = ? AND name = ?')
-  const passed = db
-    .prepare<[number, number, number], string>('SELECT name FROM lock WHERE ns = ? AND until <= ? LIMIT ?')
-    .pluck()
-  const first = db.prepare<[number], number>('SELECT 1 FROM lock WHERE ns = ? LIMIT 1').pluck()
-  const sizes = new Sizes(db, txn, 'SELECT count(*) FROM lock WHERE ns = ?')
-  const namespaces = new Namespaces({
-    names,
-    txn,
-    kind: KIND.lock,
-    what: 'locks',
-    prune: forget,
-    isEmpty: (ns) => first.get(ns) === undefined && fences.isPast(ns),
-    onRemove: (ns) => fences.remove(ns),
-  })
-
-  function forget(ns: number, limit: number): number {
-    const gone = passed.all(ns, txn.nowMs, limit)
-    if (gone.length > 0) sizes.add(ns, -gone.length)
-    for (const name of gone) remove.run(ns, name)
-    return gone.length
-  }
-  function acquire(
-    namespace: string,
-    ns: number,
-    { name, owner, holdMs }: Parameters<Locks['acquire']>[1][number],
-  ): { token: number; expiresAtMs: number } | { heldUntilMs: number } {
-    const held = read.get(ns, name)
-    if (held !== undefined && held.until > txn.nowMs) return { heldUntilMs: held.until }
-    if (held === undefined) {
-      if (sizes.of(ns) >= MAX_LOCKS && forget(ns, 1_000) === 0) throw full('locks', namespace, MAX_LOCKS)
-      sizes.add(ns, 1)
-    }
-    const token = fences.issue(fences.change(ns))
-    const until = txn.nowMs + holdMs
-    write.run(ns, name, token, until, owner)
-    return { token, expiresAtMs: until }
-  }
-  /** The lock that `token` holds, its time not passed. */
-  function current(ns: number | undefined, name: string, token: number): LockRow | undefined {
-    const row = ns === undefined ? undefined : read.get(ns, name)
-    return row?.token === token && row.until > txn.nowMs ? row : undefined
-  }
-  return {
-    acquire(namespace, items, isOfType = false) {
-      const ns = namespaces.findOrMake(namespace, isOfType)
-      return items.map((item) => acquire(namespace, ns, item))
-    },
-    extend(namespace, items) {
-      const ns = names.find(KIND.lock, namespace)
-      return items.map(({ name, token, holdMs }) => {
-        const row = current(ns, name, token)
-        if (ns === undefined || row === undefined) return 'lease_lost'
-        const until = Math.max(row.until, txn.nowMs + holdMs)
-        prolong.run(until, ns, name)
-        return { expiresAtMs: until }
-      })
-    },
-    release(namespace, items) {
-      const ns = names.find(KIND.lock, namespace)
-      return items.map(({ name, token }) => {
-        if (ns === undefined || current(ns, name, token) === undefined) return 'lease_lost'
-        sizes.add(ns, -1)
-        remove.run(ns, name)
-        return 'ok'
-      })
-    },
-    prune(limit) {
-      let left = limit
-      for (const ns of names.all(KIND.lock)) left -= left > 0 ? forget(ns, left) : 0
-      return limit - left
-    },
+  #hasExpired({ expires }: { readonly expires: number | null }): boolean {
+    return expires !== null && expires <= this.#txn.nowMs
   }
 }

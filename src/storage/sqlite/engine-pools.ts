@@ -1,201 +1,228 @@
 /**
  * @module storage/sqlite/engine-pools
- * Pools of shared things that one holder at a time may use. `used` orders the free items: below zero and by `put` where
- * never used, else the token of the last claim, which grows with time. An ended claim is free at the next claim;
- * an item past its expiry counts as absent and goes with the next put or claim.
+ * SqlitePools keeps pools of items, each of which one holder at a time may claim. `used` orders the free items: below
+ * zero and by `put` if the item was never claimed, else the token of its last claim, which grows with time. An item
+ * whose claim has ended is free at the next claim. An expired item counts as absent and is removed with the next put or
+ * claim.
  */
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import type { ClaimRequest, Claim, PoolItem, PoolRow, Pools } from '../index.ts'
-import { fitting } from './answer.ts'
-import { storageError, type Sync } from './calls.ts'
+import { takeWithin } from '../index.ts'
+import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
+import { storageError } from './calls.ts'
 import type { Database } from './driver.ts'
+import type { EngineDeps } from './engine-deps.ts'
 import type { Fence, Fences } from './fences.ts'
 import { KIND, type Names } from './names.ts'
 import { Sizes } from './sizes.ts'
 import type { Transaction } from './transaction.ts'
 
 const MAX_ITEMS = 100_000
-/** A claim with tags looks at no more items than this. */
+/** A claim with tags checks at most this many items. */
 const MAX_LOOKED_AT = 1_000
 const UNUSED = -Number.MAX_SAFE_INTEGER
 
-interface Held {
+interface ClaimState {
   readonly expires: number | null
   readonly until: number | null
   readonly token: number | null
 }
-interface Free {
+interface FreeItem {
   readonly id: string
   readonly tags: string
   readonly payload: string
 }
+type Tags = Readonly<Record<string, unknown>>
+type WantedTags = readonly (readonly [string, unknown])[]
 
-export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fences): Sync<Pools> {
-  const read = db.prepare<[number, string], Held>(
-    'SELECT expires, until, token FROM pool_item WHERE pool = ? AND id = ?',
-  )
-  const insert = db.prepare<[number, string, string, string, number | null, number, number]>(
-    'INSERT INTO pool_item(pool, id, tags, payload, expires, put, used) VALUES(?, ?, ?, ?, ?, ?, ?)',
-  )
-  const replace = db.prepare<[string, string, number | null, number, string]>(
-    'UPDATE pool_item SET tags = ?, payload = ?, expires = ? WHERE pool = ? AND id = ?',
-  )
-  const remove = db.prepare<[number, string]>('DELETE FROM pool_item WHERE pool = ? AND id = ?')
-  const expired = db
-    .prepare<[number, number], string>('SELECT id FROM pool_item WHERE pool = ? AND expires <= ?')
-    .pluck()
-  const countExpired = db
-    .prepare<[number, number], number>('SELECT count(*) FROM pool_item WHERE pool = ? AND expires <= ?')
-    .pluck()
-  const prolong = db.prepare<[number, number, string]>('UPDATE pool_item SET until = ? WHERE pool = ? AND id = ?')
-  const free = db.prepare<[number, string]>(
-    'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND id = ?',
-  )
-  const list = db.prepare<
-    [number, number, number],
-    PoolRow
-  >(`SELECT id, tags, payload, expires AS expiresAtMs, until AS inUseUntilMs FROM pool_item
-    WHERE pool = ? AND (expires IS NULL OR expires > ?) ORDER BY put LIMIT ?`)
-  const lastPut = db.prepare<[number], number | null>('SELECT max(put) FROM pool_item WHERE pool = ?').pluck()
-  const sizes = new Sizes(db, txn, 'SELECT count(*) FROM pool_item WHERE pool = ?')
+function statementsOf(db: Database) {
+  return {
+    read: db.prepare<[number, string], ClaimState>(
+      'SELECT expires, until, token FROM pool_item WHERE pool = ? AND id = ?',
+    ),
+    insert: db.prepare<[number, string, string, string, number | null, number, number]>(
+      'INSERT INTO pool_item(pool, id, tags, payload, expires, put, used) VALUES(?, ?, ?, ?, ?, ?, ?)',
+    ),
+    replace: db.prepare<[string, string, number | null, number, string]>(
+      'UPDATE pool_item SET tags = ?, payload = ?, expires = ? WHERE pool = ? AND id = ?',
+    ),
+    remove: db.prepare<[number, string]>('DELETE FROM pool_item WHERE pool = ? AND id = ?'),
+    expired: db.prepare<[number, number], string>('SELECT id FROM pool_item WHERE pool = ? AND expires <= ?').pluck(),
+    countExpired: db
+      .prepare<[number, number], number>('SELECT count(*) FROM pool_item WHERE pool = ? AND expires <= ?')
+      .pluck(),
+    prolong: db.prepare<[number, number, string]>('UPDATE pool_item SET until = ? WHERE pool = ? AND id = ?'),
+    free: db.prepare<[number, string]>(
+      'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND id = ?',
+    ),
+    freeEnded: db.prepare<[number, number]>(
+      'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND until <= ?',
+    ),
+    longestUnused: db.prepare<[number, number], FreeItem>(
+      'SELECT id, tags, payload FROM pool_item WHERE pool = ? AND until IS NULL ORDER BY used LIMIT ?',
+    ),
+    claim: db.prepare<[number, number, number, string, number, string]>(
+      'UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ? WHERE pool = ? AND id = ?',
+    ),
+    list: db.prepare<[number, number, number], PoolRow>(
+      `SELECT id, tags, payload, expires AS expiresAtMs, until AS inUseUntilMs FROM pool_item
+        WHERE pool = ? AND (expires IS NULL OR expires > ?) ORDER BY put LIMIT ?`,
+    ),
+    lastPut: db.prepare<[number], number | null>('SELECT max(put) FROM pool_item WHERE pool = ?').pluck(),
+  }
+}
 
-  function prune(pool: number): void {
-    const gone = expired.all(pool, txn.nowMs)
-    if (gone.length > 0) sizes.add(pool, -gone.length)
-    for (const id of gone) remove.run(pool, id)
+export class SqlitePools implements Sync<Pools> {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #fences: Fences
+  readonly #sizes: Sizes
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names, fences }: EngineDeps) {
+    this.#txn = txn
+    this.#names = names
+    this.#fences = fences
+    this.#sizes = new Sizes(db, txn, 'SELECT count(*) FROM pool_item WHERE pool = ?')
+    this.#sql = statementsOf(db)
   }
-  function sizeOf(name: string): number {
-    const pool = names.find(KIND.pool, name)
-    return pool === undefined ? 0 : sizes.of(pool) - (countExpired.get(pool, txn.nowMs) ?? 0)
+
+  put(name: string, items: readonly PoolItem[]): readonly ('created' | 'replaced')[] {
+    const pool = this.#names.number(KIND.pool, name)
+    this.#removeExpired(pool)
+    return items.map((item) => this.#put(name, pool, item))
   }
-  function find(pool: number | undefined, id: string): Held | undefined {
-    const item = pool === undefined ? undefined : read.get(pool, id)
-    return item === undefined || (item.expires !== null && item.expires <= txn.nowMs) ? undefined : item
-  }
-  /** The item where `token` is its claim, and has not ended. */
-  function held(pool: number | undefined, id: string, token: number): Held | undefined {
-    const item = find(pool, id)
-    return item?.token === token && (item.until ?? 0) > txn.nowMs ? item : undefined
-  }
-  function put(
+
+  remove(
     name: string,
-    pool: number,
-    { id, tags, payload, expiresAtMs: expires }: PoolItem,
-  ): 'created' | 'replaced' {
-    if (read.get(pool, id) !== undefined) {
-      replace.run(tags, payload, expires, pool, id)
+    items: readonly { readonly id: string; readonly token: number | null }[],
+  ): readonly (boolean | 'lease_lost')[] {
+    const pool = this.#names.find(KIND.pool, name)
+    return items.map(({ id, token }) => {
+      const item = token === null ? this.#find(pool, id) : this.#claimed(pool, { id, token })
+      if (pool === undefined || item === undefined) return token === null ? false : 'lease_lost'
+      this.#sizes.add(pool, -1)
+      this.#sql.remove.run(pool, id)
+      return true
+    })
+  }
+
+  claim(name: string, requests: readonly ClaimRequest[]): readonly (readonly Claim[])[] {
+    const pool = this.#names.find(KIND.pool, name)
+    if (pool === undefined) return requests.map(() => [])
+    this.#removeExpired(pool)
+    return requests.map((request) => this.#claim(pool, request))
+  }
+
+  extend(
+    name: string,
+    items: readonly (LeaseRef & { readonly holdMs: number })[],
+  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
+    const pool = this.#names.find(KIND.pool, name)
+    return items.map((item) => {
+      const claimed = this.#claimed(pool, item)
+      if (pool === undefined || claimed === undefined) return 'lease_lost'
+      const until = Math.max(claimed.until ?? 0, this.#txn.nowMs + item.holdMs)
+      this.#sql.prolong.run(until, pool, item.id)
+      return { expiresAtMs: until }
+    })
+  }
+
+  release(name: string, leases: readonly LeaseRef[]): readonly ('ok' | 'lease_lost')[] {
+    const pool = this.#names.find(KIND.pool, name)
+    return leases.map((lease) => {
+      if (pool === undefined || this.#claimed(pool, lease) === undefined) return 'lease_lost'
+      this.#sql.free.run(pool, lease.id)
+      return 'ok'
+    })
+  }
+
+  list(name: string, n: number): { readonly size: number; readonly items: readonly PoolRow[] } {
+    const { nowMs } = this.#txn
+    const pool = this.#names.find(KIND.pool, name)
+    if (pool === undefined) return { size: 0, items: [] }
+    const rows = takeWithin(this.#sql.list.iterate(pool, nowMs, n), charsOf, MAX_ANSWER_BYTES)
+    const items = rows.map((row) => {
+      const isInUse = row.inUseUntilMs !== null && row.inUseUntilMs > nowMs
+      return isInUse ? row : { ...row, inUseUntilMs: null }
+    })
+    return { size: this.#sizeOf(name), items }
+  }
+
+  sizes(pools: readonly string[]): readonly number[] {
+    return pools.map((name) => this.#sizeOf(name))
+  }
+
+  #put(name: string, pool: number, item: PoolItem): 'created' | 'replaced' {
+    const { id, tags, payload, expiresAtMs } = item
+    if (this.#sql.read.get(pool, id) !== undefined) {
+      this.#sql.replace.run(tags, payload, expiresAtMs, pool, id)
       return 'replaced'
     }
-    if (sizes.of(pool) >= MAX_ITEMS)
+    if (this.#sizes.of(pool) >= MAX_ITEMS)
       throw storageError(
         'STORAGE_FULL',
         `the pool ${JSON.stringify(name)} has the maximum of ${MAX_ITEMS} items; remove some first`,
         'not_sent',
       )
-    sizes.add(pool, 1)
-    const order = 1 + (lastPut.get(pool) ?? 0)
-    insert.run(pool, id, tags, payload, expires, order, UNUSED + order)
+    this.#sizes.add(pool, 1)
+    const order = 1 + (this.#sql.lastPut.get(pool) ?? 0)
+    this.#sql.insert.run(pool, id, tags, payload, expiresAtMs, order, UNUSED + order)
     return 'created'
   }
-  const claim = claimingOf(db, txn, fences)
-  return {
-    put(name, items) {
-      const pool = names.number(KIND.pool, name)
-      prune(pool)
-      return items.map((item) => put(name, pool, item))
-    },
-    remove(name, items) {
-      const pool = names.find(KIND.pool, name)
-      return items.map(({ id, token }) => {
-        const item = token === null ? find(pool, id) : held(pool, id, token)
-        if (pool === undefined || item === undefined) return token === null ? false : 'lease_lost'
-        sizes.add(pool, -1)
-        remove.run(pool, id)
-        return true
-      })
-    },
-    claim(name, requests) {
-      const pool = names.find(KIND.pool, name)
-      if (pool === undefined) return requests.map(() => [])
-      prune(pool)
-      return requests.map((request) => claim(pool, request))
-    },
-    extend(name, items) {
-      const pool = names.find(KIND.pool, name)
-      return items.map(({ id, token, holdMs }) => {
-        const item = held(pool, id, token)
-        if (pool === undefined || item === undefined) return 'lease_lost'
-        const until = Math.max(item.until ?? 0, txn.nowMs + holdMs)
-        prolong.run(until, pool, id)
-        return { expiresAtMs: until }
-      })
-    },
-    release(name, leases) {
-      const pool = names.find(KIND.pool, name)
-      return leases.map(({ id, token }) => {
-        if (pool === undefined || held(pool, id, token) === undefined) return 'lease_lost'
-        free.run(pool, id)
-        return 'ok'
-      })
-    },
-    list(name, n) {
-      const pool = names.find(KIND.pool, name)
-      const items = pool === undefined ? [] : fitting(list.iterate(pool, txn.nowMs, n), charsOf, MAX_ANSWER_BYTES)
-      return {
-        size: sizeOf(name),
-        items: items.map((row) => ({
-          ...row,
-          inUseUntilMs: row.inUseUntilMs !== null && row.inUseUntilMs > txn.nowMs ? row.inUseUntilMs : null,
-        })),
-      }
-    },
-    sizes: (pools) => pools.map(sizeOf),
+
+  /** Every statement ends before a row is changed. */
+  #claim(pool: number, request: ClaimRequest): readonly Claim[] {
+    this.#sql.freeEnded.run(pool, this.#txn.nowMs)
+    const wanted = Object.entries(request.match)
+    const free = this.#sql.longestUnused.iterate(pool, wanted.length === 0 ? request.n : MAX_LOOKED_AT)
+    const picked = takeWithin(matching(free, wanted), charsOf, MAX_ANSWER_BYTES, request.n)
+    if (picked.length === 0) return []
+    const fence = this.#fences.change(pool)
+    return picked.map((item) => this.#claimItem(fence, item, request))
   }
-}
 
-/** Every statement ends before a row is changed. */
-function claimingOf(
-  db: Database,
-  txn: Transaction,
-  fences: Fences,
-): (pool: number, request: ClaimRequest) => readonly Claim[] {
-  const freePassed = db.prepare<[number, number]>(
-    'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND until <= ?',
-  )
-  const inLine = db.prepare<[number, number], Free>(
-    'SELECT id, tags, payload FROM pool_item WHERE pool = ? AND until IS NULL ORDER BY used LIMIT ?',
-  )
-  const take = db.prepare<[number, number, number, string, number, string]>(
-    'UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ? WHERE pool = ? AND id = ?',
-  )
-
-  function claimOne(fence: Fence, { id, tags, payload }: Free, { owner, holdMs }: ClaimRequest): Claim {
-    const token = fences.issue(fence)
-    const until = txn.nowMs + holdMs
-    take.run(token, token, until, owner, fence.n, id)
+  #claimItem(fence: Fence, { id, tags, payload }: FreeItem, { owner, holdMs }: ClaimRequest): Claim {
+    const token = this.#fences.issue(fence)
+    const until = this.#txn.nowMs + holdMs
+    this.#sql.claim.run(token, token, until, owner, fence.n, id)
     return { id, token, tags, payload, expiresAtMs: until }
   }
-  return (pool, request) => {
-    freePassed.run(pool, txn.nowMs)
-    const wanted = Object.entries(request.match)
-    const found = inLine.iterate(pool, wanted.length === 0 ? request.n : MAX_LOOKED_AT)
-    const picked = fitting(matching(found, wanted), charsOf, MAX_ANSWER_BYTES, request.n)
-    return picked.length === 0 ? [] : picked.map((item) => claimOne(fences.change(pool), item, request))
+
+  #find(pool: number | undefined, id: string): ClaimState | undefined {
+    const item = pool === undefined ? undefined : this.#sql.read.get(pool, id)
+    if (item === undefined) return undefined
+    const hasExpired = item.expires !== null && item.expires <= this.#txn.nowMs
+    return hasExpired ? undefined : item
+  }
+
+  /** The item, if it is claimed under `token` now. */
+  #claimed(pool: number | undefined, { id, token }: LeaseRef): ClaimState | undefined {
+    const item = this.#find(pool, id)
+    return item?.token === token && (item.until ?? 0) > this.#txn.nowMs ? item : undefined
+  }
+
+  #removeExpired(pool: number): void {
+    const expired = this.#sql.expired.all(pool, this.#txn.nowMs)
+    if (expired.length > 0) this.#sizes.add(pool, -expired.length)
+    for (const id of expired) this.#sql.remove.run(pool, id)
+  }
+
+  #sizeOf(name: string): number {
+    const pool = this.#names.find(KIND.pool, name)
+    return pool === undefined ? 0 : this.#sizes.of(pool) - (this.#sql.countExpired.get(pool, this.#txn.nowMs) ?? 0)
   }
 }
 
-function* matching(found: Iterable<Free>, wanted: readonly (readonly [string, unknown])[]): Iterable<Free> {
-  for (const item of found) if (matches(item.tags, wanted)) yield item
+function* matching(items: Iterable<FreeItem>, wanted: WantedTags): Iterable<FreeItem> {
+  for (const item of items) if (wanted.length === 0 || hasTags(JSON.parse(item.tags), wanted)) yield item
 }
 
-const charsOf = ({ id, tags, payload }: Free): number => id.length + tags.length + payload.length
+function hasTags(tags: unknown, wanted: WantedTags): boolean {
+  if (typeof tags !== 'object' || tags === null) return false
+  const found = tags as Tags
+  return wanted.every(([tag, value]) => Object.hasOwn(found, tag) && found[tag] === value)
+}
 
-function matches(tags: string, wanted: readonly (readonly [string, unknown])[]): boolean {
-  if (wanted.length === 0) return true
-  const found: unknown = JSON.parse(tags)
-  return (
-    typeof found === 'object' &&
-    found !== null &&
-    wanted.every(([tag, value]) => Object.hasOwn(found, tag) && Reflect.get(found, tag) === value)
-  )
+function charsOf({ id, tags, payload }: FreeItem): number {
+  return id.length + tags.length + payload.length
 }

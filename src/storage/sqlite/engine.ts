@@ -1,6 +1,6 @@
 /**
  * @module storage/sqlite/engine
- * The store as a synchronous machine: it runs in the thread in production and without one in tests. It owns the
+ * Engine runs groups of calls synchronously, in the storage thread in production and without one in tests. It owns the
  * database and survives its faults:
  *
  *   open ──run──▶ open
@@ -10,7 +10,7 @@
  *    └ broken structure: dropped; STORAGE_CORRUPT from now on
  */
 import { FleetError } from '../../protocol/index.ts'
-import { dataOf, storageError, type Answer, type CallGroup, type ErrorData } from './calls.ts'
+import { dataOf, storageError, type CallResult, type CallGroup, type ErrorData } from './calls.ts'
 import { faultOf, messageOf } from './driver.ts'
 import { Session } from './session.ts'
 import { openStore, type OnCheck } from './store.ts'
@@ -55,17 +55,17 @@ export class Engine {
     return { timeMs: store.timeMs, warnings: store.warnings }
   }
 
-  /** Never throws: a failure of the medium is the answer of every call it met. */
-  run(group: CallGroup): readonly Answer[] {
+  /** Never throws: a failure of the medium is the result of every call it met. */
+  run(group: CallGroup): readonly CallResult[] {
     try {
-      const results = this.#opened().run(group)
-      if (results !== undefined) {
+      const outcome = this.#opened().run(group)
+      if (outcome.kind === 'done') {
         this.#checkpoint()
-        return results
+        return outcome.results
       }
     } catch (error) {
       const failure: ErrorData = dataOf(this.#failed(error))
-      return group.calls.map(() => ({ error: failure }))
+      return group.calls.map(() => ({ kind: 'threw', error: failure }))
     }
     return group.calls.flatMap((call) => this.run({ ...group, calls: [call] }))
   }

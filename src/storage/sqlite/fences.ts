@@ -1,8 +1,9 @@
 /**
  * @module storage/sqlite/fences
- * The fencing tokens of queues, pools and lock namespaces, and the running totals of queues. A token is never issued
- * twice, even by a store that was copied back from a backup: the first one after every open rises to the next multiple
- * of 2^20 at or above now · 1,024, which is ahead of what any earlier life of the store could have issued.
+ * Fences issues the fencing tokens of queues, pools and lock namespaces, and keeps the running totals of queues. A
+ * token is never issued twice, even by a store that was copied back from a backup: the first one after every open rises
+ * to the next multiple of 2^20 at or above now · 1,024, which is ahead of what any earlier life of the store could have
+ * issued.
  */
 import type { LeaseLost } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
@@ -75,6 +76,11 @@ export class Fences {
     const changed = fence
     this.#txn.keep(changed, () => void this.#save.run(rowOf(changed)))
     return changed
+  }
+
+  /** The number of the last death that was cleared; 0 if none was. */
+  deadCutOf(n: number): number {
+    return this.#fences.get(n)?.deadCut ?? 0
   }
 
   /** Whether a new fence would begin above every token of this one. */

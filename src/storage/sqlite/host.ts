@@ -1,10 +1,10 @@
 /**
  * @module storage/sqlite/host
- * Where the engine runs. In production in a thread of its own, so that no fsync blocks the event loop; in tests also in
- * this one. Both answer in the order they were asked.
+ * Runs the engine: in production in a thread of its own, so that no fsync blocks the event loop; in tests also in this
+ * one. Both handle requests in order.
  */
 import { Worker } from 'node:worker_threads'
-import { dataOf, errorOf, storageError, type Answer, type CallGroup, type ErrorData } from './calls.ts'
+import { dataOf, errorOf, storageError, type CallGroup, type CallResult } from './calls.ts'
 import { messageOf } from './driver.ts'
 import { Engine, type EngineOptions, type Opened } from './engine.ts'
 import type { OnCheck } from './store.ts'
@@ -15,7 +15,7 @@ export interface EngineHost {
    * @throws {FleetError} as the engine does.
    */
   open(options: EngineOptions, onCheck?: OnCheck): Promise<Opened>
-  run(group: CallGroup): Promise<readonly Answer[]>
+  run(group: CallGroup): Promise<readonly CallResult[]>
   /** One step of idle work. True: there is more. */
   maintain(nowMs: number, idle: boolean): Promise<boolean>
   /** Repeatable. */
@@ -23,16 +23,17 @@ export interface EngineHost {
 }
 
 /** A request to the thread. Several may be in flight; the thread responds to each, in order. */
-export type Request =
+export type ThreadRequest =
   | { readonly op: 'open'; readonly options: EngineOptions }
   | { readonly op: 'run'; readonly group: CallGroup }
   | { readonly op: 'maintain'; readonly nowMs: number; readonly idle: boolean }
   | { readonly op: 'close'; readonly nowMs: number }
-export type Reply = { readonly ok: unknown } | { readonly error: ErrorData }
-/** Sent while a request is in work, beside its reply. */
-export interface Notice {
-  readonly checkedBytes: number
+/** Sent while a request is in work, before its result: the structure of a file of this size is going to be checked. */
+interface CheckNotice {
+  readonly kind: 'checking'
+  readonly fileBytes: number
 }
+export type ThreadMessage = CallResult | CheckNotice
 
 /** The engine's side of the conversation, in a thread or not. */
 export class EngineServer {
@@ -43,15 +44,15 @@ export class EngineServer {
     this.#onCheck = onCheck
   }
 
-  answer(request: Request): Reply {
+  respond(request: ThreadRequest): CallResult {
     try {
-      return { ok: this.#do(request) }
+      return { kind: 'returned', value: this.#do(request) }
     } catch (error) {
-      return { error: dataOf(error) }
+      return { kind: 'threw', error: dataOf(error) }
     }
   }
 
-  #do(request: Request): unknown {
+  #do(request: ThreadRequest): unknown {
     switch (request.op) {
       case 'open':
         this.#engine = new Engine(request.options, this.#onCheck)
@@ -66,47 +67,46 @@ export class EngineServer {
   }
 }
 
-type Ask = (request: Request) => Promise<unknown>
-
-abstract class AskingHost implements EngineHost {
-  protected abstract readonly ask: Ask
+/** Turns the methods of a host into requests. */
+abstract class RequestingHost implements EngineHost {
+  protected abstract readonly send: (request: ThreadRequest) => Promise<unknown>
   protected onCheck: OnCheck = () => undefined
 
   open = async (options: EngineOptions, onCheck: OnCheck = () => undefined): Promise<Opened> => {
     this.onCheck = onCheck
-    return (await this.ask({ op: 'open', options })) as Opened
+    return (await this.send({ op: 'open', options })) as Opened
   }
-  run = async (group: CallGroup): Promise<readonly Answer[]> =>
-    (await this.ask({ op: 'run', group })) as readonly Answer[]
+  run = async (group: CallGroup): Promise<readonly CallResult[]> =>
+    (await this.send({ op: 'run', group })) as readonly CallResult[]
   maintain = async (nowMs: number, idle: boolean): Promise<boolean> =>
-    (await this.ask({ op: 'maintain', nowMs, idle })) as boolean
+    (await this.send({ op: 'maintain', nowMs, idle })) as boolean
   abstract close(nowMs: number): Promise<void>
 }
 
 /** The engine in this thread. */
-export class InlineHost extends AskingHost {
+export class InlineHost extends RequestingHost {
   readonly #server = new EngineServer((bytes) => this.onCheck(bytes))
 
-  protected readonly ask = async (request: Request): Promise<unknown> => resultOf(this.#server.answer(request))
+  protected readonly send = async (request: ThreadRequest): Promise<unknown> => valueOf(this.#server.respond(request))
 
   async close(nowMs: number): Promise<void> {
-    await this.ask({ op: 'close', nowMs })
+    await this.send({ op: 'close', nowMs })
   }
 }
 
-interface Asked {
+interface PendingRequest {
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
 /**
- * The engine in a thread. One that died is started and opened anew by the next call; what it had not answered is
- * unknown.
+ * The engine in a thread. One that died is started and opened anew by the next call; the outcome of the requests that
+ * were in flight is unknown.
  */
-export class ThreadHost extends AskingHost {
+export class ThreadHost extends RequestingHost {
   readonly #url: URL
   #worker: Worker | undefined
-  #asked: Asked[] = []
+  #pending: PendingRequest[] = []
   #options: EngineOptions | undefined
 
   constructor(url: URL) {
@@ -114,7 +114,7 @@ export class ThreadHost extends AskingHost {
     this.#url = url
   }
 
-  protected readonly ask = async (request: Request): Promise<unknown> => {
+  protected readonly send = async (request: ThreadRequest): Promise<unknown> => {
     if (request.op === 'open') this.#options = request.options
     else if (this.#worker === undefined && this.#options !== undefined)
       await this.#post({ op: 'open', options: this.#options })
@@ -146,10 +146,10 @@ export class ThreadHost extends AskingHost {
     await this.#worker?.terminate()
   }
 
-  #post(request: Request): Promise<unknown> {
+  #post(request: ThreadRequest): Promise<unknown> {
     const worker = this.#worker ?? this.#start()
     return new Promise((resolve, reject) => {
-      this.#asked.push({ resolve, reject })
+      this.#pending.push({ resolve, reject })
       worker.postMessage(request)
     })
   }
@@ -157,15 +157,17 @@ export class ThreadHost extends AskingHost {
   #start(): Worker {
     const worker = new Worker(this.#url, { name: 'storage' })
     this.#worker = worker
-    worker.on('message', (reply: Reply | Notice) => {
-      if ('checkedBytes' in reply) return this.onCheck(reply.checkedBytes)
-      const asked = this.#asked.shift()
-      if ('error' in reply) asked?.reject(errorOf(reply.error))
-      else asked?.resolve(reply.ok)
-    })
+    worker.on('message', (message: ThreadMessage) => this.#receive(message))
     worker.on('error', (error) => this.#died(worker, error))
     worker.on('exit', () => this.#died(worker, new Error('the thread ended')))
     return worker
+  }
+
+  #receive(message: ThreadMessage): void {
+    if (message.kind === 'checking') return this.onCheck(message.fileBytes)
+    const pending = this.#pending.shift()
+    if (message.kind === 'threw') pending?.reject(errorOf(message.error))
+    else pending?.resolve(message.value)
   }
 
   #died(worker: Worker, cause: unknown): void {
@@ -177,11 +179,11 @@ export class ThreadHost extends AskingHost {
       'unknown',
       cause,
     )
-    for (const each of this.#asked.splice(0)) each.reject(error)
+    for (const each of this.#pending.splice(0)) each.reject(error)
   }
 }
 
-function resultOf(reply: Reply): unknown {
-  if ('error' in reply) throw errorOf(reply.error)
-  return reply.ok
+function valueOf(result: CallResult): unknown {
+  if (result.kind === 'threw') throw errorOf(result.error)
+  return result.value
 }

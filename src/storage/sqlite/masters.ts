@@ -1,6 +1,7 @@
 /**
  * @module storage/sqlite/masters
- * Which masters live. The file serves one process, so this is memory: after a restart no master lives until it beats.
+ * Masters tracks in memory which masters are alive by their heartbeats, because the file serves one process. After a
+ * restart no master is alive until its first heartbeat.
  */
 import type { Transaction } from './transaction.ts'
 
@@ -20,8 +21,8 @@ export class Masters {
     return [...this.#beats.keys()].toSorted()
   }
 
-  /** @param conn "<masterId>/<n>". */
-  holds(conn: string | null): boolean {
+  /** Whether the master of this connection is alive. @param conn "<masterId>/<n>". */
+  isConnected(conn: string | null): boolean {
     if (conn === null) return false
     const at = this.#beats.get(conn.slice(0, conn.lastIndexOf('/')))
     return at !== undefined && at > this.#txn.nowMs - ALIVE_MS

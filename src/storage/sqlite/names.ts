@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/names
- * Types, pools and namespaces as small integers. The name of a type or pool is never removed: its counter must survive
- * what it counted. A removed number is not used again while the store is open.
+ * Names maps types, pools and namespaces to small integers. The name of a type or pool is never removed: its counter
+ * must survive what it counted. A removed number is not used again while the store is open.
  */
 import type { Database, Statement } from './driver.ts'
 import type { Transaction } from './transaction.ts'

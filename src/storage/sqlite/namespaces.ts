@@ -1,15 +1,25 @@
 /**
  * @module storage/sqlite/namespaces
- * Bounds the number of namespaces of one kind (D100). A namespace has its place while its name is in the table `name`;
- * the names of empty ones are removed when a new namespace finds no place.
+ * Namespaces bounds the number of namespaces of one kind (D100). A namespace has its place while its name is in the
+ * table `name`; the names of empty ones are removed when a new namespace finds no place.
  */
 import { MAX_NAMESPACES, namespacesFull, RECLAIM_EVERY_MS, type NamespaceKind } from '../index.ts'
 import { storageError } from './calls.ts'
+import type { FleetError } from '../../protocol/index.ts'
 import type { Kind, Names } from './names.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Expired rows that a search for empty namespaces removes. */
 const MAX_PRUNED = 1_000
+
+/** The error of a call that would add one thing too many to a namespace. */
+export function namespaceFull(what: NamespaceKind, namespace: string, bound: number): FleetError {
+  return storageError(
+    'STORAGE_FULL',
+    `the namespace ${JSON.stringify(namespace)} has the maximum of ${bound} ${what}; remove some, or use another namespace`,
+    'not_sent',
+  )
+}
 
 interface NamespacesDeps {
   readonly names: Names

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/queues
- * What is known of each task queue without asking the database: how many tasks stand where, and the next place at the
- * front and at the back. Rebuilt at open, kept beside the transaction after that.
+ * Queues keeps the counts of each task queue and the next positions at its ends in memory, so that no call counts rows.
+ * They are read from the tables at open and follow the transaction after that.
  */
 import type { Tier } from '../index.ts'
 import type { Database } from './driver.ts'

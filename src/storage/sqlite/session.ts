@@ -1,21 +1,26 @@
 /**
  * @module storage/sqlite/session
- * One opened database with its prepared statements and with what is remembered beside it. It lives until the handle
- * cannot be trusted any more; then the engine drops it and opens another.
+ * Session runs groups of calls on one opened database, with its prepared statements and the state that is kept in
+ * memory. It is used until its handle cannot be trusted any more; then the engine drops it and opens another.
  *
  * A group of calls is one transaction: BEGIN, the calls in order, COMMIT, and only then all results. A call that fails
  * by its own fault and changed nothing just returns its error. One that had changed something rolls the group back; the
  * engine then runs each call in a transaction of its own, so that one fails alone. A fault of the medium fails the
  * group.
  */
-import { dataOf, type Answer, type Call, type CallGroup, type SyncGroups } from './calls.ts'
+import { runCall, type StorageCall, type SyncGroups } from '../index.ts'
+import { dataOf, type CallGroup, type CallResult, type ErrorData } from './calls.ts'
 import { faultOf, type Database, type Statement } from './driver.ts'
-import { kvOf, countersOf, locksOf } from './engine-kv.ts'
-import { configsOf } from './engine-configs.ts'
-import { poolsOf } from './engine-pools.ts'
-import { streamsOf } from './engine-streams.ts'
-import { tasksOf } from './engine-tasks.ts'
-import { statsOf, workersOf } from './engine-workers.ts'
+import { SqliteConfigs } from './engine-configs.ts'
+import { SqliteCounters } from './engine-counters.ts'
+import type { EngineDeps } from './engine-deps.ts'
+import { SqliteKv } from './engine-kv.ts'
+import { SqliteLocks } from './engine-locks.ts'
+import { SqlitePools } from './engine-pools.ts'
+import { SqliteStats } from './engine-reports.ts'
+import { SqliteStreams } from './engine-streams.ts'
+import { SqliteTasks } from './engine-tasks.ts'
+import { SqliteWorkers } from './engine-workers.ts'
 import { Fences } from './fences.ts'
 import { LogMark } from './log-mark.ts'
 import { Masters } from './masters.ts'
@@ -23,13 +28,27 @@ import { Names } from './names.ts'
 import { SCHEMA } from './schema.ts'
 import { closeStore, type Store } from './store.ts'
 import { Transaction } from './transaction.ts'
+import { WorkerRows } from './worker-rows.ts'
 
 /** 16 MiB of pages in the log: then they are copied into the file, so that the log does not grow without bound. */
 const LONG_LOG_PAGES = 4_000
 /** Freed pages that one step gives back to the disk. */
 const VACUUM_PAGES = 2_048
 
-type Run = (...args: readonly unknown[]) => unknown
+/** `split`: nothing was committed; each call needs a transaction of its own, so that the one that failed fails alone. */
+export type GroupOutcome =
+  { readonly kind: 'done'; readonly results: readonly CallResult[] } | { readonly kind: 'split' }
+
+/** `half_done`: a call failed after it had changed something. */
+type CallsOutcome =
+  | { readonly kind: 'done'; readonly results: readonly CallResult[] }
+  | { readonly kind: 'half_done'; readonly error: ErrorData }
+
+/** The groups, and the idle work of those that leave rows behind. */
+interface EngineGroups {
+  readonly groups: SyncGroups
+  readonly prune: (limit: number) => number
+}
 
 export class Session {
   readonly #db: Database
@@ -42,8 +61,6 @@ export class Session {
   readonly #lateCommit: boolean
   readonly #mark: LogMark
   #relaxed = false
-  /** Why the last call failed. */
-  #failure = dataOf(undefined)
 
   /** @param lateCommit Only for tests: returns results before the commit, which a crash then reveals. */
   constructor(store: Store, lateCommit: boolean) {
@@ -54,56 +71,32 @@ export class Session {
     this.#saveTime = db.prepare(`INSERT INTO meta(k, v) VALUES('time', ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v`)
     this.#changes = db.prepare<[], number>('SELECT total_changes()').pluck()
     this.#logLength = db.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)')
-    const txn = this.#txn
-    const names = new Names(db, txn)
-    const fences = new Fences(db, txn)
-    const masters = new Masters(txn)
-    const kv = kvOf(db, txn, names)
-    const locks = locksOf(db, txn, names, fences)
-    const tasks = tasksOf(db, txn, names, fences)
-    const streams = streamsOf(db, txn, names)
-    this.#groups = {
-      meta: {
-        info: () => ({ epoch: store.epoch, schema: SCHEMA, nowMs: txn.nowMs }),
-        beat: (masterId) => masters.beat(masterId),
-      },
-      workers: workersOf(db, txn, names, masters),
-      configs: configsOf(db, txn, names),
-      stats: statsOf(db, names),
-      streams,
-      tasks,
-      pools: poolsOf(db, txn, names, fences),
-      kv,
-      locks,
-      counters: countersOf(db, txn, names),
-    }
-    this.#prune = (limit) => tasks.prune(limit) + kv.prune(limit) + locks.prune(limit) + streams.prune(limit)
+    const { groups, prune } = engineGroups(store, this.#txn)
+    this.#groups = groups
+    this.#prune = prune
   }
 
-  /**
-   * @returns undefined where the group was rolled back because one of several calls failed after it had changed
-   *   something.
-   * @throws what the medium threw; nothing of the group was committed, unless COMMIT itself failed.
-   */
-  run({ nowMs, kind, calls }: CallGroup): readonly Answer[] | undefined {
+  /** @throws what the medium threw; nothing of the group was committed, unless COMMIT itself failed. */
+  run({ nowMs, kind, calls }: CallGroup): GroupOutcome {
     if (this.#lateCommit && this.#db.inTransaction) this.#commit()
     this.#setSync(kind !== 'write')
     this.#begin(nowMs)
     try {
       const before = this.#changes.get()
-      const results = this.#callAll(calls)
-      if (results === undefined || results === 'failed') {
+      const outcome = this.#callAll(calls)
+      if (outcome.kind === 'half_done') {
         this.#rollback()
-        return results === undefined ? undefined : [{ error: this.#failure }]
+        if (calls.length > 1) return { kind: 'split' }
+        return { kind: 'done', results: [{ kind: 'threw', error: outcome.error }] }
       }
       this.#txn.flush()
       const isChanged = this.#changes.get() !== before
       // Else the commit is empty, and costs no fsync: a reserve that finds nothing.
       if (isChanged) this.#saveTime.run(nowMs)
-      if (this.#lateCommit) return results
+      if (this.#lateCommit) return outcome
       this.#commit()
       if (isChanged && kind === 'write') this.#mark.set(this.#logLength.get()?.log ?? 0)
-      return results
+      return outcome
     } catch (error) {
       this.#rollback()
       throw error
@@ -156,26 +149,28 @@ export class Session {
     this.#db.close()
   }
 
-  #callAll(calls: readonly Call[]): Answer[] | undefined | 'failed' {
-    const results: Answer[] = []
+  #callAll(calls: readonly StorageCall[]): CallsOutcome {
+    const results: CallResult[] = []
     for (const call of calls) {
-      const answer = this.#call(call)
-      if (answer === undefined) return calls.length > 1 ? undefined : 'failed'
-      results.push(answer)
+      const changesBefore = this.#changes.get()
+      const touchesBefore = this.#txn.touches
+      const result = this.#call(call)
+      if (result.kind === 'threw') {
+        const hasChanged = this.#changes.get() !== changesBefore || this.#txn.touches !== touchesBefore
+        if (hasChanged) return { kind: 'half_done', error: result.error }
+      }
+      results.push(result)
     }
-    return results
+    return { kind: 'done', results }
   }
 
-  /** Undefined: it failed after it had changed something; why stands in `#failure`. */
-  #call(call: Call): Answer | undefined {
-    const before = this.#changes.get()
-    const touched = this.#txn.touches
+  /** @throws what the medium threw. */
+  #call(call: StorageCall): CallResult {
     try {
-      return { ok: runOf(this.#groups, call)(...call.args) }
+      return { kind: 'returned', value: runCall(this.#groups, call) }
     } catch (error) {
       if (faultOf(error) !== null) throw error
-      this.#failure = dataOf(error)
-      return this.#changes.get() === before && this.#txn.touches === touched ? { error: this.#failure } : undefined
+      return { kind: 'threw', error: dataOf(error) }
     }
   }
 
@@ -201,6 +196,32 @@ export class Session {
   }
 }
 
-function runOf(groups: SyncGroups, { group, method }: Call): Run {
-  return Reflect.get(groups[group], method) as Run
+/** Prepares the statements of all groups. */
+function engineGroups(store: Store, txn: Transaction): EngineGroups {
+  const { db } = store
+  const deps: EngineDeps = { db, txn, names: new Names(db, txn), fences: new Fences(db, txn) }
+  const masters = new Masters(txn)
+  const workers = new WorkerRows(deps)
+  const streams = new SqliteStreams(deps)
+  const tasks = new SqliteTasks(deps)
+  const kv = new SqliteKv(deps)
+  const locks = new SqliteLocks(deps)
+  const groups: SyncGroups = {
+    meta: {
+      info: () => ({ epoch: store.epoch, schema: SCHEMA, nowMs: txn.nowMs }),
+      beat: (masterId) => masters.beat(masterId),
+    },
+    workers: new SqliteWorkers(deps, workers, masters),
+    configs: new SqliteConfigs(deps),
+    stats: new SqliteStats(deps, workers),
+    streams,
+    tasks,
+    pools: new SqlitePools(deps),
+    kv,
+    locks,
+    counters: new SqliteCounters(deps),
+  }
+  const prune = (limit: number): number =>
+    tasks.prune(limit) + kv.prune(limit) + locks.prune(limit) + streams.prune(limit)
+  return { groups, prune }
 }

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/sizes
- * How many rows each namespace, pool or type holds, so that a bound costs no count per call. Counted once, at the first
- * touch; kept beside the transaction after that.
+ * Sizes keeps the number of rows of each namespace, pool or type in memory, so that a bound costs no count per call. It
+ * counts them at the first use and follows the transaction after that.
  */
 import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'

@@ -4,9 +4,11 @@
  * a whole group, so its transaction has ended before the next one is looked at.
  */
 import { parentPort } from 'node:worker_threads'
-import { EngineServer, type Notice, type Request } from './host.ts'
+import { EngineServer, type ThreadMessage, type ThreadRequest } from './host.ts'
 
 const port = parentPort
 if (port === null) throw new Error('storage/sqlite/thread runs only in a worker thread')
-const server = new EngineServer((checkedBytes) => port.postMessage({ checkedBytes } satisfies Notice))
-port.on('message', (request: Request) => port.postMessage(server.answer(request)))
+const server = new EngineServer((fileBytes) =>
+  port.postMessage({ kind: 'checking', fileBytes } satisfies ThreadMessage),
+)
+port.on('message', (request: ThreadRequest) => port.postMessage(server.respond(request) satisfies ThreadMessage))

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/transaction
- * What the engine remembers beside the database (counts, last tokens, known names) has to follow it: back when the
- * transaction is rolled back, and into its row when it commits. Code that changes such a state calls `keep` first.
+ * Transaction makes the state in memory (counts, last tokens, known names) follow the database: it restores the state
+ * on a rollback and writes it before the commit. Code that changes such a state calls `keep` first.
  */
 
 /** A state held in memory; `kept` is the transaction that last saved it. */

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { Committer } from '../../../src/storage/sqlite/committer.ts'
-import type { Answer, CallGroup, Rule } from '../../../src/storage/sqlite/calls.ts'
+import type { CallGroup, CallResult, CallRule } from '../../../src/storage/sqlite/calls.ts'
 import { Engine } from '../../../src/storage/sqlite/engine.ts'
 import { SqliteBackend, type SqliteOptions } from '../../../src/storage/sqlite/index.ts'
 import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/world.ts'
@@ -25,9 +25,12 @@ async function openedWith(more: Partial<SqliteOptions> & { readonly time?: Virtu
 /** A committer whose engine completes a group when the test calls `answer`. */
 function held(): { committer: Committer; groups: { group: CallGroup; answer: () => void }[] } {
   const groups: { group: CallGroup; answer: () => void }[] = []
-  const run = (group: CallGroup): Promise<readonly Answer[]> =>
+  const run = (group: CallGroup): Promise<readonly CallResult[]> =>
     new Promise((resolve) => {
-      groups.push({ group, answer: () => resolve(group.calls.map(({ method }) => ({ ok: method }))) })
+      groups.push({
+        group,
+        answer: () => resolve(group.calls.map(({ method }) => ({ kind: 'returned', value: method }))),
+      })
     })
   return { committer: new Committer({ nowMs: () => 0, run, onOutcome: () => undefined }), groups }
 }
@@ -36,7 +39,7 @@ const call = (
   committer: Committer,
   method: string,
   items = 1,
-  kind: Rule['kind'] = 'write',
+  kind: CallRule['kind'] = 'write',
   text = '',
 ): Promise<unknown> => committer.call({ group: 'kv', method, args: [Array.from({ length: items }, () => text)] }, kind)
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -159,9 +162,9 @@ describe('a group with one failing call', () => {
     } as const
     const results = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
     expect(results).toEqual([
-      { ok: [{ queued: true }] },
-      { error: expect.objectContaining({ code: null }) },
-      { ok: [{ queued: true }] },
+      { kind: 'returned', value: [{ queued: true }] },
+      { kind: 'threw', error: expect.objectContaining({ code: null }) },
+      { kind: 'returned', value: [{ queued: true }] },
     ])
     const look = {
       nowMs: 2,
@@ -173,9 +176,10 @@ describe('a group with one failing call', () => {
     } as const
     const seen = engine.run(look)
     expect(seen[0]).toEqual({
-      ok: [expect.objectContaining({ tiers: [0, 2, 0], totals: expect.objectContaining({ submitted: 2 }) })],
+      kind: 'returned',
+      value: [expect.objectContaining({ tiers: [0, 2, 0], totals: expect.objectContaining({ submitted: 2 }) })],
     })
-    expect(seen[1]).toEqual({ ok: ['pending', 'pending', null, null] })
+    expect(seen[1]).toEqual({ kind: 'returned', value: ['pending', 'pending', null, null] })
     engine.close(3)
     const again = new Engine({ path: file, newEpoch: 'e' })
     again.open()

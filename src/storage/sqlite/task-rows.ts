@@ -1,23 +1,17 @@
 /**
- * @module storage/sqlite/rows
- * The rows of tasks: found by id, moved to the front, removed. The bodies of tasks that were submitted together lie
- * side by side, so a batch of them is removed by ranges instead of one by one.
+ * @module storage/sqlite/task-rows
+ * TaskRows finds, moves and removes the rows of tasks. The bodies of tasks that were submitted together lie side by
+ * side, so a batch of them is removed by ranges instead of one by one.
  */
 import type { Tier } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
-import type { Fences } from './fences.ts'
-import type { Names } from './names.ts'
+import type { EngineDeps } from './engine-deps.ts'
 import { PLACE, type PlaceNumber, type Queue, type Queues } from './queues.ts'
-import type { Transaction } from './transaction.ts'
 
 /** What the parts of the task queues share. */
-export interface TaskContext {
-  readonly db: Database
-  readonly txn: Transaction
-  readonly names: Names
-  readonly fences: Fences
+export interface TaskDeps extends EngineDeps {
   readonly queues: Queues
-  readonly rows: Rows
+  readonly rows: TaskRows
 }
 
 export interface TaskRow {
@@ -33,12 +27,12 @@ export interface TaskRow {
   readonly leaseMax: number
 }
 
-/** Whether the row is a dead task that was cleared. */
+/** Whether the row is a dead task that was cleared. It counts as absent until the idle work has removed it. */
 export function isCleared({ place, ord }: Pick<TaskRow, 'place' | 'ord'>, deadCut: number): boolean {
   return place === PLACE.dead && ord <= deadCut
 }
 
-export class Rows {
+export class TaskRows {
   readonly #find: Statement<[number, string], TaskRow>
   readonly #take: Statement<[number, string, number], number>
   readonly #front: Statement<[number, number]>
@@ -65,12 +59,12 @@ export class Rows {
     return this.#find.get(type, id)
   }
 
-  /** Removes the task of this lease, and returns its key; its body is the caller's to remove. */
+  /** Removes the task of this lease, and returns its key. The caller removes its body. */
   take(type: number, id: string, token: number): number | undefined {
     return this.#take.get(type, id, token)
   }
 
-  /** In flight no longer: pending, at the front of its own tier. */
+  /** Makes a task in flight pending, at the front of its own tier. */
   toFront(queue: Queue, { pk, ownTier }: Pick<TaskRow, 'pk' | 'ownTier'>): void {
     this.#front.run(queue.front, pk)
     queue.front -= 1

@@ -1,0 +1,162 @@
+/**
+ * @module storage/sqlite/engine-dead
+ * DeadTasks lists, replays and removes dead tasks. Clearing only raises `deadCut`, the number of the last death that
+ * was cleared; the idle work removes the rows.
+ */
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { expiryOf, takeWithin, type DeadPage, type DeadRow } from '../index.ts'
+import type { Database } from './driver.ts'
+import type { Fences } from './fences.ts'
+import { KIND, type Names } from './names.ts'
+import { pruneCost } from './prune-cost.ts'
+import { PLACE, type Queue, type Queues } from './queues.ts'
+import { isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import type { Transaction } from './transaction.ts'
+
+/** The tier of replayed tasks, whatever their priority. */
+const NORMAL_TIER = 1
+
+type Replayable = Pick<TaskRow, 'pk' | 'ttl'>
+interface ListedDeath extends DeadRow {
+  /** Number of its death. */
+  readonly ord: number
+}
+
+function statementsOf(db: Database) {
+  return {
+    list: db.prepare<[number, number, number], ListedDeath>(
+      `SELECT ord, id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAtMs FROM task JOIN body ON body.pk = task.pk
+        WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`,
+    ),
+    oldest: db.prepare<[number, number, number, number], Replayable>(
+      'SELECT pk, ttl FROM task WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?',
+    ),
+    cleared: db.prepare<[number, number, number], { pk: number; bytes: number }>(
+      'SELECT pk, octet_length(body) AS bytes FROM task JOIN body USING(pk) WHERE type = ? AND place = 3 AND ord <= ? ORDER BY ord LIMIT ?',
+    ),
+    replay: db.prepare<[number, number, number | null, number]>(
+      'UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL WHERE pk = ?',
+    ),
+  }
+}
+
+export class DeadTasks {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #fences: Fences
+  readonly #queues: Queues
+  readonly #rows: TaskRows
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+    this.#txn = txn
+    this.#names = names
+    this.#fences = fences
+    this.#queues = queues
+    this.#rows = rows
+    this.#sql = statementsOf(db)
+  }
+
+  list(typeName: string, n: number, bytes = MAX_ANSWER_BYTES, after = 0): DeadPage {
+    const type = this.#names.find(KIND.type, typeName)
+    const queue = type === undefined ? undefined : this.#queues.find(type)
+    if (queue === undefined) return { length: 0, items: [] }
+    const from = Math.max(this.#fences.deadCutOf(queue.type), after)
+    // One more than fits is read, which shows that the bytes ended the page.
+    let read = 0
+    const sizeOf = (row: ListedDeath): number => {
+      read += 1
+      return charsOf(row)
+    }
+    const found = takeWithin(this.#sql.list.iterate(queue.type, from, n), sizeOf, bytes)
+    const isCutShort = read > found.length
+    const last = found.at(-1)
+    return {
+      length: queue.dead,
+      items: found.map(({ ord: _ord, ...row }) => row),
+      ...(isCutShort && last !== undefined && { next: last.ord }),
+    }
+  }
+
+  replay(typeName: string, n: number, lastDeath = Number.MAX_SAFE_INTEGER): number {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return 0
+    const queue = this.#queues.change(type)
+    const found = this.#sql.oldest.all(type, this.#fences.deadCutOf(type), lastDeath, n)
+    for (const task of found) this.#replay(queue, task)
+    return found.length
+  }
+
+  lastDeath(typeName: string): number {
+    const type = this.#names.find(KIND.type, typeName)
+    const queue = type === undefined ? undefined : this.#queues.find(type)
+    return queue === undefined ? 0 : queue.death - 1
+  }
+
+  clear(typeName: string): number {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return 0
+    const queue = this.#queues.change(type)
+    const count = queue.dead
+    this.#fences.change(type).deadCut = queue.death - 1
+    queue.dead = 0
+    return count
+  }
+
+  select(
+    typeName: string,
+    action: 'replay' | 'remove',
+    ids: readonly string[],
+  ): readonly ('replayed' | 'removed' | 'not_dead')[] {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return ids.map(() => 'not_dead')
+    const queue = this.#queues.change(type)
+    return ids.map((id) => {
+      const row = this.#find(type, id)
+      if (row === undefined) return 'not_dead'
+      if (action === 'replay') this.#replay(queue, row)
+      else this.#remove(queue, row)
+      return action === 'replay' ? 'replayed' : 'removed'
+    })
+  }
+
+  /** Removes cleared tasks that cost about `limit` rows. @returns what they cost. */
+  prune(limit: number): number {
+    let left = limit
+    for (const type of this.#names.all(KIND.type)) if (left > 0) left -= this.#prune(type, left)
+    return limit - left
+  }
+
+  #prune(type: number, limit: number): number {
+    const deadCut = this.#fences.deadCutOf(type)
+    if (deadCut === 0) return 0
+    let cost = 0
+    for (const { pk, bytes } of this.#sql.cleared.all(type, deadCut, limit)) {
+      if (cost >= limit) break
+      this.#rows.remove(pk)
+      cost += pruneCost(bytes)
+    }
+    return cost
+  }
+
+  #find(type: number, id: string): TaskRow | undefined {
+    const row = this.#rows.find(type, id)
+    const isDead = row?.place === PLACE.dead && !isCleared(row, this.#fences.deadCutOf(type))
+    return isDead ? row : undefined
+  }
+
+  #replay(queue: Queue, { pk, ttl }: Replayable): void {
+    this.#sql.replay.run(NORMAL_TIER, queue.back++, expiryOf(ttl, this.#txn.nowMs), pk)
+    queue.dead -= 1
+    queue.pending[NORMAL_TIER] += 1
+  }
+
+  #remove(queue: Queue, { pk }: TaskRow): void {
+    this.#rows.remove(pk)
+    queue.dead -= 1
+  }
+}
+
+function charsOf({ id, body, lastError }: DeadRow): number {
+  return id.length + body.length + (lastError?.length ?? 0)
+}

@@ -1,0 +1,16 @@
+/**
+ * @module storage/sqlite/engine-deps
+ * Defines what the groups of the engine share: the database, the running transaction, and the names and fencing tokens
+ * that are kept in memory beside it.
+ */
+import type { Database } from './driver.ts'
+import type { Fences } from './fences.ts'
+import type { Names } from './names.ts'
+import type { Transaction } from './transaction.ts'
+
+export interface EngineDeps {
+  readonly db: Database
+  readonly txn: Transaction
+  readonly names: Names
+  readonly fences: Fences
+}

@@ -1,0 +1,115 @@
+/**
+ * @module storage/sqlite/engine-register
+ * WorkerRegistrations creates, updates and removes the records of workers. It counts them in memory, so the bound of a
+ * type costs no query.
+ */
+import type { ReportedState } from '../../protocol/index.ts'
+import type { Ref, RegisterResult, Registration } from '../index.ts'
+import type { Database } from './driver.ts'
+import type { EngineDeps } from './engine-deps.ts'
+import { KIND, type Names } from './names.ts'
+import { Sizes } from './sizes.ts'
+import type { Transaction } from './transaction.ts'
+import { drainOf, NEXT_PROCESS, type FoundWorker, type WorkerRecord, type WorkerRows } from './worker-rows.ts'
+
+const MAX_WORKERS = 50_000
+const MAX_FORGOTTEN = 1_000_000
+
+function statementsOf(db: Database) {
+  return {
+    insert: db.prepare<[number, string, string, string, number, string, number, number]>(
+      `INSERT INTO worker(type, id, instance, conn, registered, hardware, state, since, seen, frames)
+        VALUES(?, ?, ?, ?, ?, ?, 'IDLE', ?, ?, 0)`,
+    ),
+    insertConfig: db
+      .prepare<[number, string, string], number>(
+        `INSERT INTO cfg(type, id, gen, config) VALUES(?, ?, 0, ?)
+        ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL RETURNING gen`,
+      )
+      .pluck(),
+    renew: db.prepare<[string, string, string, ReportedState, number, number, string | null, number, string]>(
+      'UPDATE worker SET instance = ?, conn = ?, hardware = ?, state = ?, since = ?, seen = ?, drain = ? WHERE type = ? AND id = ?',
+    ),
+    remove: [
+      'DELETE FROM worker WHERE type = ? AND id = ?',
+      'DELETE FROM cfg_history WHERE type = ? AND id = ?',
+      'DELETE FROM stat WHERE type = ? AND id = ?',
+      'UPDATE cfg SET config = NULL, changed = NULL, actor = NULL WHERE type = ? AND id = ?',
+    ].map((sql) => db.prepare<[number, string]>(sql)),
+    removeLowestGen: db.prepare<[number]>(
+      'DELETE FROM cfg WHERE (type, id) IN (SELECT type, id FROM cfg WHERE type = ? AND config IS NULL ORDER BY gen LIMIT 1)',
+    ),
+  }
+}
+
+export class WorkerRegistrations {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #rows: WorkerRows
+  readonly #workers: Sizes
+  /** Those of forgotten workers included. */
+  readonly #generations: Sizes
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names }: EngineDeps, rows: WorkerRows) {
+    this.#txn = txn
+    this.#names = names
+    this.#rows = rows
+    this.#workers = new Sizes(db, txn, 'SELECT count(*) FROM worker WHERE type = ?')
+    this.#generations = new Sizes(db, txn, 'SELECT count(*) FROM cfg WHERE type = ?')
+    this.#sql = statementsOf(db)
+  }
+
+  register(item: Registration): RegisterResult {
+    const found = this.#rows.find(item)
+    return found === undefined ? this.#create(item) : this.#renew(found, item)
+  }
+
+  /** @returns false if the worker has no record. */
+  forget(ref: Ref): boolean {
+    const found = this.#rows.find(ref)
+    if (found === undefined) return false
+    const { type } = found
+    const forgotten = this.#generations.of(type) - this.#workers.of(type)
+    this.#workers.add(type, -1)
+    for (const statement of this.#sql.remove) statement.run(type, ref.id)
+    if (forgotten < MAX_FORGOTTEN) return true
+    this.#sql.removeLowestGen.run(type)
+    this.#generations.add(type, -1)
+    return true
+  }
+
+  #create(item: Registration): RegisterResult {
+    const type = this.#names.number(KIND.type, item.type)
+    if (this.#workers.of(type) >= MAX_WORKERS) return 'full'
+    const { nowMs } = this.#txn
+    this.#workers.add(type, 1)
+    this.#sql.insert.run(type, item.id, item.instance, item.conn, nowMs, item.hardware, nowMs, nowMs)
+    const gen = this.#sql.insertConfig.get(type, item.id, item.defaults) ?? 0
+    return { previous: null, drain: false, replaced: null, gen }
+  }
+
+  #renew({ type, worker }: FoundWorker, item: Registration): RegisterResult {
+    const { nowMs } = this.#txn
+    const isDraining = worker.drain !== null
+    const isDrainKept = isDraining && appliesTo(worker.drain, item)
+    const state = isDraining && !isDrainKept ? 'IDLE' : worker.state
+    const drain = isDrainKept ? drainOf(item) : null
+    this.#sql.renew.run(item.instance, item.conn, item.hardware, state, nowMs, nowMs, drain, type, item.id)
+    return {
+      previous: recordedStatusOf(worker),
+      drain: isDrainKept,
+      replaced: worker.conn === item.conn ? null : worker.conn, // A register may be repeated.
+      gen: worker.gen,
+    }
+  }
+}
+
+/** Whether the process that registers now is the one to be drained. */
+function appliesTo(drain: string, item: Registration): boolean {
+  return drain === NEXT_PROCESS || drain === drainOf(item)
+}
+
+function recordedStatusOf({ drain, state, lastError, appliedGen }: WorkerRecord) {
+  return { state: drain === null ? state : 'DRAINING', lastError, appliedGen } as const
+}

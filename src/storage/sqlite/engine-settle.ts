@@ -1,0 +1,144 @@
+/**
+ * @module storage/sqlite/engine-settle
+ * TaskSettlement ends and extends leases. Only the token of the current lease settles a task; any other result is
+ * `lease_lost`, except for a repeated ack of the same task.
+ */
+import {
+  cutError,
+  extendedDeadline,
+  nackOutcome,
+  type LeaseLost,
+  type LeaseRef,
+  type NackItem,
+  type RetryPolicy,
+  type Sync,
+  type Tasks,
+} from '../index.ts'
+import { Acked } from './acked.ts'
+import type { Database } from './driver.ts'
+import type { Fences } from './fences.ts'
+import { KIND, type Names } from './names.ts'
+import { PLACE, type Queue, type Queues } from './queues.ts'
+import type { TaskDeps, TaskRow, TaskRows } from './task-rows.ts'
+import type { Transaction } from './transaction.ts'
+
+type EndFailedRun = [place: number, ord: number, due: number, attempt: number, error: string | null, pk: number]
+
+function statementsOf(db: Database) {
+  return {
+    endFailedRun: db.prepare<EndFailedRun>(
+      'UPDATE task SET place = ?, ord = ?, due = ?, attempt = ?, error = ?, token = NULL, worker = NULL WHERE pk = ?',
+    ),
+    extend: db.prepare<[number, number]>('UPDATE task SET due = ? WHERE pk = ?'),
+  }
+}
+
+export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'nack' | 'extend'> {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #fences: Fences
+  readonly #queues: Queues
+  readonly #rows: TaskRows
+  readonly #acked: Acked
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+    this.#txn = txn
+    this.#names = names
+    this.#fences = fences
+    this.#queues = queues
+    this.#rows = rows
+    this.#acked = new Acked(db, txn)
+    this.#sql = statementsOf(db)
+  }
+
+  ack(typeName: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return leases.map(() => 'lease_lost')
+    const queue = this.#queues.change(type)
+    const fence = this.#fences.change(type)
+    const removed: number[] = []
+    const results = leases.map(({ id, token }) => {
+      const pk = this.#rows.take(type, id, token)
+      if (pk === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#fences.lost(type, token)
+      removed.push(pk)
+      this.#acked.mark(type, token, id)
+      return 'ok'
+    })
+    this.#rows.removeBodies(removed)
+    queue.inFlight -= removed.length
+    fence.acked += removed.length
+    return results
+  }
+
+  release(typeName: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
+    const released = new Map<number, { readonly queue: Queue; readonly row: TaskRow }>()
+    const results = this.#settleEach(typeName, leases, (row, _lease, queue) => {
+      if (released.has(row.pk)) return 'lease_lost'
+      released.set(row.pk, { queue, row })
+      queue.inFlight -= 1
+      return 'ok'
+    })
+    // The last one first, so that the first lease of the call ends up at the very front.
+    for (const { queue, row } of [...released.values()].toReversed()) this.#rows.toFront(queue, row)
+    return results
+  }
+
+  nack(
+    typeName: string,
+    retry: RetryPolicy,
+    items: readonly NackItem[],
+  ): readonly ('scheduled' | 'dead' | LeaseLost)[] {
+    return this.#settleEach(typeName, items, (row, item, queue) => this.#nack(row, item, queue, retry))
+  }
+
+  extend(
+    typeName: string,
+    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+  ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
+    return this.#settleEach(typeName, items, (row, { visibilityMs }) => {
+      const expiresAtMs = extendedDeadline(row.due ?? 0, this.#txn.nowMs, visibilityMs)
+      this.#sql.extend.run(expiresAtMs, row.pk)
+      return { expiresAtMs }
+    })
+  }
+
+  #nack({ pk, attempt, leaseMax }: TaskRow, item: NackItem, queue: Queue, retry: RetryPolicy): 'scheduled' | 'dead' {
+    const { nowMs } = this.#txn
+    const fence = this.#fences.change(queue.type)
+    const outcome = nackOutcome({ attempt, maxAttempts: leaseMax }, item, retry)
+    queue.inFlight -= 1
+    fence.nacked += 1
+    if (outcome.kind === 'retry') {
+      queue.scheduled += 1
+      const dueAtMs = nowMs + outcome.delayMs
+      this.#sql.endFailedRun.run(PLACE.scheduled, queue.back++, dueAtMs, outcome.attempt, null, pk)
+      return 'scheduled'
+    }
+    queue.dead += 1
+    fence.died += 1
+    this.#sql.endFailedRun.run(PLACE.dead, queue.death++, nowMs, outcome.attempt, cutError(item.error), pk)
+    return 'dead'
+  }
+
+  /** Calls `settle` for each item whose lease is the current one. */
+  #settleEach<Item extends LeaseRef, Result>(
+    typeName: string,
+    items: readonly Item[],
+    settle: (row: TaskRow, item: Item, queue: Queue) => Result,
+  ): (Result | LeaseLost)[] {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return items.map(() => 'lease_lost')
+    const queue = this.#queues.change(type)
+    return items.map((item) => {
+      const row = this.#leased(type, item)
+      return row === undefined ? this.#fences.lost(type, item.token) : settle(row, item, queue)
+    })
+  }
+
+  /** The task, if `token` is its current lease. */
+  #leased(type: number, { id, token }: LeaseRef): TaskRow | undefined {
+    const row = this.#rows.find(type, id)
+    return row?.place === PLACE.inFlight && row.token === token ? row : undefined
+  }
+}

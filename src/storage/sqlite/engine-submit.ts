@@ -1,0 +1,121 @@
+/** @module storage/sqlite/engine-submit  TaskSubmission queues tasks, unless their id or idempotency key is known. */
+import { expiryOf, type NewTask, type SubmitItemResult, type Sync, type Tasks } from '../index.ts'
+import type { Database } from './driver.ts'
+import type { Fence, Fences } from './fences.ts'
+import { KIND, type Names } from './names.ts'
+import { lengthOf, type Queue, type Queues } from './queues.ts'
+import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
+import type { Transaction } from './transaction.ts'
+
+type InsertTask = [
+  pk: number,
+  type: number,
+  id: string,
+  tier: number,
+  ownTier: number,
+  ord: number,
+  submitted: number,
+  ttlAt: number | null,
+  ttl: number | null,
+  ownMax: number | null,
+]
+
+function statementsOf(db: Database) {
+  return {
+    insert: db.prepare<InsertTask>(
+      `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
+        VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+    ),
+    insertBody: db.prepare<[number, string]>('INSERT INTO body(pk, body) VALUES(?, ?)'),
+    findKey: db.prepare<[number, string], { id: string; expires: number }>(
+      'SELECT id, expires FROM idem WHERE type = ? AND key = ?',
+    ),
+    insertKey: db.prepare<[number, string, string, number]>(
+      'INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key) DO UPDATE SET id = excluded.id, expires = excluded.expires',
+    ),
+  }
+}
+
+export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #fences: Fences
+  readonly #queues: Queues
+  readonly #rows: TaskRows
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+    this.#txn = txn
+    this.#names = names
+    this.#fences = fences
+    this.#queues = queues
+    this.#rows = rows
+    this.#sql = statementsOf(db)
+  }
+
+  submit(
+    typeName: string,
+    idempotencyTtlMs: number,
+    tasks: readonly NewTask[],
+    maxLength = Infinity,
+  ): readonly SubmitItemResult[] {
+    const type = this.#names.number(KIND.type, typeName)
+    const queue = this.#queues.change(type)
+    const fence = this.#fences.change(type)
+    const keyExpiresAtMs = this.#txn.nowMs + idempotencyTtlMs
+    return tasks.map((task) => {
+      const isFull = lengthOf(queue) >= maxLength
+      return this.#submit(task, queue, fence, isFull, keyExpiresAtMs)
+    })
+  }
+
+  #submit(task: NewTask, queue: Queue, fence: Fence, isFull: boolean, keyExpiresAtMs: number): SubmitItemResult {
+    const { type } = queue
+    const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
+    if (known !== undefined && known.expires > this.#txn.nowMs) return { duplicateOf: known.id }
+    if (isFull && !this.#exists(type, task.id, fence.deadCut)) return 'queue_full'
+    const isNew = !isFull && this.#add(queue, task, fence.deadCut)
+    // The key is recorded also if the id is a duplicate (D80).
+    if (task.key !== null) this.#sql.insertKey.run(type, task.key, task.id, keyExpiresAtMs)
+    if (isNew) fence.submitted += 1
+    // An id that was generated for this call names this very task, so the call is a repeat.
+    return isNew || !task.ownId ? { queued: true } : { duplicateOf: task.id }
+  }
+
+  /** @returns false if a task with this id is stored. A cleared one is removed first. */
+  #add(queue: Queue, task: NewTask, deadCut: number): boolean {
+    if (this.#insert(queue, task)) return true
+    const row = this.#rows.find(queue.type, task.id)
+    if (row === undefined || !isCleared(row, deadCut)) return false
+    this.#rows.remove(row.pk)
+    return this.#insert(queue, task)
+  }
+
+  /** @returns false if there is a row with this id. */
+  #insert(queue: Queue, { id, tier, submittedAtMs, ttlMs, maxAttempts, body }: NewTask): boolean {
+    const pk = this.#queues.nextPk()
+    const ttlAt = expiryOf(ttlMs, this.#txn.nowMs)
+    const { changes } = this.#sql.insert.run(
+      pk,
+      queue.type,
+      id,
+      tier,
+      tier,
+      queue.back,
+      submittedAtMs,
+      ttlAt,
+      ttlMs,
+      maxAttempts,
+    )
+    if (changes === 0) return false
+    this.#sql.insertBody.run(pk, body)
+    queue.back += 1
+    queue.pending[tier] += 1
+    return true
+  }
+
+  #exists(type: number, id: string, deadCut: number): boolean {
+    const row = this.#rows.find(type, id)
+    return row !== undefined && !isCleared(row, deadCut)
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * @module storage/sqlite/engine-sweep
+ * TaskSweep does what is due by time: it takes tasks back whose deadline has passed, promotes due retries and forgets
+ * expired idempotency keys.
+ */
+import { isLostTooOften, lostLeaseError, type SweepResult, type Sync, type Tasks, type Tier } from '../index.ts'
+import type { Database } from './driver.ts'
+import type { DueRetries } from './due-retries.ts'
+import type { Fences } from './fences.ts'
+import { KIND, type Names } from './names.ts'
+import type { Queue, Queues } from './queues.ts'
+import type { TaskDeps, TaskRows } from './task-rows.ts'
+import type { Transaction } from './transaction.ts'
+
+interface OverdueTask {
+  readonly pk: number
+  readonly ownTier: Tier
+  /** Leases that it lost before. */
+  readonly lost: number
+}
+
+const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys: 0, more: false }
+
+function statementsOf(db: Database) {
+  return {
+    overdue: db.prepare<[number, number, number], OverdueTask>(
+      'SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ? ORDER BY due, token LIMIT ?',
+    ),
+    countLost: db.prepare<[number]>('UPDATE task SET lost = lost + 1 WHERE pk = ?'),
+    moveToDead: db.prepare<[number, number, string, number]>(
+      'UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL WHERE pk = ?',
+    ),
+    expiredKeys: db
+      .prepare<[number, number, number], string>(
+        'SELECT key FROM idem WHERE type = ? AND expires <= ? ORDER BY expires LIMIT ?',
+      )
+      .pluck(),
+    forgetKey: db.prepare<[number, string]>('DELETE FROM idem WHERE type = ? AND key = ?'),
+  }
+}
+
+export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
+  readonly #txn: Transaction
+  readonly #names: Names
+  readonly #fences: Fences
+  readonly #queues: Queues
+  readonly #rows: TaskRows
+  readonly #retries: DueRetries
+  readonly #sql: ReturnType<typeof statementsOf>
+
+  constructor({ db, txn, names, fences, queues, rows }: TaskDeps, retries: DueRetries) {
+    this.#txn = txn
+    this.#names = names
+    this.#fences = fences
+    this.#queues = queues
+    this.#rows = rows
+    this.#retries = retries
+    this.#sql = statementsOf(db)
+  }
+
+  sweep(typeName: string, maxLost: number, limit: number): SweepResult {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return NOTHING
+    const queue = this.#queues.change(type)
+    const { requeued, dead } = this.#takeOverdue(queue, maxLost, limit)
+    const promoted = this.#retries.promote(queue, limit)
+    const forgottenKeys = this.#forgetKeys(type, limit)
+    const more = this.#isAnyOverdue(queue) || this.#retries.isAnyDue(queue) || this.#isAnyKeyExpired(type)
+    return { requeued, promoted, dead, forgottenKeys, more }
+  }
+
+  #takeOverdue(queue: Queue, maxLost: number, limit: number): { readonly requeued: number; readonly dead: number } {
+    const overdue = queue.inFlight === 0 ? [] : this.#sql.overdue.all(queue.type, this.#txn.nowMs, limit)
+    const isDead = ({ lost }: OverdueTask): boolean => isLostTooOften(lost + 1, maxLost)
+    const dead = overdue.filter(isDead)
+    const requeued = overdue.filter((task) => !isDead(task))
+    queue.inFlight -= overdue.length
+    this.#moveToDead(queue, dead)
+    // The earliest deadline goes last, so that it ends up at the very front.
+    for (const task of requeued.toReversed()) {
+      this.#sql.countLost.run(task.pk)
+      this.#rows.toFront(queue, task)
+    }
+    return { requeued: requeued.length, dead: dead.length }
+  }
+
+  #moveToDead(queue: Queue, tasks: readonly OverdueTask[]): void {
+    if (tasks.length === 0) return
+    for (const { pk, lost } of tasks)
+      this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, lostLeaseError(lost + 1), pk)
+    queue.dead += tasks.length
+    this.#fences.change(queue.type).died += tasks.length
+  }
+
+  #forgetKeys(type: number, limit: number): number {
+    const keys = this.#sql.expiredKeys.all(type, this.#txn.nowMs, limit)
+    for (const key of keys) this.#sql.forgetKey.run(type, key)
+    return keys.length
+  }
+
+  #isAnyOverdue({ type, inFlight }: Readonly<Queue>): boolean {
+    return inFlight > 0 && this.#sql.overdue.get(type, this.#txn.nowMs, 1) !== undefined
+  }
+
+  #isAnyKeyExpired(type: number): boolean {
+    return this.#sql.expiredKeys.get(type, this.#txn.nowMs, 1) !== undefined
+  }
+}
