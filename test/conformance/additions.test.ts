@@ -2,16 +2,16 @@
 import { expect, it } from '@jest/globals'
 import {
   API,
-  eventually,
+  eventuallyMatches,
   onEachStore,
   OTHER,
   SCOPED,
   SECOND,
-  until,
   type Json,
   type Listening,
   type World,
 } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 interface Event {
   readonly id: string
@@ -43,7 +43,7 @@ onEachStore('additions', (open) => {
   }
   /** Waits for the newest event of this name. The master publishes events in batches, so the test advances the time. */
   const received = async (world: World, stream: Listening, name: string): Promise<Event> => {
-    await until(async () => {
+    await eventually(async () => {
       await world.time.advance(50)
       return eventsOf(stream).some((event) => event.name === name)
     })
@@ -55,8 +55,8 @@ onEachStore('additions', (open) => {
     const worker = await world.worker('w-2')
     worker.state({ state: 'RUNNING' })
     worker.stats({ slots: 3 })
-    await eventually(() => world.record('w-2'), { state: 'RUNNING' })
-    await until(async () => (await world.record('w-2')).current_stats !== null)
+    await eventuallyMatches(() => world.record('w-2'), { state: 'RUNNING' })
+    await eventually(async () => (await world.record('w-2')).current_stats !== null)
     await world.dead('w-1')
     for (const priority of [1, 0, 0, -1]) await world.submit({ priority })
     const { status, body } = await world.call('GET', `${API}/overview`)
@@ -84,7 +84,7 @@ onEachStore('additions', (open) => {
     const [task] = await world.reserve('w-1')
     await world.settle('w-1', 'ack', task)
     await world.pass(31 * SECOND)
-    await until(async () => (await world.ok('GET', '/mailer/queue/stats')).length >= 2)
+    await eventually(async () => (await world.ok('GET', '/mailer/queue/stats')).length >= 2)
     const rows = await world.ok('GET', '/mailer/queue/stats')
     expect(rows.at(-1)).toEqual({
       ts: expect.any(Number),

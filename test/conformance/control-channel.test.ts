@@ -2,16 +2,16 @@
 import { expect, it } from '@jest/globals'
 import {
   ADMIN,
-  eventually,
+  eventuallyMatches,
   HARDWARE,
   onEachStore,
   SCOPED,
-  until,
   WORKER,
   WORKER_PEER,
   type Json,
   type World,
 } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 onEachStore('control channel', (open) => {
   /** The close event after `frame` as the first frame of a new connection. */
@@ -42,7 +42,7 @@ onEachStore('control channel', (open) => {
       await worker.received()
       expect((await world.record('w-1')).connected).toBe(true)
       worker.socket.terminate()
-      await eventually(() => world.record('w-1'), { connected: false })
+      await eventuallyMatches(() => world.record('w-1'), { connected: false })
     }
   })
 
@@ -138,7 +138,7 @@ onEachStore('control channel', (open) => {
     deaf.socket.on('ping', () => (pings += 1))
     for (const expected of [1, 2]) {
       await world.time.advance(20_000)
-      await until(() => pings === expected)
+      await eventually(() => pings === expected)
       expect(deaf.socket.readyState).toBe(deaf.socket.OPEN)
     }
     await world.time.advance(21_000)
@@ -181,7 +181,7 @@ onEachStore('control channel', (open) => {
         { slot_id: 3, ts: 3, payload: { sent: true } },
       ],
     })
-    await eventually(() => world.ok('GET', '/mailer/output/length'), { length: 3 })
+    await eventuallyMatches(() => world.ok('GET', '/mailer/output/length'), { length: 3 })
     const entries = (await world.ok('GET', '/mailer/output/peek')).map(({ slot_id, ts, payload }: Json) => ({
       slot_id,
       ts,
@@ -200,7 +200,7 @@ onEachStore('control channel', (open) => {
     const worker = await world.worker('w-1')
     worker.output({ colour: 'red' })
     worker.output({ sent: true })
-    await eventually(() => world.ok('GET', '/mailer/output/length'), { length: 1 })
+    await eventuallyMatches(() => world.ok('GET', '/mailer/output/length'), { length: 1 })
     expect(worker.socket.readyState).toBe(worker.socket.OPEN)
     expect(
       world.lines.filter(({ level, fields }) => level === 'warn' && JSON.stringify(fields).includes('w-1')),

@@ -1,6 +1,7 @@
 /** GET /metrics: the text exposition format. */
 import { expect, it } from '@jest/globals'
-import { onEachStore, until } from './world.ts'
+import { onEachStore } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 onEachStore('metrics', (open) => {
   it('metric/svc_master_up, metric/svc_workers_total, metric/svc_worker_last_seen_age_seconds, metric/svc_worker_slots, metric/svc_worker_cpu_pct, metric/svc_worker_rss_mb, metric/svc_stream_length, metric/svc_queue_size, metric/svc_queue_dlq_length, metric/svc_pool_size: reports the fleet', async () => {
@@ -9,7 +10,7 @@ onEachStore('metrics', (open) => {
     worker.state()
     worker.stats({ slots: 3, cpu_pct: 12.5, rss_mb: 80 })
     worker.output({ sent: true })
-    await until(
+    await eventually(
       async () =>
         (await world.record('w-1')).current_stats !== null &&
         (await world.ok('GET', '/mailer/output/length')).length === 1 &&

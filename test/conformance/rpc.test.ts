@@ -1,6 +1,7 @@
 /** The JSON-RPC route of workers: primitives, batches, errors. Tasks are in tasks.test.ts, pools in pools.test.ts. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, until, WORKER, type Json, type World } from './world.ts'
+import { API, onEachStore, SECOND, WORKER, type Json, type World } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 onEachStore('rpc', (open) => {
   const withWorker = async (): Promise<World> => {
@@ -142,12 +143,12 @@ onEachStore('rpc', (open) => {
       { token: WORKER },
     )
     expect([status, contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
-    await until(() => text() !== '') // The first bytes mean that the subscription is active.
+    await eventually(() => text() !== '') // The first bytes mean that the subscription is active.
     await publish({ n: 1 })
     const other = await world.worker('w-2')
     other.output({ sent: true })
-    await until(async () => (await world.ok('GET', '/mailer/output/length')).length === 1)
-    if (world.capabilities.pubsub) await until(() => text().includes('"n":1') && text().includes('"sent":true'))
+    await eventually(async () => (await world.ok('GET', '/mailer/output/length')).length === 1)
+    if (world.capabilities.pubsub) await eventually(() => text().includes('"n":1') && text().includes('"sent":true'))
     else expect(text()).not.toContain('"n":1')
     expect(text()).not.toContain('before')
   })

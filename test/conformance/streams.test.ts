@@ -1,6 +1,6 @@
 /** Output streams: limits, peek, pop, tail. */
 import { expect, it } from '@jest/globals'
-import { eventually, onEachStore, SECOND, type Json, type Worker, type World } from './world.ts'
+import { eventuallyMatches, onEachStore, SECOND, type Json, type Worker, type World } from './world.ts'
 
 onEachStore('streams', (open) => {
   const length = (world: World): Promise<Json> => world.ok('GET', '/probe/output/length')
@@ -28,7 +28,7 @@ onEachStore('streams', (open) => {
         })),
       })
     }
-    await eventually(() => length(world), { length: Math.min(50_000, before + count) })
+    await eventuallyMatches(() => length(world), { length: Math.min(50_000, before + count) })
   }
 
   it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: stores entries with generated ids', async () => {
@@ -72,7 +72,9 @@ onEachStore('streams', (open) => {
   it('stream/entries, limits/stream-entries: keeps the newest 50,000', async () => {
     const { world, worker } = await stream(50_000)
     await push(world, worker, 50_000, 5)
-    await eventually(async () => ({ first: numbers(await world.ok('GET', '/probe/output/peek?n=1'))[0] }), { first: 5 })
+    await eventuallyMatches(async () => ({ first: numbers(await world.ok('GET', '/probe/output/peek?n=1'))[0] }), {
+      first: 5,
+    })
     expect(await length(world)).toEqual({ length: 50_000 })
   })
 
@@ -80,7 +82,9 @@ onEachStore('streams', (open) => {
     const { world, worker } = await stream(3)
     world.time.jump(3_601 * SECOND)
     worker.output({ i: 9 }, { ts: 1 })
-    await eventually(async () => ({ all: numbers(await world.ok('GET', '/probe/output/peek')).join() }), { all: '9' })
+    await eventuallyMatches(async () => ({ all: numbers(await world.ok('GET', '/probe/output/peek')).join() }), {
+      all: '9',
+    })
   })
 
   it('D50b: returns the newest entries, continues behind an id, and reports a gap', async () => {

@@ -1,6 +1,7 @@
 /** Tasks from submit to their end. Workers use the rpc route, like the workers of this project. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, until, type Json, type World } from './world.ts'
+import { API, onEachStore, SECOND, type Json, type World } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 const MINUTE = 60 * SECOND
 
@@ -136,7 +137,7 @@ onEachStore('tasks', (open) => {
     const [task] = await world.reserve('w-1')
     await world.settle('w-1', 'nack', task, { retry_in_ms: 1_000 })
     await world.pass(12 * SECOND)
-    await until(async () => (await world.place(id)) === 'pending')
+    await eventually(async () => (await world.place(id)) === 'pending')
   })
 
   it('D28b: appends a due retry to its own tier', async () => {
@@ -194,7 +195,7 @@ onEachStore('tasks', (open) => {
     await world.pass(55 * SECOND)
     expect(await world.place(id)).toBe('in_flight')
     await world.pass(16 * SECOND)
-    await until(async () => (await world.place(id)) === 'pending')
+    await eventually(async () => (await world.place(id)) === 'pending')
     const [again] = await world.reserve('w-1')
     expect([again.task_id, again.attempt, again.token > first.token]).toEqual([id, 0, true])
   })
@@ -204,7 +205,7 @@ onEachStore('tasks', (open) => {
     const { task_id: id } = await world.submit({})
     const [stale] = await world.reserve('w-1')
     await world.pass(72 * SECOND)
-    await until(async () => (await world.place(id)) === 'pending')
+    await eventually(async () => (await world.place(id)) === 'pending')
     const [current] = await world.reserve('w-1')
     for (const verb of ['ack', 'nack', 'extend', 'release'] as const)
       expect(await world.settle('w-1', verb, stale)).toEqual({ ok: false, error: 'lease_lost' })
@@ -225,7 +226,7 @@ onEachStore('tasks', (open) => {
     for (const place of ['pending', 'dead']) {
       expect(await world.reserve('b-1', 1, 'brief')).toMatchObject([{ attempt: 0 }])
       await world.pass(16 * SECOND)
-      await until(async () => (await world.place(id, 'brief')) === place)
+      await eventually(async () => (await world.place(id, 'brief')) === place)
     }
   })
 

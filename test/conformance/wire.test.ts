@@ -3,7 +3,7 @@
  * compared as texts.
  */
 import { expect, it } from '@jest/globals'
-import { API, eventually, HARDWARE, onEachStore, WORKER, type Json, type World } from './world.ts'
+import { API, eventuallyMatches, HARDWARE, onEachStore, WORKER, type Json, type World } from './world.ts'
 
 /** 2^53 + 1, the smallest positive integer that a double cannot hold, and other numbers of 64-bit clients. */
 const BIG = '9007199254740993'
@@ -62,16 +62,18 @@ onEachStore('wire', (open) => {
     }
     if (world.capabilities.pubsub) {
       const bus = await world.listen(`${automations}/probe/workers/w-1/bus?topic=t`, { token: WORKER })
-      await eventually(async () => ({ text: bus.text() }), { text: expect.stringContaining('listening') })
+      await eventuallyMatches(async () => ({ text: bus.text() }), { text: expect.stringContaining('listening') })
       await rpc(world, 'bus.publish', `{"topic":"t","message":${NUMBERS}}`, 'probe')
-      await eventually(async () => ({ text: bus.text() }), { text: expect.stringContaining(`"message":${NUMBERS}}`) })
+      await eventuallyMatches(async () => ({ text: bus.text() }), {
+        text: expect.stringContaining(`"message":${NUMBERS}}`),
+      })
     }
     const worker = await world.worker('w-2', { type: 'probe' })
     worker.send(`{"type":"output","slot_id":1,"ts":1,"payload":${NUMBERS}}`)
     worker.send(
       `{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":1}},{"slot_id":1,"ts":2,"payload":${NUMBERS}}]}`,
     )
-    await eventually(() => world.ok('GET', '/probe/output/length'), { length: 3 })
+    await eventuallyMatches(() => world.ok('GET', '/probe/output/length'), { length: 3 })
     for (const [method, path] of [
       ['GET', 'peek'],
       ['GET', 'tail'],
@@ -152,7 +154,7 @@ onEachStore('wire', (open) => {
     )
     worker.send('{"type":"output","slot_id":1,"ts":2,"payload":{"n":-1e999}}')
     await worker.received()
-    await eventually(() => world.ok('GET', '/probe/output/length'), { length: 1 })
+    await eventuallyMatches(() => world.ok('GET', '/probe/output/length'), { length: 1 })
     expect(await world.metric('svc_outputs_dropped_total{automation_type="probe",reason="invalid"}')).toBe('2')
     expect(world.lines.find(({ message }) => message === 'an output was dropped')?.fields).toMatchObject({
       worker_id: 'w-2',
@@ -177,7 +179,9 @@ onEachStore('wire', (open) => {
     })
     worker.stats({ per_slot: null })
     await worker.received()
-    await eventually(() => world.record('w-1', 'brief'), { current_stats: expect.objectContaining({ per_slot: [] }) })
+    await eventuallyMatches(() => world.record('w-1', 'brief'), {
+      current_stats: expect.objectContaining({ per_slot: [] }),
+    })
     const nothing = { task_id: null, priority: null, ttl_seconds: null, max_attempts: null, idempotency_key: null }
     expect(await world.submit(nothing, 'brief')).toEqual({ task_id: expect.any(String), queued: true, priority: 0 })
     expect(
@@ -244,7 +248,7 @@ onEachStore('wire', (open) => {
     )
     for (let at = 0; at < frame.length; at += 100)
       worker.socket.send(frame.slice(at, at + 100), { fin: at + 100 >= frame.length })
-    await eventually(() => world.ok('GET', '/probe/output/length'), { length: 1 })
+    await eventuallyMatches(() => world.ok('GET', '/probe/output/length'), { length: 1 })
     await worker.received()
     expect((await world.record('w-2', 'probe')).connected).toBe(true)
   })

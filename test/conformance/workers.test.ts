@@ -1,6 +1,7 @@
 /** The registry: records, states, statistics, drain and forget. */
 import { expect, it } from '@jest/globals'
-import { API, eventually, HARDWARE, onEachStore, OTHER, until, WORKER, type Json, type World } from './world.ts'
+import { API, eventuallyMatches, HARDWARE, onEachStore, OTHER, WORKER, type Json, type World } from './world.ts'
+import { eventually } from '../kit/index.ts'
 
 const STATS = {
   slots: 3,
@@ -52,7 +53,7 @@ onEachStore('workers', (open) => {
     ] as const) {
       await world.time.advance(1_500)
       worker.state({ state, last_error: error, config_gen: 0 })
-      await eventually(() => world.record('w-1'), {
+      await eventuallyMatches(() => world.record('w-1'), {
         state,
         last_error: error,
         last_seen: world.now,
@@ -66,10 +67,12 @@ onEachStore('workers', (open) => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.state()
-    const { state_since: since } = await eventually(() => world.record('w-1'), { state: 'RUNNING' })
+    const { state_since: since } = await eventuallyMatches(() => world.record('w-1'), { state: 'RUNNING' })
     await world.time.advance(3_000)
     worker.state()
-    expect(await eventually(() => world.record('w-1'), { last_seen: world.now })).toMatchObject({ state_since: since })
+    expect(await eventuallyMatches(() => world.record('w-1'), { last_seen: world.now })).toMatchObject({
+      state_since: since,
+    })
   })
 
   it('registry/again, D3b, D5: keeps state and config at a second register and updates the hardware, with or without an instance', async () => {
@@ -77,7 +80,7 @@ onEachStore('workers', (open) => {
     const worker = await world.worker('w-1')
     worker.state()
     await world.patch('w-1', { slots: 4 })
-    await eventually(() => world.record('w-1'), { state: 'RUNNING' })
+    await eventuallyMatches(() => world.record('w-1'), { state: 'RUNNING' })
     const hardware = { ...HARDWARE, cores: 16 }
     for (const more of [{}, { instance_id: 'one' }]) {
       await world.worker('w-1', { hardware, ...more })
@@ -97,7 +100,7 @@ onEachStore('workers', (open) => {
     const worker = await world.worker('w-1')
     const { last_seen: seen } = await world.record('w-1')
     worker.socket.terminate()
-    await eventually(() => world.record('w-1'), { connected: false })
+    await eventuallyMatches(() => world.record('w-1'), { connected: false })
     await world.pass(120_000, 30_000)
     expect(await world.ok('GET', '/mailer/workers')).toMatchObject([
       { worker_id: 'w-1', connected: false, last_seen: seen },
@@ -135,7 +138,9 @@ onEachStore('workers', (open) => {
     const worker = await world.worker('w-1', { instance_id: 'one' })
     await world.ok('POST', '/mailer/workers/w-1/drain')
     worker.state({ state: 'RUNNING', last_error: 'late' })
-    expect(await eventually(() => world.record('w-1'), { last_error: 'late' })).toMatchObject({ state: 'DRAINING' })
+    expect(await eventuallyMatches(() => world.record('w-1'), { last_error: 'late' })).toMatchObject({
+      state: 'DRAINING',
+    })
     const again = await world.worker('w-1', { instance_id: 'one' })
     expect(await again.next('drain')).toEqual({ type: 'drain' })
     expect(await world.record('w-1')).toMatchObject({ state: 'DRAINING' })
@@ -147,7 +152,7 @@ onEachStore('workers', (open) => {
     const world = await open()
     const worker = await world.worker('w-1', { instance_id: 'one' })
     worker.socket.terminate()
-    await eventually(() => world.record('w-1'), { connected: false })
+    await eventuallyMatches(() => world.record('w-1'), { connected: false })
     expect(await world.ok('POST', '/mailer/workers/w-1/drain')).toMatchObject({ drain: 'requested' })
     expect(await (await world.worker('w-1', { instance_id: 'two' })).next('drain')).toEqual({ type: 'drain' })
     expect(await world.record('w-1')).toMatchObject({ state: 'DRAINING' })
@@ -159,7 +164,7 @@ onEachStore('workers', (open) => {
     const slot = { slot_id: 1, age_seconds: 12.5, counters: { 'counter.sent': 7 } }
     worker.stats({ ...STATS, ts: 100 })
     worker.stats({ ...STATS, ts: 101.5, per_slot: [slot] })
-    await eventually(() => world.record('w-1'), { current_stats: { ...STATS, ts: 101.5, per_slot: [slot] } })
+    await eventuallyMatches(() => world.record('w-1'), { current_stats: { ...STATS, ts: 101.5, per_slot: [slot] } })
     expect(await history(world)).toEqual([
       { ...STATS, ts: 100, per_slot: [] },
       { ...STATS, ts: 101.5, per_slot: [slot] },
@@ -170,7 +175,7 @@ onEachStore('workers', (open) => {
     const world = await open()
     const worker = await world.worker('w-1')
     for (let ts = 1; ts <= 5; ts += 1) worker.stats({ ts })
-    await until(async () => (await history(world)).length === 5)
+    await eventually(async () => (await history(world)).length === 5)
     const of = async (query: string): Promise<number[]> => (await history(world, query)).map(({ ts }: Json) => ts)
     expect([await of('?since=3'), await of('?limit=2'), await of('?since=2&limit=3'), await of('?since=2.5')]).toEqual([
       [3, 4, 5],
@@ -186,7 +191,7 @@ onEachStore('workers', (open) => {
     const world = await open()
     const worker = await world.worker('w-1')
     for (let ts = 1; ts <= 250; ts += 1) worker.stats({ ts })
-    await until(async () => (await world.record('w-1')).current_stats?.ts === 250)
+    await eventually(async () => (await world.record('w-1')).current_stats?.ts === 250)
     const times = (await history(world, '?limit=10000')).map(({ ts }: Json) => ts)
     expect([times.length, times[0], times.at(-1)]).toEqual([240, 11, 250])
     expect(await history(world)).toHaveLength(240)
@@ -196,7 +201,7 @@ onEachStore('workers', (open) => {
     const world = await open()
     for (const id of ['w-1', 'w-2', 'w-3'])
       (await world.worker(id)).state({ state: id === 'w-2' ? 'ERROR' : 'RUNNING' })
-    await until(async () => (await world.ok('GET', '/mailer/workers?state=RUNNING')).length === 2)
+    await eventually(async () => (await world.ok('GET', '/mailer/workers?state=RUNNING')).length === 2)
     const of = async (query: string): Promise<string[]> =>
       (await world.ok('GET', `/mailer/workers?${query}`)).map(({ worker_id: id }: Json) => id)
     expect([
@@ -213,7 +218,7 @@ onEachStore('workers', (open) => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.stats({ ...STATS, ts: 5 })
-    await until(async () => (await history(world)).length === 1)
+    await eventually(async () => (await history(world)).length === 1)
     const [record] = await world.ok('GET', '/mailer/workers?view=summary')
     expect(record).toMatchObject({
       config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 },

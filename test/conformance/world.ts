@@ -12,7 +12,7 @@ import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime, type Clock } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { recordingLog, type LogLine } from '../kit/index.ts'
+import { eventually, type LogLine, recordingLog } from '../kit/index.ts'
 import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
@@ -425,12 +425,12 @@ export class Worker {
     if (this.socket.readyState !== WebSocket.OPEN) return
     const id = `sync ${this.#answered.size + 1}`
     this.send({ type: 'ping', id })
-    await until(() => this.#answered.has(id) || this.socket.readyState === WebSocket.CLOSED)
+    await eventually(() => this.#answered.has(id) || this.socket.readyState === WebSocket.CLOSED)
   }
 
   /** Waits for the next frame of this type and removes it from `frames`. */
   async next(type: string): Promise<Json> {
-    await until(() => this.frames.some((frame) => frame.type === type))
+    await eventually(() => this.frames.some((frame) => frame.type === type))
     return (
       this.frames.splice(
         this.frames.findIndex((frame) => frame.type === type),
@@ -440,20 +440,10 @@ export class Worker {
   }
 }
 
-/** Polls until a condition holds that depends on a socket or a store. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + WITHIN_MS
-  while (!(await holds())) {
-    if (performance.now() > deadline)
-      throw new Error(`the condition did not hold within ${WITHIN_MS} ms: ${holds.toString()}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-}
-
 /** Polls until the result of `read` matches this shape. */
-export async function eventually<T>(read: () => Promise<T>, shape: object): Promise<T> {
+export async function eventuallyMatches<T>(read: () => Promise<T>, shape: object): Promise<T> {
   let seen: T | undefined
-  await until(async () => {
+  await eventually(async () => {
     seen = await read()
     return expect.objectContaining(shape).asymmetricMatch(seen)
   }).catch(() => expect(seen).toMatchObject(shape))

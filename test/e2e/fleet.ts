@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../kit/index.ts'
+import { eventually, freePort } from '../kit/index.ts'
 
 export { freePort } from '../kit/index.ts'
 
@@ -151,19 +151,10 @@ export class Fleet {
   }
 }
 
-/**
- * Polls until a condition of another process holds, because there is no event to await. The error contains `context`.
- */
-export async function until(
+/** Waits for a condition of another process. The error contains `context`. */
+export const until = (
   what: string,
   holds: () => Promise<boolean>,
   context: () => string = () => '',
   withinMs = 30_000,
-): Promise<void> {
-  const deadline = performance.now() + withinMs
-  while (performance.now() < deadline) {
-    if (await holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`timed out after ${withinMs / 1_000} s, waiting until ${what}\n${context()}`)
-}
+): Promise<void> => eventually(holds, { what, context, withinMs })

@@ -12,9 +12,9 @@ import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as pause } from 'node:timers/promises'
 import { describe, it } from '@jest/globals'
 import { Redis } from 'ioredis'
+import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
 
 const HOST = '127.0.0.1'
@@ -353,12 +353,8 @@ async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<
   await until('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
 }
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(SETTLES_WITHIN_MS); !(await isSo());) {
-    if (limit.aborted) throw new Error(`gave up after ${SETTLES_WITHIN_MS} ms: ${what}`)
-    await pause(20)
-  }
-}
+const until = (what: string, isSo: () => Promise<boolean>): Promise<void> =>
+  eventually(isSo, { what, withinMs: SETTLES_WITHIN_MS })
 
 function configOf({ port, folder }: RedisServer, options: RedisOptions): string[] {
   const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options

@@ -1,10 +1,10 @@
 /** Tests a Redis Cluster with an unreachable node, and one that gains a node. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { systemTime } from '../../../src/runtime/index.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
+import { eventually } from '../../kit/index.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -15,10 +15,6 @@ async function clusterWith(...config: string[]): Promise<RedisCluster> {
   const cluster = await startCluster({ appendfsync: 'everysec', config })
   open.push(cluster)
   return cluster
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(20_000); !(await isSo()); await systemTime.sleep(20)) limit.throwIfAborted()
 }
 
 withRedisServer('redis cluster, its nodes', () => {
@@ -40,14 +36,14 @@ withRedisServer('redis cluster, its nodes', () => {
       expect(backend.health().ok).toBe(true)
       expect(await backend.tasks.counts([kept])).toHaveLength(1)
       await down.start()
-      await until(() =>
+      await eventually(() =>
         backend.tasks.counts([lost]).then(
           () => true,
           () => false,
         ),
       )
       await meta.kill()
-      await until(() => !backend.health().ok)
+      await eventually(() => !backend.health().ok)
     }, 60_000)
 
     it('keeps the epoch when a node is added, and changes it when a node was restarted (D46)', async () => {
@@ -66,7 +62,7 @@ withRedisServer('redis cluster, its nodes', () => {
       const second = await masterAt(cluster, 'm2', open)
       expect((await second.meta.info()).epoch).toBe(epoch)
       await added.restart()
-      await until(async () => (await backend.meta.info()).epoch !== epoch)
+      await eventually(async () => (await backend.meta.info()).epoch !== epoch)
     }, 60_000)
   })
 })

@@ -8,7 +8,7 @@ import { key } from '../../../src/storage/redis/keys.ts'
 import { script } from '../../../src/storage/redis/script.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
-import { recordingLog } from '../../kit/index.ts'
+import { eventually, recordingLog } from '../../kit/index.ts'
 import { fails } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
 import {
@@ -52,10 +52,6 @@ const add = (caller: Caller, n = 1, repeatable = false): Promise<Reply> =>
   caller.run(ADD, [COUNTER], [n], { repeatable })
 const opening = (connection: Connection): Promise<void> => connection.open(AbortSignal.timeout(20_000))
 const outcome = (code: string, of: string): unknown => expect.objectContaining({ code, outcome: of })
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(15_000); !(await isSo()); await systemTime.sleep(5)) limit.throwIfAborted()
-}
 
 withRedisServer('redis connection', () => {
   describe('redis connection: calls', () => {
@@ -105,7 +101,7 @@ withRedisServer('redis connection', () => {
     it('keeps calls for a moment and sends them in order when the store is back', async () => {
       const { server, connection } = await world({ appendfsync: 'always' })
       await server.kill()
-      await until(() => !connection.health().ok)
+      await eventually(() => !connection.health().ok)
       const waiting = [1, 10, 100].map((n) => add(connection, n))
       await server.start()
       expect(await Promise.all(waiting)).toEqual([1, 11, 111])
@@ -116,7 +112,7 @@ withRedisServer('redis connection', () => {
       const time = new VirtualTime()
       const { server, connection } = await world({}, { time })
       await server.kill()
-      await until(() => !connection.health().ok)
+      await eventually(() => !connection.health().ok)
       const waiting = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
       await time.advance(1_500)
       await waiting
@@ -148,7 +144,7 @@ withRedisServer('redis connection', () => {
       server.pause()
       const call = expect(add(connection, 1, true)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))
       await server.kill()
-      await until(() => !connection.health().ok)
+      await eventually(() => !connection.health().ok)
       await time.advance(1_500)
       await call
     })
@@ -157,11 +153,11 @@ withRedisServer('redis connection', () => {
       const { server, connection } = await world()
       server.pause()
       const since = systemTime.monotonicMs()
-      await until(() => !connection.health().ok)
+      await eventually(() => !connection.health().ok)
       expect(systemTime.monotonicMs() - since).toBeLessThan(5_000)
       expect(connection.health().detail).toContain('did not respond in time')
       server.resume()
-      await until(() => connection.health().ok)
+      await eventually(() => connection.health().ok)
       expect(await add(connection)).toBe(1)
     }, 20_000)
 
@@ -189,7 +185,7 @@ withRedisServer('redis connection', () => {
       const admin = server.connect()
       await admin.replicaof('127.0.0.1', 1)
       const call = add(connection)
-      await until(() => !connection.health().ok)
+      await eventually(() => !connection.health().ok)
       await admin.replicaof('NO', 'ONE')
       expect(await call).toBe(1)
     })
@@ -209,7 +205,7 @@ withRedisServer('redis connection', () => {
       await opening(connection)
       const before = connection.runId()
       await fleet.failover()
-      await until(() => connection.health().ok && connection.runId() !== before)
+      await eventually(() => connection.health().ok && connection.runId() !== before)
       expect(await add(connection)).toBe(1)
     }, 60_000)
 
@@ -232,9 +228,9 @@ withRedisServer('redis connection', () => {
       expect(await connection.run(ADD, [key('c', 'moved', 'n')], [1])).toBe(1)
       const before = connection.runId()
       await cluster.nodes[0]?.restart()
-      await until(() => connection.health().ok && connection.runId() !== before)
+      await eventually(() => connection.health().ok && connection.runId() !== before)
       // A restarted node serves calls after 2 s.
-      await until(async () => String(await clients[0]?.call('CLUSTER', 'INFO')).includes('cluster_state:ok'))
+      await eventually(async () => String(await clients[0]?.call('CLUSTER', 'INFO')).includes('cluster_state:ok'))
       expect(new Set(await all())).toEqual(new Set([2]))
     }, 60_000)
   })

@@ -4,12 +4,13 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { systemTime, VirtualTime } from '../../../src/runtime/index.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
 import { key, shardedTopic } from '../../../src/storage/redis/keys.ts'
 import type { RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
+import { eventually } from '../../kit/index.ts'
 
 const TYPES = Array.from({ length: 6 }, (_, n) => `type${n}`)
 const entries = (from: number, n: number): string[] => Array.from({ length: n }, (_, i) => `${from + i}`)
@@ -34,10 +35,6 @@ async function published(): Promise<number> {
   return infos.reduce((sum, info) => sum + ofNode(info), 0)
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(20_000); !(await isSo()); await systemTime.sleep(5)) limit.throwIfAborted()
-}
-
 async function masters(): Promise<readonly [RedisBackend, RedisBackend]> {
   await Promise.all(clients.map((client) => client.flushall()))
   const [first, second] = [await masterAt(cluster, 'm1', open), await masterAt(cluster, 'm2', open)]
@@ -54,7 +51,7 @@ async function subscribed(backend: RedisBackend, types: readonly string[] = TYPE
 /** Publishes a mark on each topic and waits for it. Every earlier message has then arrived or is lost. */
 async function drained(from: RedisBackend, received: ReadonlyMap<string, readonly string[]>): Promise<void> {
   await from.bus.publish([...received.keys()].map((type) => ({ topic: `${type}.emit`, data: 'mark' })))
-  await until(() => [...received.values()].every((each) => each.at(-1) === 'mark'))
+  await eventually(() => [...received.values()].every((each) => each.at(-1) === 'mark'))
 }
 
 withRedisServer('redis cluster, topic messages', () => {
@@ -86,11 +83,11 @@ withRedisServer('redis cluster, topic messages', () => {
       const listeners = [(data: string) => void received.push(data), () => undefined]
       const ends = await Promise.all(listeners.map((on) => second.bus.subscribe('type0.emit', on)))
       await first.streams.push('type0', 'm1', 1, ['1'])
-      await until(() => received.length > 0)
+      await eventually(() => received.length > 0)
       for (const end of ends) end()
       const client = ownerOf(cluster, slotOf(key('o', 'type0', ''))).connect()
       const counted = () => client.call('PUBSUB', 'SHARDNUMSUB', `muster:${shardedTopic('type0.emit')}`)
-      await until(async () => String(await counted()).endsWith(',0'))
+      await eventually(async () => String(await counted()).endsWith(',0'))
       const before = await published()
       await first.streams.push('type0', 'm1', 2, ['2'])
       expect([received, await published()]).toEqual([['1'], before])
@@ -102,7 +99,7 @@ withRedisServer('redis cluster, topic messages', () => {
       const received: string[] = []
       await second.bus.subscribe('news {a}', (data) => received.push(data))
       await first.bus.publish(entries(0, 50).map((data) => ({ topic: 'news {a}', data })))
-      await until(() => received.length >= 50)
+      await eventually(() => received.length >= 50)
       expect([received, await copies()]).toEqual([entries(0, 50), before])
     })
 
@@ -124,10 +121,10 @@ withRedisServer('redis cluster, topic messages', () => {
       for (const type of TYPES) await first.streams.push(type, 'm1', 1, entries(0, 10))
       await drained(first, received)
       for (const type of TYPES) expect(received.get(type)).toEqual([...entries(0, 10), 'mark'])
-      await until(() => oldReceived.at(-1) === 'mark')
+      await eventually(() => oldReceived.at(-1) === 'mark')
       expect(oldReceived).toEqual([...entries(0, 10), 'mark'])
       await clients[1]?.publish('muster:event:type0.emit', 'from the older release')
-      await until(() => received.get('type0')?.at(-1) === 'from the older release')
+      await eventually(() => received.get('type0')?.at(-1) === 'from the older release')
       await clock.advance(15_000)
       await Promise.all([first.meta.beat('m1'), second.meta.beat('m2')])
       await first.meta.beat('m1')
@@ -143,7 +140,7 @@ withRedisServer('redis cluster, topic messages', () => {
       const received = await subscribed(second, ['type0'])
       const arrives = async (): Promise<void> => {
         const before = received.get('type0')?.length
-        await until(async () => {
+        await eventually(async () => {
           // The node may not be back yet.
           await first.bus.publish([{ topic: 'type0.emit', data: 'x' }]).catch(() => undefined)
           return received.get('type0')?.length !== before
