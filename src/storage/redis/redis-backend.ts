@@ -10,7 +10,6 @@
  */
 import type { Clock, Log, Random, Time } from '../../runtime/index.ts'
 import {
-  CHECKS,
   type Backend,
   type Bus,
   type Capabilities,
@@ -24,6 +23,7 @@ import {
   type Tasks,
 } from '../index.ts'
 import { RedisBus } from './bus.ts'
+import { CheckedGroups } from './checked-groups.ts'
 import { createConfigs } from './configs.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionOptions } from './connection-options.ts'
@@ -101,27 +101,19 @@ export class RedisBackend implements Backend {
     this.#bus = bus
     this.#events = events
     this.#meta = meta
-    this.meta = this.#face(CHECKS.meta, { info: () => meta.info(), beat: (masterId: string) => this.#beat(masterId) })
-    this.workers = this.#face(
-      CHECKS.workers,
-      createWorkers(connection, () => meta.live()),
-    )
-    this.configs = this.#face(CHECKS.configs, createConfigs(connection))
-    this.stats = this.#face(CHECKS.stats, createStats(connection))
-    this.streams = this.#face(
-      CHECKS.streams,
-      createStreams(connection, () => bus.publishMode),
-    )
-    this.tasks = this.#face(
-      CHECKS.tasks,
-      grouped(createTasks(connection, random.uuid()), new Batchers(() => connection.isUnavailable), (type) =>
-        bus.expectWakes(type),
-      ),
-    )
-    this.pools = this.#face(CHECKS.pools, createPools(connection))
-    this.kv = this.#face(CHECKS.kv, createKv(connection, clock))
-    this.locks = this.#face(CHECKS.locks, createLocks(connection, clock))
-    this.counters = this.#face(CHECKS.counters, createCounters(connection, clock))
+    const checked = new CheckedGroups((call) => this.#call(call))
+    const tasks = createTasks(connection, random.uuid())
+    const batchers = new Batchers(() => connection.isUnavailable)
+    this.meta = checked.meta({ info: () => meta.info(), beat: (masterId) => this.#beat(masterId) })
+    this.workers = checked.workers(createWorkers(connection, () => meta.live()))
+    this.configs = checked.configs(createConfigs(connection))
+    this.stats = checked.stats(createStats(connection))
+    this.streams = checked.streams(createStreams(connection, () => bus.publishMode))
+    this.tasks = checked.tasks(grouped(tasks, batchers, (type) => bus.expectWakes(type)))
+    this.pools = checked.pools(createPools(connection))
+    this.kv = checked.kv(createKv(connection, clock))
+    this.locks = checked.locks(createLocks(connection, clock))
+    this.counters = checked.counters(createCounters(connection, clock))
     this.bus = {
       publish: (messages) => this.#call(() => bus.publish(messages)),
       subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
@@ -185,24 +177,6 @@ export class RedisBackend implements Backend {
   /** Messages may have been lost while there was no subscription. */
   async #caughtUp(): Promise<void> {
     if (this.#state === 'open') await this.#events.catchUp()
-  }
-
-  /** A group whose every call is checked and counted. */
-  #face<G extends object>(checks: Readonly<Record<keyof G, unknown>>, group: G): G {
-    const methods = Object.entries(checks as Readonly<Record<string, (...args: readonly unknown[]) => void>>).map(
-      ([name, check]) => {
-        const method = Reflect.get(group, name) as (...args: readonly unknown[]) => Promise<unknown>
-        return [
-          name,
-          (...args: readonly unknown[]) =>
-            this.#call(() => {
-              check(...args)
-              return method(...args)
-            }),
-        ] as const
-      },
-    )
-    return Object.fromEntries(methods) as unknown as G
   }
 
   async #call<T>(run: () => Promise<T>): Promise<T> {
