@@ -23,12 +23,13 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 	@echo "verifying types"; npm run --silent typecheck
 	@echo "verifying format (npm run format repairs it)"; npm run --silent format:check
 	@echo "verifying lint and dead code"; npm run --silent lint
+	@hack/install-debian.sh lua-check
 	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
 	@node hack/verify-lock.mjs test/bench
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
 test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
-	@hack/install-debian.sh redis-server chromium build-essential iproute2 golang-go
+	@hack/install-debian.sh redis-server chromium build-essential iproute2 golang-go lua-check
 	@hack/install-python.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 

@@ -8,7 +8,7 @@
 // stays outside the bundle; LICENSE, README.md, crds/ and a list of the bundled packages' licences go along.
 // The types beside the bundle come from `tsc -p tsconfig.build.json`, the dashboard from vite.
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { licencesOf } from './build-licences.mjs'
 
@@ -86,6 +86,16 @@ const withoutModels = {
     }),
 }
 
+/** The Lua files that this module reads when it runs from its source become part of the bundle. */
+const withScripts = {
+  name: 'with-scripts',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[/\\]storage[/\\]redis[/\\]script-files\.ts$/ }, async ({ path }) => {
+      const { SCRIPT_FILES } = await import(pathToFileURL(path).href)
+      return { contents: `export const SCRIPT_FILES = ${JSON.stringify(SCRIPT_FILES)}`, loader: 'js' }
+    }),
+}
+
 const missing = entryPoints.filter((path) => !existsSync(path))
 const present = entryPoints.filter((path) => existsSync(path))
 rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would accumulate.
@@ -106,7 +116,7 @@ const { metafile } = await build({
   sourcemap: true,
   metafile: true,
   logLevel: 'warning',
-  plugins: [withoutModels],
+  plugins: [withoutModels, withScripts],
 })
 for (const path of bins.filter((each) => existsSync(each))) makeExecutable(path)
 for (const path of COPIED.filter((each) => existsSync(each))) cpSync(path, `dist/${path}`, { recursive: true })

@@ -23,6 +23,7 @@ program_of() {
     prometheus) echo promtool ;;
     iproute2) echo ip ;;
     golang-go) echo go ;;
+    lua-check) echo luacheck ;;
     *) echo "$1" ;;
   esac
 }
@@ -58,6 +59,9 @@ write_starter() {
 #!/bin/sh
 root=\$(dirname "\$(readlink -f "\$0")")/../debian
 export LD_LIBRARY_PATH="\$root/usr/lib/$(uname -m)-linux-gnu:\$root/lib/$(uname -m)-linux-gnu"
+export LUA_PATH="\$root/usr/share/lua/5.1/?.lua;\$root/usr/share/lua/5.1/?/init.lua;;"
+export LUA_CPATH="\$root/usr/lib/$(uname -m)-linux-gnu/lua/5.1/?.so;;"
+export PATH="\$PATH:\$root/usr/bin" # For the interpreter of a script.
 exec "\$root/$target" "\$@"
 STARTER
     chmod +x "$bin/$program"

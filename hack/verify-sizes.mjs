@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
 
 const LIMITS = { src: 400, hack: 400, test: 700 }
-const CODE = /\.(?:tsx?|mjs|css|sh)$/
+const CODE = /\.(?:tsx?|mjs|css|sh|lua)$/
 
 const linesOf = (path) => readFileSync(path, 'utf8').trimEnd().split('\n').length
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { type Files, started, Tree } from './tree.ts'
@@ -52,6 +52,24 @@ describe('hack/build', () => {
     expect(statSync(command).mode & 0o111).toBe(0o111)
     expect(started(command, [], process.env, tree.root)).toEqual({ status: 0, stdout: 'shared deep\n', stderr: '' })
     expect(existsSync(join(tree.root, 'dist/storage/sqlite/thread.js'))).toBe(true)
+  })
+
+  it('includes the Lua scripts of Redis in the bundle', () => {
+    const tree = treeOf({
+      ...SOURCES,
+      'src/cmd/tiny.ts':
+        "import { SCRIPT_FILES } from '../storage/redis/script-files.ts'\nconsole.log(JSON.stringify(SCRIPT_FILES))\n",
+      'src/storage/redis/script-files.ts': readFileSync(
+        new URL('../../src/storage/redis/script-files.ts', import.meta.url),
+        'utf8',
+      ),
+      'src/storage/redis/scripts/a.lua': 'return 1\n',
+      'src/storage/redis/scripts/include/b.lua': '-- b\n',
+    })
+    expect(tree.run('build.mjs')).toMatchObject({ status: 0, stderr: '' })
+    rmSync(join(tree.root, 'src'), { recursive: true })
+    const { stdout } = started(join(tree.root, 'dist/cmd/tiny.js'), [], process.env, tree.root)
+    expect(JSON.parse(stdout)).toEqual({ 'a.lua': 'return 1\n', 'include/b.lua': '-- b\n' })
   })
 
   it('writes the published manifest: paths in dist, and the dependencies outside of the bundle', () => {

@@ -21,12 +21,14 @@ describe('hack/verify-sizes', () => {
 
   it('names each file that is longer', () => {
     const { status, stderr } = verified({
+      'src/a.lua': lines(401),
       'src/a.tsx': lines(401),
       'hack/b.mjs': lines(401),
       'test/a.test.ts': lines(701),
     })
     expect(status).toBe(1)
     expect(stderr.trim().split('\n')).toEqual([
+      'src/a.lua: 401 lines, at most 400 are allowed here',
       'src/a.tsx: 401 lines, at most 400 are allowed here',
       'hack/b.mjs: 401 lines, at most 400 are allowed here',
       'test/a.test.ts: 701 lines, at most 700 are allowed here',

@@ -29,23 +29,8 @@ const RETRY_BASE_MS = 50
 const RETRY_CAP_MS = 500
 const PROBE_EVERY_MS = 2_000
 
-/** ARGV: channel and text of each. The key decides which server of a Cluster passes them on, and is never written. */
-const PUBLISH = script(
-  'bus.publish',
-  ['allow-oom'],
-  `
-for i = 2, #ARGV, 2 do redis.call('PUBLISH', ARGV[i], ARGV[i + 1]) end
-`,
-)
-
-/** ARGV: sharded channel, text. The key has the tag of the channel. */
-const PUBLISH_SHARDED = script(
-  'bus.publish-sharded',
-  ['allow-oom'],
-  `
-redis.call('SPUBLISH', ARGV[2], ARGV[3])
-`,
-)
+const PUBLISH = script('bus.publish')
+const PUBLISH_SHARDED = script('bus.publish-sharded')
 
 /**
  * How a message of a topic is published. `asked`: on a single server, if its counts show a subscriber. `always`: on a

@@ -199,35 +199,7 @@ export function commandsInUse(): string[] {
 export const commandsWithoutSample = (): string[] =>
   commandsInUse().filter((name) => SAMPLES[name] === undefined && !KEYLESS.has(name))
 
-/**
- * Tries each command on a key of its own. ARGV: a channel, whether the server is a node of a Cluster (1), then each
- * command with the number of its arguments and these.
- * @returns the names of those that the user of the store may not call.
- */
-const RIGHTS = script(
-  'rights',
-  [],
-  `
-local denied = {}
-local function try(name, ...)
-  local reply = redis.pcall(name, ...)
-  if type(reply) == 'table' and reply.err and (reply.err:find('NOPERM', 1, true) or reply.err:find("executing the script can't", 1, true)) then denied[#denied + 1] = name end
-end
-try('PUBLISH', ARGV[2], '')
-try('INFO', 'memory')
-try('PUBSUB', 'NUMPAT')
-if denied[#denied] ~= 'PUBSUB' then try('PUBSUB', 'NUMSUB', ARGV[2]) end
-if ARGV[3] == '1' then try('SPUBLISH', ARGV[2], '') end
-local i = 4
-while i <= #ARGV do
-  local name, count = ARGV[i], tonumber(ARGV[i + 1])
-  try(name, KEYS[1], unpack(ARGV, i + 2, i + 1 + count))
-  i = i + 2 + count
-end
-redis.pcall('UNLINK', KEYS[1])
-return denied
-`,
-)
+const RIGHTS = script('rights')
 
 /** The arguments of {@link RIGHTS}. */
 function rightsArguments(channel: string, isCluster: boolean): string[] {

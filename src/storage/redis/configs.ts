@@ -5,12 +5,18 @@
  */
 import type { ConfigRow, Configs } from '../index.ts'
 import type { Caller } from './caller.ts'
-import { GET_CONFIGS, HISTORY, PUT, RAISE } from './configs-scripts.ts'
+import { keysOfType } from './keys.ts'
+import { script } from './script.ts'
 import { inBatches } from './workers-batches.ts'
-import { configRow, escaped, historyKey, historyRow, historyText, registryKeys } from './workers-layout.ts'
+import { configRow, escaped, historyKey, historyRow, historyText } from './workers-layout.ts'
 
 /** The most that one call may raise a generation. It keeps a forged generation from using up the numbers. */
 const MAX_LEAP = 1_000_000
+
+const PUT = script('configs.put')
+const GET = script('configs.get')
+const HISTORY = script('configs.history')
+const RAISE = script('configs.raise')
 
 type PutReply = readonly ['put', string | null] | readonly ['conflict', string, string] | readonly ['unknown']
 type RaiseReply = readonly [gen: string, conn: string | null] | 'not_found' | 'too_far'
@@ -20,7 +26,11 @@ export function createConfigs(caller: Caller): Configs {
     put: async (put) => {
       const { type, id, expectGen, config, actor } = put
       const args = [id, String(expectGen), String(expectGen + 1), escaped(actor), config, historyText(put)]
-      const [was, ...answer] = (await caller.run(PUT, [...registryKeys(type), historyKey(type, id)], args)) as PutReply
+      const [was, ...answer] = (await caller.run(
+        PUT,
+        [...keysOfType(PUT, type), historyKey(type, id)],
+        args,
+      )) as PutReply
       if (was === 'unknown') return 'not_found'
       if (was === 'put') return { gen: expectGen + 1, conn: answer[0] ?? null }
       const [gen = '', cfg = ''] = answer
@@ -32,8 +42,8 @@ export function createConfigs(caller: Caller): Configs {
         ({ id }) => id.length,
         async (type, part) => {
           const reply = await caller.run(
-            GET_CONFIGS,
-            registryKeys(type),
+            GET,
+            keysOfType(GET, type),
             part.map(({ id }) => id),
             { repeatable: true },
           )
@@ -51,7 +61,7 @@ export function createConfigs(caller: Caller): Configs {
         ({ id }) => id.length,
         async (type, part) => {
           const args = part.flatMap(({ id, above }) => [id, above])
-          return (await caller.run(RAISE, registryKeys(type), [MAX_LEAP, ...args], {
+          return (await caller.run(RAISE, keysOfType(RAISE, type), [MAX_LEAP, ...args], {
             repeatable: true,
           })) as readonly RaiseReply[]
         },

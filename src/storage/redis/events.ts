@@ -14,7 +14,6 @@
  * masters, the channel `ev` brings it. Numbers make gaps visible: what a lost message would have brought is read from
  * the log, and when that is gone too, listeners get an event `reset` in its place.
  */
-import { EVENT_LOG_BYTES, EVENT_LOG_LENGTH } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
 import type { EventLog, LoggedEvent, NewEvent } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
@@ -22,74 +21,12 @@ import { eventsKey } from './keys.ts'
 import { script } from './script.ts'
 
 const PAGE = 1_000
-const READ_BYTES = 32 * 1_048_576
 const KEYS = [eventsKey('log'), eventsKey('h')]
 export const EVENTS_CHANNEL = 'ev'
 
-/** ARGV: channel, life, a run in reserve, entries. Returns run and number of the first one. */
-const APPEND = script(
-  'events.append',
-  [],
-  `
-local state = redis.call('HMGET', KEYS[2], 'last', 'run', 'life', 'bytes', 'counted')
-local last, run, bytes = tonumber(state[1] or 0), state[2], tonumber(state[4] or 0)
-local length = redis.call('LLEN', KEYS[1])
-local isNew = not run or state[3] ~= ARGV[3]
-if isNew then
-  last, run, bytes, length = 0, ARGV[4], 0, 0
-elseif state[5] ~= state[1] then
-  bytes = 0
-  for at = 0, length - 1, 500 do
-    for _, entry in ipairs(redis.call('LRANGE', KEYS[1], at, at + 499)) do bytes = bytes + #entry end
-  end
-end
-local count = #ARGV - 4
-length = length + count
-for i = 5, #ARGV do bytes = bytes + #ARGV[i] end
-if isNew then redis.call('UNLINK', KEYS[1]) end
-for i = 5, #ARGV, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 999, #ARGV))) end
-while length > ${EVENT_LOG_LENGTH} or (bytes > ${EVENT_LOG_BYTES} and length > 1) do
-  bytes, length = bytes - #redis.call('LPOP', KEYS[1]), length - 1
-end
-redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3], 'bytes', int(bytes), 'counted', int(last + count))
-redis.call('PUBLISH', ARGV[2], run .. ' ' .. int(last + 1) .. ' [' .. table.concat(ARGV, ',', 5) .. ']')
-return {run, last + 1}
-`,
-)
-
-/**
- * ARGV: run ('' for the current one), the number before the first, limit. Returns run, number of the first, entries;
- * nil: gone.
- */
-const READ = script(
-  'events.read',
-  ['no-writes'],
-  `
-local state = redis.call('HMGET', KEYS[2], 'last', 'run')
-local last, run, after = tonumber(state[1] or 0), state[2] or '', tonumber(ARGV[3])
-local first = last - redis.call('LLEN', KEYS[1]) + 1
-if (ARGV[2] ~= '' and ARGV[2] ~= run) or after > last or after < first - 1 then return false end
-local entries, bytes = {}, 0
-for at = after + 1 - first, math.min(last - first, after - first + tonumber(ARGV[4])), 500 do
-  for _, entry in ipairs(redis.call('LRANGE', KEYS[1], at, math.min(at + 499, after - first + tonumber(ARGV[4])))) do
-    bytes = bytes + #entry
-    if #entries > 0 and bytes > ${READ_BYTES} then return {run, after + 1, entries} end
-    entries[#entries + 1] = entry
-  end
-end
-return {run, after + 1, entries}
-`,
-)
-
-/** Where the log stands: run, number of the newest. */
-const STATE = script(
-  'events.state',
-  ['no-writes'],
-  `
-local state = redis.call('HMGET', KEYS[2], 'run', 'last')
-return {state[1] or '', tonumber(state[2] or 0)}
-`,
-)
+const APPEND = script('events.append')
+const READ = script('events.read')
+const STATE = script('events.state')
 
 export interface EventLogDeps {
   readonly caller: Caller

@@ -4,6 +4,8 @@
  * touches one slot of a Cluster. A foreign name inside a tag has its braces and percent signs escaped, so it can end no
  * tag. Channels are the connection's: `caller.channel`.
  */
+import type { Script } from './script.ts'
+
 export const PREFIX = 'muster:'
 
 const escaped = (name: string): string => name.replaceAll(/[%{}]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
@@ -13,6 +15,12 @@ const escaped = (name: string): string => name.replaceAll(/[%{}]/g, (char) => `%
  * p pool, k kv, l locks, c counters, e messages of a topic.
  */
 export const key = (kind: string, name: string, part: string): string => `${PREFIX}{${kind}:${escaped(name)}}:${part}`
+
+/** The keys of an automation type that the script names with `@keys` (script-text.ts), in its order. */
+export function keysOfType({ keys }: Script, type: string): string[] {
+  const stem = key('a', type, '')
+  return keys.map((part) => stem + part)
+}
 
 /** `metaKey('info')` → `muster:{m}:info`. */
 export const metaKey = (part: string): string => `${PREFIX}{m}:${part}`

@@ -34,85 +34,15 @@ export type Migration = (run: Caller['run']) => Promise<void>
  */
 export const MIGRATIONS: readonly Migration[] = [() => Promise.resolve()]
 
-/** Three beats. */
-const ALIVE_MS = 15_000
-
 const INFO_KEY = metaKey('info')
 const LIVE_KEY = metaKey('live')
 const SHARD_KEY = metaKey('shard')
 
-/**
- * ARGV: run, whether a restart loses nothing (1), an epoch in reserve, the layout of this release, whether its
- * migrations are done (1), the run ids of all servers.
- * @returns {'known' or 'new', epoch, life}; {'newer', layout} when a newer release wrote the store; {'migrate', layout
- *   to start from}.
- */
-const ADMIT = script(
-  'meta.admit',
-  ['allow-oom'],
-  `
-local run, keeps, fresh, schema = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local known = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'schema', 'migrated', 'nodes')
-local epoch, stored = known[1], tonumber(known[3] or 0)
-if stored > schema then return {'newer', known[3]} end
-local migrated = tonumber(known[4] or stored)
-if migrated < schema and ARGV[6] ~= '1' then
-  if stored < schema then redis.call('HSET', KEYS[1], 'schema', int(schema), 'migrated', int(migrated)) end
-  return {'migrate', int(migrated)}
-end
-local present, grew = {}, known[2] ~= run and known[5]
-for i = 7, #ARGV do present[ARGV[i]] = true end
-for id in string.gmatch(known[5] or '', '%S+') do grew = grew and present[id] end
-if grew then run = known[2] end
-local nodes = table.concat(ARGV, ' ', 7)
-if epoch and known[2] == run and known[5] == nodes and migrated == schema then return {'known', epoch, run} end
-if not epoch or (known[2] ~= run and keeps ~= '1') then epoch = fresh end
-redis.call('HSET', KEYS[1], 'epoch', epoch, 'run', run, 'nodes', nodes, 'schema', int(schema), 'migrated', int(schema))
-return {epoch == known[1] and 'known' or 'new', epoch, run}
-`,
-)
-
-const INFO = script(
-  'meta.info',
-  ['no-writes'],
-  `
-local known = redis.call('HMGET', KEYS[1], 'epoch', 'schema')
-return {known[1], known[2], int(now)}
-`,
-)
-
-/** KEYS: live, shard. Returns the live masters, and 1 if all of them subscribe to sharded channels. */
-const BEAT = script(
-  'meta.beat',
-  ['allow-oom'],
-  `
-for i = 1, 2 do
-  redis.call('ZADD', KEYS[i], int(now), ARGV[2])
-  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', int(now - ${ALIVE_MS}))
-end
-local alive = redis.call('ZRANGE', KEYS[1], 0, -1)
-for _, id in ipairs(alive) do
-  if not redis.call('ZSCORE', KEYS[2], id) then return {alive, 0} end
-end
-return {alive, 1}
-`,
-)
-
-const LIVE = script(
-  'meta.live',
-  ['no-writes'],
-  `
-return redis.call('ZRANGE', KEYS[1], '(' .. int(now - ${ALIVE_MS}), '+inf', 'BYSCORE')
-`,
-)
-
-const LEAVE = script(
-  'meta.leave',
-  ['allow-oom'],
-  `
-for i = 1, 2 do redis.call('ZREM', KEYS[i], unpack(ARGV, 2)) end
-`,
-)
+const ADMIT = script('meta.admit')
+const INFO = script('meta.info')
+const BEAT = script('meta.beat')
+const LIVE = script('meta.live')
+const LEAVE = script('meta.leave')
 
 export interface StoreMeta extends Meta {
   /** Ids of the masters that live. */

@@ -6,12 +6,12 @@
  *   {ns}:K       ZSET  namespace by the time of its last registration
  *   {ns}:K.full  HASH  `at`: when the registry was last searched for empty namespaces
  *
- * A script that writes to a namespace returns {@link NEW}, and writes nothing, where the namespace holds nothing and
- * its mark (ARGV[2]) is 0. So a namespace that holds something is never refused, also where an earlier release has made
- * it.
+ * A script that writes to a namespace returns {@link NEW_NAMESPACE}, and writes nothing, where the namespace holds
+ * nothing and its mark (ARGV[2]) is 0. So a namespace that holds something is never refused, also where an earlier
+ * release has made it.
  *
  *   mark 0 ─▶ wrote ─▶ registered in the background, also above the bound
- *     └─▶ NEW ─▶ register: refused at the bound ─▶ mark 1
+ *     └─▶ NEW_NAMESPACE ─▶ register: refused at the bound ─▶ mark 1
  *
  * A registration is trusted for 30 s without asking again. An empty namespace loses its place 60 s after its last
  * registration at the earliest, and only if it was not registered again since the search began. So no process trusts a
@@ -20,56 +20,25 @@
  */
 import { FleetError } from '../../protocol/index.ts'
 import { BoundedMap, type Clock } from '../../runtime/index.ts'
-import { MAX_NAMESPACES, namespacesFull, RECLAIM_EVERY_MS, type NamespaceKind } from '../index.ts'
+import { namespacesFull, type NamespaceKind } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { namespacesKey } from './keys.ts'
 import { runPruned } from './pruning.ts'
+import { NEW_NAMESPACE } from './script-constants.ts'
 import { script, type Script } from './script.ts'
 
-/** Reply of a script to a write with mark 0 to a namespace that holds nothing. */
-export const NEW = 'new namespace'
 /** What a namespace may do: 0 write if it holds something, 1 write. */
 export type Mark = 0 | 1
 
 const TRUSTED_MS = 30_000
-const KEPT_MS = 60_000
 /** Namespaces that are looked at simultaneously. */
 const LOOKS = 50
 const MAX_TRUSTED = 10_000
 const FULL_RETRY_SECONDS = 5
 const REPEATABLE = { repeatable: true }
 
-/**
- * ARGV: namespace, whether the bound counts (1). @returns 'ok', 'full', or those that may be empty with their times.
- */
-const REGISTER = script(
-  'namespaces.register',
-  [],
-  `
-local all, full = KEYS[1], KEYS[2]
-if ARGV[3] == '0' or redis.call('ZSCORE', all, ARGV[2]) or redis.call('ZCARD', all) < ${MAX_NAMESPACES} then
-  redis.call('ZADD', all, int(now), ARGV[2])
-  return 'ok'
-end
-if math.abs(now - tonumber(redis.call('HGET', full, 'at') or 0)) < ${RECLAIM_EVERY_MS} then return 'full' end
-local old = redis.call('ZRANGE', all, '-inf', int(now - ${KEPT_MS}), 'BYSCORE', 'WITHSCORES')
-redis.call('HSET', full, 'at', int(now))
-return old
-`,
-)
-
-/** ARGV: namespace and time of each. Removes those that were not registered again since. */
-const UNREGISTER = script(
-  'namespaces.unregister',
-  ['allow-oom'],
-  `
-local old = {}
-for k = 2, #ARGV, 2 do
-  if redis.call('ZSCORE', KEYS[1], ARGV[k]) == ARGV[k + 1] then old[#old + 1] = ARGV[k] end
-end
-for _, namespace in ipairs(old) do redis.call('ZREM', KEYS[1], namespace) end
-`,
-)
+const REGISTER = script('namespaces.register')
+const UNREGISTER = script('namespaces.unregister')
 
 interface NamespacesDeps {
   readonly caller: Caller
@@ -99,11 +68,15 @@ export class Namespaces {
    * @param run sends the script with this mark.
    * @throws {FleetError} STORAGE_FULL where it would be one too many; nothing was written.
    */
-  async write<T>(namespace: string, isOfType: boolean, run: (mark: Mark) => Promise<T | typeof NEW>): Promise<T> {
+  async write<T>(
+    namespace: string,
+    isOfType: boolean,
+    run: (mark: Mark) => Promise<T | typeof NEW_NAMESPACE>,
+  ): Promise<T> {
     const isTrusted = this.#deps.clock.monotonicMs() - (this.#trusted.get(namespace) ?? -Infinity) < TRUSTED_MS
     if (!isOfType && !isTrusted) {
       const reply = await run(0)
-      if (reply !== NEW) {
+      if (reply !== NEW_NAMESPACE) {
         void this.#renew(namespace)
         return reply
       }

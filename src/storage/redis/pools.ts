@@ -1,6 +1,6 @@
 /**
  * @module storage/redis/pools
- * The `pools` of the contract: what goes into the scripts of pool-scripts.ts, and what comes out.
+ * Implements the `pools` of the contract. scripts/include/pool.lua documents the keys of a pool.
  *
  * A record is `expiry:length of tags:tags payload`, the length in characters of UTF-16, and only read here. What a
  * claim may match is kept apart as text that a script can search without parsing JSON: a line `"tag":value` for each
@@ -9,8 +9,8 @@
  * answer is full.
  */
 import { key } from './keys.ts'
-import { CLAIM, EXTEND, LIST, PUT, RELEASE, REMOVE, SIZE } from './pool-scripts.ts'
 import { runPruned } from './pruning.ts'
+import { script } from './script.ts'
 import type { Caller } from './caller.ts'
 import type { Claim, ClaimRequest, PoolItem, PoolRow, Pools } from '../index.ts'
 
@@ -18,6 +18,15 @@ import type { Claim, ClaimRequest, PoolItem, PoolRow, Pools } from '../index.ts'
 const SMALL_CHARS = 4_096
 const REPEATABLE = { repeatable: true }
 
+const PUT = script('pools.put')
+const REMOVE = script('pools.remove')
+const CLAIM = script('pools.claim')
+const EXTEND = script('pools.extend')
+const RELEASE = script('pools.release')
+const LIST = script('pools.list')
+const SIZE = script('pools.size')
+
+/** In the order of scripts/include/pool.lua. */
 const keysOf = (pool: string): readonly string[] =>
   ['i', 'g', 's', 'f', 'c', 'o', 'e', 'm'].map((part) => key('p', pool, part))
 const sizeKeysOf = (pool: string): readonly string[] => ['s', 'e'].map((part) => key('p', pool, part))

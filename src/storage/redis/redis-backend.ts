@@ -40,7 +40,7 @@ import { createStats } from './stats.ts'
 import { createStreams } from './streams.ts'
 import { createTasks } from './tasks.ts'
 import type { StoreUrl } from './url.ts'
-import { createWorkers } from './workers.ts'
+import { RedisWorkers } from './workers.ts'
 
 export interface RedisBackendOptions {
   readonly url: StoreUrl
@@ -105,7 +105,7 @@ export class RedisBackend implements Backend {
     const tasks = createTasks(connection, random.uuid())
     const batchers = new Batchers(() => connection.isUnavailable)
     this.meta = checked.meta({ info: () => meta.info(), beat: (masterId) => this.#beat(masterId) })
-    this.workers = checked.workers(createWorkers(connection, () => meta.live()))
+    this.workers = checked.workers(new RedisWorkers(connection, () => meta.live()))
     this.configs = checked.configs(createConfigs(connection))
     this.stats = checked.stats(createStats(connection))
     this.streams = checked.streams(createStreams(connection, () => bus.publishMode))

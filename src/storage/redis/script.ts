@@ -1,43 +1,43 @@
 /**
  * @module storage/redis/script
- * A Lua script as the backend runs it: one script an operation and batch, each atomic in Redis.
+ * Defines a Lua script as the backend runs it: one script per operation and batch, each atomic in Redis.
  *
- * Every script gets the same prelude: `now`, the store's time in integer milliseconds (Redis TIME; ARGV[1] when a test
- * brings its own clock), and `int(x)`, a number as text without an exponent. What the operation brings starts at
- * ARGV[2]. Shape of a body: parse and check all of ARGV, read everything, decide, then write; a script that fails
+ * Scripts are the files of `scripts/`; their shared parts are in `scripts/include/` (script-text.ts). ARGV[1] is always
+ * the time of the store, empty unless a test brings its own clock (include/now.lua). The operation's own arguments
+ * start at ARGV[2]. A script parses and checks all of ARGV, reads everything, decides, then writes. One that fails
  * midway keeps its earlier writes, so nothing after the first write may fail.
  */
 import { createHash } from 'node:crypto'
-
-/** `allow-oom`: runs at the memory limit, for scripts that only shrink or settle. `no-writes`: reads alone. */
-export type ScriptFlag = 'allow-oom' | 'no-writes'
+import { SCRIPT_CONSTANTS } from './script-constants.ts'
+import { SCRIPT_FILES } from './script-files.ts'
+import { resolveScript } from './script-text.ts'
 
 export interface Script {
   readonly name: string
   readonly source: string
   readonly sha: string
   readonly writes: boolean
+  /** Names of its keys, for {@link keysOfType}. */
+  readonly keys: readonly string[]
 }
-
-const PRELUDE = `
-local now
-if ARGV[1] ~= '' then now = tonumber(ARGV[1]) else local t = redis.call('TIME'); now = t[1] * 1000 + math.floor(t[2] / 1000) end
-local function int(x) return string.format('%.0f', x) end
-`
 
 const made: Script[] = []
 
 /** All scripts there are, for the connection, which loads them before the first call. */
 export const scripts = (): readonly Script[] => made
 
-export function script(name: string, flags: readonly ScriptFlag[], body: string): Script {
-  const header = flags.length === 0 ? '#!lua' : `#!lua flags=${flags.join(',')}`
-  const source = `${header}\n${PRELUDE}\n${body.trim()}\n`
+/** The script of `scripts/<name>.lua`. */
+export const script = (name: string): Script => defineScript(name, SCRIPT_FILES)
+
+/** @param files text by path; includes are resolved among them. */
+export function defineScript(name: string, files: Readonly<Record<string, string>>): Script {
+  const { source, keys, flags } = resolveScript(`${name}.lua`, files, SCRIPT_CONSTANTS)
   const result: Script = {
     name,
     source,
     sha: createHash('sha1').update(source).digest('hex'),
     writes: !flags.includes('no-writes'),
+    keys,
   }
   made.push(result)
   return result

@@ -5,13 +5,16 @@
  */
 import { timeOfFrame, type StatsHistory } from '../index.ts'
 import type { Caller } from './caller.ts'
-import { registryKeys, ringKey } from './workers-layout.ts'
-import { STATS } from './workers-scripts.ts'
+import { keysOfType } from './keys.ts'
+import { script } from './script.ts'
+import { ringKey } from './workers-layout.ts'
+
+const READ = script('stats.read')
 
 export function createStats(caller: Caller): StatsHistory {
   return {
     read: async ({ type, id }, sinceSeconds, limit) => {
-      const frames = (await caller.run(STATS, [...registryKeys(type), ringKey(type, id)], [id], {
+      const frames = (await caller.run(READ, [...keysOfType(READ, type), ringKey(type, id)], [id], {
         repeatable: true,
       })) as readonly string[] | null
       return frames === null ? 'not_found' : frames.filter((frame) => timeOfFrame(frame) >= sinceSeconds).slice(-limit)

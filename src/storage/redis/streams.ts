@@ -1,6 +1,17 @@
 /**
  * @module storage/redis/streams
- * The `streams` of the contract. streams-scripts.ts defines how a stream is stored in Redis, and how ids are made.
+ * Implements the `streams` of the contract. The output stream of one automation type has three keys, under the tag
+ * `{o:T}`:
+ *
+ *   l   LIST of entries, oldest first
+ *   b   LIST of flushes, one row a push: `ms:sequence of its last entry:bytes`; the first row may be taken in part
+ *   h   HASH: `size` bytes of all rows, as `end:LLEN l:bytes`; valid while both still hold, since an older release does
+ *       not keep it; `end` sequence of the newest entry, `ms` of the newest flush, `gone` ms of the newest entry that
+ *       was removed, and `p<producer>` → `last sequence number of the producer:ms`
+ *
+ * Entries carry no id of their own: the entry before the head has the sequence end − LLEN l (`past` in the scripts), each next
+ * one is one higher, and its time is that of its flush. So push and pop touch ends of lists alone, and no entry is
+ * rewritten. Rows grow in both time and sequence, which is what the search of tail rests on.
  *
  * Pushes of one type run one after the other: one whose answer never came is sent again under its number, and must not
  * be overtaken by the next, whose higher number would make it a repeat.
@@ -10,8 +21,16 @@ import type { StreamEntry, Streams } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import type { PublishMode } from './bus.ts'
 import { key, shardedTopic } from './keys.ts'
-import { BYTES, LENGTH, PEEK, POP, PUSH, TAIL, TRIM } from './streams-scripts.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
+import { script } from './script.ts'
+
+const PUSH = script('streams.push')
+const PEEK = script('streams.peek')
+const POP = script('streams.pop')
+const TAIL = script('streams.tail')
+const LENGTH = script('streams.length')
+const BYTES = script('streams.bytes')
+const TRIM = script('streams.trim')
 
 const MS_DIGITS = 13
 const SEQUENCE_DIGITS = 16

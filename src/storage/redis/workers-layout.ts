@@ -30,17 +30,6 @@ import {
 import type { WorkerState } from '../../protocol/index.ts'
 import { key } from './keys.ts'
 
-const PARTS = ['ix', 'desc', 'st', 'sn', 'conn', 'dr', 'mb', 'g', 'cfg', 'cs', 'gone']
-
-/**
- * First line of every script on the registry: the keys of {@link registryKeys} by name. KEYS[12] and on are the
- * script's own.
- */
-export const REGISTRY = `local ${PARTS.join(', ')} = unpack(KEYS, 1, ${PARTS.length})`
-/** Lua: state, since and the rest of a `st`. */
-export const STATE_OF = `local function stateOf(st) return string.match(st, '^(%u+):(%d+):(.*)$') end`
-
-export const registryKeys = (type: string): string[] => PARTS.map((part) => key('a', type, part))
 export const ringKey = (type: string, id: string): string => key('a', type, `sr:${id}`)
 export const historyKey = (type: string, id: string): string => key('a', type, `ch:${id}`)
 

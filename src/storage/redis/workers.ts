@@ -19,23 +19,24 @@ import {
   type WorkerRow,
   type Workers,
 } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
-import type { Script } from './script.ts'
+import type { Caller, CallOptions, Reply } from './caller.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
-import { BEAT, BEAT_IN_FULL_STORE } from './workers-beat-script.ts'
+import { keysOfType } from './keys.ts'
+import { script, type Script } from './script.ts'
 import { inBatches } from './workers-batches.ts'
-import {
-  escaped,
-  historyKey,
-  registryKeys,
-  reportedOf,
-  reportOf,
-  ringKey,
-  workerRow,
-  type StoredWorker,
-} from './workers-layout.ts'
-import { DISCONNECT, FORGET, REGISTER } from './workers-register-script.ts'
-import { DRAIN, GET, MANAGE, PAGE } from './workers-scripts.ts'
+import { escaped, historyKey, reportedOf, reportOf, ringKey, workerRow, type StoredWorker } from './workers-layout.ts'
+
+const REGISTER = script('workers.register')
+const BEAT = script('workers.beat')
+const BEAT_IN_FULL_STORE = script('workers.beat-in-full-store')
+const DISCONNECT = script('workers.disconnect')
+const DRAIN = script('workers.drain')
+const MANAGE = script('workers.manage')
+const FORGET = script('workers.forget')
+const GET = script('workers.get')
+const PAGE = script('workers.page')
+
+const REPEATABLE: CallOptions = { repeatable: true }
 
 /** Per type. Tests may lower them. */
 export interface RegistryLimits {
@@ -47,6 +48,7 @@ const LIMITS: RegistryLimits = { records: 50_000, forgotten: 1_000_000 }
 /** The masters seen within 15 seconds, as `meta` knows them. */
 type LiveMasters = () => Promise<readonly string[]>
 
+const idsOf = (refs: readonly Ref[]): readonly string[] => refs.map(({ id }) => id)
 const nameChars = ({ id }: Ref): number => id.length
 const registrationChars = ({ hardware, defaults }: Registration): number => hardware.length + defaults.length
 const beatChars = ({ stats = [] }: WorkerReport): number => stats.reduce((sum, frame) => sum + frame.length, 0)
@@ -57,105 +59,156 @@ const isHeldBy =
   (conn: string): boolean =>
     masters.includes(conn.slice(0, Math.max(0, conn.lastIndexOf('/'))))
 
-export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: RegistryLimits = LIMITS): Workers {
-  const turns = new KeyedMutex()
-  /** Runs one script on a type's registry that returns a list. */
-  const run = async <A>(
-    script: Script,
+export class RedisWorkers implements Workers {
+  readonly #caller: Caller
+  readonly #liveMasters: LiveMasters
+  readonly #limits: RegistryLimits
+  readonly #turns = new KeyedMutex()
+
+  constructor(caller: Caller, liveMasters: LiveMasters, limits: RegistryLimits = LIMITS) {
+    this.#caller = caller
+    this.#liveMasters = liveMasters
+    this.#limits = limits
+  }
+
+  register(items: readonly Registration[]): Promise<readonly RegisterResult[]> {
+    return this.#inTurn(items, registrationChars, async (type, part) => {
+      const args = part.flatMap(({ id, conn, instance, hardware, defaults }) => [
+        id,
+        conn,
+        escaped(instance),
+        hardware,
+        defaults,
+      ])
+      const replies = await this.#run<RegisterReply>(REGISTER, type, [this.#limits.records, ...args], REPEATABLE)
+      return replies.map(registered)
+    })
+  }
+
+  beat(items: readonly WorkerReport[]): Promise<readonly ReportResult[]> {
+    return this.#inTurn(items, beatChars, async (type, part) => {
+      try {
+        return await this.#beat(BEAT, type, part, STATS_FRAMES)
+      } catch (error) {
+        if (!(error instanceof FleetError && error.code === 'STORAGE_FULL')) throw error
+        return this.#beat(BEAT_IN_FULL_STORE, type, part, 1)
+      }
+    })
+  }
+
+  async disconnect(items: readonly Conn[]): Promise<void> {
+    await this.#inTurn<Conn, never>(items, nameChars, async (type, part) => {
+      const args = part.flatMap(({ id, conn }) => [id, conn])
+      await this.#caller.run(DISCONNECT, keysOfType(DISCONNECT, type), args, REPEATABLE)
+      return []
+    })
+  }
+
+  async drain(refs: readonly Ref[]): Promise<readonly ('not_found' | { readonly conn: string | null })[]> {
+    const masters = await this.#liveMasters()
+    const replies = await inBatches(refs, nameChars, (type, part) =>
+      this.#run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...idsOf(part)]),
+    )
+    return replies.map((reply) => (reply === null ? 'not_found' : { conn: reply[0] }))
+  }
+
+  async manage(
+    items: readonly (Ref & { readonly managedBy: string | null })[],
+  ): Promise<readonly ('ok' | 'not_found')[]> {
+    const replies = await inBatches(items, nameChars, (type, part) => {
+      const args = part.flatMap(({ id, managedBy }) => [id, managedBy ?? ''])
+      return this.#run<number>(MANAGE, type, args)
+    })
+    return replies.map((reply) => (reply === 1 ? 'ok' : 'not_found'))
+  }
+
+  async forget(refs: readonly Ref[]): Promise<readonly boolean[]> {
+    const replies = await inBatches(refs, nameChars, (type, part) => {
+      const lists = part.flatMap(({ id }) => [ringKey(type, id), historyKey(type, id)])
+      return this.#run<number>(FORGET, type, [this.#limits.forgotten, ...idsOf(part)], {}, lists)
+    })
+    return replies.map((reply) => reply === 1)
+  }
+
+  async get(refs: readonly Ref[]): Promise<readonly (WorkerRow | null)[]> {
+    const reading = inBatches(refs, nameChars, async (type, part) =>
+      storedWorkers((await this.#run(GET, type, idsOf(part), REPEATABLE)) as RowsReply),
+    )
+    const [stored, masters] = await Promise.all([reading, this.#liveMasters()])
+    return refs.map(({ type, id }, i) => rowOf(type, id, stored[i], masters))
+  }
+
+  async page(
+    type: string,
+    after: string | null,
+    limit: number,
+    bytes = MAX_ANSWER_BYTES,
+  ): Promise<readonly WorkerRow[]> {
+    const [reply, masters] = await Promise.all([
+      this.#run(PAGE, type, [after === null ? '-' : `(${after}`, limit, bytes], REPEATABLE),
+      this.#liveMasters(),
+    ])
+    const [ids] = reply as RowsReply
+    return storedWorkers(reply as RowsReply)
+      .map((stored, i) => rowOf(type, ids[i] ?? '', stored, masters))
+      .filter((row) => row !== null)
+  }
+
+  async #beat(
+    command: Script,
+    type: string,
+    part: readonly WorkerReport[],
+    ringFrames: number,
+  ): Promise<readonly ReportResult[]> {
+    const rings: string[] = []
+    const args: (string | number)[] = [ringFrames]
+    for (const { id, conn, state, stats = [] } of part) {
+      const [newest = ''] = stats.slice(-1)
+      const frames = stats.slice(-ringFrames).map(ringFrame)
+      args.push(
+        id,
+        conn,
+        state?.state ?? '',
+        state === undefined ? '' : reportOf(state),
+        frames.length,
+        newest === frames.at(-1) ? '' : newest,
+        ...frames,
+      )
+      if (frames.length > 0) rings.push(ringKey(type, id))
+    }
+    const repeatable = rings.length === 0 // A frame would be kept twice.
+    const replies = await this.#run<readonly [ReportResult['status'], string]>(
+      command,
+      type,
+      args,
+      { repeatable },
+      rings,
+    )
+    return replies.map(([status, gen]) => ({ status, gen: Number(gen) }))
+  }
+
+  /**
+   * Runs one script on the registry of a type. The script returns a list.
+   * @param keys the keys behind those of the registry.
+   */
+  async #run<A>(
+    command: Script,
     type: string,
     args: readonly (string | number)[],
-    repeatable = false,
+    options: CallOptions = {},
     keys: readonly string[] = [],
-  ): Promise<readonly A[]> =>
-    (await caller.run(script, [...registryKeys(type), ...keys], args, {
-      repeatable,
-    })) as readonly Reply[] as readonly A[]
-  const inTurn = <T extends Ref, A>(
+  ): Promise<readonly A[]> {
+    const reply = await this.#caller.run(command, [...keysOfType(command, type), ...keys], args, options)
+    return reply as readonly Reply[] as readonly A[]
+  }
+
+  /** Runs the parts of one type one after the other, behind those of earlier calls. */
+  #inTurn<T extends Ref, A>(
     items: readonly T[],
     charsOf: (item: T) => number,
     call: (type: string, part: readonly T[]) => Promise<readonly A[]>,
-  ): Promise<readonly A[]> => inBatches(items, charsOf, (type, part) => turns.run(type, () => call(type, part)))
-
-  return {
-    register: (items) =>
-      inTurn(items, registrationChars, async (type, part) => {
-        const args = part.flatMap(({ id, conn, instance, hardware, defaults }) => [
-          id,
-          conn,
-          escaped(instance),
-          hardware,
-          defaults,
-        ])
-        return (await run<RegisterReply>(REGISTER, type, [limits.records, ...args], true)).map(registered)
-      }),
-    beat: (items) =>
-      inTurn(items, beatChars, async (type, part) => {
-        try {
-          return await beat(caller, BEAT, type, part, STATS_FRAMES)
-        } catch (error) {
-          if (!(error instanceof FleetError && error.code === 'STORAGE_FULL')) throw error
-          return beat(caller, BEAT_IN_FULL_STORE, type, part, 1)
-        }
-      }),
-    disconnect: async (items) => {
-      await inTurn<Conn, never>(items, nameChars, async (type, part) => {
-        await caller.run(
-          DISCONNECT,
-          registryKeys(type),
-          part.flatMap(({ id, conn }) => [id, conn]),
-          { repeatable: true },
-        )
-        return []
-      })
-    },
-    drain: async (refs) => {
-      const masters = await liveMasters()
-      const drained = await inBatches(refs, nameChars, (type, part) =>
-        run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...part.map(({ id }) => id)]),
-      )
-      return drained.map((answer) => (answer === null ? 'not_found' : { conn: answer[0] }))
-    },
-    manage: async (items) => {
-      const managed = await inBatches(items, nameChars, (type, part) =>
-        run<number>(
-          MANAGE,
-          type,
-          part.flatMap(({ id, managedBy }) => [id, managedBy ?? '']),
-        ),
-      )
-      return managed.map((answer) => (answer === 1 ? 'ok' : 'not_found'))
-    },
-    forget: async (refs) => {
-      const forgotten = await inBatches(refs, nameChars, (type, part) => {
-        const lists = part.flatMap(({ id }) => [ringKey(type, id), historyKey(type, id)])
-        return run<number>(FORGET, type, [limits.forgotten, ...part.map(({ id }) => id)], false, lists)
-      })
-      return forgotten.map((answer) => answer === 1)
-    },
-    get: async (refs) => {
-      const reading = inBatches(refs, nameChars, async (type, part) =>
-        storedWorkers(
-          (await run(
-            GET,
-            type,
-            part.map(({ id }) => id),
-            true,
-          )) as RowsReply,
-        ),
-      )
-      const [stored, masters] = await Promise.all([reading, liveMasters()])
-      return refs.map(({ type, id }, i) => rowOf(type, id, stored[i], masters))
-    },
-    page: async (type, after, limit, bytes = MAX_ANSWER_BYTES) => {
-      const [reply, masters] = await Promise.all([
-        run(PAGE, type, [after === null ? '-' : `(${after}`, limit, bytes], true),
-        liveMasters(),
-      ])
-      const [ids] = reply as RowsReply
-      return storedWorkers(reply as RowsReply)
-        .map((stored, i) => rowOf(type, ids[i] ?? '', stored, masters))
-        .filter((row) => row !== null)
-    },
+  ): Promise<readonly A[]> {
+    return inBatches(items, charsOf, (type, part) => this.#turns.run(type, () => call(type, part)))
   }
 }
 
@@ -165,38 +218,6 @@ function registered(answer: RegisterReply): RegisterResult {
   if (answer === null) return 'full'
   const [before, drain, replaced, gen] = answer
   return { previous: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
-}
-
-async function beat(
-  caller: Caller,
-  script: Script,
-  type: string,
-  part: readonly WorkerReport[],
-  ringFrames: number,
-): Promise<readonly ReportResult[]> {
-  const rings: string[] = []
-  const args: (string | number)[] = [ringFrames]
-  let repeatable = true
-  for (const { id, conn, state, stats = [] } of part) {
-    const [newest = ''] = stats.slice(-1)
-    const frames = stats.slice(-ringFrames).map(ringFrame)
-    args.push(
-      id,
-      conn,
-      state?.state ?? '',
-      state === undefined ? '' : reportOf(state),
-      frames.length,
-      newest === frames.at(-1) ? '' : newest,
-      ...frames,
-    )
-    if (frames.length === 0) continue
-    rings.push(ringKey(type, id))
-    repeatable = false // A frame would be kept twice.
-  }
-  const results = (await caller.run(script, [...registryKeys(type), ...rings], args, {
-    repeatable,
-  })) as readonly (readonly [ReportResult['status'], string])[]
-  return results.map(([status, gen]) => ({ status, gen: Number(gen) }))
 }
 
 type Column = readonly (string | null)[]

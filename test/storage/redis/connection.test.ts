@@ -5,7 +5,6 @@ import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
 import { Connection } from '../../../src/storage/redis/connection.ts'
 import type { ConnectionOptions } from '../../../src/storage/redis/connection-options.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
-import { script } from '../../../src/storage/redis/script.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
 import { eventually, recordingLog } from '../../kit/index.ts'
@@ -19,11 +18,12 @@ import {
   type RedisOptions,
   type RedisServer,
 } from '../../kit/redis-server.ts'
+import { scriptOfText } from './script-of-text.ts'
 
-const ADD = script('test.add', [], `return redis.call('INCRBY', KEYS[1], ARGV[2])`)
-const TAKE = script('test.take', ['allow-oom'], `return redis.call('DEL', KEYS[1])`)
-const LARGE = script('test.large', ['no-writes'], `return string.rep('x', ARGV[2])`)
-const TIME = script('test.time', ['no-writes'], 'return int(now)')
+const ADD = scriptOfText('test.add', `#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[2])`)
+const TAKE = scriptOfText('test.take', `#!lua flags=allow-oom\nreturn redis.call('DEL', KEYS[1])`)
+const LARGE = scriptOfText('test.large', `#!lua flags=no-writes\nreturn string.rep('x', ARGV[2])`)
+const TIME = scriptOfText('test.time', '#!lua flags=no-writes\n--- @include "now"\n--- @include "int"\nreturn int(now)')
 const COUNTER = key('c', 'test', 'n')
 
 const open: { close(): unknown }[] = []

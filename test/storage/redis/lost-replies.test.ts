@@ -12,7 +12,7 @@ import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
 import { unavailable } from '../../../src/storage/redis/errors.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { createWorkers } from '../../../src/storage/redis/workers.ts'
+import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
 import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
@@ -189,7 +189,7 @@ withRedisServer('redis, a submit with a lost response', () => {
         },
       }
       const tasks = createTasks(losing, 'p')
-      await createWorkers(caller, async () => []).register([registration('w', 'm1/1')])
+      await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
       await tasks.submit(TYPE, DAY, [task('a'), task('b')])
       for (let stall = 0; stall < 12; stall += 1) {
         loses = stall % 4 !== 3

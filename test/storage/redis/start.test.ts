@@ -6,7 +6,6 @@ import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/inde
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
 import { metaKey } from '../../../src/storage/redis/keys.ts'
 import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
-import { script } from '../../../src/storage/redis/script.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { recordingLog, HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../kit/index.ts'
 import { fails } from '../contract/world.ts'
@@ -17,10 +16,11 @@ import {
   type RedisOptions,
   type RedisServer,
 } from '../../kit/redis-server.ts'
+import { scriptOfText } from './script-of-text.ts'
 
 const INFO = 'muster:{m}:info'
 /** Release 2: its migration step records that it ran. */
-const NOTE = script('test.migration', [], `redis.call('HSET', KEYS[1], 'migrated by', 'release 2')`)
+const NOTE = scriptOfText('test.migration', `#!lua\nredis.call('HSET', KEYS[1], 'migrated by', 'release 2')`)
 const RELEASE_2: readonly Migration[] = [...MIGRATIONS, async (run) => void (await run(NOTE, [metaKey('info')], []))]
 
 const SOUND: RedisOptions = { appendfsync: 'always', maxmemory: '100mb', maxmemoryPolicy: 'noeviction' }

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { createWorkers } from '../../../src/storage/redis/workers.ts'
+import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import {
   DAY,
   HOUR,
@@ -59,7 +59,7 @@ const wakes = async (call: () => Promise<unknown>): Promise<boolean> => (await c
 /** Empties the store and registers the worker that reserves tasks. */
 async function emptied(): Promise<void> {
   await client.flushall()
-  await createWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
+  await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
 }
 
 async function inFlight(n: number): Promise<readonly Lease[]> {

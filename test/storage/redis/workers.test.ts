@@ -8,7 +8,7 @@ import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/call
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
 import { KeyedMutex } from '../../../src/storage/redis/keyed-mutex.ts'
-import { createWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
+import { RedisWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
 import type { WorkerReport, ConfigPut } from '../../../src/storage/index.ts'
 import { conn, ids, ManualClock, ref, registration, SECOND, TYPE } from '../contract/world.ts'
 import { contents, testAtomicity } from './atomicity.ts'
@@ -24,7 +24,7 @@ let clock: ManualClock
 
 function groups(limits?: RegistryLimits, over: Caller = caller) {
   return {
-    workers: createWorkers(over, () => Promise.resolve(['m1']), limits),
+    workers: new RedisWorkers(over, () => Promise.resolve(['m1']), limits),
     configs: createConfigs(over),
     stats: createStats(over),
   }

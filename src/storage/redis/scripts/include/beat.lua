@@ -1,24 +1,14 @@
-/**
- * @module storage/redis/workers-beat-script
- * What arrived on connections since their last flush: seen, state, stats frames.
- *
- * ARGV: most frames of a ring, then per item id, conn, state ('' without a report), report, number of frames, the
- * newest frame in whole ('' when it is the ring's), the ring's frames. KEYS behind the registry's: the ring of each
- * item that brings frames. Returns per item { was, generation as text }; `replaced` and `unknown` write nothing.
- *
- * At the memory limit Redis refuses BEAT as a whole. BEAT_IN_FULL_STORE then does the same with rings of one frame: a
- * fleet still reports its state and receives drains, and what it writes is less than what it frees.
- */
-import { REGISTRY, STATE_OF } from './workers-layout.ts'
-import { script } from './script.ts'
-
-const BODY = `
-${REGISTRY}
-${STATE_OF}
+-- Stores what workers reported since their last flush: when they were seen, their state, their stats frames. It is the
+-- whole body of workers.beat and workers.beat-in-full-store. `replaced` and `unknown` write nothing.
+--- @include "now"
+--- @include "int"
+--- @include "registry"
+--- @include "state"
 local items, ids = {}, {}
 local at, ringAt = 3, 12
 while at <= #ARGV do
-  local item = { id = ARGV[at], conn = ARGV[at + 1], state = ARGV[at + 2], report = ARGV[at + 3], whole = ARGV[at + 5], first = at + 6 }
+  local item = { id = ARGV[at], conn = ARGV[at + 1], state = ARGV[at + 2], report = ARGV[at + 3] }
+  item.whole, item.first = ARGV[at + 5], at + 6
   item.last = item.first + ARGV[at + 4] - 1
   if item.last >= item.first then
     item.ring = KEYS[ringAt]
@@ -44,7 +34,7 @@ for i, item in ipairs(items) do
     seen[#seen + 1] = id
     seen[#seen + 1] = time
     if item.state ~= '' then
-      local state, since = stateOf(said[id] or sts[i])
+      local state, since = state_of(said[id] or sts[i])
       if state ~= item.state and not drs[i] then since = time end
       said[id] = item.state .. ':' .. since .. ':' .. item.report
       states[#states + 1] = id
@@ -66,6 +56,3 @@ for _, item in ipairs(rings) do
   redis.call('LTRIM', item.ring, '-' .. ARGV[2], '-1')
 end
 return results
-`
-export const BEAT = script('workers.beat', [], BODY)
-export const BEAT_IN_FULL_STORE = script('workers.beat in a full store', ['allow-oom'], BODY)

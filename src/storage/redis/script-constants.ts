@@ -1,0 +1,37 @@
+/**
+ * @module storage/redis/script-constants
+ * Values that TypeScript and Lua share. A Lua file takes one of them with `--- @define NAME` (script-text.ts); a value
+ * that only one Lua file uses is defined there.
+ */
+import {
+  CONFIG_HISTORY_ROWS,
+  EVENT_LOG_BYTES,
+  EVENT_LOG_LENGTH,
+  MAX_ANSWER_BYTES,
+  MAX_RESERVE_BYTES,
+  MAX_RESERVED_PER_CALL,
+  STREAM_MAX_AGE_MS,
+  STREAM_MAX_BYTES,
+  STREAM_MAX_ENTRIES,
+  TASKS_RESERVE,
+} from '../../protocol/index.ts'
+import { MAX_NAMESPACES, RECLAIM_EVERY_MS } from '../index.ts'
+
+/** Reply of a script to a write with mark 0 to a namespace that holds nothing (namespaces.ts). */
+export const NEW_NAMESPACE = 'new namespace'
+
+export const SCRIPT_CONSTANTS = {
+  CONFIG_HISTORY_ROWS,
+  EVENT_LOG_BYTES,
+  EVENT_LOG_LENGTH,
+  MAX_ANSWER_BYTES,
+  MAX_NAMESPACES,
+  MAX_RESERVED_PER_CALL,
+  MAX_RESERVE_BYTES,
+  NEW_NAMESPACE,
+  RECLAIM_EVERY_MS,
+  STREAM_MAX_AGE_MS,
+  STREAM_MAX_BYTES,
+  STREAM_MAX_ENTRIES,
+  TASKS_RESERVE,
+} as const

@@ -1,0 +1,2 @@
+-- Bodies that a script holds together: each may be a megabyte.
+local BODIES_PER_READ = 100

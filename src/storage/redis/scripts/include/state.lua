@@ -1,0 +1,2 @@
+-- Splits a record of `st` into state, since and the rest.
+local function state_of(text) return string.match(text, '^(%u+):(%d+):(.*)$') end

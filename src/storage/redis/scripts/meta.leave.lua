@@ -1,0 +1,9 @@
+#!lua flags=allow-oom
+-- Removes masters from the live ones.
+--
+-- KEYS[1]    ZSET of live masters
+-- KEYS[2]    ZSET of those that subscribe to sharded channels
+-- ARGV[2..]  masters
+-- Returns nothing.
+
+for i = 1, 2 do redis.call('ZREM', KEYS[i], unpack(ARGV, 2)) end

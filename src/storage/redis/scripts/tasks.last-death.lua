@@ -1,0 +1,9 @@
+#!lua flags=no-writes
+-- Reads the number of the newest death.
+--
+-- KEYS[1]  DZ  ZSET of dead tasks
+-- Returns the number, 0 if no task is dead.
+--- @keys DZ
+--- @include "commands"
+
+return tonumber(call('ZRANGE', DZ, 0, 0, 'REV', 'WITHSCORES')[2] or 0)

@@ -1,0 +1,27 @@
+#!lua flags=no-writes
+-- Reads the first pending tasks.
+--
+-- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
+-- KEYS[4]     T  HASH of bodies
+-- ARGV[2]     maximum number of tickets
+-- ARGV[3]     maximum of bytes, exceeded by a single larger body
+-- Returns { number of pending tasks, tickets, bodies of the first tickets }.
+--- @keys P0 P1 P2 T
+--- @include "commands"
+
+local n, limit, total, full, length = tonumber(ARGV[2]), tonumber(ARGV[3]), 0, false, 0
+local tickets, ids = {}, {}
+for _, tier in ipairs({ P0, P1, P2 }) do
+  length = length + call('LLEN', tier)
+  local line = #tickets < n and call('LRANGE', tier, 0, n - #tickets - 1) or {}
+  for i = 1, #line do
+    local bytes, id = match(line[i], '^%d+|(%d+)|[%d|]*:(.*)$')
+    if id then
+      tickets[#tickets + 1] = line[i]
+      total = total + bytes + #id
+      full = full or (total > limit and #ids > 0)
+      if not full then ids[#ids + 1] = id end
+    end
+  end
+end
+return { length, tickets, fetch(T, ids) }

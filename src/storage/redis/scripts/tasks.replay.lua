@@ -1,0 +1,21 @@
+#!lua flags=allow-oom
+-- Queues the first dead tasks again.
+--
+-- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
+-- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks
+-- ARGV[1]     time of a test, or ''
+-- ARGV[2]     wake channel
+-- ARGV[3]     type
+-- ARGV[4]     maximum number of tasks
+-- ARGV[5]     greatest number of a death, or +inf
+-- Returns how many were queued.
+--- @keys P0 P1 P2 T DZ DT DM
+--- @include "commands"
+--- @include "ticket"
+--- @include "queue"
+--- @include "replay-dead"
+
+local ids = call('ZRANGE', DZ, '-inf', ARGV[5], 'BYSCORE', 'LIMIT', 0, ARGV[4])
+local n = replay_dead(ids, fetch(DM, ids))
+wake()
+return n

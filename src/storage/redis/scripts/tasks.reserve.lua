@@ -1,0 +1,172 @@
+#!lua flags=allow-oom
+-- Leases the tasks next in line. The requests that are not rejected fill up in order. tasks-reserve.ts explains tokens
+-- and repeated calls.
+--
+-- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
+-- KEYS[4..7]    K0 K1 K2 K3  bitmaps of acknowledged tokens
+-- KEYS[8]       T  HASH of bodies
+-- KEYS[9..10]   V L  deadlines, leases
+-- KEYS[11..12]  D S  scheduled tickets, scheduled ids
+-- KEYS[13]      M  HASH with the token counter
+-- KEYS[14]      R  HASH of the last reserve of each process
+-- KEYS[15..16]  G DR  generations and drains of workers, from the registry
+-- ARGV[1]       time of a test, or ''
+-- ARGV[2]       wake channel
+-- ARGV[3]       type
+-- ARGV[4]       visibility in ms
+-- ARGV[5]       run of the store
+-- ARGV[6]       slot of the call
+-- ARGV[7]       number of the call
+-- ARGV[8]       number of the first call of the slot whose result was lost
+-- ARGV[9..]     worker, limit, generation and default max attempts of each request
+-- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or nil,
+-- one letter per request (u unknown, d draining, s stale, o ok), then ticket and body of each lease.
+--- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR
+--- @include "commands"
+--- @define MAX_RESERVED_PER_CALL
+--- @define MAX_RESERVE_BYTES
+--- @include "now"
+--- @include "int"
+--- @include "fence"
+--- @include "lease"
+--- @include "queue"
+--- @include "promote"
+--- @include "call-slots"
+
+-- Retries that one call promotes.
+local MAX_PROMOTED = 1000
+-- Tasks that one call drops because they outlived their ttl.
+local MAX_DROPS = 1000
+-- Tickets that are looked at together after some were dropped.
+local REFILL = 100
+
+local slot, number = ARGV[6], tonumber(ARGV[7])
+local last = call('HGET', R, slot)
+local evicted = not last and evicted_from(R)
+local function give_back(before, lost)
+  local records, back, tiers = fetch(L, lost), {}, { {}, {}, {} }
+  for i = 1, #lost do
+    if is_held(records[i], int(before + i)) then
+      local _, ticket = read_lease(records[i])
+      back[#back + 1] = lost[i]
+      table.insert(tiers[match(ticket, '^%d+|%d+|%d*|(%d)') + 1], ticket)
+    end
+  end
+  push_front(tiers)
+  write('HDEL', L, back)
+  write('ZREM', V, back)
+end
+if last then
+  local of, before, lost = match(last, '^(%d+):%d+:(%d+):(.*)$')
+  if tonumber(of) > number then return redis.error_reply('OVERTAKEN a later call of this slot was carried out') end
+  if tonumber(of) >= tonumber(ARGV[8]) then give_back(tonumber(before), cjson.decode(lost)) end
+end
+local workers = {}
+for i = 9, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
+local gens, drains = fetch(G, workers), fetch(DR, workers)
+local limits, letters, wanted = {}, {}, 0
+for k = 1, #workers do
+  local at = 5 + 4 * k
+  local letter = (not gens[k] and 'u') or (drains[k] and 'd') or (gens[k] ~= ARGV[at + 2] and 's') or 'o'
+  letters[k], limits[k] = letter, letter == 'o' and tonumber(ARGV[at + 1]) or 0
+  wanted = wanted + limits[k]
+end
+letters = table.concat(letters)
+wanted = math.min(wanted, MAX_RESERVED_PER_CALL)
+local _, next_due = promote(MAX_PROMOTED)
+
+local tickets, ids, n, outlived, drops, room, full = {}, {}, 0, {}, 0, nil, false
+local cuts = { 0, 0, 0 }
+for t = 1, 3 do
+  local count = wanted - n
+  while count > 0 and not full do
+    local line = call('LRANGE', TIERS[t], cuts[t], cuts[t] + count - 1)
+    for i = 1, #line do
+      if n == wanted then
+        full = true
+        break
+      end
+      local ticket = line[i]
+      local colon = find(ticket, ':', 1, true)
+      local id, over, size = colon and sub(ticket, colon + 1), not colon, nil
+      if colon and byte(ticket, colon - 1) ~= 48 then
+        local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
+        size = tonumber(bytes)
+        over = not bytes or (expires ~= '' and tonumber(expires) <= now)
+      end
+      if over then
+        if drops == MAX_DROPS then
+          full = true
+          break
+        end
+        drops = drops + 1
+        outlived[#outlived + 1] = id or nil
+      else
+        if room and size and size > room then
+          full = true
+          break
+        end
+        room = (room or MAX_RESERVE_BYTES) - (size or 0)
+        n = n + 1
+        ids[n], tickets[n] = id, ticket
+      end
+      cuts[t] = cuts[t] + 1
+    end
+    if #line < count then break end
+    count = wanted - n
+    if count > 0 then count = math.max(count, REFILL) end
+  end
+end
+
+local function cut(before, leased)
+  if evicted then call('HDEL', R, evicted) end
+  call('HSET', R, slot, ARGV[7] .. ':' .. int(now) .. ':' .. int(before) .. ':' .. cjson.encode(leased))
+  for t = 1, 3 do
+    if cuts[t] > 0 then call('LTRIM', TIERS[t], cuts[t], -1) end
+  end
+  write('HDEL', T, outlived)
+  if full or n == wanted then wake() end
+end
+if n == 0 then
+  cut(0, {})
+  return { 0, 0, drops, next_due or false, letters }
+end
+
+local bodies, m = fetch(T, ids), call('HMGET', M, 'f', 'run', 'n')
+local first = newest(m[1], m[2], ARGV[5])
+if floor((first + n) / SEGMENT) > floor(first / SEGMENT) then first = math.ceil((first + 1) / SEGMENT) * SEGMENT end
+local deadline = int(now + ARGV[4])
+local deadlines, leases, leased, live = {}, {}, {}, 0
+local reply = { tonumber(deadline), first, 0, next_due or false, letters }
+local k, left, stem = 0, 0, nil
+for i = 1, n do
+  if bodies[i] then
+    while left == 0 do
+      k = k + 1
+      left = limits[k]
+      stem = ':' .. ARGV[8 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
+    end
+    left = left - 1
+    local id, ticket, odd = ids[i], tickets[i], 2 * live + 1
+    live = live + 1
+    leased[live] = id
+    deadlines[odd], deadlines[odd + 1] = deadline, id
+    leases[odd], leases[odd + 1] = id, int(first + live) .. stem .. ticket
+    reply[odd + 5], reply[odd + 6] = ticket, bodies[i]
+  end
+end
+reply[3] = drops + n - live
+
+if first == tonumber(m[1]) then
+  call('HSET', M, 'f', int(first + n))
+else
+  local begun = (tonumber(m[3]) or 0) + 1
+  call('UNLINK', ({ K0, K1, K2, K3 })[begun % 4 + 1])
+  local skipped = m[1] and { 'u', m[1], 'b', int(first) } or {}
+  local segment = int(first / SEGMENT)
+  call('HSET', M, 'f', int(first + n), 'run', ARGV[5], 'n', begun, 's' .. begun % 4, segment, unpack(skipped))
+end
+write('HSET', L, leases)
+write('ZADD', V, deadlines)
+cut(first, leased)
+return reply

@@ -1,0 +1,38 @@
+#!lua flags=allow-oom
+-- Queues the named dead tasks again, or removes them.
+--
+-- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
+-- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks
+-- ARGV[1]     time of a test, or ''
+-- ARGV[2]     wake channel
+-- ARGV[3]     type
+-- ARGV[4]     'replay' or 'remove'
+-- ARGV[5..]   ids
+-- Returns 1 for each task that was dead, else 0.
+--- @keys P0 P1 P2 T DZ DT DM
+--- @include "commands"
+--- @include "ticket"
+--- @include "queue"
+--- @include "replay-dead"
+
+local named = { unpack(ARGV, 5) }
+local dead_records = fetch(DM, named)
+local results, ids, theirs, seen = {}, {}, {}, {}
+for i = 1, #named do
+  local id = named[i]
+  local found = dead_records[i] and not seen[id]
+  results[i] = found and 1 or 0
+  if found then
+    seen[id] = true
+    ids[#ids + 1] = id
+    theirs[#theirs + 1] = dead_records[i]
+  end
+end
+if ARGV[4] == 'replay' then
+  replay_dead(ids, theirs)
+  wake()
+else
+  write('HDEL', DT, ids)
+  remove_dead(ids)
+end
+return results

@@ -1,0 +1,104 @@
+#!lua
+-- Queues tasks. The whole batch is decided before anything is written: keys first, then ids, then the bound. A later
+-- item sees an earlier one.
+--
+-- A shape is one character per task: '0' + its tier + 4 if it has a ttl + 8 if it has a key.
+--
+-- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
+-- KEYS[4]     T  HASH of bodies
+-- KEYS[5..6]  DT DM  bodies and dead records of dead tasks
+-- KEYS[7]     C  HASH of the last submit of each process
+-- KEYS[8..9]  I IZ  idempotency windows
+-- KEYS[10]    M  HASH with the running totals
+-- ARGV[1]     time of a test, or ''
+-- ARGV[2]     wake channel
+-- ARGV[3]     type
+-- ARGV[4]     idempotency window in ms
+-- ARGV[5]     bound on the number of tasks, or ''
+-- ARGV[6]     shapes
+-- ARGV[7]     slot of the call
+-- ARGV[8]     number of the call
+-- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one
+-- Returns nil if all were queued, else for each 0 queued, 1 its id is known, 2 the queue is full, or the first id of
+-- its key.
+--- @keys P0 P1 P2 T DT DM C I IZ M
+--- @include "commands"
+--- @include "now"
+--- @include "int"
+--- @include "queue"
+--- @include "call-slots"
+
+local slot, number = ARGV[7], tonumber(ARGV[8])
+local last = call('HGET', C, slot)
+if last then
+  local of, results = match(last, '^(%d+):%d+:(.*)$')
+  if tonumber(of) == number then return results ~= '' and cjson.decode(results) end
+  if tonumber(of) > number then return redis.error_reply('OVERTAKEN a later call of this slot was carried out') end
+end
+local evicted = not last and evicted_from(C)
+
+local shapes = ARGV[6]
+local n, keys, ids = #shapes, {}, {}
+for i = 1, n do ids[i] = ARGV[6 + 3 * i] end
+for i = 9 + 3 * n, #ARGV do keys[#keys + 1] = ARGV[i] end
+
+local known, windows, dead_count = fetch(T, ids), fetch(I, keys), call('HLEN', DT)
+local dead_records = dead_count > 0 and fetch(DM, ids) or {}
+local room = ARGV[5] ~= '' and ARGV[5] - dead_count - call('HLEN', T) or math.huge
+
+local results, refused, at_key = {}, false, 0
+local bodies, tiers, taken, taken_keys, starts, ends = {}, { {}, {}, {} }, {}, {}, {}, {}
+local window_end = int(now + ARGV[4])
+local queued = 0
+for i = 1, n do
+  local shape, id, answer = byte(shapes, i) - 48, ids[i], 0
+  local key
+  if shape >= 8 then
+    at_key = at_key + 1
+    key = keys[at_key]
+    local first = taken_keys[key]
+    if not first and windows[at_key] then
+      local over, holder = match(windows[at_key], '^(%d+):(.*)$')
+      if tonumber(over) > now then first = holder end
+    end
+    answer = first or 0
+  end
+  if answer == 0 then
+    if known[i] or dead_records[i] or taken[id] then answer = 1 elseif queued >= room then answer = 2 end
+  end
+  if answer == 0 then
+    local ticket = ARGV[7 + 3 * i]
+    if shape % 8 >= 4 then
+      local head, tail, ttl = match(ticket, '^(%d+|%d+|)(|%d|(%d+).*)$')
+      ticket = head .. int(now + ttl) .. tail
+    end
+    queued = queued + 1
+    taken[id] = true
+    bodies[2 * queued - 1] = id
+    bodies[2 * queued] = ARGV[8 + 3 * i]
+    local tier = tiers[shape % 4 + 1]
+    tier[#tier + 1] = ticket
+  else
+    refused = true
+  end
+  if key and (answer == 0 or answer == 1) then -- Also of a duplicate (D80).
+    taken_keys[key] = id
+    starts[#starts + 1] = key
+    starts[#starts + 1] = window_end .. ':' .. id
+    ends[#ends + 1] = window_end
+    ends[#ends + 1] = key
+  end
+  results[i] = answer
+end
+
+if queued > 0 then
+  push_back(tiers)
+  write('HSET', T, bodies)
+  call('HINCRBY', M, 'submitted', queued)
+  wake()
+end
+write('HSET', I, starts)
+write('ZADD', IZ, ends)
+if evicted then call('HDEL', C, evicted) end
+call('HSET', C, slot, ARGV[8] .. ':' .. int(now) .. ':' .. (refused and cjson.encode(results) or ''))
+return refused and results

@@ -1,0 +1,96 @@
+#!lua flags=allow-oom
+-- Returns tasks whose lease has expired to the front of their tiers, or moves them to the dead-letter queue; promotes
+-- due retries; forgets idempotency windows that have ended. At most `limit` of each, the earliest first.
+--
+-- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
+-- KEYS[4]       T  HASH of bodies
+-- KEYS[5..6]    V L  deadlines, leases
+-- KEYS[7..8]    D S  scheduled tickets, scheduled ids
+-- KEYS[9..11]   DZ DT DM  keys of dead tasks
+-- KEYS[12..13]  I IZ  idempotency windows
+-- KEYS[14]      M  HASH with the running totals
+-- ARGV[1]       time of a test, or ''
+-- ARGV[2]       wake channel
+-- ARGV[3]       type
+-- ARGV[4]       number of lost leases at which a task dies, 0: never
+-- ARGV[5]       limit
+-- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M
+--- @include "commands"
+--- @include "now"
+--- @include "ticket"
+--- @include "lease"
+--- @include "queue"
+--- @include "promote"
+--- @include "move-to-dead"
+
+-- Leases with the same deadline that are put in order.
+local MOMENT = 5000
+
+local max_lost, limit, more = tonumber(ARGV[4]), tonumber(ARGV[5]), false
+
+local function past(key)
+  local found = call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit + 1)
+  if #found > limit then
+    more = true
+    found[#found] = nil
+  end
+  return found
+end
+
+-- The leases of one reserve share a deadline, and their tokens tell their order; so where the limit would part a
+-- moment, all of that moment is looked at.
+local ids = {}
+local function overdue()
+  local found = past(V)
+  if #found == limit and more then
+    local edge = call('ZSCORE', V, found[limit])
+    found = call('ZRANGE', V, '-inf', edge, 'BYSCORE', 'LIMIT', 0, limit + MOMENT)
+  end
+  local records, scores, passed = fetch(L, found), {}, {}
+  for i = 1, #found, 2000 do
+    local part = call('ZMSCORE', V, unpack(found, i, math.min(i + 1999, #found)))
+    for j = 1, #part do scores[i + j - 1] = tonumber(part[j]) end
+  end
+  for i = 1, #found do
+    if records[i] then
+      local token = tonumber(match(records[i], '^%d+'))
+      passed[#passed + 1] = { deadline = scores[i], token = token, id = found[i], record = records[i] }
+    else
+      ids[#ids + 1] = found[i]
+    end
+  end
+  table.sort(passed, function(a, b)
+    return a.deadline < b.deadline or (a.deadline == b.deadline and a.token < b.token)
+  end)
+  for i = #passed, limit + 1, -1 do passed[i] = nil end
+  return passed
+end
+
+local passed = overdue()
+local back, dead = { {}, {}, {} }, {}
+for _, lease in ipairs(passed) do
+  ids[#ids + 1] = lease.id
+  local max, old = read_lease(lease.record)
+  local t = read_ticket(old)
+  t.lost = t.lost + 1
+  local ticket = write_ticket(t)
+  if max_lost > 0 and t.lost >= max_lost then
+    local error = 'lease lost ' .. t.lost .. ' times'
+    dead[#dead + 1] = { id = t.id, max = t.max ~= '' and t.max or max, ticket = ticket, error = error }
+  else
+    table.insert(back[t.tier + 1], ticket)
+  end
+end
+local keys = past(IZ)
+
+move_to_dead(dead)
+push_front(back)
+write('ZREM', V, ids)
+write('HDEL', L, ids)
+local promoted, next_due = promote(limit)
+if next_due and tonumber(next_due) <= now then more = true end
+write('HDEL', I, keys)
+write('ZREM', IZ, keys)
+wake()
+return { #passed - #dead, promoted, #dead, #keys, more and 1 or 0 }

@@ -1,0 +1,12 @@
+#!lua flags=allow-oom
+-- Stores the same as workers.beat, with rings of one frame, after Redis refused workers.beat at the memory limit: a
+-- fleet still reports its state and receives drains, and what it writes is less than what it frees.
+--
+-- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- KEYS[12..]   LIST of stats frames of each worker that brings some
+-- ARGV[1]      time of a test, or ''
+-- ARGV[2]      maximum number of frames in a ring
+-- ARGV[3..]    id, connection, state ('' without a report), report, number of frames, the newest frame in whole ('' if
+--              it is the ring's), and the ring's frames, of each worker
+-- Returns for each { 'ok', 'drain', 'replaced' or 'unknown', generation as text }.
+--- @include "beat"

@@ -1,0 +1,10 @@
+#!lua flags=no-writes
+-- Reads workers.
+--
+-- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- ARGV[2..]    ids
+-- Returns { ids, g, cfg, desc, st, sn, conn, dr, mb, cs }, each a list.
+--- @include "registry"
+--- @include "worker-rows"
+
+return rows({ unpack(ARGV, 2) })

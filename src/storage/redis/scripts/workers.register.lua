@@ -1,0 +1,90 @@
+#!lua
+-- Registers workers. A batch acts in order: every item reads what the earlier ones left, in `known`, and the result is
+-- written once per id.
+--
+-- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- ARGV[1]      time of a test, or ''
+-- ARGV[2]      bound on the number of records
+-- ARGV[3..]    id, connection, instance, hardware and default config of each
+-- Returns for each false (full), or { what the record reported before or false if it was created, 1 if the worker
+-- drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53 }.
+--- @include "now"
+--- @include "int"
+--- @include "registry"
+--- @include "state"
+
+local ids = {}
+for i = 3, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
+local gens, descs = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', desc, unpack(ids))
+local sts, conns = redis.call('HMGET', st, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
+local drs, kept = redis.call('HMGET', dr, unpack(ids)), redis.call('ZMSCORE', gone, unpack(ids))
+local room = tonumber(ARGV[2]) - redis.call('HLEN', g)
+
+local known = {}
+for i, id in ipairs(ids) do
+  known[id] = { gen = gens[i], desc = descs[i], st = sts[i], conn = conns[i], dr = drs[i], kept = kept[i] }
+end
+local time = int(now)
+
+local function create(worker, defaults)
+  if room <= 0 then return false end
+  room = room - 1
+  worker.gen = worker.kept and int(worker.kept + 1) or '0'
+  worker.st, worker.cfg, worker.registered = 'IDLE:' .. time .. '::', '::' .. defaults, time
+  return { false, 0, false, worker.gen }
+end
+local function renew(worker, item, binding)
+  local state, _, rest = state_of(worker.st)
+  local before = (worker.dr and 'DRAINING' or state) .. ':' .. rest
+  local concerned = worker.dr and (worker.dr == '' or worker.dr == binding)
+  if worker.dr and not concerned then state = 'IDLE' end
+  worker.dr = concerned and binding
+  worker.st = state .. ':' .. time .. ':' .. rest
+  worker.registered = worker.registered or string.match(worker.desc, '^%d+')
+  return { before, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen }
+end
+
+local results = {}
+for i, id in ipairs(ids) do
+  local at, worker = 5 * i - 2, known[id]
+  local item = { conn = ARGV[at + 1], instance = ARGV[at + 2] }
+  local answer
+  if worker.gen then
+    answer = renew(worker, item, item.instance == '' and 'c' .. item.conn or 'i' .. item.instance)
+  else
+    answer = create(worker, ARGV[at + 4])
+  end
+  if answer then
+    worker.conn, worker.touched = item.conn, true
+    worker.desc = worker.registered .. ':' .. item.instance .. ':' .. ARGV[at + 3]
+  end
+  results[i] = answer
+end
+
+local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {} }
+local undrained, members, returned = {}, {}, {}
+local function put(field, id, value) local pairs = set[field]; pairs[#pairs + 1] = id; pairs[#pairs + 1] = value end
+for id, worker in pairs(known) do
+  if worker.touched then
+    put('desc', id, worker.desc)
+    put('st', id, worker.st)
+    put('sn', id, time)
+    put('conn', id, worker.conn)
+    if worker.dr then put('dr', id, worker.dr) else undrained[#undrained + 1] = id end
+    if worker.cfg then
+      put('g', id, worker.gen)
+      put('cfg', id, worker.cfg)
+      members[#members + 1] = '0'
+      members[#members + 1] = id
+      if worker.kept then returned[#returned + 1] = id end
+    end
+  end
+end
+local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg }
+for field, fields in pairs(set) do
+  if #fields > 0 then redis.call('HSET', keyOf[field], unpack(fields)) end
+end
+if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
+if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
+if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
+return results
