@@ -150,7 +150,7 @@ withRedisServer('redis scripts', () => {
         return all
       }
       const few = await sent(2)
-      // On a server each needs one more command: TIME. The test passes its own clock instead.
+      // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect(Object.fromEntries(few)).toEqual({
         'pools.put': 10,
         'pools.claim': 10,

@@ -93,7 +93,7 @@ withRedisServer('redis streams', () => {
         return Object.fromEntries(caller.runs.map(({ script, commands }) => [script, commands.length]))
       }
       const one = await sent('a', 1)
-      // On a server each needs one more command: TIME. The test passes its own clock instead.
+      // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect(one).toEqual({ 'streams.push': 9, 'streams.peek': 4, 'streams.tail': 8, 'streams.pop': 7 })
       expect(await sent('b', 1_000)).toEqual(one)
     })

@@ -199,7 +199,7 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await counted(1)).toEqual(expected)
       await emptied()
       expect(await counted(100)).toEqual(expected)
-      // On a server each needs one more command: TIME. The test passes its own clock instead.
+      // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect((expected.submit + expected.reserve + expected.ack + 3) / 100).toBeLessThanOrEqual(0.32)
     })
 

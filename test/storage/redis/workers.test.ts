@@ -135,7 +135,7 @@ withRedisServer('redis registry', () => {
         return Object.fromEntries(caller.runs.map(({ script, commands }) => [script, commands.length]))
       }
       const one = await sent(1)
-      // On a server each needs one more command: TIME. The test passes its own clock instead.
+      // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect(one).toEqual({
         'workers.register': 15,
         'workers.beat': 6,
