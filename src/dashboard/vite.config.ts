@@ -22,6 +22,10 @@ const twins = (): Plugin => ({
   },
 })
 
+/** Small components that several pages share but the first page does not need. One file of them is smaller than ten. */
+const SHARED =
+  /components\/(?:confirm-dialog|copy-as|count-input|dialog|download|filter-bar|json-view|show-more|state-badge|typed-confirmation|virtual-table|window|commands|act-size)\.tsx?$/
+
 export default defineConfig({
   base: './',
   plugins: [react(), twins()],
@@ -31,6 +35,9 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0, // The content security policy does not allow `data:`.
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: { codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'shared', test: SHARED }] } },
+    },
     sourcemap: false, // The dashboard is served without a token, and maps would multiply its size.
   },
 })

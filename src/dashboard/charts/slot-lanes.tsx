@@ -36,88 +36,136 @@ export function SlotLanes({ worker }: { readonly worker: WorkerBody }) {
           </EmptyState>
         ) : (
           <div className={read.problem === undefined ? undefined : 'stale'}>
-            <Lanes data={data} />
+            <PagedLanes data={data} />
           </div>
         ))}
     </section>
   )
 }
 
-function Lanes({ data }: { readonly data: StatsColumns }) {
+function PagedLanes({ data }: { readonly data: StatsColumns }) {
   const { slots } = data
   const [chosen, setChosen] = useState<string | null>(null)
-  const [filter, setFilter] = useState('')
-  const [page, setPage] = useState(0)
-  const id = useId()
   const counter = chosen !== null && slots.counters.includes(chosen) ? chosen : (slots.counters[0] ?? null)
-  const rows = useMemo(
-    () => slots.ids.flatMap((slot, row) => (filter.trim() === '' || String(slot).includes(filter.trim()) ? [row] : [])),
-    [slots, filter],
-  )
-  const pages = Math.max(1, Math.ceil(rows.length / LANES_A_PAGE))
-  const open = Math.min(page, pages - 1)
-  const shown = rows.slice(open * LANES_A_PAGE, (open + 1) * LANES_A_PAGE)
+  const paging = useLanePages(slots.ids)
+  const { rows, setFilter } = paging
   return (
     <>
       <div className="lane-bar">
-        <label htmlFor={`${id}counter`}>Counter</label>
-        <select
-          id={`${id}counter`}
-          value={counter ?? ''}
-          onChange={(event) => setChosen(event.target.value)}
-          disabled={slots.counters.length < 2}
-        >
-          {slots.counters.length === 0 ? (
-            <option value="">none</option>
-          ) : (
-            slots.counters.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))
-          )}
-        </select>
-        <label htmlFor={`${id}filter`}>Slot</label>
-        <input
-          id={`${id}filter`}
-          type="search"
-          inputMode="numeric"
-          className="short"
-          placeholder="all"
-          value={filter}
-          onChange={(event) => setFilter(event.target.value)}
-        />
-        <output>
-          {rows.length === slots.ids.length
-            ? plural(rows.length, 'slot')
-            : `${rows.length} of ${plural(slots.ids.length, 'slot')}`}
-        </output>
-        {pages > 1 && (
-          <span className="pages">
-            <button type="button" onClick={() => setPage(open - 1)} disabled={open === 0}>
-              Previous
-            </button>{' '}
-            {open + 1} of {pages}{' '}
-            <button type="button" onClick={() => setPage(open + 1)} disabled={open === pages - 1}>
-              Next
-            </button>
-          </span>
-        )}
+        <CounterSelect counters={slots.counters} counter={counter} onChoose={setChosen} />
+        <SlotFilter paging={paging} total={slots.ids.length} />
+        {paging.pages > 1 && <PageButtons paging={paging} />}
       </div>
-      {shown.length === 0 ? (
+      {rows.length === 0 ? (
         <EmptyState kind="filtered">
           <button type="button" onClick={() => setFilter('')}>
             Show all slots
           </button>
         </EmptyState>
       ) : (
-        <LaneCanvas data={data} counter={counter} rows={shown} />
+        <>
+          <LaneCanvas data={data} counter={counter} rows={rows} />
+          <p className="soft lane-note">Stronger colour: higher rate. Tick: slot replaced. Empty: no data.</p>
+          <SlotTable data={data} counter={counter} rows={rows} />
+        </>
       )}
-      {shown.length > 0 && (
-        <p className="soft lane-note">Stronger colour: higher rate. Tick: slot replaced. Empty: no data.</p>
-      )}
-      {shown.length > 0 && <SlotTable data={data} counter={counter} rows={shown} />}
     </>
+  )
+}
+
+interface LanePaging {
+  /** Part of a slot ID; empty for all slots. */
+  readonly filter: string
+  readonly setFilter: (filter: string) => void
+  /** The number of slots that match the filter. */
+  readonly found: number
+  /** The slots on the open page, as indexes of `data.slots`. */
+  readonly rows: readonly number[]
+  readonly page: number
+  readonly pages: number
+  readonly setPage: (page: number) => void
+}
+
+function useLanePages(ids: readonly number[]): LanePaging {
+  const [filter, setFilter] = useState('')
+  const [wantedPage, setPage] = useState(0)
+  const matching = useMemo(
+    () => ids.flatMap((slot, row) => (String(slot).includes(filter.trim()) ? [row] : [])),
+    [ids, filter],
+  )
+  const pages = Math.max(1, Math.ceil(matching.length / LANES_A_PAGE))
+  const page = Math.min(wantedPage, pages - 1)
+  const rows = matching.slice(page * LANES_A_PAGE, (page + 1) * LANES_A_PAGE)
+  return { filter, setFilter, found: matching.length, rows, page, pages, setPage }
+}
+
+interface CounterSelectProps {
+  readonly counters: readonly string[]
+  /** The chosen counter; null if there are none. */
+  readonly counter: string | null
+  readonly onChoose: (counter: string) => void
+}
+
+function CounterSelect({ counters, counter, onChoose }: CounterSelectProps) {
+  const id = useId()
+  return (
+    <>
+      <label htmlFor={id}>Counter</label>
+      <select
+        id={id}
+        value={counter ?? ''}
+        onChange={(event) => onChoose(event.target.value)}
+        disabled={counters.length < 2}
+      >
+        {counters.length === 0 && <option value="">none</option>}
+        {counters.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </>
+  )
+}
+
+interface SlotFilterProps {
+  readonly paging: LanePaging
+  readonly total: number
+}
+
+function SlotFilter({ paging: { filter, setFilter, found }, total }: SlotFilterProps) {
+  const id = useId()
+  return (
+    <>
+      <label htmlFor={id}>Slot</label>
+      <input
+        id={id}
+        type="search"
+        inputMode="numeric"
+        className="short"
+        placeholder="all"
+        value={filter}
+        onChange={(event) => setFilter(event.target.value)}
+      />
+      <output>
+        {found < total && `${found} of `}
+        {plural(total, 'slot')}
+      </output>
+    </>
+  )
+}
+
+function PageButtons({ paging: { page, pages, setPage } }: { readonly paging: LanePaging }) {
+  return (
+    <span className="pages">
+      <button type="button" onClick={() => setPage(page - 1)} disabled={page === 0}>
+        Previous
+      </button>{' '}
+      {page + 1} of {pages}{' '}
+      <button type="button" onClick={() => setPage(page + 1)} disabled={page === pages - 1}>
+        Next
+      </button>
+    </span>
   )
 }
 

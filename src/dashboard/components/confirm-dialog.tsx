@@ -3,10 +3,11 @@
  * Asks for confirmation before an action. The button names verb, number and scope; initial focus is on Cancel. Large
  * irreversible actions require typing a word.
  */
-import { useId, useState, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import type { Act } from '../api/use-act.ts'
 import { Dialog } from './dialog.tsx'
 import { ErrorPanel } from './error-panel.tsx'
+import { TypedConfirmation } from './typed-confirmation.tsx'
 
 export interface ConfirmProps {
   readonly title: string
@@ -32,30 +33,11 @@ export function ConfirmDialog({
   children,
 }: ConfirmProps) {
   const [text, setText] = useState('')
-  const id = useId()
   const ready = typed === undefined || text.trim() === typed
   return (
     <Dialog title={title} onClose={onClose} busy={act.busy} wide={wide}>
       {children}
-      {typed !== undefined && (
-        <p className="typed">
-          <label htmlFor={id}>
-            Type{' '}
-            <code>
-              <bdi>{typed}</bdi>
-            </code>{' '}
-            to confirm
-          </label>
-          <input
-            id={id}
-            type="text"
-            autoComplete="off"
-            spellCheck={false}
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </p>
-      )}
+      {typed !== undefined && <TypedConfirmation expected={typed} value={text} onChange={setText} />}
       {act.problem !== null && <ErrorPanel problem={act.problem} />}
       <div className="buttons">
         <button type="button" onClick={onClose} disabled={act.busy}>

@@ -54,55 +54,17 @@ const watchNarrow = (act: () => void): (() => void) => {
 const REST_MS = 300
 
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
-  const { label, columns, rows, keyOf, stale = false, onOpen, onToggle, isSelected, onView } = props
+  const { label, columns, rows, keyOf, stale = false, isSelected, onView } = props
   const isNarrow = useSyncExternalStore(watchNarrow, () => narrow.matches)
   const rowHeight = isNarrow ? props.cardHeight : props.rowHeight
   const scroller = useRef<HTMLDivElement>(null)
   const range = useRange(scroller, rowHeight, rows.length)
-  const [focused, setFocused] = useState<string | null>(null)
-  const focusedIndex = useMemo(
-    () => (focused === null ? -1 : rows.findIndex((row) => keyOf(row) === focused)),
-    [focused, rows, keyOf],
-  )
+  const { focusedIndex, onFocus } = useRowFocus(props, scroller, rowHeight)
   const firstRow = rows[range.first]
   useView(rows, range, firstRow === undefined ? null : keyOf(firstRow), onView)
-
-  const wanted = useRef(-1)
-  const move = (by: number): void => {
-    const index = Math.min(Math.max(0, focusedIndex + by), rows.length - 1)
-    const row = rows[index]
-    if (row === undefined) return
-    wanted.current = index
-    setFocused(keyOf(row))
-    bringIntoView(scroller.current, index, rowHeight)
-  }
-  useLayoutEffect(() => {
-    if (wanted.current === -1 || wanted.current !== focusedIndex) return
-    scroller.current?.querySelector<HTMLElement>(`[data-index="${wanted.current}"]`)?.focus({ preventScroll: true })
-    wanted.current = -1
-  })
-  const open = rows[focusedIndex]
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    ...(open === undefined
-      ? {}
-      : {
-          x: () => onToggle?.(open),
-          Enter: (event: KeyboardEvent) => {
-            if (event.target instanceof Element && event.target.matches('tr')) onOpen?.(open)
-          },
-        }),
-  })
   return (
     <div ref={scroller} className={stale ? 'scroller stale' : 'scroller'}>
-      <table
-        role="table"
-        className="virtual"
-        aria-label={label}
-        aria-rowcount={rows.length + 1}
-        onFocus={(event) => setFocused(event.target.closest('tr')?.dataset['key'] ?? null)}
-      >
+      <table role="table" className="virtual" aria-label={label} aria-rowcount={rows.length + 1} onFocus={onFocus}>
         <Head {...props} />
         <tbody role="rowgroup">
           {piecesOf(range, rows.length, focusedIndex).map((piece) => {
@@ -131,6 +93,52 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       </table>
     </div>
   )
+}
+
+interface RowFocus {
+  /** Index of the row that has the focus; -1 if none. */
+  readonly focusedIndex: number
+  readonly onFocus: (event: React.FocusEvent) => void
+}
+
+/** Tracks the focused row and handles its keys. */
+function useRowFocus<Row>(
+  { rows, keyOf, onOpen, onToggle }: VirtualTableProps<Row>,
+  scroller: React.RefObject<HTMLDivElement | null>,
+  rowHeight: number,
+): RowFocus {
+  const [focused, setFocused] = useState<string | null>(null)
+  const focusedIndex = useMemo(
+    () => (focused === null ? -1 : rows.findIndex((row) => keyOf(row) === focused)),
+    [focused, rows, keyOf],
+  )
+  /** The row that gets the focus once it is in the document; -1 if none. */
+  const nextIndex = useRef(-1)
+  const move = (by: number): void => {
+    const index = Math.min(Math.max(0, focusedIndex + by), rows.length - 1)
+    const row = rows[index]
+    if (row === undefined) return
+    nextIndex.current = index
+    setFocused(keyOf(row))
+    bringIntoView(scroller.current, index, rowHeight)
+  }
+  useLayoutEffect(() => {
+    if (nextIndex.current === -1 || nextIndex.current !== focusedIndex) return
+    scroller.current?.querySelector<HTMLElement>(`[data-index="${nextIndex.current}"]`)?.focus({ preventScroll: true })
+    nextIndex.current = -1
+  })
+  const row = rows[focusedIndex]
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ...(row !== undefined && {
+      x: () => onToggle?.(row),
+      Enter: (event: KeyboardEvent) => {
+        if (event.target instanceof Element && event.target.matches('tr')) onOpen?.(row)
+      },
+    }),
+  })
+  return { focusedIndex, onFocus: ({ target }) => setFocused(target.closest('tr')?.dataset['key'] ?? null) }
 }
 
 /** The opposite sort direction. */

@@ -12,18 +12,19 @@ import { Tabs } from '../components/tabs.tsx'
 import type { RouteTo } from '../route.ts'
 import { goTo } from '../use-route.ts'
 import { ChangesList } from './changes-list.tsx'
+import { CopyChanges } from './copy-changes.tsx'
 import { changesIn, faultsIn, patchOf, type Change } from './draft.ts'
+import { FaultList } from './fault-list.tsx'
 import { faultsByPath, focusFault, useSteps } from './form-state.ts'
 import { GitPatch } from './git-patch-view.tsx'
 import { JsonEditor } from './json-editor.tsx'
 import { ManagedNotice } from './managed-notice.tsx'
 import { MergePanel } from './merge-panel.tsx'
-import { Outcome } from './outcome.tsx'
 import { ObjectRows } from './rows.tsx'
-import { CopyChanges } from './copy-changes.tsx'
+import { SaveResult } from './save-result.tsx'
 import { useConfigDraft, type DraftHandle } from './use-config-draft.ts'
+import { useConfigValidation } from './use-config-validation.ts'
 import { useSave, type Save } from './use-save.ts'
-import { useVerdict } from './use-verdict.ts'
 
 export interface ConfigTabProps {
   readonly route: RouteTo<'worker'>
@@ -41,14 +42,10 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
   const save = useSave({ worker, readAtMs, refresh, onSaved: () => handle.discard() })
   const handle: DraftHandle = useConfigDraft({ worker, epoch, schema }, save.saved?.base ?? null)
   const { form, draft } = handle
-  const judge = useVerdict(worker)
-  const changes = changesIn(form, draft)
-  const patch = patchOf(changes)
-  const own = faultsIn(form, draft)
-  const faults = [...own, ...judge.verdictOf(patch), ...save.faults]
+  const { changes, faults, validate } = useValidatedChanges(worker, handle, save)
   const isReviewing = route.view === 'changes'
   useEffect(() => {
-    if (isReviewing && own.length === 0) judge.ask(patch)
+    if (isReviewing) validate()
   })
   const id = useId()
   const [agreed, setAgreed] = useState(false)
@@ -79,16 +76,10 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
           onDiscard={handle.discard}
         />
       )}
-      <Views route={route} handle={handle} count={changes.length} />
-      <Outcome save={save} worker={worker} why={why} />
+      <ViewTabs route={route} handle={handle} count={changes.length} />
+      <SaveResult save={save} worker={worker} why={why} />
       {route.view === 'form' && (
-        <FormView
-          id={id}
-          handle={handle}
-          faults={faults}
-          isBusy={save.busy}
-          onLeave={() => own.length === 0 && judge.ask(patch)}
-        />
+        <FormView id={id} handle={handle} faults={faults} isBusy={save.busy} onLeave={validate} />
       )}
       {route.view === 'json' && (
         <JsonEditor
@@ -98,12 +89,34 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
           readOnly={draft.mode === 'locked' || save.busy}
         />
       )}
-      {isReviewing ? <ReviewView review={review} worker={worker} /> : <Bar review={review} />}
+      {isReviewing ? <ReviewView review={review} worker={worker} /> : <ReviewBar review={review} />}
     </section>
   )
 }
 
-function Views({
+interface ValidatedChanges {
+  readonly changes: readonly Change[]
+  /** Errors found here, by the validation on the master and by the latest save. */
+  readonly faults: readonly FieldError[]
+  /** Validates the changes on the master, unless they have errors that are found here. */
+  readonly validate: () => void
+}
+
+function useValidatedChanges(worker: WorkerBody, { form, draft }: DraftHandle, save: Save): ValidatedChanges {
+  const validation = useConfigValidation(worker)
+  const changes = changesIn(form, draft)
+  const patch = patchOf(changes)
+  const own = faultsIn(form, draft)
+  return {
+    changes,
+    faults: [...own, ...validation.faultsOf(patch), ...save.faults],
+    validate: () => {
+      if (own.length === 0) validation.request(patch)
+    },
+  }
+}
+
+function ViewTabs({
   route,
   handle: { draft },
   count,
@@ -172,7 +185,7 @@ interface Review {
 }
 
 /** The bar below Form and JSON: the number of changes and errors, and the button to review them. */
-function Bar({ review: { route, handle, changes, faults, save, toFault } }: { readonly review: Review }) {
+function ReviewBar({ review: { route, handle, changes, faults, save, toFault } }: { readonly review: Review }) {
   const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
   return (
     <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
@@ -236,16 +249,7 @@ function FaultSummary({ review: { faults, toFault } }: { readonly review: Review
           Go to the first error
         </button>
       </p>
-      <ul>
-        {faults.map(({ path, message }) => (
-          <li key={path + message}>
-            <code>
-              <bdi>{path === '' ? 'the config' : path}</bdi>
-            </code>{' '}
-            <bdi>{message}</bdi>
-          </li>
-        ))}
-      </ul>
+      <FaultList faults={faults} />
     </section>
   )
 }

@@ -14,7 +14,7 @@ import type { RouteTo } from '../route.ts'
 import { goTo, replaceRoute } from '../use-route.ts'
 import { ChangesList } from './changes-list.tsx'
 import { changesOf, formOf } from './draft.ts'
-import { formatPair, pairOf } from './pair.ts'
+import { formatPair, pairOf, type Pair } from './pair.ts'
 import { useConfigDraft } from './use-config-draft.ts'
 
 export interface HistoryTabProps {
@@ -25,13 +25,13 @@ export interface HistoryTabProps {
   readonly read: Read<HistoryBody>
 }
 
-type Entry = HistoryBody[number]
+type Generation = HistoryBody[number]
 
 export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabProps) {
   const handle = useConfigDraft({ worker, epoch, schema }, null)
   const { data } = read
   const toConfig = { place: 'worker', type: route.type, id: route.id, tab: 'config' } as const
-  const editFrom = ({ config }: Entry): void => {
+  const editFrom = ({ config }: Generation): void => {
     handle.revert(config as JsonObject)
     goTo({ ...toConfig, view: 'changes' })
   }
@@ -47,27 +47,22 @@ export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabPro
       <ReadState read={read} />
       {handle.isDirty && <p className="notice">This config has an unsaved draft. “Edit from here” replaces it.</p>}
       <div className="history">
-        <HistoryTable route={route} worker={worker} entries={data} onEdit={editFrom} />
-        <Difference route={route} schema={schema} entries={data} />
+        <HistoryTable route={route} worker={worker} generations={data} onEdit={editFrom} />
+        <Difference route={route} schema={schema} generations={data} />
       </div>
     </>
   )
 }
 
-interface TableProps {
+interface HistoryTableProps {
   readonly route: RouteTo<'worker'>
   readonly worker: WorkerBody
-  readonly entries: readonly Entry[]
-  readonly onEdit: (entry: Entry) => void
+  readonly generations: readonly Generation[]
+  readonly onEdit: (generation: Generation) => void
 }
 
-function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
-  const pair = pairOf(
-    route.diff,
-    entries.map(({ config_gen }) => config_gen),
-  )
-  const choose = (side: 'from' | 'to', gen: number): void =>
-    replaceRoute({ ...route, diff: formatPair({ ...pair, [side]: gen }) })
+function HistoryTable({ route, worker, generations, onEdit }: HistoryTableProps) {
+  const pair = comparedIn(route, generations)
   return (
     <table className="generations" aria-label="Generations of the config">
       <thead>
@@ -83,66 +78,92 @@ function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
         </tr>
       </thead>
       <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.config_gen}>
-            {(['from', 'to'] as const).map((side) => (
-              <td key={side} data-label={side}>
-                <input
-                  type="radio"
-                  name={`${side} generation`}
-                  aria-label={`Compare ${side} generation ${entry.config_gen}`}
-                  checked={pair[side] === entry.config_gen}
-                  onChange={() => choose(side, entry.config_gen)}
-                />
-              </td>
-            ))}
-            <th scope="row">
-              {entry.config_gen}
-              {marksOf(entry, worker).map((mark) => (
-                <span key={mark} className="mark">
-                  {mark}
-                </span>
-              ))}
-            </th>
-            <td>
-              <Age at={entry.ts} /> by <bdi>{entry.actor}</bdi>
-            </td>
-            <td>
-              <bdi>{entry.changed.length === 0 ? 'nothing' : entry.changed.join(', ')}</bdi>
-            </td>
-            <td className="number">
-              {entry.config_gen !== worker.config_gen && (
-                <button type="button" onClick={() => onEdit(entry)}>
-                  Edit from here<span className="hidden"> (generation {entry.config_gen})</span>
-                </button>
-              )}
-            </td>
-          </tr>
+        {generations.map((generation) => (
+          <GenerationRow
+            key={generation.config_gen}
+            generation={generation}
+            worker={worker}
+            pair={pair}
+            onPair={(next) => replaceRoute({ ...route, diff: formatPair(next) })}
+            onEdit={onEdit}
+          />
         ))}
       </tbody>
     </table>
   )
 }
 
-const marksOf = ({ config_gen: gen }: Entry, worker: WorkerBody): readonly string[] => [
+interface GenerationRowProps {
+  readonly generation: Generation
+  readonly worker: WorkerBody
+  /** The compared generations. */
+  readonly pair: Pair
+  readonly onPair: (pair: Pair) => void
+  readonly onEdit: (generation: Generation) => void
+}
+
+function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationRowProps) {
+  const { config_gen: gen, ts, actor, changed } = generation
+  return (
+    <tr>
+      {(['from', 'to'] as const).map((end) => (
+        <td key={end} data-label={end}>
+          <input
+            type="radio"
+            name={`${end} generation`}
+            aria-label={`Compare ${end} generation ${gen}`}
+            checked={pair[end] === gen}
+            onChange={() => onPair({ ...pair, [end]: gen })}
+          />
+        </td>
+      ))}
+      <th scope="row">
+        {gen}
+        {marksOf(gen, worker).map((mark) => (
+          <span key={mark} className="mark">
+            {mark}
+          </span>
+        ))}
+      </th>
+      <td>
+        <Age at={ts} /> by <bdi>{actor}</bdi>
+      </td>
+      <td>
+        <bdi>{changed.length === 0 ? 'nothing' : changed.join(', ')}</bdi>
+      </td>
+      <td className="number">
+        {gen !== worker.config_gen && (
+          <button type="button" onClick={() => onEdit(generation)}>
+            Edit from here<span className="hidden"> (generation {gen})</span>
+          </button>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+const marksOf = (gen: number, worker: WorkerBody): readonly string[] => [
   ...(gen === worker.config_gen ? ['desired'] : []),
   ...(gen === worker.applied_config_gen ? ['applied'] : []),
 ]
 
+const comparedIn = ({ diff }: RouteTo<'worker'>, generations: readonly Generation[]): Pair =>
+  pairOf(
+    diff,
+    generations.map(({ config_gen }) => config_gen),
+  )
+
 function Difference({
   route,
   schema,
-  entries,
+  generations,
 }: {
   readonly route: RouteTo<'worker'>
   readonly schema: JsonSchema
-  readonly entries: readonly Entry[]
+  readonly generations: readonly Generation[]
 }) {
-  const { from, to } = pairOf(
-    route.diff,
-    entries.map(({ config_gen }) => config_gen),
-  )
-  const [old, now] = [from, to].map((gen) => entries.find(({ config_gen }) => config_gen === gen))
+  const { from, to } = comparedIn(route, generations)
+  const [old, now] = [from, to].map((gen) => generations.find(({ config_gen }) => config_gen === gen))
   if (old === undefined || now === undefined)
     return <p className="soft">Only one generation is stored, so there is nothing to compare.</p>
   const form = formOf(schema)

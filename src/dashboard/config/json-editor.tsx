@@ -4,7 +4,7 @@
  */
 import { useId, useRef } from 'react'
 import { prettyJson } from '../components/json-text.ts'
-import { faultPosition } from './position.ts'
+import { faultPosition, type Position } from './position.ts'
 import { typeWhole, type ValueDraft } from './value-draft.ts'
 
 export interface JsonEditorProps {
@@ -24,18 +24,6 @@ export function JsonEditor({ draft, onDraft, label, readOnly = false }: JsonEdit
   const text = typed?.text ?? prettyJson(draft.value ?? {})
   const lines = text.split('\n').length
   const position = typed?.fault == null ? null : faultPosition(text)
-  const show = (): void => {
-    if (position === null || field.current === null) return
-    const at =
-      text
-        .split('\n')
-        .slice(0, position.line - 1)
-        .reduce((sum, line) => sum + line.length + 1, 0) +
-      position.column -
-      1
-    field.current.focus()
-    field.current.setSelectionRange(at, at + 1)
-  }
   return (
     <div className="json-editor">
       <label className="label" htmlFor={id}>
@@ -62,18 +50,34 @@ export function JsonEditor({ draft, onDraft, label, readOnly = false }: JsonEdit
         />
       </div>
       <output id={`${id}-fault`} className="fault">
-        {typed?.fault != null &&
-          (position === null ? (
-            typed.fault
-          ) : (
-            <>
-              <span aria-hidden="true">✗ </span>Invalid JSON at line {position.line}, column {position.column}.{' '}
-              <button type="button" className="link" onClick={show}>
-                Show
-              </button>
-            </>
-          ))}
+        {position === null ? (
+          typed?.fault
+        ) : (
+          <JsonFault position={position} onShow={() => select(field.current, indexOf(text, position))} />
+        )}
       </output>
     </div>
   )
+}
+
+function JsonFault({ position, onShow }: { readonly position: Position; readonly onShow: () => void }) {
+  return (
+    <>
+      <span aria-hidden="true">✗ </span>Invalid JSON at line {position.line}, column {position.column}.{' '}
+      <button type="button" className="link" onClick={onShow}>
+        Show
+      </button>
+    </>
+  )
+}
+
+/** Moves the focus to the field and selects the character at `index`. */
+function select(field: HTMLTextAreaElement | null, index: number): void {
+  field?.focus()
+  field?.setSelectionRange(index, index + 1)
+}
+
+function indexOf(text: string, { line, column }: Position): number {
+  const before = text.split('\n').slice(0, line - 1)
+  return before.reduce((sum, each) => sum + each.length + 1, 0) + column - 1
 }

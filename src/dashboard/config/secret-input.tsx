@@ -7,28 +7,38 @@ import { beforeOf, set, valueOf } from './form-state.ts'
 import { JsonInput, type InputProps } from './input.tsx'
 import { SECRET_MASK } from './schema.ts'
 
-type Way = 'keep' | 'replace' | 'clear'
+type SecretAction = 'keep' | 'replace' | 'clear'
 
-function wayOf(value: JsonValue | undefined): Way {
+function actionOf(value: JsonValue | undefined): SecretAction {
   if (value === undefined) return 'clear'
   return value === SECRET_MASK ? 'keep' : 'replace'
 }
 
-export function SecretInput({ form, pointer, shape, required, marks }: InputProps) {
-  const [value, stored] = [valueOf(form, pointer), beforeOf(form, pointer)]
-  const way = wayOf(value)
-  const ways: readonly { readonly name: Way; readonly text: string; readonly to: JsonValue | undefined }[] =
-    stored === undefined
-      ? [
-          { name: 'clear', text: 'Leave unset', to: undefined },
-          { name: 'replace', text: 'Set', to: '' },
-        ]
-      : [
-          { name: 'keep', text: 'Keep', to: stored },
-          { name: 'replace', text: 'Replace', to: '' },
-          ...(required ? [] : [{ name: 'clear' as const, text: 'Clear', to: undefined }]),
-        ]
-  const { id, 'aria-required': _, ...inputMarks } = marks
+interface Choice {
+  readonly action: SecretAction
+  readonly text: string
+  /** The value of the field after the choice. */
+  readonly to: JsonValue | undefined
+}
+
+function choicesOf(stored: JsonValue | undefined, required: boolean): readonly Choice[] {
+  if (stored === undefined)
+    return [
+      { action: 'clear', text: 'Leave unset', to: undefined },
+      { action: 'replace', text: 'Set', to: '' },
+    ]
+  return [
+    { action: 'keep', text: 'Keep', to: stored },
+    { action: 'replace', text: 'Replace', to: '' },
+    ...(required ? [] : [{ action: 'clear', text: 'Clear', to: undefined } as const]),
+  ]
+}
+
+export function SecretInput(props: InputProps) {
+  const { form, pointer, required, marks } = props
+  const stored = beforeOf(form, pointer)
+  const chosen = actionOf(valueOf(form, pointer))
+  const { id } = marks
   return (
     <>
       <div
@@ -38,40 +48,47 @@ export function SecretInput({ form, pointer, shape, required, marks }: InputProp
         aria-describedby={marks['aria-describedby']}
       >
         {stored !== undefined && <span className="secret-set">set ·</span>}
-        {ways.map(({ name, text, to }, index) => (
-          <label key={name}>
+        {choicesOf(stored, required).map(({ action, text, to }, index) => (
+          <label key={action}>
             <input
               id={index === 0 ? id : undefined}
               type="radio"
               name={id}
-              checked={way === name}
+              checked={chosen === action}
               onChange={() => set(form, pointer, to)}
             />{' '}
             {text}
           </label>
         ))}
       </div>
-      {way === 'replace' &&
-        (shape.kind === 'string' && typeof value === 'string' ? (
-          <input
-            {...inputMarks}
-            id={`${id}-new`}
-            aria-labelledby={`${id}-label`}
-            type="password"
-            autoComplete="new-password"
-            spellCheck={false}
-            placeholder="new value"
-            value={value}
-            onChange={(event) => set(form, pointer, event.target.value)}
-          />
-        ) : (
-          <JsonInput
-            form={form}
-            pointer={pointer}
-            marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'new value (JSON)' }}
-            value={value === '' ? undefined : value}
-          />
-        ))}
+      {chosen === 'replace' && <NewSecretInput {...props} />}
     </>
+  )
+}
+
+/** The input of the new value: a password field for text, otherwise JSON. */
+function NewSecretInput({ form, pointer, shape, marks: { id, 'aria-required': _, ...marks } }: InputProps) {
+  const value = valueOf(form, pointer)
+  if (shape.kind === 'string' && typeof value === 'string')
+    return (
+      <input
+        {...marks}
+        id={`${id}-new`}
+        aria-labelledby={`${id}-label`}
+        type="password"
+        autoComplete="new-password"
+        spellCheck={false}
+        placeholder="new value"
+        value={value}
+        onChange={(event) => set(form, pointer, event.target.value)}
+      />
+    )
+  return (
+    <JsonInput
+      form={form}
+      pointer={pointer}
+      marks={{ ...marks, id: `${id}-new`, 'aria-label': 'new value (JSON)' }}
+      value={value === '' ? undefined : value}
+    />
   )
 }

@@ -2,7 +2,7 @@
  * @module dashboard/dead/act-dialog
  * Confirms and runs a bulk action on selected dead tasks, with progress and a stop button.
  */
-import { useEffect, useId, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { SelectedBody } from '../../protocol/index.ts'
 import { asProblem } from '../api/problem.ts'
 import { apiBase, useSession } from '../api/session.ts'
@@ -11,6 +11,7 @@ import { CopyAs } from '../components/copy-as.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { countText, plural } from '../components/numbers.ts'
+import { TypedConfirmation } from '../components/typed-confirmation.tsx'
 import { actOnDead, tallyText, type DeadAction, type Tally } from './act.ts'
 
 export interface DeadActDialogProps {
@@ -27,42 +28,16 @@ const MANY = 10
 const NAMED = 8
 
 export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps) {
-  const { api } = useSession()
-  const [tally, setTally] = useState<Tally | null>(null)
-  const [isBusy, setBusy] = useState(false)
+  const { tally, isBusy, run, stop } = useDeadAct(type, action, ids)
   const [typed, setTyped] = useState('')
-  const stop = useRef(new AbortController())
-  useEffect(() => () => stop.current.abort(), [])
-  const field = useId()
-  const isReady = action === 'replay' || ids.length <= MANY || typed.trim() === String(ids.length)
-  const run = async (): Promise<void> => {
-    setBusy(true)
-    stop.current = new AbortController()
-    const select = async (body: object): Promise<SelectedBody> =>
-      (await api.send<SelectedBody>('POST', ['automations', type, 'dead', 'select'], { body })).body
-    setTally(await actOnDead({ action, ids, select, report: setTally, signal: stop.current.signal }))
-    setBusy(false)
-  }
+  const count = String(ids.length)
+  const mustType = action === 'remove' && ids.length > MANY
   const close = (): void => onClose(tally === null ? null : tallyText(tally))
   const isOver = tally !== null && !isBusy
   return (
     <Dialog title={`${VERBS[action]} ${plural(ids.length, 'dead task')} of ${type}?`} busy={isBusy} onClose={close}>
       {tally === null && <Question action={action} ids={ids} />}
-      {tally === null && action === 'remove' && ids.length > MANY && (
-        <p className="typed">
-          <label htmlFor={field}>
-            Type <code>{ids.length}</code> to confirm
-          </label>{' '}
-          <input
-            id={field}
-            type="text"
-            inputMode="numeric"
-            autoComplete="off"
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </p>
-      )}
+      {tally === null && mustType && <TypedConfirmation expected={count} value={typed} onChange={setTyped} />}
       {isBusy && tally !== null && (
         <output>
           <progress max={ids.length} value={tally.done + tally.notDead} aria-label="Progress" />{' '}
@@ -76,15 +51,40 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
         action={action}
         ids={ids}
         isAsking={tally === null}
-        isReady={isReady}
+        isReady={!mustType || typed.trim() === count}
         isBusy={isBusy}
         isOver={isOver}
-        onRun={() => void run()}
-        onStop={() => stop.current.abort()}
+        onRun={run}
+        onStop={stop}
         onClose={close}
       />
     </Dialog>
   )
+}
+
+interface DeadActRun {
+  /** The progress, then the result; null before the start. */
+  readonly tally: Tally | null
+  readonly isBusy: boolean
+  readonly run: () => void
+  readonly stop: () => void
+}
+
+function useDeadAct(type: string, action: DeadAction, ids: readonly string[]): DeadActRun {
+  const { api } = useSession()
+  const [tally, setTally] = useState<Tally | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const stop = useRef(new AbortController())
+  useEffect(() => () => stop.current.abort(), [])
+  const run = async (): Promise<void> => {
+    setBusy(true)
+    stop.current = new AbortController()
+    const select = async (body: object): Promise<SelectedBody> =>
+      (await api.send<SelectedBody>('POST', ['automations', type, 'dead', 'select'], { body })).body
+    setTally(await actOnDead({ action, ids, select, report: setTally, signal: stop.current.signal }))
+    setBusy(false)
+  }
+  return { tally, isBusy, run: () => void run(), stop: () => stop.current.abort() }
 }
 
 interface ButtonsProps {

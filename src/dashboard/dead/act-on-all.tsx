@@ -2,10 +2,11 @@
  * @module dashboard/dead/act-on-all
  * The two actions whose tasks the master chooses: replay the oldest, and clear all.
  */
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { useAct } from '../api/use-act.ts'
 import { readN } from '../components/act-size.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { CountInput } from '../components/count-input.tsx'
 import { Download, ndjson } from '../components/download.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { countText, plural } from '../components/numbers.ts'
@@ -20,7 +21,6 @@ const SUGGESTED = 50
 
 export function ReplayOldest({ type, length, onDone }: OnAllProps) {
   const [text, setText] = useState('')
-  const id = useId()
   const suggested = Math.min(length, SUGGESTED)
   const n = text.trim() === '' ? suggested : readN(text)
   const replay = useAct(async (api, count: number) => {
@@ -31,16 +31,12 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
   })
   return (
     <>
-      <label htmlFor={id}>Number to replay</label>
-      <input
-        id={id}
-        className="short number"
-        type="text"
-        inputMode="numeric"
+      <CountInput
+        label="Number to replay"
         value={text}
         placeholder={String(suggested)}
-        aria-invalid={n === null}
-        onChange={(event) => setText(event.target.value)}
+        isInvalid={n === null}
+        onChange={setText}
       />
       <button type="button" disabled={n === null || replay.busy} onClick={() => n !== null && void replay.run(n)}>
         {n === null ? 'Enter 1 to 10,000' : `Replay the oldest ${countText(Math.min(n, length))}`}

@@ -11,7 +11,7 @@ import { countText, plural } from '../components/numbers.ts'
 export type DeadAction = 'replay' | 'remove'
 
 /** The action and tasks to confirm. */
-export interface Chosen {
+export interface ActionToConfirm {
   readonly action: DeadAction
   readonly ids: readonly string[]
 }

@@ -6,13 +6,12 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import { cutText } from '../components/json-text.ts'
 import { countText, plural } from '../components/numbers.ts'
 import { Age } from '../components/times.tsx'
-import { VirtualTable, type Column } from '../components/virtual-table.tsx'
+import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
-import { payloadText } from '../tasks/task-text.ts'
-import type { Chosen } from './act.ts'
+import { ItemTable, jsonColumn, openColumn } from '../tasks/item-table.tsx'
+import type { ActionToConfirm } from './act.ts'
 import { groupId, type DeadGroup, type DeadItem } from './groups.ts'
 import { ticked, type Selection } from './selection.ts'
-import '../tasks/list.css'
 
 export interface DeadGroupsProps {
   readonly route: RouteTo<'tasks'> & { readonly type: string }
@@ -20,7 +19,7 @@ export interface DeadGroupsProps {
   readonly isStale: boolean
   readonly selection: Selection
   readonly onTick: (ids: readonly string[], on: boolean) => void
-  readonly onChoose: (chosen: Chosen) => void
+  readonly onChoose: (action: ActionToConfirm) => void
   readonly onOpen: (item: DeadItem) => void
 }
 
@@ -88,16 +87,11 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onO
               {isOpen ? 'Hide' : 'Show'} {count}
             </a>
           )}
-          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>
-            Replay {count}…
-          </button>
-          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>
-            Remove {count}…
-          </button>
+          <ActionButtons ids={ids} onChoose={onChoose} />
         </div>
       </div>
       {isOpen && (
-        <Tasks
+        <DeadTaskTable
           label={`Dead tasks: ${name}`}
           items={items}
           isStale={isStale}
@@ -107,6 +101,20 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onO
         />
       )}
     </li>
+  )
+}
+
+export function ActionButtons({ ids, onChoose }: Pick<GroupProps, 'onChoose'> & { readonly ids: readonly string[] }) {
+  const count = countText(ids.length)
+  return (
+    <>
+      <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>
+        Replay {count}…
+      </button>
+      <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>
+        Remove {count}…
+      </button>
+    </>
   )
 }
 
@@ -134,7 +142,7 @@ function TickBox({
   )
 }
 
-interface TasksProps {
+interface DeadTaskTableProps {
   readonly label: string
   readonly items: readonly DeadItem[]
   readonly isStale: boolean
@@ -161,15 +169,7 @@ const columnsOf = (
       />
     ),
   },
-  {
-    name: 'Task',
-    className: 'row-head',
-    cell: (item) => (
-      <button type="button" className="link code" onClick={() => open(item)}>
-        <bdi>{item.id}</bdi>
-      </button>
-    ),
-  },
+  openColumn('Task', open),
   { name: 'Attempts', className: 'number short', cell: ({ attempt, max_attempts: most }) => `${attempt} of ${most}` },
   { name: 'Died', className: 'number short', cell: (item) => <Age at={item.died_at} /> },
   {
@@ -177,27 +177,20 @@ const columnsOf = (
     className: 'preview',
     cell: ({ last_error: error }) => <bdi>{error === null ? '–' : error.slice(0, ERROR_CHARACTERS)}</bdi>,
   },
-  { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
+  jsonColumn('Payload', ({ payload }) => payload),
 ]
 
-function Tasks({ label, items, isStale, selection, onTick, onOpen }: TasksProps) {
+function DeadTaskTable({ label, items, isStale, selection, onTick, onOpen }: DeadTaskTableProps) {
   const columns = useMemo(() => columnsOf(selection, onTick, onOpen), [selection, onTick, onOpen])
   return (
-    <div className="list ticked">
-      <VirtualTable
-        label={label}
-        columns={columns}
-        rows={items}
-        keyOf={keyOf}
-        rowHeight={36}
-        cardHeight={136}
-        stale={isStale}
-        onOpen={onOpen}
-        onToggle={({ id }) => onTick([id], !selection.has(id))}
-        isSelected={({ id }) => selection.has(id)}
-      />
-    </div>
+    <ItemTable
+      label={label}
+      columns={columns}
+      items={items}
+      isStale={isStale}
+      onOpen={onOpen}
+      onToggle={({ id }) => onTick([id], !selection.has(id))}
+      isSelected={({ id }) => selection.has(id)}
+    />
   )
 }
-
-const keyOf = ({ id }: DeadItem): string => id

@@ -11,11 +11,11 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
 import type { RouteTo } from '../route.ts'
-import type { Chosen } from './act.ts'
+import type { ActionToConfirm } from './act.ts'
 import { DeadActDialog } from './act-dialog.tsx'
 import { ClearDialog, ReplayOldest } from './act-on-all.tsx'
 import { DeadDialog } from './dead-dialog.tsx'
-import { DeadGroups } from './dead-groups.tsx'
+import { ActionButtons, DeadGroups } from './dead-groups.tsx'
 import { groupsOf, type DeadItem } from './groups.ts'
 import { FIRST_N, nextN } from './reading.ts'
 import { listed, NONE, withIds, type Selection } from './selection.ts'
@@ -42,7 +42,7 @@ export function DeadLetters({ route }: { readonly route: RouteTo<'tasks'> & { re
       </h2>
       <output className="done">{done === null ? null : <bdi>{done}</bdi>}</output>
       <ReadView read={read}>
-        {(dead) => <Letters route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />}
+        {(dead) => <DeadQueue route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />}
       </ReadView>
     </section>
   )
@@ -63,7 +63,7 @@ function useDead(type: string): Read<DeadBody> {
   return read
 }
 
-interface LettersProps {
+interface DeadQueueProps {
   readonly route: RouteTo<'tasks'> & { readonly type: string }
   readonly dead: DeadBody
   readonly isStale: boolean
@@ -71,15 +71,15 @@ interface LettersProps {
 }
 
 /** Shows the list and its dialogs. An open dialog stays open even if the list becomes empty. */
-function Letters({ route, dead, isStale, onDone }: LettersProps) {
+function DeadQueue({ route, dead, isStale, onDone }: DeadQueueProps) {
   const { type } = route
   const { length, items } = dead
   const [selection, setSelection] = useState<Selection>(NONE)
-  const [chosen, setChosen] = useState<Chosen | null>(null)
+  const [toConfirm, setToConfirm] = useState<ActionToConfirm | null>(null)
   const [isClearing, setClearing] = useState(false)
   const [shown, setShown] = useState<DeadItem | null>(null)
   const close = (text: string | null): void => {
-    setChosen(null)
+    setToConfirm(null)
     if (text === null) return
     setSelection(NONE)
     onDone(text)
@@ -94,19 +94,19 @@ function Letters({ route, dead, isStale, onDone }: LettersProps) {
           </p>
         </EmptyState>
       ) : (
-        <Filled
+        <DeadTaskList
           route={route}
           dead={dead}
           isStale={isStale}
           onDone={onDone}
           selection={selection}
           select={setSelection}
-          onChoose={setChosen}
+          onChoose={setToConfirm}
           onClear={() => setClearing(true)}
           onOpen={setShown}
         />
       )}
-      {chosen !== null && <DeadActDialog type={type} {...chosen} onClose={close} />}
+      {toConfirm !== null && <DeadActDialog type={type} {...toConfirm} onClose={close} />}
       {isClearing && (
         <ClearDialog type={type} length={length} items={items} onDone={onDone} onClose={() => setClearing(false)} />
       )}
@@ -115,26 +115,17 @@ function Letters({ route, dead, isStale, onDone }: LettersProps) {
   )
 }
 
-interface FilledProps extends LettersProps {
+interface DeadTaskListProps extends DeadQueueProps {
   readonly selection: Selection
   readonly select: (change: (now: Selection) => Selection) => void
-  readonly onChoose: (chosen: Chosen) => void
+  readonly onChoose: (action: ActionToConfirm) => void
   readonly onClear: () => void
   readonly onOpen: (item: DeadItem) => void
 }
 
-function Filled({
-  route,
-  dead: { length, items },
-  isStale,
-  onDone,
-  selection,
-  select,
-  onChoose,
-  onClear,
-  onOpen,
-}: FilledProps) {
-  const { type } = route
+function DeadTaskList(props: DeadTaskListProps) {
+  const { dead, selection, select, onChoose } = props
+  const { length, items } = dead
   const groups = useMemo(() => groupsOf(items), [items])
   const ids = useMemo(() => listed(selection, items), [selection, items])
   const tick = useCallback(
@@ -149,40 +140,52 @@ function Filled({
           : `All ${countText(length)}`}
         , in {plural(groups.length, 'group')} by error.
       </p>
-      <div className="buttons start">
-        <ReplayOldest type={type} length={length} onDone={onDone} />
-        <Download
-          name={`${type}-dead.ndjson`}
-          media="application/x-ndjson"
-          make={() => ndjson(items)}
-        >{`Save ${countText(items.length)} as NDJSON`}</Download>
-        <button type="button" onClick={onClear}>
-          Clear all…
-        </button>
-      </div>
-      {ids.length > 0 && (
-        <fieldset className="buttons start chosen" aria-label="Selected dead tasks">
-          <strong>{countText(ids.length)} selected</strong>
-          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>
-            Replay {countText(ids.length)}…
-          </button>
-          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>
-            Remove {countText(ids.length)}…
-          </button>
-          <button type="button" className="link" onClick={() => select(() => NONE)}>
-            Clear selection
-          </button>
-        </fieldset>
-      )}
+      <QueueActions {...props} />
+      {ids.length > 0 && <SelectionActions ids={ids} onChoose={onChoose} onClear={() => select(() => NONE)} />}
       <DeadGroups
-        route={route}
+        route={props.route}
         groups={groups}
-        isStale={isStale}
+        isStale={props.isStale}
         selection={selection}
         onChoose={onChoose}
         onTick={tick}
-        onOpen={onOpen}
+        onOpen={props.onOpen}
       />
     </>
+  )
+}
+
+/** The actions on the whole queue. */
+function QueueActions({ route: { type }, dead: { length, items }, onDone, onClear }: DeadTaskListProps) {
+  return (
+    <div className="buttons start">
+      <ReplayOldest type={type} length={length} onDone={onDone} />
+      <Download
+        name={`${type}-dead.ndjson`}
+        media="application/x-ndjson"
+        make={() => ndjson(items)}
+      >{`Save ${countText(items.length)} as NDJSON`}</Download>
+      <button type="button" onClick={onClear}>
+        Clear all…
+      </button>
+    </div>
+  )
+}
+
+interface SelectionActionsProps {
+  readonly ids: readonly string[]
+  readonly onChoose: (action: ActionToConfirm) => void
+  readonly onClear: () => void
+}
+
+function SelectionActions({ ids, onChoose, onClear }: SelectionActionsProps) {
+  return (
+    <fieldset className="buttons start chosen" aria-label="Selected dead tasks">
+      <strong>{countText(ids.length)} selected</strong>
+      <ActionButtons ids={ids} onChoose={onChoose} />
+      <button type="button" className="link" onClick={onClear}>
+        Clear selection
+      </button>
+    </fieldset>
   )
 }

@@ -8,7 +8,7 @@ import { Tabs } from '../components/tabs.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
 import { PeekView } from './peek-view.tsx'
-import { Pop } from './pop.tsx'
+import { PopSection } from './pop.tsx'
 import { TailView } from './tail-view.tsx'
 import './output.css'
 
@@ -24,7 +24,7 @@ export function OutputPage({ route }: { readonly route: RouteTo<'output'> }) {
         open={type}
         to={(name) => ({ place: 'output', type: name, mode: route.mode })}
       />
-      {type === null && <Lengths types={types} />}
+      {type === null && <StreamLengths types={types} />}
       {type !== null && !types.includes(type) && (
         <EmptyState kind="forbidden" title="Stream not found">
           <p>
@@ -32,12 +32,12 @@ export function OutputPage({ route }: { readonly route: RouteTo<'output'> }) {
           </p>
         </EmptyState>
       )}
-      {type !== null && types.includes(type) && <Stream key={type} route={{ ...route, type }} />}
+      {type !== null && types.includes(type) && <StreamView key={type} route={{ ...route, type }} />}
     </>
   )
 }
 
-function Lengths({ types }: { readonly types: readonly string[] }) {
+function StreamLengths({ types }: { readonly types: readonly string[] }) {
   const read = useOverview()
   if (types.length === 0)
     return (
@@ -65,7 +65,7 @@ function Lengths({ types }: { readonly types: readonly string[] }) {
   )
 }
 
-function Stream({ route }: { readonly route: RouteTo<'output'> & { readonly type: string } }) {
+function StreamView({ route }: { readonly route: RouteTo<'output'> & { readonly type: string } }) {
   const { type, mode } = route
   return (
     <>
@@ -93,7 +93,7 @@ function Stream({ route }: { readonly route: RouteTo<'output'> & { readonly type
         ]}
       />
       {mode === 'tail' ? <TailView route={route} /> : <PeekView type={type} />}
-      <Pop type={type} />
+      <PopSection type={type} />
     </>
   )
 }

@@ -1,11 +1,12 @@
 /** @module dashboard/output/peek-view  Shows the oldest entries, which the next pop would remove. Read-only. */
-import { useId, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRead } from '../api/queries.ts'
 import { apiBase } from '../api/session.ts'
 import { readN } from '../components/act-size.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
+import { CountInput } from '../components/count-input.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
@@ -22,7 +23,6 @@ interface Peeked {
 
 export function PeekView({ type }: { readonly type: string }) {
   const [text, setText] = useState(DEFAULT_N)
-  const id = useId()
   const n = readN(text) ?? Number(DEFAULT_N)
   const read = useRead<Peeked>(['output', type, n], EVERY_MS, async (api, signal) => {
     const [length, entries] = await Promise.all([
@@ -43,16 +43,7 @@ export function PeekView({ type }: { readonly type: string }) {
           )}
         </h2>
         <div className="buttons">
-          <label htmlFor={id}>Show the oldest</label>
-          <input
-            id={id}
-            className="short number"
-            type="text"
-            inputMode="numeric"
-            value={text}
-            aria-invalid={readN(text) === null}
-            onChange={(event) => setText(event.target.value)}
-          />
+          <CountInput label="Show the oldest" value={text} isInvalid={readN(text) === null} onChange={setText} />
           <CopyAs
             commands={[
               curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'peek'], query: { n } }),
@@ -61,12 +52,12 @@ export function PeekView({ type }: { readonly type: string }) {
           />
         </div>
       </div>
-      <ReadView read={read}>{({ entries }) => <Oldest entries={entries} />}</ReadView>
+      <ReadView read={read}>{({ entries }) => <OldestEntries entries={entries} />}</ReadView>
     </section>
   )
 }
 
-function Oldest({ entries }: { readonly entries: readonly OutputEntry[] }) {
+function OldestEntries({ entries }: { readonly entries: readonly OutputEntry[] }) {
   const rows = useMemo(() => entries.map(rowOf), [entries])
   return (
     <EntryTable

@@ -2,37 +2,27 @@
  * @module dashboard/output/pop
  * Pops entries from a stream and keeps them in this tab until they are saved or discarded.
  */
-import { useId, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRefresh } from '../api/queries.ts'
 import { apiBase } from '../api/session.ts'
-import { useAct } from '../api/use-act.ts'
+import { useAct, type Act } from '../api/use-act.ts'
 import { readN } from '../components/act-size.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CopyAs } from '../components/copy-as.tsx'
+import { CountInput } from '../components/count-input.tsx'
 import { Download, ndjson } from '../components/download.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { EntryTable } from './entry-table.tsx'
 import { rowOf } from './tail-buffer.ts'
 import { popped, usePopped } from './use-popped.ts'
 
-export function Pop({ type }: { readonly type: string }) {
+export function PopSection({ type }: { readonly type: string }) {
   const [text, setText] = useState('10')
   const [isAsking, setAsking] = useState(false)
-  const [message, setMessage] = useState<string | null>(null)
-  const refresh = useRefresh()
-  const id = useId()
   const n = readN(text)
-  const pop = useAct(async (api) => {
-    const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], {
-      body: { n },
-    })
-    setAsking(false)
-    setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} popped.`)
-    popped.add(type, body)
-    refresh(['output', type], ['overview'])
-  })
+  const { pop, message } = usePop(type, () => setAsking(false))
   return (
     <section className="card pop">
       <h2>Pop</h2>
@@ -41,16 +31,7 @@ export function Pop({ type }: { readonly type: string }) {
         and Peek only read.
       </p>
       <div className="buttons start">
-        <label htmlFor={id}>Number to pop</label>
-        <input
-          id={id}
-          className="short number"
-          type="text"
-          inputMode="numeric"
-          value={text}
-          aria-invalid={n === null}
-          onChange={(event) => setText(event.target.value)}
-        />
+        <CountInput label="Number to pop" value={text} isInvalid={n === null} onChange={setText} />
         <button type="button" disabled={n === null} onClick={() => setAsking(true)}>
           {n === null ? 'Enter 1 to 10,000' : `Pop ${countText(n)}…`}
         </button>
@@ -64,26 +45,51 @@ export function Pop({ type }: { readonly type: string }) {
         )}
         <output className="done">{message}</output>
       </div>
-      <Taken type={type} />
-      {isAsking && n !== null && (
-        <ConfirmDialog
-          title={`Pop from ${type}?`}
-          verb={`Pop ${countText(n)}`}
-          act={pop}
-          onClose={() => setAsking(false)}
-        >
-          <p>
-            Up to {plural(n, 'entry', 'entries')} will be removed for all consumers. This cannot be undone. This tab
-            keeps a copy that you can save.
-          </p>
-          {pop.problem?.status === null && <p>The entries may have been removed. In that case they are lost.</p>}
-        </ConfirmDialog>
-      )}
+      <PoppedEntries type={type} />
+      {isAsking && n !== null && <PopDialog type={type} n={n} pop={pop} onClose={() => setAsking(false)} />}
     </section>
   )
 }
 
-function Taken({ type }: { readonly type: string }) {
+type PopAct = Act<readonly [n: number]>
+
+/** @returns The act that pops entries, and the message about its result. */
+function usePop(type: string, onDone: () => void): { readonly pop: PopAct; readonly message: string | null } {
+  const [message, setMessage] = useState<string | null>(null)
+  const refresh = useRefresh()
+  const pop = useAct(async (api, n: number) => {
+    const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], {
+      body: { n },
+    })
+    onDone()
+    setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} popped.`)
+    popped.add(type, body)
+    refresh(['output', type], ['overview'])
+  })
+  return { pop, message }
+}
+
+interface PopDialogProps {
+  readonly type: string
+  readonly n: number
+  readonly pop: PopAct
+  readonly onClose: () => void
+}
+
+function PopDialog({ type, n, pop, onClose }: PopDialogProps) {
+  const act = { ...pop, run: () => pop.run(n) }
+  return (
+    <ConfirmDialog title={`Pop from ${type}?`} verb={`Pop ${countText(n)}`} act={act} onClose={onClose}>
+      <p>
+        Up to {plural(n, 'entry', 'entries')} will be removed for all consumers. This cannot be undone. This tab keeps a
+        copy that you can save.
+      </p>
+      {pop.problem?.status === null && <p>The entries may have been removed. In that case they are lost.</p>}
+    </ConfirmDialog>
+  )
+}
+
+function PoppedEntries({ type }: { readonly type: string }) {
   const { entries, isSaved } = usePopped(type)
   const rows = useMemo(() => entries.map(rowOf), [entries])
   if (rows.length === 0) return null

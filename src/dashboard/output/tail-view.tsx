@@ -13,7 +13,7 @@ import { useLocalNow } from '../components/use-now.ts'
 import type { RouteTo } from '../route.ts'
 import { replaceRoute } from '../use-route.ts'
 import { EntryTable } from './entry-table.tsx'
-import { filtered } from './tail-buffer.ts'
+import { filtered, type TailRow } from './tail-buffer.ts'
 import { useTail, type TailHandle } from './use-tail.ts'
 
 const NEAR_THE_END_PX = 64
@@ -32,32 +32,13 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
       <div className="title">
         <h2>Newest entries</h2>
         <TailState followed={followed} />
-        <div className="buttons">
-          <button type="button" aria-pressed={wantsPause} onClick={() => setPaused(!wantsPause)}>
-            {wantsPause ? 'Resume' : 'Pause'}
-          </button>
-          <button type="button" disabled={rows.length === 0} onClick={followed.clear}>
-            Clear view
-          </button>
-          <Download
-            name={`${type}-output.ndjson`}
-            media="application/x-ndjson"
-            disabled={found.length === 0}
-            make={() => ndjson(found.flatMap((row) => (row.kind === 'entry' ? [row.entry] : [])))}
-          >
-            Save as NDJSON
-          </Download>
-          <CopyAs
-            commands={[
-              curlCommand(apiBase(), {
-                method: 'GET',
-                path: ['automations', type, 'output', 'tail'],
-                query: { n: 100 },
-              }),
-              musterCommand(apiBase(), 'output', 'tail', type),
-            ]}
-          />
-        </div>
+        <TailButtons
+          type={type}
+          rows={found}
+          isPaused={wantsPause}
+          onPause={() => setPaused(!wantsPause)}
+          onClear={rows.length === 0 ? null : followed.clear}
+        />
       </div>
       {followed.problem !== undefined && (
         <ErrorPanel problem={followed.problem}>
@@ -78,12 +59,49 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
       <div {...end} className={followed.problem === undefined ? undefined : 'stale'}>
         {found.length > 0 && <EntryTable label="Newest entries" rows={found} />}
       </div>
-      {found.length === 0 && <Nothing followed={followed} q={q} hasRows={rows.length > 0} />}
+      {found.length === 0 && <NoEntries followed={followed} q={q} hasRows={rows.length > 0} />}
     </section>
   )
 }
 
-function Nothing({
+interface TailButtonsProps {
+  readonly type: string
+  /** The rows to save. */
+  readonly rows: readonly TailRow[]
+  readonly isPaused: boolean
+  readonly onPause: () => void
+  /** Null if the view is already empty. */
+  readonly onClear: (() => void) | null
+}
+
+function TailButtons({ type, rows, isPaused, onPause, onClear }: TailButtonsProps) {
+  return (
+    <div className="buttons">
+      <button type="button" aria-pressed={isPaused} onClick={onPause}>
+        {isPaused ? 'Resume' : 'Pause'}
+      </button>
+      <button type="button" disabled={onClear === null} onClick={onClear ?? undefined}>
+        Clear view
+      </button>
+      <Download
+        name={`${type}-output.ndjson`}
+        media="application/x-ndjson"
+        disabled={rows.length === 0}
+        make={() => ndjson(rows.flatMap((row) => (row.kind === 'entry' ? [row.entry] : [])))}
+      >
+        Save as NDJSON
+      </Download>
+      <CopyAs
+        commands={[
+          curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'tail'], query: { n: 100 } }),
+          musterCommand(apiBase(), 'output', 'tail', type),
+        ]}
+      />
+    </div>
+  )
+}
+
+function NoEntries({
   followed: { atMs, problem },
   q,
   hasRows,

@@ -22,22 +22,26 @@ const text = (n: number): string => (n >= COMPACT_FROM ? compact.format(n) : cou
 export const waitingOf = ({ queue }: TypeOverview): number =>
   queue === null ? 0 : queue.high + queue.normal + queue.low
 
+type Types = readonly [type: string, overview: TypeOverview][]
+
 export function fleetNumbers({ automations }: OverviewBody, nowSeconds: number): readonly FleetNumber[] {
-  const all = Object.entries(automations)
-  const sum = (of: (each: TypeOverview) => number): number => all.reduce((total, [, each]) => total + of(each), 0)
-  /** The type with the largest value; the link leads to it. */
-  const most = (of: (each: TypeOverview) => number): string | null =>
-    all.toSorted(([, a], [, b]) => of(b) - of(a)).find(([, each]) => of(each) > 0)?.[0] ?? null
-  const total = sum(({ workers }) => workers.total)
-  const offline = total - sum(({ workers }) => workers.connected)
-  const behind = sum(({ workers }) => workers.behind)
-  const dead = (each: TypeOverview): number => each.queue?.dead ?? 0
-  const oldest = all
-    .flatMap(([type, { queue }]) =>
-      queue === null || queue.oldest_submitted_at === null ? [] : [{ type, at: queue.oldest_submitted_at }],
-    )
-    .toSorted((a, b) => a.at - b.at)[0]
-  const numbers: FleetNumber[] = [
+  const types: Types = Object.entries(automations)
+  const hasQueue = types.some(([, { queue }]) => queue !== null)
+  return [...workerNumbers(types), ...(hasQueue ? queueNumbers(types, nowSeconds) : []), outputNumber(types)]
+}
+
+const sum = (types: Types, valueOf: (each: TypeOverview) => number): number =>
+  types.reduce((total, [, each]) => total + valueOf(each), 0)
+
+/** The type with the largest value, to which the link leads; null if all values are 0. */
+const typeWithMost = (types: Types, valueOf: (each: TypeOverview) => number): string | null =>
+  types.toSorted(([, a], [, b]) => valueOf(b) - valueOf(a)).find(([, each]) => valueOf(each) > 0)?.[0] ?? null
+
+function workerNumbers(types: Types): readonly FleetNumber[] {
+  const total = sum(types, ({ workers }) => workers.total)
+  const offline = total - sum(types, ({ workers }) => workers.connected)
+  const behind = sum(types, ({ workers }) => workers.behind)
+  return [
     { name: 'Workers', text: text(total), href: formatRoute({ place: 'workers' }), tone: 'calm' },
     {
       name: 'Offline',
@@ -52,36 +56,48 @@ export function fleetNumbers({ automations }: OverviewBody, nowSeconds: number):
       tone: behind > 0 ? 'warn' : 'calm',
     },
   ]
-  if (all.some(([, { queue }]) => queue !== null)) {
-    const age = oldest === undefined ? 0 : nowSeconds - oldest.at
-    numbers.push(
-      {
-        name: 'Waiting',
-        text: text(sum(waitingOf)),
-        href: formatRoute({ place: 'tasks', type: most(waitingOf) }),
-        tone: 'calm',
-      },
-      {
-        name: 'Oldest',
-        text: oldest === undefined ? '–' : spanText(age),
-        href: formatRoute({ place: 'tasks', type: oldest?.type ?? null }),
-        tone: age > OLD_SECONDS ? 'warn' : 'calm',
-      },
-      {
-        name: 'Dead',
-        text: text(sum(dead)),
-        href: formatRoute({ place: 'tasks', type: most(dead), tab: 'dead' }),
-        tone: sum(dead) > 0 ? 'bad' : 'calm',
-      },
-    )
-  }
+}
+
+const deadOf = ({ queue }: TypeOverview): number => queue?.dead ?? 0
+
+function queueNumbers(types: Types, nowSeconds: number): readonly FleetNumber[] {
+  const oldest = oldestTask(types)
+  const age = oldest === undefined ? 0 : nowSeconds - oldest.at
+  const dead = sum(types, deadOf)
   return [
-    ...numbers,
     {
-      name: 'Output',
-      text: text(sum(({ stream }) => stream.length)),
-      href: formatRoute({ place: 'output', type: most(({ stream }) => stream.length) }),
+      name: 'Waiting',
+      text: text(sum(types, waitingOf)),
+      href: formatRoute({ place: 'tasks', type: typeWithMost(types, waitingOf) }),
       tone: 'calm',
+    },
+    {
+      name: 'Oldest',
+      text: oldest === undefined ? '–' : spanText(age),
+      href: formatRoute({ place: 'tasks', type: oldest?.type ?? null }),
+      tone: age > OLD_SECONDS ? 'warn' : 'calm',
+    },
+    {
+      name: 'Dead',
+      text: text(dead),
+      href: formatRoute({ place: 'tasks', type: typeWithMost(types, deadOf), tab: 'dead' }),
+      tone: dead > 0 ? 'bad' : 'calm',
     },
   ]
 }
+
+function oldestTask(types: Types): { readonly type: string; readonly at: number } | undefined {
+  const oldest = types.flatMap(([type, { queue }]) =>
+    queue === null || queue.oldest_submitted_at === null ? [] : [{ type, at: queue.oldest_submitted_at }],
+  )
+  return oldest.toSorted((a, b) => a.at - b.at)[0]
+}
+
+const lengthOf = ({ stream }: TypeOverview): number => stream.length
+
+const outputNumber = (types: Types): FleetNumber => ({
+  name: 'Output',
+  text: text(sum(types, lengthOf)),
+  href: formatRoute({ place: 'output', type: typeWithMost(types, lengthOf) }),
+  tone: 'calm',
+})

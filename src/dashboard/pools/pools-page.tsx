@@ -9,16 +9,16 @@ import { Choices } from '../components/choices.tsx'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
-import { countText } from '../components/numbers.ts'
+import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
+import { ShowMore, useListSize, type ListSize } from '../components/show-more.tsx'
 import { Left } from '../components/times.tsx'
 import { useServerNow } from '../components/use-now.ts'
-import { VirtualTable, type Column } from '../components/virtual-table.tsx'
+import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
+import { ItemTable, jsonColumn, openColumn } from '../tasks/item-table.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
-import { payloadText } from '../tasks/task-text.ts'
 import { countsOf, leaseOf, type PoolItem } from './lease.ts'
-import '../tasks/list.css'
 
 const EVERY_MS = 5_000
 const STEPS = [100, 1_000, 10_000] as const
@@ -48,7 +48,7 @@ export function PoolsPage({ route: { name } }: { readonly route: RouteTo<'pools'
           <p className="soft">Choose a pool to see its items and claims.</p>
         ))}
       {mayUse(me) && name !== null && (
-        <Pool
+        <PoolCard
           key={name}
           name={name}
           users={automations.filter(({ pools }) => pools.some((pool) => pool.name === name)).map(({ type }) => type)}
@@ -58,16 +58,21 @@ export function PoolsPage({ route: { name } }: { readonly route: RouteTo<'pools'
   )
 }
 
-function Pool({ name, users }: { readonly name: string; readonly users: readonly string[] }) {
-  const [n, setN] = useState<number>(STEPS[0])
+interface PoolCardProps {
+  readonly name: string
+  /** The automation types that use the pool. */
+  readonly users: readonly string[]
+}
+
+function PoolCard({ name, users }: PoolCardProps) {
+  const size = useListSize(STEPS)
   const [shown, setShown] = useState<PoolItem | null>(null)
   const read = useRead(
-    ['pool', name, n],
+    ['pool', name, size.n],
     EVERY_MS,
-    async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body,
+    async (api, signal) => (await api.get<PoolBody>(['pools', name], { n: size.n }, signal)).body,
     { keepsShown: true },
   )
-  const more = STEPS.find((step) => step > n)
   if (isProblem(read.problem, 404))
     return (
       <EmptyState kind="gone" title="Pool not found">
@@ -78,66 +83,76 @@ function Pool({ name, users }: { readonly name: string; readonly users: readonly
     )
   return (
     <section className="card">
-      <div className="title">
-        <h2>
-          <bdi>{name}</bdi>{' '}
-          {read.data !== undefined && <span className="count">{countText(read.data.size)} items</span>}
-        </h2>
-        <p className="soft">
-          used by{' '}
-          {users.map((type, at) => (
-            <span key={type}>
-              {at > 0 && ', '}
-              <a href={formatRoute({ place: 'automations', type })}>
-                <bdi>{type}</bdi>
-              </a>
-            </span>
-          ))}
-        </p>
-        <div className="buttons">
-          <CopyAs
-            commands={[
-              curlCommand(apiBase(), { method: 'GET', path: ['pools', name], query: { n } }),
-              musterCommand(apiBase(), 'pools', 'ls', name, '-n', String(n)),
-            ]}
-          />
-        </div>
-      </div>
+      <PoolTitle name={name} users={users} length={read.data?.size} n={size.n} />
       <ReadView read={read}>
-        {({ items, size }) =>
-          items.length === 0 ? (
-            <EmptyState kind="nothing" title="The pool is empty">
-              <p>Slots add items. Expired items are removed automatically.</p>
-            </EmptyState>
-          ) : (
-            <>
-              <Counts items={items} size={size} />
-              <Items items={items} stale={read.problem !== undefined} onOpen={setShown} />
-              {size > items.length && more !== undefined && (
-                <button type="button" onClick={() => setN(more)}>
-                  Show {countText(Math.min(more, size))}
-                </button>
-              )}
-            </>
-          )
-        }
+        {(pool) => <PoolItems pool={pool} size={size} isStale={read.problem !== undefined} onOpen={setShown} />}
       </ReadView>
-      {shown !== null && (
-        <JsonDialog
-          title={shown.id}
-          value={{ tags: shown.tags, payload: shown.payload }}
-          onClose={() => setShown(null)}
-        >
-          <p>
-            <LeaseText item={shown} />
-          </p>
-        </JsonDialog>
-      )}
+      {shown !== null && <PoolItemDialog item={shown} onClose={() => setShown(null)} />}
     </section>
   )
 }
 
-function Counts({ items, size }: { readonly items: readonly PoolItem[]; readonly size: number }) {
+interface PoolTitleProps extends PoolCardProps {
+  /** The number of items in the pool; undefined until it is read. */
+  readonly length: number | undefined
+  /** The number of items that the copied commands list. */
+  readonly n: number
+}
+
+function PoolTitle({ name, users, length, n }: PoolTitleProps) {
+  return (
+    <div className="title">
+      <h2>
+        <bdi>{name}</bdi> {length !== undefined && <span className="count">{plural(length, 'item')}</span>}
+      </h2>
+      <p className="soft">
+        used by{' '}
+        {users.map((type, at) => (
+          <span key={type}>
+            {at > 0 && ', '}
+            <a href={formatRoute({ place: 'automations', type })}>
+              <bdi>{type}</bdi>
+            </a>
+          </span>
+        ))}
+      </p>
+      <div className="buttons">
+        <CopyAs
+          commands={[
+            curlCommand(apiBase(), { method: 'GET', path: ['pools', name], query: { n } }),
+            musterCommand(apiBase(), 'pools', 'ls', name, '-n', String(n)),
+          ]}
+        />
+      </div>
+    </div>
+  )
+}
+
+interface PoolItemsProps {
+  readonly pool: PoolBody
+  readonly size: ListSize
+  readonly isStale: boolean
+  readonly onOpen: (item: PoolItem) => void
+}
+
+function PoolItems({ pool, size, isStale, onOpen }: PoolItemsProps) {
+  const columns = useMemo(() => columnsOf(onOpen), [onOpen])
+  if (pool.items.length === 0)
+    return (
+      <EmptyState kind="nothing" title="The pool is empty">
+        <p>Slots add items. Expired items are removed automatically.</p>
+      </EmptyState>
+    )
+  return (
+    <>
+      <ClaimCounts pool={pool} />
+      <ItemTable label="Pool items" columns={columns} items={pool.items} isStale={isStale} onOpen={onOpen} />
+      <ShowMore size={size} shown={pool.items.length} total={pool.size} />
+    </>
+  )
+}
+
+function ClaimCounts({ pool: { items, size } }: { readonly pool: PoolBody }) {
   const { free, claimed } = countsOf(items, useServerNow())
   return (
     <p className="soft">
@@ -149,48 +164,24 @@ function Counts({ items, size }: { readonly items: readonly PoolItem[]; readonly
 }
 
 const columnsOf = (open: (item: PoolItem) => void): readonly Column<PoolItem>[] => [
-  {
-    name: 'Item',
-    className: 'row-head',
-    cell: (item) => (
-      <button type="button" className="link code" onClick={() => open(item)}>
-        <bdi>{item.id}</bdi>
-      </button>
-    ),
-  },
+  openColumn('Item', open),
   { name: 'Lease', className: 'lease', cell: (item) => <LeaseText item={item} /> },
   {
     name: 'Expires',
     className: 'number short',
     cell: ({ expires_at: at }) => (at === null ? 'never' : <Left until={at} past="expired" />),
   },
-  { name: 'Tags', className: 'preview', cell: ({ tags }) => <bdi className="code">{payloadText(tags)}</bdi> },
-  { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
+  jsonColumn('Tags', ({ tags }) => tags),
+  jsonColumn('Payload', ({ payload }) => payload),
 ]
 
-function Items({
-  items,
-  stale,
-  onOpen,
-}: {
-  readonly items: readonly PoolItem[]
-  readonly stale: boolean
-  readonly onOpen: (item: PoolItem) => void
-}) {
-  const columns = useMemo(() => columnsOf(onOpen), [onOpen])
+function PoolItemDialog({ item, onClose }: { readonly item: PoolItem; readonly onClose: () => void }) {
   return (
-    <div className="list">
-      <VirtualTable
-        label="Pool items"
-        columns={columns}
-        rows={items}
-        keyOf={keyOf}
-        rowHeight={36}
-        cardHeight={136}
-        stale={stale}
-        onOpen={onOpen}
-      />
-    </div>
+    <JsonDialog title={item.id} value={{ tags: item.tags, payload: item.payload }} onClose={onClose}>
+      <p>
+        <LeaseText item={item} />
+      </p>
+    </JsonDialog>
   )
 }
 
@@ -209,5 +200,3 @@ function LeaseText({ item }: { readonly item: PoolItem }) {
       return <span className="warn">◌ claim expired</span>
   }
 }
-
-const keyOf = ({ id }: PoolItem): string => id

@@ -14,30 +14,11 @@ export interface SignInProps {
 
 export function SignIn({ why, onAccepted }: SignInProps) {
   const [token, setToken] = useState('')
-  const [shown, setShown] = useState(false)
   const [isKept, setKept] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [message, setMessage] = useState(why)
-  const id = useId()
-
-  const submit = async (): Promise<void> => {
-    const text = token.trim()
-    if (!isTokenText(text))
-      return setMessage(
-        text === ''
-          ? 'Enter a token.'
-          : 'A token contains no spaces or special characters. Check that you copied only the token.',
-      )
-    setBusy(true)
-    setMessage(null)
-    const check = await checkToken(openApi(text))
-    setBusy(false)
-    setMessage(checkText(check))
-    if (check.kind === 'accepted') onAccepted(text, check.me, !isKept)
-  }
+  const { check, isBusy, message } = useTokenCheck(why, (text, me) => onAccepted(text, me, !isKept))
   const onSubmit = (event: SyntheticEvent): void => {
     event.preventDefault()
-    void submit()
+    void check(token.trim())
   }
   return (
     <main className="sign-in">
@@ -45,27 +26,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
       <p className="soft">{location.host}</p>
       <form onSubmit={onSubmit}>
         <input type="text" autoComplete="username" value={location.host} readOnly hidden />
-        <label htmlFor={id}>Token</label>
-        <div className="row">
-          <input
-            id={id}
-            type={shown ? 'text' : 'password'}
-            autoComplete="current-password"
-            spellCheck={false}
-            autoCapitalize="off"
-            value={token}
-            onChange={(event) => setToken(event.target.value)}
-            aria-describedby={`${id}-help`}
-            aria-invalid={message !== null}
-          />
-          <button type="button" onClick={() => setShown(!shown)} aria-pressed={shown}>
-            {shown ? 'Hide' : 'Show'}
-          </button>
-        </div>
-        <p id={`${id}-help`} className="soft">
-          Use an admin token or a token scoped to automation types. It is deleted when you sign out or, unless you stay
-          signed in, when you close this tab.
-        </p>
+        <TokenInput value={token} isInvalid={message !== null} onChange={setToken} />
         <p className="keep">
           <label>
             <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.target.checked)} /> Stay signed
@@ -75,10 +36,70 @@ export function SignIn({ why, onAccepted }: SignInProps) {
         <p role="alert" className={message === null ? '' : 'problem'}>
           {message}
         </p>
-        <button type="submit" className="primary" disabled={busy}>
-          {busy ? 'Checking…' : 'Sign in'}
+        <button type="submit" className="primary" disabled={isBusy}>
+          {isBusy ? 'Checking…' : 'Sign in'}
         </button>
       </form>
     </main>
+  )
+}
+
+interface TokenChecking {
+  readonly check: (token: string) => Promise<void>
+  readonly isBusy: boolean
+  /** Why the token cannot be used; null if there is no error. */
+  readonly message: string | null
+}
+
+function useTokenCheck(why: string | null, onAccepted: (token: string, me: Me) => void): TokenChecking {
+  const [isBusy, setBusy] = useState(false)
+  const [message, setMessage] = useState(why)
+  const check = async (token: string): Promise<void> => {
+    if (token === '') return setMessage('Enter a token.')
+    if (!isTokenText(token))
+      return setMessage('A token contains no spaces or special characters. Check that you copied only the token.')
+    setBusy(true)
+    setMessage(null)
+    const result = await checkToken(openApi(token))
+    setBusy(false)
+    setMessage(checkText(result))
+    if (result.kind === 'accepted') onAccepted(token, result.me)
+  }
+  return { check, isBusy, message }
+}
+
+interface TokenInputProps {
+  readonly value: string
+  readonly isInvalid: boolean
+  readonly onChange: (value: string) => void
+}
+
+function TokenInput({ value, isInvalid, onChange }: TokenInputProps) {
+  const [isVisible, setVisible] = useState(false)
+  const id = useId()
+  return (
+    <>
+      <label htmlFor={id}>Token</label>
+      <div className="row">
+        <input
+          id={id}
+          type={isVisible ? 'text' : 'password'}
+          autoComplete="current-password"
+          spellCheck={false}
+          autoCapitalize="off"
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          aria-describedby={`${id}-help`}
+          aria-invalid={isInvalid}
+        />
+        <button type="button" onClick={() => setVisible(!isVisible)} aria-pressed={isVisible}>
+          {isVisible ? 'Hide' : 'Show'}
+        </button>
+      </div>
+      <p id={`${id}-help`} className="soft">
+        Use an admin token or a token scoped to automation types. It is deleted when you sign out or, unless you stay
+        signed in, when you close this tab.
+      </p>
+    </>
   )
 }

@@ -7,9 +7,10 @@
 import { useId, useRef, useState, type SyntheticEvent } from 'react'
 import type { FieldError, SubmitResult, TaskBody, ValidatedBody } from '../../protocol/index.ts'
 import type { Automation } from '../api/automations.ts'
+import type { Problem } from '../api/problem.ts'
 import { useRefresh } from '../api/queries.ts'
 import { apiBase, useSession } from '../api/session.ts'
-import { useAct } from '../api/use-act.ts'
+import { useAct, type Act } from '../api/use-act.ts'
 import { curlCommand, musterCommand, type Command } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
@@ -17,31 +18,14 @@ import { plural } from '../components/numbers.ts'
 import { PayloadInput } from './payload-input.tsx'
 import { faultOf, payloadFaults, PRIORITIES, readSubmission, resultText, type Submission } from './submission.ts'
 import { putDraft, settleDraft, useDraft } from './submit-drafts.ts'
-import { Found } from './task-finder.tsx'
+import { TaskState } from './task-finder.tsx'
 
 const NO_FAULTS: readonly FieldError[] = []
 
 export function SubmitForm({ automation }: { readonly automation: Automation }) {
   const { type } = automation
   const form = useDraft(automation)
-  const refresh = useRefresh()
-  const [faults, setFaults] = useState(NO_FAULTS)
-  const [done, setDone] = useState<SubmitResult | null>(null)
-  const act = useAct(async (api, submission: Submission) => {
-    const read = readSubmission(submission)
-    setDone(null)
-    if ('faults' in read) return setFaults(read.faults)
-    const { body: result } = await api.send<SubmitResult>('POST', ['automations', type, 'tasks'], { body: read.body })
-    settleDraft(type)
-    setFaults(NO_FAULTS)
-    setDone(result)
-    refresh(['queue', type], ['overview'])
-  })
-  const check = useCheck(type, (found) => {
-    setFaults(found)
-    if (act.problem?.status === 422) act.clear() // It refers to the previous input.
-  })
-  const shown = withOnce(faults, act.problem?.status === 422 ? act.problem.faults : NO_FAULTS)
+  const { act, faults, validate, submitted, clearSubmitted } = useSubmit(type)
   const put = (part: Partial<Submission>): void => putDraft(type, (now) => ({ ...now, ...part }))
   const onSubmit = (event: SyntheticEvent): void => {
     event.preventDefault()
@@ -57,18 +41,18 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
           <CopyAs commands={commandsOf(type, form)} />
         </div>
       </div>
-      <form className="submit" onSubmit={onSubmit} onBlur={() => check(form)} noValidate>
+      <form className="submit" onSubmit={onSubmit} onBlur={() => validate(form)} noValidate>
         <PayloadInput
           automation={automation}
           draft={form.payload}
-          faults={payloadFaults(shown)}
+          faults={payloadFaults(faults)}
           onDraft={(payload) => put({ payload })}
         />
-        <Fields form={form} faults={shown} put={put} />
-        {act.problem !== null && <Refused problem={act.problem} />}
+        <TaskOptions form={form} faults={faults} put={put} />
+        {act.problem !== null && <SubmitProblem problem={act.problem} />}
         <div className="buttons">
           <output className="fault">
-            {shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to fix`}
+            {faults.length > 0 && `${plural(new Set(faults.map(({ path }) => path)).size, 'field')} to fix`}
           </output>
           <button type="submit" className="primary" disabled={act.busy}>
             {act.busy ? 'Submitting…' : 'Submit'}
@@ -76,15 +60,54 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
         </div>
       </form>
       <div aria-live="polite">
-        {done !== null && (
-          <p className="done">
-            <bdi>{resultText(done)}</bdi>
-          </p>
+        {submitted !== null && (
+          <>
+            <p className="done">
+              <bdi>{resultText(submitted)}</bdi>
+            </p>
+            <TaskState key={submitted.task_id} type={type} id={submitted.task_id} onClose={clearSubmitted} />
+          </>
         )}
-        {done !== null && <Found key={done.task_id} type={type} id={done.task_id} onClose={() => setDone(null)} />}
       </div>
     </section>
   )
+}
+
+interface SubmitHandle {
+  readonly act: Act<readonly [submission: Submission]>
+  /** Errors of the latest validation and of a rejected submit. */
+  readonly faults: readonly FieldError[]
+  readonly validate: (submission: Submission) => void
+  /** The result of the last successful submit; null if there is none. */
+  readonly submitted: SubmitResult | null
+  readonly clearSubmitted: () => void
+}
+
+function useSubmit(type: string): SubmitHandle {
+  const refresh = useRefresh()
+  const [faults, setFaults] = useState(NO_FAULTS)
+  const [submitted, setSubmitted] = useState<SubmitResult | null>(null)
+  const act = useAct(async (api, submission: Submission) => {
+    const read = readSubmission(submission)
+    setSubmitted(null)
+    if ('faults' in read) return setFaults(read.faults)
+    const { body: result } = await api.send<SubmitResult>('POST', ['automations', type, 'tasks'], { body: read.body })
+    settleDraft(type)
+    setFaults(NO_FAULTS)
+    setSubmitted(result)
+    refresh(['queue', type], ['overview'])
+  })
+  const validate = useTaskValidation(type, (found) => {
+    setFaults(found)
+    if (act.problem?.status === 422) act.clear() // It refers to the previous input.
+  })
+  return {
+    act,
+    faults: withOnce(faults, act.problem?.status === 422 ? act.problem.faults : NO_FAULTS),
+    validate,
+    submitted,
+    clearSubmitted: () => setSubmitted(null),
+  }
 }
 
 /** Adds the faults of a rejected submit to those of the validation, without duplicate paths. */
@@ -94,7 +117,10 @@ const withOnce = (faults: readonly FieldError[], more: readonly FieldError[]): r
 ]
 
 /** Validates on the master: one call at a time, then one for the newest input. Unparsable input is not sent. */
-function useCheck(type: string, onFaults: (faults: readonly FieldError[]) => void): (submission: Submission) => void {
+function useTaskValidation(
+  type: string,
+  onFaults: (faults: readonly FieldError[]) => void,
+): (submission: Submission) => void {
   const { api } = useSession()
   const wanted = useRef<TaskBody | null>(null)
   const isBusy = useRef(false)
@@ -104,10 +130,10 @@ function useCheck(type: string, onFaults: (faults: readonly FieldError[]) => voi
       const body = wanted.current
       wanted.current = null
       // A failed validation is not shown: the submit is validated again and shows its failure.
-      const verdict = await api
+      const response = await api
         .send<ValidatedBody>('POST', ['automations', type, 'tasks', 'validate'], { body })
         .catch(() => null)
-      if (verdict !== null) onFaults(verdict.body.errors)
+      if (response !== null) onFaults(response.body.errors)
     }
     isBusy.current = false
   }
@@ -119,8 +145,8 @@ function useCheck(type: string, onFaults: (faults: readonly FieldError[]) => voi
   }
 }
 
-/** After a lost response, the same key is sent again, so the task is queued at most once. */
-function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof useAct>['problem']> }) {
+/** Shows why a submit failed. After a lost response, the same key is sent again, so the task is queued at most once. */
+function SubmitProblem({ problem }: { readonly problem: Problem }) {
   if (problem.status === 422) return null
   return (
     <ErrorPanel problem={problem} title={problem.status === null ? 'May have been queued:' : 'Not queued:'}>
@@ -131,13 +157,13 @@ function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof 
   )
 }
 
-interface FieldsProps {
+interface TaskOptionsProps {
   readonly form: Submission
   readonly faults: readonly FieldError[]
   readonly put: (part: Partial<Submission>) => void
 }
 
-function Fields({ form, faults, put }: FieldsProps) {
+function TaskOptions({ form, faults, put }: TaskOptionsProps) {
   const id = useId()
   const isOwn = !PRIORITIES.some(({ value }) => value === form.priority)
   return (

@@ -42,7 +42,7 @@ export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { rea
         </button>
       </form>
       {route.task !== '' && (
-        <Found
+        <TaskState
           key={route.task}
           type={route.type}
           id={route.task}
@@ -56,7 +56,7 @@ export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { rea
   )
 }
 
-export function Found({
+export function TaskState({
   type,
   id,
   onClose,

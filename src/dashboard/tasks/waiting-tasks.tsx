@@ -6,47 +6,39 @@ import { apiBase } from '../api/session.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
-import { countText } from '../components/numbers.ts'
+import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
+import { ShowMore, useListSize, type ListSize } from '../components/show-more.tsx'
 import { Age } from '../components/times.tsx'
-import { VirtualTable, type Column } from '../components/virtual-table.tsx'
+import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute } from '../route.ts'
+import { ItemTable, jsonColumn, openColumn } from './item-table.tsx'
 import { JsonDialog } from './json-dialog.tsx'
-import { payloadText, tierOf } from './task-text.ts'
-import './list.css'
+import { tierOf } from './task-text.ts'
 
 const EVERY_MS = 5_000
 const STEPS = [20, 100, 1_000] as const
 
-type Waiting = QueueBody['items'][number]
+type WaitingTask = QueueBody['items'][number]
 
-const columnsOf = (open: (item: Waiting) => void): readonly Column<Waiting>[] => [
-  {
-    name: 'Task',
-    className: 'row-head',
-    cell: (item) => (
-      <button type="button" className="link code" onClick={() => open(item)}>
-        <bdi>{item.id}</bdi>
-      </button>
-    ),
-  },
+const columnsOf = (open: (item: WaitingTask) => void): readonly Column<WaitingTask>[] => [
+  openColumn('Task', open),
   { name: 'Tier', className: 'short', cell: ({ priority }) => tierOf(priority) },
   { name: 'Failed attempts', className: 'number short', cell: ({ attempt }) => attempt },
   { name: 'Submitted', className: 'number short', cell: (item) => <Age at={item.submitted_at} /> },
-  { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
+  jsonColumn('Payload', ({ payload }) => payload),
 ]
 
 export function WaitingTasks({ type }: { readonly type: string }) {
-  const [n, setN] = useState<number>(STEPS[0])
-  const [shown, setShown] = useState<Waiting | null>(null)
+  const size = useListSize(STEPS)
+  const { n } = size
+  const [shown, setShown] = useState<WaitingTask | null>(null)
   const read = useRead(
     ['queue', type, n],
     EVERY_MS,
     async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n }, signal)).body,
     { keepsShown: true },
   )
-  const columns = useMemo(() => columnsOf(setShown), [])
-  const more = STEPS.find((step) => step > n)
   return (
     <section className="card">
       <div className="title">
@@ -68,47 +60,54 @@ export function WaitingTasks({ type }: { readonly type: string }) {
         </div>
       </div>
       <ReadView read={read}>
-        {({ items, length }) =>
-          items.length === 0 ? (
-            <EmptyState kind="nothing" title="No tasks waiting">
-              <p>
-                Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>;{' '}
-                <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
-              </p>
-            </EmptyState>
+        {(queue) =>
+          queue.items.length === 0 ? (
+            <NoTasksWaiting type={type} />
           ) : (
-            <>
-              <div className="list">
-                <VirtualTable
-                  label="Waiting tasks"
-                  columns={columns}
-                  rows={items}
-                  keyOf={keyOf}
-                  rowHeight={36}
-                  cardHeight={136}
-                  stale={read.problem !== undefined}
-                  onOpen={setShown}
-                />
-              </div>
-              {length > items.length && more !== undefined && (
-                <button type="button" onClick={() => setN(more)}>
-                  Show {countText(Math.min(more, length))}
-                </button>
-              )}
-            </>
+            <WaitingTable queue={queue} size={size} isStale={read.problem !== undefined} onOpen={setShown} />
           )
         }
       </ReadView>
-      {shown !== null && (
-        <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}>
-          <p className="soft">
-            {tierOf(shown.priority)} tier (priority {shown.priority}), {countText(shown.attempt)} failed attempts,
-            submitted <Age at={shown.submitted_at} />.
-          </p>
-        </JsonDialog>
-      )}
+      {shown !== null && <WaitingTaskDialog task={shown} onClose={() => setShown(null)} />}
     </section>
   )
 }
 
-const keyOf = ({ id }: Waiting): string => id
+function NoTasksWaiting({ type }: { readonly type: string }) {
+  return (
+    <EmptyState kind="nothing" title="No tasks waiting">
+      <p>
+        Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>;{' '}
+        <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
+      </p>
+    </EmptyState>
+  )
+}
+
+interface WaitingTableProps {
+  readonly queue: QueueBody
+  readonly size: ListSize
+  readonly isStale: boolean
+  readonly onOpen: (task: WaitingTask) => void
+}
+
+function WaitingTable({ queue: { items, length }, size, isStale, onOpen }: WaitingTableProps) {
+  const columns = useMemo(() => columnsOf(onOpen), [onOpen])
+  return (
+    <>
+      <ItemTable label="Waiting tasks" columns={columns} items={items} isStale={isStale} onOpen={onOpen} />
+      <ShowMore size={size} shown={items.length} total={length} />
+    </>
+  )
+}
+
+function WaitingTaskDialog({ task, onClose }: { readonly task: WaitingTask; readonly onClose: () => void }) {
+  return (
+    <JsonDialog title={task.id} value={task.payload} onClose={onClose}>
+      <p className="soft">
+        {tierOf(task.priority)} tier (priority {task.priority}), {plural(task.attempt, 'failed attempt')}, submitted{' '}
+        <Age at={task.submitted_at} />.
+      </p>
+    </JsonDialog>
+  )
+}

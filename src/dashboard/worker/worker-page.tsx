@@ -27,7 +27,7 @@ const HISTORY_EVERY_MS = 60_000
 /** The master keeps at most this many generations (D39). */
 const HISTORY_ROWS = 50
 
-interface Record {
+interface WorkerRead {
   readonly worker: WorkerBody
   readonly epoch: string | null
 }
@@ -35,18 +35,18 @@ type Route = RouteTo<'worker'>
 
 export function WorkerPage({ route }: { readonly route: Route }) {
   const { type, id } = route
-  const read = useRead<Record>(['worker', type, id], EVERY_MS, async (api, signal) => {
+  const read = useRead<WorkerRead>(['worker', type, id], EVERY_MS, async (api, signal) => {
     const { body: worker, epoch } = await api.get<WorkerBody>(['automations', type, 'workers', id], {}, signal)
     return { worker, epoch }
   })
   useKeys({ e: () => goTo({ place: 'worker', type, id, tab: 'config' }) })
   const { data, problem } = read
-  if (isProblem(problem, 404)) return <Unread route={route} problem={<Gone route={route} />} />
+  if (isProblem(problem, 404)) return <UnavailableWorker route={route} reason={<WorkerNotFound route={route} />} />
   if (isProblem(problem, 403))
     return (
-      <Unread
+      <UnavailableWorker
         route={route}
-        problem={
+        reason={
           <EmptyState kind="forbidden">
             <p>
               Use an admin token or one scoped to <bdi>{type}</bdi>.
@@ -55,11 +55,11 @@ export function WorkerPage({ route }: { readonly route: Route }) {
         }
       />
     )
-  if (data === undefined) return <Unread route={route} problem={<ReadState read={read} />} />
-  return <Known route={route} read={read} known={data} />
+  if (data === undefined) return <UnavailableWorker route={route} reason={<ReadState read={read} />} />
+  return <LoadedWorker route={route} read={read} data={data} />
 }
 
-const Heading = ({ route: { type, id } }: { readonly route: Route }) => (
+const WorkerHeading = ({ route: { type, id } }: { readonly route: Route }) => (
   <h1>
     <bdi>{id}</bdi>{' '}
     <a className="soft of-type" href={`#/workers?q=${encodeURIComponent(`type:${type}`)}`}>
@@ -68,25 +68,26 @@ const Heading = ({ route: { type, id } }: { readonly route: Route }) => (
   </h1>
 )
 
-function Unread({ route, problem }: { readonly route: Route; readonly problem: ReactNode }) {
+/** The page without a worker: the reason, or that it is being loaded. */
+function UnavailableWorker({ route, reason }: { readonly route: Route; readonly reason: ReactNode }) {
   return (
     <>
-      <Back />
+      <BackLink />
       <div className="title">
-        <Heading route={route} />
+        <WorkerHeading route={route} />
       </div>
-      {problem}
+      {reason}
     </>
   )
 }
 
-const Back = () => (
+const BackLink = () => (
   <p className="back">
     <a href="#/workers">All workers</a>
   </p>
 )
 
-function Gone({ route: { type, id } }: { readonly route: Route }) {
+function WorkerNotFound({ route: { type, id } }: { readonly route: Route }) {
   return (
     <EmptyState kind="gone" title="Worker not found">
       <p>
@@ -99,87 +100,111 @@ function Gone({ route: { type, id } }: { readonly route: Route }) {
   )
 }
 
-interface KnownProps {
+interface LoadedWorkerProps {
   readonly route: Route
-  readonly read: Read<Record>
-  readonly known: Record
+  readonly read: Read<WorkerRead>
+  readonly data: WorkerRead
 }
 
-function Known({ route, read, known: { worker, epoch } }: KnownProps) {
+function LoadedWorker({ route, read, data }: LoadedWorkerProps) {
   const { type, id, tab } = route
-  const history = useRead(
-    ['history', type, id],
-    HISTORY_EVERY_MS,
-    async (api, signal) =>
-      (
-        await api.get<HistoryBody>(
-          ['automations', type, 'workers', id, 'config', 'history'],
-          { limit: HISTORY_ROWS },
-          signal,
-        )
-      ).body,
-  )
-  const open = (to: Route['tab'], text: string) => ({
+  const history = useConfigHistory(type, id)
+  const tabTo = (to: Route['tab'], text: string) => ({
     text,
     to: { place: 'worker' as const, type, id, tab: to },
     open: tab === to,
   })
   return (
     <>
-      <Back />
-      <div className="title worker-title">
-        <Heading route={route} />
-        <StateBadge worker={worker} />
-        <span className="soft">
-          <Lasting since={worker.state_since} />
-        </span>
-        {worker.managed_by !== null && (
-          <span className="managed-badge" title={worker.managed_by}>
-            <span aria-hidden="true">⎈ </span>
-            <bdi>{managerText(worker.managed_by)}</bdi>
-          </span>
-        )}
-        <WhyWorker worker={worker} />
-        <WorkerActs worker={worker} refresh={read.refresh} />
-      </div>
+      <BackLink />
+      <WorkerTitle route={route} worker={data.worker} refresh={read.refresh} />
       <ReadState read={read} />
       <Tabs
         label="Worker views"
         tabs={[
-          open('summary', 'Summary'),
-          open('slots', 'Slots'),
-          open('config', 'Config'),
-          open('history', 'History'),
+          tabTo('summary', 'Summary'),
+          tabTo('slots', 'Slots'),
+          tabTo('config', 'Config'),
+          tabTo('history', 'History'),
         ]}
       />
       <Suspense fallback={<output className="reading">Loading…</output>}>
         <div className={read.problem === undefined || tab === 'config' ? undefined : 'stale'}>
-          {tab === 'summary' && <SummaryTab worker={worker} history={history.data ?? []} />}
-          {tab === 'slots' && <SlotLanes worker={worker} />}
-          {tab === 'config' && (
-            <WithSchema type={type}>
-              {(schema) => (
-                <ConfigTab
-                  route={route}
-                  worker={worker}
-                  epoch={epoch}
-                  schema={schema}
-                  readAtMs={read.atMs ?? 0}
-                  refresh={read.refresh}
-                  why={<WhyWorker worker={worker} />}
-                />
-              )}
-            </WithSchema>
-          )}
-          {tab === 'history' && (
-            <WithSchema type={type}>
-              {(schema) => <HistoryTab route={route} worker={worker} epoch={epoch} schema={schema} read={history} />}
-            </WithSchema>
-          )}
+          <OpenTab route={route} read={read} data={data} history={history} />
         </div>
       </Suspense>
     </>
   )
+}
+
+function useConfigHistory(type: string, id: string): Read<HistoryBody> {
+  const path = ['automations', type, 'workers', id, 'config', 'history']
+  return useRead(
+    ['history', type, id],
+    HISTORY_EVERY_MS,
+    async (api, signal) => (await api.get<HistoryBody>(path, { limit: HISTORY_ROWS }, signal)).body,
+  )
+}
+
+interface WorkerTitleProps {
+  readonly route: Route
+  readonly worker: WorkerBody
+  readonly refresh: () => void
+}
+
+function WorkerTitle({ route, worker, refresh }: WorkerTitleProps) {
+  return (
+    <div className="title worker-title">
+      <WorkerHeading route={route} />
+      <StateBadge worker={worker} />
+      <span className="soft">
+        <Lasting since={worker.state_since} />
+      </span>
+      {worker.managed_by !== null && (
+        <span className="managed-badge" title={worker.managed_by}>
+          <span aria-hidden="true">⎈ </span>
+          <bdi>{managerText(worker.managed_by)}</bdi>
+        </span>
+      )}
+      <WhyWorker worker={worker} />
+      <WorkerActs worker={worker} refresh={refresh} />
+    </div>
+  )
+}
+
+interface OpenTabProps extends LoadedWorkerProps {
+  readonly history: Read<HistoryBody>
+}
+
+function OpenTab({ route, read, data: { worker, epoch }, history }: OpenTabProps) {
+  switch (route.tab) {
+    case 'summary':
+      return <SummaryTab worker={worker} history={history.data ?? []} />
+    case 'slots':
+      return <SlotLanes worker={worker} />
+    case 'config':
+      return (
+        <WithSchema type={route.type}>
+          {(schema) => (
+            <ConfigTab
+              route={route}
+              worker={worker}
+              epoch={epoch}
+              schema={schema}
+              readAtMs={read.atMs ?? 0}
+              refresh={read.refresh}
+              why={<WhyWorker worker={worker} />}
+            />
+          )}
+        </WithSchema>
+      )
+    case 'history':
+      return (
+        <WithSchema type={route.type}>
+          {(schema) => <HistoryTab route={route} worker={worker} epoch={epoch} schema={schema} read={history} />}
+        </WithSchema>
+      )
+  }
 }
 
 function WithSchema({

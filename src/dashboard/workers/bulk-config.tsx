@@ -5,7 +5,7 @@
  * includes them (D57).
  */
 import { useState } from 'react'
-import type { ConfigBody, FieldError } from '../../protocol/index.ts'
+import type { ConfigBody, FieldError, JsonObject, JsonSchema } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
 import { useSession } from '../api/session.ts'
 import { topOf } from '../config/draft.ts'
@@ -13,51 +13,26 @@ import { propertiesOf } from '../config/schema.ts'
 import { SchemaForm } from '../config/schema-form.tsx'
 import { countText } from '../components/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
-import { pathOf, type BulkProps } from './bulk.ts'
+import { pathOf, type BulkParts, type BulkProps } from './bulk.ts'
 import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from './bulk-fields.ts'
 import type { WorkerRow } from './row.ts'
 
 export function BulkConfig(props: BulkProps) {
   const { rows } = props
-  const { api, me } = useSession()
-  const { automations } = useInstalled()
-  const types = [...new Set(rows.map(({ automation_type: type }) => type))]
-  const schema = schemaOfMany(
-    types.length === 1 ? automations.find(({ type }) => type === types[0])?.configSchema : undefined,
-  )
+  const { types, schema } = useCommonSchema(rows)
   const [bulk, setBulk] = useState(NOTHING_TICKED)
-  const [overrides, setOverrides] = useState(false)
+  const [includesManaged, setIncludesManaged] = useState(false)
   const managed = rows.filter(({ managed_by: by }) => by !== null).length
   const ticked = schemaOfTicked(schema, bulk.ticked)
   const faults = faultsOf(ticked, bulk)
-  const patch = patchOf(bulk)
-  const act = async (row: WorkerRow) => {
-    if (row.managed_by !== null && !overrides) return { skipped: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
-    const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], {
-      body: patch,
-      headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` },
-    })
-    return { done: `generation ${body.config_gen} saved` }
-  }
+  const saveConfig = useSaveConfig(patchOf(bulk), includesManaged)
   return (
-    <BulkDialog {...props} verb="Save config of" act={act} danger={false} missing={missingOf(bulk, faults)}>
+    <BulkDialog {...props} verb="Save config of" act={saveConfig} danger={false} missing={missingOf(bulk, faults)}>
       <p>
         Only the selected fields are changed.
         {types.length > 1 && ' The workers have different types, so only the common fields are listed.'}
       </p>
-      <fieldset className="bulk-ticks">
-        <legend className="soft">Fields to set</legend>
-        {Object.keys(propertiesOf(schema)).map((name) => (
-          <label key={name}>
-            <input
-              type="checkbox"
-              checked={bulk.ticked.includes(name)}
-              onChange={() => setBulk(tick(schema, bulk, name))}
-            />{' '}
-            <bdi className="code">{name}</bdi>
-          </label>
-        ))}
-      </fieldset>
+      <FieldPicker schema={schema} ticked={bulk.ticked} onTick={(name) => setBulk(tick(schema, bulk, name))} />
       {bulk.ticked.length > 0 && (
         <SchemaForm
           schema={ticked}
@@ -70,13 +45,62 @@ export function BulkConfig(props: BulkProps) {
       {managed > 0 && (
         <p className="notice">
           <label>
-            <input type="checkbox" checked={overrides} onChange={(event) => setOverrides(event.target.checked)} />{' '}
+            <input
+              type="checkbox"
+              checked={includesManaged}
+              onChange={(event) => setIncludesManaged(event.target.checked)}
+            />{' '}
             Include {managed === 1 ? 'the managed worker' : `the ${countText(managed)} managed workers`}: Kubernetes or
             another manager may revert the change
           </label>
         </p>
       )}
     </BulkDialog>
+  )
+}
+
+/** @returns The types of the workers, and the schema of the fields that all of them have. */
+function useCommonSchema(rows: readonly WorkerRow[]): {
+  readonly types: readonly string[]
+  readonly schema: JsonSchema
+} {
+  const { automations } = useInstalled()
+  const types = [...new Set(rows.map(({ automation_type: type }) => type))]
+  const only = types.length === 1 ? automations.find(({ type }) => type === types[0]) : undefined
+  return { types, schema: schemaOfMany(only?.configSchema) }
+}
+
+/** @returns The action that saves the patch for one worker. */
+function useSaveConfig(patch: JsonObject, includesManaged: boolean): BulkParts<WorkerRow>['act'] {
+  const { api, me } = useSession()
+  return async (row) => {
+    if (row.managed_by !== null && !includesManaged)
+      return { skipped: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
+    const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], {
+      body: patch,
+      headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` },
+    })
+    return { done: `generation ${body.config_gen} saved` }
+  }
+}
+
+interface FieldPickerProps {
+  readonly schema: JsonSchema
+  readonly ticked: readonly string[]
+  readonly onTick: (name: string) => void
+}
+
+function FieldPicker({ schema, ticked, onTick }: FieldPickerProps) {
+  return (
+    <fieldset className="bulk-ticks">
+      <legend className="soft">Fields to set</legend>
+      {Object.keys(propertiesOf(schema)).map((name) => (
+        <label key={name}>
+          <input type="checkbox" checked={ticked.includes(name)} onChange={() => onTick(name)} />{' '}
+          <bdi className="code">{name}</bdi>
+        </label>
+      ))}
+    </fieldset>
   )
 }
 

@@ -2,11 +2,12 @@
  * @module dashboard/workers/bulk-dialog
  * Dialog of a bulk action: shows what will happen to which workers, then the result for each.
  */
-import { useId, useRef, useState, type ReactNode } from 'react'
+import { useRef, useState, type ReactNode } from 'react'
 import { Dialog } from '../components/dialog.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ResultList } from '../components/result-list.tsx'
 import type { Result } from '../components/results.ts'
+import { TypedConfirmation } from '../components/typed-confirmation.tsx'
 import { runBulk, type BulkParts, type BulkProps } from './bulk.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
@@ -37,19 +38,9 @@ export function BulkDialog({
   children,
 }: BulkDialogProps) {
   const [typed, setTyped] = useState('')
-  const [results, setResults] = useState<readonly Result[] | null>(null)
-  const [phase, setPhase] = useState<Phase>('asking')
-  const stop = useRef(new AbortController())
-  const id = useId()
+  const { phase, results, run, stop } = useBulkRun(rows, act, onDone)
   const mustType = danger && rows.length > FEW
-  const ready = missing === null && (!mustType || typed.trim() === String(rows.length))
-  const run = async (): Promise<void> => {
-    setPhase('running')
-    stop.current = new AbortController()
-    await runBulk({ items: rows, nameOf: keyOf, act, report: setResults, signal: stop.current.signal })
-    setPhase('done')
-    onDone()
-  }
+  const isReady = missing === null && (!mustType || typed.trim() === String(rows.length))
   return (
     <Dialog
       title={`${verb} ${plural(rows.length, 'worker')}${phase === 'asking' ? '?' : ''}`}
@@ -61,37 +52,45 @@ export function BulkDialog({
         <>
           {children}
           <WorkerNames rows={rows} />
-          {mustType && (
-            <p className="typed">
-              <label htmlFor={id}>
-                Type <code>{rows.length}</code>, the number of workers, to confirm
-              </label>
-              <input
-                id={id}
-                type="text"
-                inputMode="numeric"
-                autoComplete="off"
-                value={typed}
-                onChange={(event) => setTyped(event.target.value)}
-              />
-            </p>
-          )}
+          {mustType && <TypedConfirmation expected={String(rows.length)} value={typed} onChange={setTyped} />}
           {missing !== null && <p className="soft">{missing}</p>}
         </>
       )}
       {results !== null && <ResultList label="Results" results={results} />}
-      <Buttons
+      <BulkButtons
         phase={phase}
         verb={verb}
         count={rows.length}
         danger={danger}
-        ready={ready}
-        onRun={() => void run()}
-        onStop={() => stop.current.abort()}
+        isReady={isReady}
+        onRun={run}
+        onStop={stop}
         onClose={onClose}
       />
     </Dialog>
   )
+}
+
+interface BulkRun {
+  readonly phase: Phase
+  /** One result per worker; null before the start. */
+  readonly results: readonly Result[] | null
+  readonly run: () => void
+  readonly stop: () => void
+}
+
+function useBulkRun(rows: readonly WorkerRow[], act: BulkDialogProps['act'], onDone: () => void): BulkRun {
+  const [results, setResults] = useState<readonly Result[] | null>(null)
+  const [phase, setPhase] = useState<Phase>('asking')
+  const stop = useRef(new AbortController())
+  const run = async (): Promise<void> => {
+    setPhase('running')
+    stop.current = new AbortController()
+    await runBulk({ items: rows, nameOf: keyOf, act, report: setResults, signal: stop.current.signal })
+    setPhase('done')
+    onDone()
+  }
+  return { phase, results, run: () => void run(), stop: () => stop.current.abort() }
 }
 
 function WorkerNames({ rows }: { readonly rows: readonly WorkerRow[] }) {
@@ -110,18 +109,18 @@ function WorkerNames({ rows }: { readonly rows: readonly WorkerRow[] }) {
   )
 }
 
-interface ButtonsProps {
+interface BulkButtonsProps {
   readonly phase: Phase
   readonly verb: string
   readonly count: number
   readonly danger: boolean
-  readonly ready: boolean
+  readonly isReady: boolean
   readonly onRun: () => void
   readonly onStop: () => void
   readonly onClose: () => void
 }
 
-function Buttons({ phase, verb, count, danger, ready, onRun, onStop, onClose }: ButtonsProps) {
+function BulkButtons({ phase, verb, count, danger, isReady, onRun, onStop, onClose }: BulkButtonsProps) {
   return (
     <div className="buttons">
       {phase === 'asking' && (
@@ -130,7 +129,7 @@ function Buttons({ phase, verb, count, danger, ready, onRun, onStop, onClose }: 
         </button>
       )}
       {phase === 'asking' && (
-        <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={onRun}>
+        <button type="button" className={danger ? 'danger' : 'primary'} disabled={!isReady} onClick={onRun}>
           {verb} {countText(count)}
         </button>
       )}

@@ -25,55 +25,20 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
       name: 'Select',
       head: <span className="hidden">Select</span>,
       className: 'w-tick',
-      cell: (row) => <Tick row={row} isSelected={isSelected(row)} onToggle={onToggle} />,
+      cell: (row) => <SelectBox row={row} isSelected={isSelected(row)} onToggle={onToggle} />,
     },
-    {
-      name: 'Worker',
-      sort: 'worker',
-      className: 'w-id row-head',
-      cell: ({ automation_type: type, worker_id: id }) => (
-        <a href={formatRoute({ place: 'worker', type, id })} title={id}>
-          <bdi>{id}</bdi>
-        </a>
-      ),
-    },
+    { name: 'Worker', sort: 'worker', className: 'w-id row-head', cell: (row) => <WorkerLink row={row} /> },
     {
       name: 'Type',
       sort: 'type',
       className: 'w-type',
       cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi>,
     },
-    {
-      name: 'State',
-      sort: 'state',
-      className: 'w-state',
-      cell: (row) => (
-        <>
-          <StateBadge worker={row} />
-          {row.connected && (
-            <>
-              {' '}
-              <span className="soft">
-                <Span since={row.state_since} />
-              </span>
-            </>
-          )}
-        </>
-      ),
-    },
+    { name: 'State', sort: 'state', className: 'w-state', cell: (row) => <State row={row} /> },
     { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveStats(row)?.slots ?? '–' },
     { name: 'CPU', sort: '-cpu', className: 'w-cpu number', cell: (row) => <Cpu row={row} sparks={sparks} /> },
     { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveStats(row)) },
-    {
-      name: 'Config',
-      sort: 'config',
-      className: 'w-config',
-      cell: (row) => (
-        <span className={isBehind(row) ? 'warn' : undefined} title={configText(row)}>
-          {genText(row)}
-        </span>
-      ),
-    },
+    { name: 'Config', sort: 'config', className: 'w-config', cell: (row) => <ConfigGeneration row={row} /> },
     {
       name: 'Managed',
       sort: 'managed',
@@ -81,29 +46,16 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
       cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
     },
     { name: 'Last seen', sort: '-seen', className: 'w-seen number', cell: ({ last_seen: at }) => <Span since={at} /> },
-    {
-      name: 'Last error',
-      sort: 'error',
-      className: 'w-error',
-      cell: ({ last_error: error }) =>
-        error === null ? null : (
-          <bdi className="error" title={cutText(error, ERROR_CHARACTERS * 4)}>
-            {cutText(error.slice(0, ERROR_CHARACTERS + 1), ERROR_CHARACTERS).split('… (')[0]}
-          </bdi>
-        ),
-    },
+    { name: 'Last error', sort: 'error', className: 'w-error', cell: (row) => <LastError row={row} /> },
   ]
 }
 
-function Tick({
-  row,
-  isSelected,
-  onToggle,
-}: {
-  readonly row: WorkerRow
+interface SelectBoxProps extends RowProps {
   readonly isSelected: boolean
   readonly onToggle: ColumnParts['onToggle']
-}) {
+}
+
+function SelectBox({ row, isSelected, onToggle }: SelectBoxProps) {
   return (
     <label className="tick">
       <input
@@ -116,7 +68,50 @@ function Tick({
   )
 }
 
-function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks }) {
+interface RowProps {
+  readonly row: WorkerRow
+}
+
+const WorkerLink = ({ row: { automation_type: type, worker_id: id } }: RowProps) => (
+  <a href={formatRoute({ place: 'worker', type, id })} title={id}>
+    <bdi>{id}</bdi>
+  </a>
+)
+
+const State = ({ row }: RowProps) => (
+  <>
+    <StateBadge worker={row} />
+    {row.connected && (
+      <>
+        {' '}
+        <span className="soft">
+          <Span since={row.state_since} />
+        </span>
+      </>
+    )}
+  </>
+)
+
+/** `14`, or `14 ≠ 12` if generation 14 is saved and 12 is applied. */
+function ConfigGeneration({ row }: RowProps) {
+  const { config_gen: saved, applied_config_gen: applied } = row
+  return (
+    <span className={isBehind(row) ? 'warn' : undefined} title={configText(row)}>
+      {applied === null || applied === saved ? saved : `${saved} ≠ ${applied}`}
+    </span>
+  )
+}
+
+function LastError({ row: { last_error: error } }: RowProps) {
+  if (error === null) return null
+  return (
+    <bdi className="error" title={cutText(error, ERROR_CHARACTERS * 4)}>
+      {cutText(error.slice(0, ERROR_CHARACTERS + 1), ERROR_CHARACTERS).split('… (')[0]}
+    </bdi>
+  )
+}
+
+function Cpu({ row, sparks }: RowProps & { readonly sparks: Sparks }) {
   const stats = liveStats(row)
   if (stats === null) return '–'
   return (
@@ -129,8 +124,3 @@ function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks
 
 const memoryText = (stats: WorkerRow['current_stats']): string =>
   stats === null ? '–' : `${measureText(stats.rss_mb)} MB`
-
-/** `14`, or `14 ≠ 12` if generation 14 is saved and 12 is applied. */
-function genText({ config_gen: wanted, applied_config_gen: applied }: WorkerRow): string {
-  return applied === null || applied === wanted ? String(wanted) : `${wanted} ≠ ${applied}`
-}

@@ -30,7 +30,8 @@ interface Shown {
 /** Longer lists are sorted only every three seconds. */
 const LARGE = 3_000
 
-export function useList(q: string, sort: string, isHeld: boolean): List {
+/** @param isFrozen Whether rows keep their places. */
+export function useList(q: string, sort: string, isFrozen: boolean): List {
   const { rows, version } = useSnapshot()
   const now = useServerNow()
   const turn = rows.size > LARGE ? Math.floor(now / 3) : now
@@ -47,7 +48,8 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
     return { q, sort, keys: q === '' ? inOrder : inOrder.filter((key) => matches(rows.get(key), filter, nowSeconds)) }
   }, [rows, filter, q, sort, inOrder])
   const shown = useRef<Shown>(fresh)
-  const mustFollow = !isHeld || shown.current.q !== q || shown.current.sort !== sort || shown.current.keys.length === 0
+  const mustFollow =
+    !isFrozen || shown.current.q !== q || shown.current.sort !== sort || shown.current.keys.length === 0
   const current = mustFollow ? fresh : shown.current
   useEffect(() => {
     shown.current = current

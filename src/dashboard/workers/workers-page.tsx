@@ -17,8 +17,8 @@ import { workerColumns } from './columns.tsx'
 import { FilterHelp } from './filter-help.tsx'
 import { keyOf, type WorkerRow } from './row.ts'
 import { Sparks } from './sparks.ts'
-import { useList } from './use-list.ts'
-import { useSelection } from './use-selection.ts'
+import { useList, type List } from './use-list.ts'
+import { useSelection, type Selection } from './use-selection.ts'
 import { useSnapshot, useWorkers } from './use-workers.ts'
 import './workers.css'
 
@@ -26,75 +26,99 @@ const ROW_HEIGHT = 36
 const CARD_HEIGHT = 80
 const open = ({ automation_type: type, worker_id: id }: WorkerRow): void => goTo({ place: 'worker', type, id })
 
-export function WorkersPage({ route: { q, sort } }: { readonly route: RouteTo<'workers'> }) {
-  const [isHeld, hold] = useHeld()
+export function WorkersPage({ route }: { readonly route: RouteTo<'workers'> }) {
+  const [isInUse, trackUse] = useIsInUse()
   const isWhole = useIsWhole()
-  const list = useList(q, sort, isHeld && isWhole)
-  const { rows, total, drift, faults } = list
+  const list = useList(route.q, route.sort, isInUse && isWhole)
+  const { rows, total } = list
   const selection = useSelection(rows)
   const sparks = useSparks()
-  const { onToggle, isSelected } = selection
-  const columns = useMemo(
-    () => workerColumns({ sparks: sparks.store, onToggle, isSelected }),
-    [sparks.store, onToggle, isSelected],
-  )
   return (
     <>
       <div className="title">
         <h1>Workers</h1>
         <BulkActs rows={selection.rows} onClear={selection.clear} />
       </div>
-      <FilterBar
-        label="Filter workers"
-        value={q}
-        onChange={(text) => replaceRoute({ place: 'workers', q: text, sort })}
-        placeholder="state:error type:mailer cpu:>80 …"
-        fault={faults.length === 0 ? null : faults.join(' ')}
-        found={rows.length}
-        total={total}
-      >
-        <FilterHelp />
-        {rows.length > 0 && selection.rows.length < rows.length && (
-          <button type="button" className="quiet" onClick={selection.all}>
-            Select {rows.length === total ? `all ${countText(total)}` : `these ${countText(rows.length)}`}
-          </button>
-        )}
-        {drift > 0 && (
-          <button type="button" className="pill" onClick={list.reorder}>
-            {plural(drift, 'row')} moved: re-sort
-          </button>
-        )}
-      </FilterBar>
-      <Above />
+      <WorkerFilter route={route} list={list} selection={selection} />
+      <WorkersNotice />
       {rows.length > 0 && (
-        <div {...hold}>
-          <VirtualTable
-            label="Workers"
-            columns={columns}
-            rows={rows}
-            keyOf={keyOf}
-            rowHeight={ROW_HEIGHT}
-            cardHeight={CARD_HEIGHT}
-            sort={sort === '' ? 'worker' : sort}
-            onSort={(next) => replaceRoute({ place: 'workers', q, sort: next === 'worker' ? '' : next })}
-            onOpen={open}
-            onToggle={(row) => onToggle(row, false)}
-            isSelected={isSelected}
-            onView={sparks.onView}
-          />
+        <div {...trackUse}>
+          <WorkerTable route={route} rows={rows} selection={selection} sparks={sparks} />
         </div>
       )}
       {rows.length === 0 && total > 0 && (
         <EmptyState kind="filtered">
           <p>
             No workers match this filter ({countText(total)} in total).{' '}
-            <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort })}>
+            <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort: route.sort })}>
               Show all
             </button>
           </p>
         </EmptyState>
       )}
     </>
+  )
+}
+
+interface WorkerFilterProps {
+  readonly route: RouteTo<'workers'>
+  readonly list: List
+  readonly selection: Selection
+}
+
+function WorkerFilter({ route, list: { rows, total, drift, faults, reorder }, selection }: WorkerFilterProps) {
+  return (
+    <FilterBar
+      label="Filter workers"
+      value={route.q}
+      onChange={(q) => replaceRoute({ ...route, q })}
+      placeholder="state:error type:mailer cpu:>80 …"
+      fault={faults.length === 0 ? null : faults.join(' ')}
+      found={rows.length}
+      total={total}
+    >
+      <FilterHelp />
+      {rows.length > 0 && selection.rows.length < rows.length && (
+        <button type="button" className="quiet" onClick={selection.all}>
+          Select {rows.length === total ? `all ${countText(total)}` : `these ${countText(rows.length)}`}
+        </button>
+      )}
+      {drift > 0 && (
+        <button type="button" className="pill" onClick={reorder}>
+          {plural(drift, 'row')} moved: re-sort
+        </button>
+      )}
+    </FilterBar>
+  )
+}
+
+interface WorkerTableProps {
+  readonly route: RouteTo<'workers'>
+  readonly rows: readonly WorkerRow[]
+  readonly selection: Selection
+  readonly sparks: SparkHandle
+}
+
+function WorkerTable({ route, rows, selection: { onToggle, isSelected }, sparks }: WorkerTableProps) {
+  const columns = useMemo(
+    () => workerColumns({ sparks: sparks.store, onToggle, isSelected }),
+    [sparks.store, onToggle, isSelected],
+  )
+  return (
+    <VirtualTable
+      label="Workers"
+      columns={columns}
+      rows={rows}
+      keyOf={keyOf}
+      rowHeight={ROW_HEIGHT}
+      cardHeight={CARD_HEIGHT}
+      sort={route.sort === '' ? 'worker' : route.sort}
+      onSort={(sort) => replaceRoute({ ...route, sort: sort === 'worker' ? '' : sort })}
+      onOpen={open}
+      onToggle={(row) => onToggle(row, false)}
+      isSelected={isSelected}
+      onView={sparks.onView}
+    />
   )
 }
 
@@ -105,7 +129,7 @@ function useIsWhole(): boolean {
 }
 
 /** Notices above the table: why the data is outdated, or why there is none. */
-function Above() {
+function WorkersNotice() {
   const { problem, refresh } = useWorkers()
   const { rows } = useSnapshot()
   const { automations } = useInstalled()
@@ -152,7 +176,7 @@ function Above() {
 }
 
 /** Whether the pointer or the focus is inside the table. Rows must not move then. */
-function useHeld(): readonly [boolean, object] {
+function useIsInUse(): readonly [boolean, object] {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
   return [
@@ -167,8 +191,14 @@ function useHeld(): readonly [boolean, object] {
   ]
 }
 
+interface SparkHandle {
+  readonly store: Sparks
+  /** Called with the visible rows. */
+  readonly onView: (rows: readonly WorkerRow[]) => void
+}
+
 /** The CPU sparklines of the visible rows. */
-function useSparks(): { readonly store: Sparks; readonly onView: (rows: readonly WorkerRow[]) => void } {
+function useSparks(): SparkHandle {
   const { api } = useSession()
   const { store: workers } = useWorkers()
   const [store] = useState(() => new Sparks())

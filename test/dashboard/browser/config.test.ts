@@ -127,8 +127,8 @@ describe('the form of a config', () => {
     await review(page)
     await save(page)
     await page.getByText('Generation 1 is saved. The worker has not applied it yet.').waitFor()
-    await page.locator('.outcome').getByText('Why?').click()
-    await page.locator('.outcome').getByRole('list').waitFor()
+    await page.locator('.save-result').getByText('Why?').click()
+    await page.locator('.save-result').getByRole('list').waitFor()
     await look(page, 'config-not-applied')
   })
 

@@ -64,9 +64,9 @@ describe('a worker in its own process', () => {
     await page
       .getByText('Generation 3 is saved. The worker is offline and applies the config when it reconnects.')
       .waitFor()
-    await page.locator('.outcome').getByText('Why?').click()
+    await page.locator('.save-result').getByText('Why?').click()
     await page
-      .locator('.outcome')
+      .locator('.save-result')
       .getByRole('list')
       .getByText(/Offline for/)
       .first()

@@ -144,7 +144,7 @@ describe('bulk actions', () => {
     await page.getByRole('button', { name: 'Drain…' }).click()
     await page.getByText('A drain cannot be cancelled.').waitFor()
     expect(await page.getByRole('button', { name: 'Drain 20' }).isDisabled()).toBe(true)
-    await page.getByLabel('the number of workers').fill('20')
+    await page.getByLabel('Type 20 to confirm').fill('20')
     await page.getByRole('button', { name: 'Drain 20' }).click()
     await page.getByText('19 done, 1 skipped').waitFor() // p-9 was already draining.
     await page.getByRole('button', { name: 'Close' }).click()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { formatPair, pairOf } from '../../../src/dashboard/config/pair.ts'
-import { stillTrue } from '../../../src/dashboard/config/verdict.ts'
+import { applicableErrors } from '../../../src/dashboard/config/validation.ts'
 
 const error = (path: string) => ({ path, message: 'is wrong', keyword: 'x', params: {} })
 
@@ -9,14 +9,14 @@ describe('validation errors of the master', () => {
 
   it('apply to a field while its change equals the validated one', () => {
     const errors = [error('/slots'), error('/list/0')]
-    expect(stillTrue(errors, asked, { slots: 5_000, list: [2] })).toEqual([error('/slots')])
-    expect(stillTrue(errors, asked, { list: [1], host: 'x' })).toEqual([error('/list/0')])
+    expect(applicableErrors(errors, asked, { slots: 5_000, list: [2] })).toEqual([error('/slots')])
+    expect(applicableErrors(errors, asked, { list: [1], host: 'x' })).toEqual([error('/list/0')])
   })
 
   it('of unchanged fields, or of no field, apply only to an identical patch', () => {
     const errors = [error('/missing'), error('')]
-    expect(stillTrue(errors, asked, { list: [1], slots: 5_000 })).toEqual(errors)
-    expect(stillTrue(errors, asked, { slots: 5_000 })).toEqual([])
+    expect(applicableErrors(errors, asked, { list: [1], slots: 5_000 })).toEqual(errors)
+    expect(applicableErrors(errors, asked, { slots: 5_000 })).toEqual([])
   })
 })
 

@@ -1,12 +1,13 @@
-/** @module dashboard/config/outcome  Shows the result of the last save until the worker applies it. */
+/** @module dashboard/config/save-result  Shows the result of the last save until the worker applies it. */
 import type { ReactNode } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { plural } from '../components/numbers.ts'
+import { FaultList } from './fault-list.tsx'
 import { appliedText } from './saving.ts'
 import type { Save } from './use-save.ts'
 
-export function Outcome({
+export function SaveResult({
   save: { problem, faults, saved },
   worker,
   why,
@@ -18,7 +19,7 @@ export function Outcome({
 }) {
   if (problem === null)
     return saved === null ? null : (
-      <div className="outcome">
+      <div className="save-result">
         <output className="done">
           Generation {saved.base.gen} is saved. {appliedText(saved.base.gen, worker, saved.appliedMs)}
         </output>
@@ -37,18 +38,7 @@ export function Outcome({
               ? 'Correct the marked fields, then save again.'
               : `The master rejected ${plural(faults.length, 'value')}; nothing was saved.`}
           </p>
-          {faults.length > 0 && (
-            <ul>
-              {faults.map(({ path, message }) => (
-                <li key={path + message}>
-                  <code>
-                    <bdi>{path === '' ? 'the config' : path}</bdi>
-                  </code>{' '}
-                  <bdi>{message}</bdi>
-                </li>
-              ))}
-            </ul>
-          )}
+          {faults.length > 0 && <FaultList faults={faults} />}
         </div>
       )
     case null:
