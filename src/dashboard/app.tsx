@@ -22,7 +22,7 @@ type Phase =
   | { readonly kind: 'checking'; readonly token: string }
   | { readonly kind: 'unchecked'; readonly token: string; readonly why: string }
   | { readonly kind: 'signed_out'; readonly why: string | null }
-  | { readonly kind: 'signed_in'; readonly token: string; readonly me: Me; readonly refused: string | null }
+  | { readonly kind: 'signed_in'; readonly token: string; readonly me: Me; readonly rejection: string | null }
 
 function firstPhase(): Phase {
   const token = storedToken()
@@ -30,16 +30,16 @@ function firstPhase(): Phase {
 }
 
 function phaseAfter(token: string, result: TokenCheck): Phase {
-  if (result.kind === 'accepted') return { kind: 'signed_in', token, me: result.me, refused: null }
+  if (result.kind === 'accepted') return { kind: 'signed_in', token, me: result.me, rejection: null }
   const why = checkText(result)
-  return result.kind === 'no_answer' ? { kind: 'unchecked', token, why: why ?? '' } : { kind: 'signed_out', why }
+  return result.kind === 'no_response' ? { kind: 'unchecked', token, why: why ?? '' } : { kind: 'signed_out', why }
 }
 
 export function App() {
   const [phase, setPhase] = useState(firstPhase)
   const accept = useCallback((token: string, me: Me, isTabOnly: boolean): void => {
     storeToken(token, isTabOnly)
-    setPhase({ kind: 'signed_in', token, me, refused: null })
+    setPhase({ kind: 'signed_in', token, me, rejection: null })
   }, [])
   const signOut = useCallback((): void => {
     removeToken()
@@ -81,10 +81,10 @@ export function App() {
         <SignedIn
           token={phase.token}
           me={phase.me}
-          refused={phase.refused}
+          rejection={phase.rejection}
           onAccepted={accept}
           onSignOut={signOut}
-          onRefused={(why) => setPhase((now) => (now.kind === 'signed_in' ? { ...now, refused: why } : now))}
+          onRejected={(why) => setPhase((now) => (now.kind === 'signed_in' ? { ...now, rejection: why } : now))}
         />
       )
   }
@@ -120,24 +120,24 @@ function Unchecked({
 interface SignedInProps {
   readonly token: string
   readonly me: Me
-  readonly refused: string | null
+  readonly rejection: string | null
   readonly onAccepted: SignInProps['onAccepted']
-  readonly onRefused: (why: string) => void
+  readonly onRejected: (why: string) => void
   readonly onSignOut: () => void
 }
 
 /** Pages stay mounted while the user signs in again, so that drafts are not lost. */
-function SignedIn({ token, me, refused, onAccepted, onRefused, onSignOut }: SignedInProps) {
-  const watch = useTokenWatch(token, onRefused)
+function SignedIn({ token, me, rejection, onAccepted, onRejected, onSignOut }: SignedInProps) {
+  const watch = useTokenWatch(token, onRejected)
   const session = useMemo(
-    () => ({ api: openApi(token, watch), me, suspended: refused !== null }),
-    [token, watch, me, refused],
+    () => ({ api: openApi(token, watch), me, suspended: rejection !== null }),
+    [token, watch, me, rejection],
   )
   const [queries] = useState(createQueries)
   return (
     <SessionContext value={session}>
-      {refused !== null && <SignIn why={refused} onAccepted={onAccepted} />}
-      <div hidden={refused !== null}>
+      {rejection !== null && <SignIn why={rejection} onAccepted={onAccepted} />}
+      <div hidden={rejection !== null}>
         <Shell queries={queries} onSignOut={onSignOut} />
       </div>
     </SessionContext>

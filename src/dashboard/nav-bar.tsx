@@ -5,20 +5,20 @@ import { roleText } from './api/me.ts'
 import { useSession } from './api/session.ts'
 import type { Route } from './route.ts'
 
-const PLACES = [
+const NAV_ITEMS = [
   { text: 'Overview', href: '#/', of: ['overview'] },
   { text: 'Workers', href: '#/workers', of: ['workers', 'worker'] },
   { text: 'Tasks', href: '#/tasks', of: ['tasks'] },
   { text: 'Output', href: '#/output', of: ['output'] },
 ] as const
 /** On phones these are in the More menu. */
-const MORE_PLACES = [
+const MORE_NAV_ITEMS = [
   { text: 'Pools', href: '#/pools', of: ['pools'] },
   { text: 'Automations', href: '#/automations', of: ['automations'] },
   { text: 'Settings', href: '#/settings', of: ['settings'] },
 ] as const
 
-interface Place {
+interface NavItem {
   readonly text: string
   readonly href: string
   readonly of: readonly string[]
@@ -27,15 +27,15 @@ interface Place {
 export function NavBar({ route }: { readonly route: Route }) {
   const more = useRef<HTMLDetailsElement>(null)
   const close = (): void => more.current?.removeAttribute('open')
-  const isMore = MORE_PLACES.some(({ of }) => of.some((place) => place === route.place))
+  const isMore = MORE_NAV_ITEMS.some(({ of }) => of.some((page) => page === route.page))
   return (
-    <nav aria-label="Main" className="places">
+    <nav aria-label="Main" className="main-nav">
       <ul>
-        {PLACES.map((place) => (
-          <PlaceLink key={place.text} place={place} route={route} />
+        {NAV_ITEMS.map((item) => (
+          <NavLink key={item.text} item={item} route={route} />
         ))}
-        {MORE_PLACES.map((place) => (
-          <PlaceLink key={place.text} place={place} route={route} className="wide-only" />
+        {MORE_NAV_ITEMS.map((item) => (
+          <NavLink key={item.text} item={item} route={route} className="wide-only" />
         ))}
         <li className="phone-only">
           <details ref={more} onBlur={(event) => event.currentTarget.contains(event.relatedTarget) || close()}>
@@ -43,8 +43,8 @@ export function NavBar({ route }: { readonly route: Route }) {
               More
             </summary>
             <ul onClickCapture={() => setTimeout(close)}>
-              {MORE_PLACES.map((place) => (
-                <PlaceLink key={place.text} place={place} route={route} />
+              {MORE_NAV_ITEMS.map((item) => (
+                <NavLink key={item.text} item={item} route={route} />
               ))}
             </ul>
           </details>
@@ -54,18 +54,18 @@ export function NavBar({ route }: { readonly route: Route }) {
   )
 }
 
-function PlaceLink({
-  place: { text, href, of },
+function NavLink({
+  item: { text, href, of },
   route,
   className,
 }: {
-  readonly place: Place
+  readonly item: NavItem
   readonly route: Route
   readonly className?: string
 }) {
   return (
     <li className={className}>
-      <a href={href} aria-current={of.includes(route.place) ? 'page' : undefined}>
+      <a href={href} aria-current={of.includes(route.page) ? 'page' : undefined}>
         {text}
       </a>
     </li>

@@ -35,9 +35,9 @@ const FIELDS = {
   settings: {},
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Field>>>>
 
-type Place = keyof typeof FIELDS
+type PageName = keyof typeof FIELDS
 type ValueOf<F extends Field> = F extends { readonly oneOf: readonly (infer Word)[] } ? Word : string
-type FieldsOf<P extends Place> = {
+type FieldsOf<P extends PageName> = {
   readonly [Name in keyof (typeof FIELDS)[P]]: (typeof FIELDS)[P][Name] extends Field
     ? ValueOf<(typeof FIELDS)[P][Name]>
     : never
@@ -55,54 +55,54 @@ interface Paths {
   readonly settings: object
 }
 
-export type RouteTo<P extends Place> = { readonly place: P } & Paths[P] & FieldsOf<P>
-type KnownRoute = { [P in Place]: RouteTo<P> }[Place]
-export type Route = KnownRoute | { readonly place: 'unknown'; readonly hash: string }
+export type RouteTo<P extends PageName> = { readonly page: P } & Paths[P] & FieldsOf<P>
+type KnownRoute = { [P in PageName]: RouteTo<P> }[PageName]
+export type Route = KnownRoute | { readonly page: 'unknown'; readonly hash: string }
 /** A route with optional query fields, for links. */
-export type Target = { [P in Place]: { readonly place: P } & Paths[P] & Partial<FieldsOf<P>> }[Place]
+export type Target = { [P in PageName]: { readonly page: P } & Paths[P] & Partial<FieldsOf<P>> }[PageName]
 
 export function parseRoute(hash: string): Route {
-  const unknown: Route = { place: 'unknown', hash }
+  const unknown: Route = { page: 'unknown', hash }
   const [path = '', ...query] = hash.replace(/^#?\/?/, '').split('?')
   const parts = decoded(path)
-  const found = parts === null ? null : placeOf(parts)
+  const found = parts === null ? null : pageOf(parts)
   if (found === null) return unknown
-  return { ...found, ...fieldsOf(found.place, new URLSearchParams(query.join('?'))) } as KnownRoute
+  return { ...found, ...fieldsOf(found.page, new URLSearchParams(query.join('?'))) } as KnownRoute
 }
 
-type FoundPlace = { readonly place: Place } & Readonly<Record<string, string | null>>
+type FoundPage = { readonly page: PageName } & Readonly<Record<string, string | null>>
 
-function placeOf(parts: readonly string[]): FoundPlace | null {
-  const [place, first, second, ...more] = parts
+function pageOf(parts: readonly string[]): FoundPage | null {
+  const [page, first, second, ...more] = parts
   if (more.length > 0 || first === '' || second === '') return null
-  if (second === undefined) return shortPlaceOf(place, first)
-  if (place === 'workers' && first !== undefined) return { place: 'worker', type: first, id: second }
+  if (second === undefined) return shortPageOf(page, first)
+  if (page === 'workers' && first !== undefined) return { page: 'worker', type: first, id: second }
   return null
 }
 
-/** Returns the place of a path with one or two segments. */
-function shortPlaceOf(place: string | undefined, first: string | undefined): FoundPlace | null {
-  switch (place) {
+/** Returns the page of a path with one or two segments. */
+function shortPageOf(page: string | undefined, first: string | undefined): FoundPage | null {
+  switch (page) {
     case '':
-      return first === undefined ? { place: 'overview' } : null
+      return first === undefined ? { page: 'overview' } : null
     case 'workers':
     case 'settings':
-      return first === undefined ? { place } : null
+      return first === undefined ? { page } : null
     case 'tasks':
     case 'output':
     case 'automations':
-      return { place, type: first ?? null }
+      return { page, type: first ?? null }
     case 'pools':
-      return { place, name: first ?? null }
+      return { page, name: first ?? null }
     case undefined:
     default:
       return null
   }
 }
 
-function fieldsOf(place: Place, query: URLSearchParams): Readonly<Record<string, string>> {
+function fieldsOf(page: PageName, query: URLSearchParams): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries<Field>(FIELDS[place]).map(([name, { fallback, oneOf }]) => {
+    Object.entries<Field>(FIELDS[page]).map(([name, { fallback, oneOf }]) => {
       const value = query.get(name) ?? fallback
       return [name, oneOf === undefined || oneOf.includes(value) ? value : fallback]
     }),
@@ -119,9 +119,9 @@ function decoded(path: string): readonly string[] | null {
 }
 
 export function formatRoute(route: Target | Route): string {
-  if (route.place === 'unknown') return route.hash
+  if (route.page === 'unknown') return route.hash
   const query = new URLSearchParams()
-  for (const [name, { fallback }] of Object.entries<Field>(FIELDS[route.place])) {
+  for (const [name, { fallback }] of Object.entries<Field>(FIELDS[route.page])) {
     const value = (route as Readonly<Record<string, unknown>>)[name]
     if (typeof value === 'string' && value !== fallback) query.set(name, value)
   }
@@ -129,28 +129,28 @@ export function formatRoute(route: Target | Route): string {
 }
 
 function pathOf(route: Target): readonly string[] {
-  switch (route.place) {
+  switch (route.page) {
     case 'overview':
       return ['']
     case 'workers':
     case 'settings':
-      return [route.place]
+      return [route.page]
     case 'worker':
       return ['workers', route.type, route.id]
     case 'tasks':
     case 'output':
     case 'automations':
-      return route.type === null ? [route.place] : [route.place, route.type]
+      return route.type === null ? [route.page] : [route.page, route.type]
     case 'pools':
-      return route.name === null ? [route.place] : [route.place, route.name]
+      return route.name === null ? [route.page] : [route.page, route.name]
   }
 }
 
 /** The page title, shown in the browser tab. */
 export function titleOf(route: Route): string {
   const of = (name: string | null): string =>
-    `${route.place.charAt(0).toUpperCase()}${route.place.slice(1)}${name === null ? '' : ` of ${name}`}`
-  switch (route.place) {
+    `${route.page.charAt(0).toUpperCase()}${route.page.slice(1)}${name === null ? '' : ` of ${name}`}`
+  switch (route.page) {
     case 'worker':
       return `${route.type}/${route.id}`
     case 'unknown':

@@ -22,7 +22,7 @@ import { WithNow } from './components/with-now.tsx'
 import { formatRoute, titleOf, type Route } from './route.ts'
 import { Outage } from './settings/outage.tsx'
 import { goTo, useRoute } from './use-route.ts'
-import { useJudgement, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
+import { useFleetStatus, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
 
 const loadWorkers = async () => ({ default: (await import('./workers/workers-page.tsx')).WorkersPage })
 const WorkersPage = lazy(loadWorkers)
@@ -48,13 +48,13 @@ export function Shell({ queries, onSignOut }: ShellProps) {
   return (
     <QueryClientProvider client={queries}>
       <WithNow>
-        <Live onSignOut={onSignOut} />
+        <WithFeed onSignOut={onSignOut} />
       </WithNow>
     </QueryClientProvider>
   )
 }
 
-function Live({ onSignOut }: { readonly onSignOut: () => void }) {
+function WithFeed({ onSignOut }: { readonly onSignOut: () => void }) {
   const { api, suspended } = useSession()
   return (
     <FeedContext value={useOpenFeed(api, suspended)}>
@@ -82,7 +82,7 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
         </a>
         <span className="host soft">{location.host}</span>
         <NavBar route={route} />
-        <Find />
+        <WorkerSearch />
         <LiveBadge />
         <TokenChip onSignOut={onSignOut} />
       </header>
@@ -91,7 +91,7 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
         {installed.data === undefined ? (
           <ReadState read={installed} />
         ) : (
-          <Open route={route} installed={installed.data} />
+          <WithInstalled route={route} installed={installed.data} />
         )}
       </main>
       <Announcements />
@@ -109,11 +109,11 @@ function skip(event: React.MouseEvent): void {
   document.querySelector<HTMLElement>('#main')?.focus()
 }
 
-function Find() {
+function WorkerSearch() {
   const [text, setText] = useState('')
   const onSubmit = (event: React.SyntheticEvent): void => {
     event.preventDefault()
-    goTo({ place: 'workers', q: text })
+    goTo({ page: 'workers', q: text })
     setText('')
   }
   return (
@@ -137,9 +137,9 @@ function Find() {
 
 /** The page that Escape opens; null if there is none. */
 function parentOf(route: Route): string | null {
-  switch (route.place) {
+  switch (route.page) {
     case 'worker':
-      return formatRoute({ place: 'workers' })
+      return formatRoute({ page: 'workers' })
     case 'tasks':
       return route.type === null ? null : '#/tasks'
     case 'output':
@@ -185,7 +185,7 @@ function useShellKeys(route: Route, showKeys: () => void): void {
   })
 }
 
-function Open({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
+function WithInstalled({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
   return (
     <InstalledContext value={installed}>
       <WithWorkers route={route} installed={installed} />
@@ -196,12 +196,12 @@ function Open({ route, installed }: { readonly route: Route; readonly installed:
 function WithWorkers(props: { readonly route: Route; readonly installed: Installed }) {
   return (
     <WorkersContext value={useWorkerReading()}>
-      <Titled {...props} />
+      <TitledPage {...props} />
     </WorkersContext>
   )
 }
 
-function Titled({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
+function TitledPage({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
   useTitle(route)
   return (
     <>
@@ -212,7 +212,7 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
       )}
       <Boundary of={titleOf(route)}>
         <Suspense fallback={<output className="reading">Loading…</output>}>
-          <Place route={route} />
+          <CurrentPage route={route} />
         </Suspense>
       </Boundary>
     </>
@@ -224,7 +224,7 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
  * main element, so that a screen reader announces the new page.
  */
 function useTitle(route: Route): void {
-  const problems = useJudgement()?.attention.length ?? 0
+  const problems = useFleetStatus()?.attention.length ?? 0
   const title = titleOf(route)
   useEffect(() => {
     document.title = `${problems > 0 ? `(${problems}) ` : ''}${title} · Muster`
@@ -240,8 +240,8 @@ function useTitle(route: Route): void {
   }, [title])
 }
 
-function Place({ route }: { readonly route: Route }) {
-  switch (route.place) {
+function CurrentPage({ route }: { readonly route: Route }) {
+  switch (route.page) {
     case 'overview':
       return <OverviewPage route={route} />
     case 'workers':

@@ -24,7 +24,7 @@ const twins = (): Plugin => ({
 
 /** Small components that several pages share but the first page does not need. One file of them is smaller than ten. */
 const SHARED =
-  /components\/(?:confirm-dialog|copy-as|count-input|dialog|download|filter-bar|json-view|show-more|state-badge|typed-confirmation|virtual-table|window|commands|act-size)\.tsx?$/
+  /components\/(?:confirm-dialog|copy-as|count-input|dialog|download|filter-bar|json-view|show-more|state-badge|typed-confirmation|virtual-table|window|commands|item-count)\.tsx?$/
 
 export default defineConfig({
   base: './',

@@ -5,11 +5,11 @@ import { formatRoute, parseRoute, titleOf, type Route } from '../../src/dashboar
 const text = fc.string({ minLength: 1, unit: 'grapheme' })
 const field = fc.string({ unit: 'grapheme' })
 const anyRoute: fc.Arbitrary<Route> = fc.oneof(
-  fc.record({ place: fc.constant('overview' as const), type: field }),
-  fc.constant<Route>({ place: 'settings' }),
-  fc.record({ place: fc.constant('workers' as const), q: field, sort: field }),
+  fc.record({ page: fc.constant('overview' as const), type: field }),
+  fc.constant<Route>({ page: 'settings' }),
+  fc.record({ page: fc.constant('workers' as const), q: field, sort: field }),
   fc.record({
-    place: fc.constant('worker' as const),
+    page: fc.constant('worker' as const),
     type: text,
     id: text,
     diff: field,
@@ -17,20 +17,20 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
     view: fc.constantFrom('form' as const, 'json' as const, 'changes' as const),
   }),
   fc.record({
-    place: fc.constant('tasks' as const),
+    page: fc.constant('tasks' as const),
     type: fc.option(text),
     tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const),
     task: field,
     group: field,
   }),
   fc.record({
-    place: fc.constant('output' as const),
+    page: fc.constant('output' as const),
     type: fc.option(text),
     mode: fc.constantFrom('tail' as const, 'peek' as const),
     q: field,
   }),
-  fc.record({ place: fc.constant('pools' as const), name: fc.option(text) }),
-  fc.record({ place: fc.constant('automations' as const), type: fc.option(text) }),
+  fc.record({ page: fc.constant('pools' as const), name: fc.option(text) }),
+  fc.record({ page: fc.constant('automations' as const), type: fc.option(text) }),
 )
 
 describe('routes of the page', () => {
@@ -57,11 +57,11 @@ describe('routes of the page', () => {
   })
 
   it('start at the overview', () => {
-    for (const hash of ['', '#', '#/']) expect(parseRoute(hash)).toMatchObject({ place: 'overview' })
+    for (const hash of ['', '#', '#/']) expect(parseRoute(hash)).toMatchObject({ page: 'overview' })
   })
 
   it('leave fields with default values out of the address', () => {
-    expect(formatRoute({ place: 'worker', type: 'mailer', id: 'm-7', tab: 'summary' })).toBe('#/workers/mailer/m-7')
+    expect(formatRoute({ page: 'worker', type: 'mailer', id: 'm-7', tab: 'summary' })).toBe('#/workers/mailer/m-7')
     expect(parseRoute('#/tasks/mailer?tab=nonsense')).toMatchObject({ tab: 'queue' })
   })
 
@@ -78,7 +78,7 @@ describe('routes of the page', () => {
       '#/automations/x/y',
       '#/settings/x',
     ]) {
-      expect(parseRoute(hash)).toEqual({ place: 'unknown', hash })
+      expect(parseRoute(hash)).toEqual({ page: 'unknown', hash })
     }
   })
 

@@ -14,7 +14,7 @@ const NEVER = new AbortController().signal
 
 export type Query = Readonly<Record<string, string | number>>
 
-interface Reply<T> {
+interface ApiResponse<T> {
   readonly body: T
   /** The epoch of the master's store (`Muster-Epoch`); null if a proxy removed the header. */
   readonly epoch: string | null
@@ -27,19 +27,19 @@ interface WriteOptions {
 
 export interface Api {
   /** @throws {Problem} */
-  get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<Reply<T>>
+  get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<ApiResponse<T>>
   /** @throws {Problem} */
-  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<Reply<T>>
+  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<ApiResponse<T>>
   /** Opens a response whose body is read incrementally: the event stream, or large statistics. @throws {Problem} */
   stream(
     path: readonly string[],
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
     query?: Query,
-  ): Promise<OpenReply>
+  ): Promise<ApiStream>
 }
 
-export interface ApiParts {
+export interface ApiDeps {
   /** Ends in a slash: `https://host/prefix/api/v1/`. */
   readonly base: URL
   readonly token: string
@@ -48,7 +48,7 @@ export interface ApiParts {
   /** Limits the request rate while requests are rejected. */
   readonly refusals: RefusalLimiter
   /** Called after a response with status 401 (token) or 403 (permission). */
-  readonly onRefused?: () => void
+  readonly onUnauthorized?: () => void
   /** Returns the actor name for the config history (D39). */
   readonly actor?: () => string
   /** Called with the status of each response; null if there was no response. */
@@ -56,17 +56,16 @@ export interface ApiParts {
 }
 
 /** A response whose body is read incrementally. */
-interface OpenReply {
+interface ApiStream {
   readonly body: ReadableStream<Uint8Array>
   readonly epoch: string | null
 }
 
-export function createApi(parts: ApiParts): Api {
+export function createApi(deps: ApiDeps): Api {
   return {
-    get: (path, query = {}, signal) => call(parts, 'GET', addressOf(parts.base, path, query), {}, signal),
-    send: (method, path, options = {}) => call(parts, method, addressOf(parts.base, path, {}), options),
-    stream: (path, headers, signal, query = {}) =>
-      openStream(parts, addressOf(parts.base, path, query), headers, signal),
+    get: (path, query = {}, signal) => call(deps, 'GET', addressOf(deps.base, path, query), {}, signal),
+    send: (method, path, options = {}) => call(deps, method, addressOf(deps.base, path, {}), options),
+    stream: (path, headers, signal, query = {}) => openStream(deps, addressOf(deps.base, path, query), headers, signal),
   }
 }
 
@@ -78,14 +77,14 @@ export function addressOf(base: URL, path: readonly string[], query: Query): URL
 }
 
 async function openStream(
-  { token, clock, localMs, onRefused, refusals }: ApiParts,
+  { token, clock, localMs, onUnauthorized, refusals }: ApiDeps,
   url: URL,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<OpenReply> {
+): Promise<ApiStream> {
   await refusals.turn(signal)
   const sentMs = localMs()
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     signal,
     credentials: 'omit',
     redirect: 'error',
@@ -93,12 +92,12 @@ async function openStream(
   }).catch((cause: unknown) => {
     throw new Problem('the master did not respond', { cause })
   })
-  clock.sample(answer.headers.get('date'), sentMs, localMs())
-  noteRefusal(refusals, answer)
-  if (answer.status === 401 || answer.status === 403) onRefused?.()
-  if (answer.ok && answer.body !== null) return { body: answer.body, epoch: answer.headers.get('muster-epoch') }
-  const json = parsed(await answer.text().catch(() => ''))
-  throw problemOf(answer.status, answer.headers, json.ok ? json.value : null)
+  clock.sample(response.headers.get('date'), sentMs, localMs())
+  noteRefusal(refusals, response)
+  if (response.status === 401 || response.status === 403) onUnauthorized?.()
+  if (response.ok && response.body !== null) return { body: response.body, epoch: response.headers.get('muster-epoch') }
+  const json = parsed(await response.text().catch(() => ''))
+  throw problemOf(response.status, response.headers, json.ok ? json.value : null)
 }
 
 function within(ms: number, signal?: AbortSignal): AbortSignal {
@@ -107,37 +106,37 @@ function within(ms: number, signal?: AbortSignal): AbortSignal {
 }
 
 async function call<T>(
-  parts: ApiParts,
+  deps: ApiDeps,
   method: string,
   url: URL,
   { body, headers }: WriteOptions,
   left?: AbortSignal,
-): Promise<Reply<T>> {
-  await parts.refusals.turn(left ?? NEVER)
+): Promise<ApiResponse<T>> {
+  await deps.refusals.turn(left ?? NEVER)
   // The timeout starts here: the time spent waiting for the limiter does not count.
   const signal = within(method === 'GET' ? READ_WITHIN_MS : WRITE_WITHIN_MS, left)
-  const { status, answer, text } = await answered(parts, method, url, { body, headers: headers ?? {} }, signal)
+  const { status, response, text } = await fetchText(deps, method, url, { body, headers: headers ?? {} }, signal)
   const json = parsed(text)
-  if (answer.ok && json.ok) return { body: json.value as T, epoch: answer.headers.get('muster-epoch') }
-  if (status === 401 || status === 403) parts.onRefused?.()
-  if (!answer.ok && json.ok) throw problemOf(status, answer.headers, json.value)
+  if (response.ok && json.ok) return { body: json.value as T, epoch: response.headers.get('muster-epoch') }
+  if (status === 401 || status === 403) deps.onUnauthorized?.()
+  if (!response.ok && json.ok) throw problemOf(status, response.headers, json.value)
   throw new Problem(`the response with status ${status} is not JSON; check that a Muster master serves this address`, {
     status,
-    requestId: answer.headers.get('muster-request-id'),
-    retryAfterSeconds: retryAfterSecondsOf(answer.headers),
+    requestId: response.headers.get('muster-request-id'),
+    retryAfterSeconds: retryAfterSecondsOf(response.headers),
   })
 }
 
-async function answered(
-  { token, clock, localMs, actor, onResponse, refusals }: ApiParts,
+async function fetchText(
+  { token, clock, localMs, actor, onResponse, refusals }: ApiDeps,
   method: string,
   url: URL,
   { body, headers }: WriteOptions,
   signal: AbortSignal,
-): Promise<{ status: number; answer: Response; text: string }> {
+): Promise<{ status: number; response: Response; text: string }> {
   const sentMs = localMs()
   try {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       method,
       signal,
       credentials: 'omit',
@@ -150,11 +149,11 @@ async function answered(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    clock.sample(answer.headers.get('date'), sentMs, localMs())
-    noteRefusal(refusals, answer)
-    const text = await answer.text()
-    onResponse?.(answer.status)
-    return { status: answer.status, answer, text }
+    clock.sample(response.headers.get('date'), sentMs, localMs())
+    noteRefusal(refusals, response)
+    const text = await response.text()
+    onResponse?.(response.status)
+    return { status: response.status, response, text }
   } catch (cause) {
     if (!isLeft(signal)) onResponse?.(null)
     throw new Problem(

@@ -32,7 +32,7 @@ export type FeedState =
   | { readonly kind: 'hidden' }
   | { readonly kind: 'paused'; readonly sinceMs: number }
 
-export interface FeedParts {
+export interface FeedDeps {
   readonly open: (lastId: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>
   readonly reader: (lastId: string) => EventReader
   readonly asProblem: (error: unknown) => Problem
@@ -49,7 +49,7 @@ const HIDDEN_MS = 15_000
 const RESET: FleetEvent = { name: 'reset', data: {} }
 
 export class Feed {
-  readonly #parts: FeedParts
+  readonly #deps: FeedDeps
   readonly #listeners = new Set<(events: readonly FleetEvent[]) => void>()
   readonly #watchers = new Set<() => void>()
   #state: FeedState = { kind: 'connecting' }
@@ -62,9 +62,9 @@ export class Feed {
   #endBatch: (() => void) | undefined
   #endHidden: (() => void) | undefined
 
-  constructor(parts: FeedParts) {
-    this.#parts = parts
-    this.#random = { unit: parts.random }
+  constructor(deps: FeedDeps) {
+    this.#deps = deps
+    this.#random = { unit: deps.random }
     this.#backoff = new Backoff({ baseMs: FIRST_WAIT_MS, capMs: MOST_WAIT_MS, random: this.#random })
   }
 
@@ -99,7 +99,7 @@ export class Feed {
 
   pause(): void {
     this.#halt()
-    this.#become({ kind: 'paused', sinceMs: this.#parts.localMs() })
+    this.#become({ kind: 'paused', sinceMs: this.#deps.localMs() })
   }
 
   resume(): void {
@@ -113,7 +113,7 @@ export class Feed {
     this.#endHidden = undefined
     if (this.#state.kind === 'paused') return
     if (visible) return this.start()
-    this.#endHidden = this.#parts.after(HIDDEN_MS, () => {
+    this.#endHidden = this.#deps.after(HIDDEN_MS, () => {
       this.#halt()
       this.#become({ kind: 'hidden' })
     })
@@ -144,7 +144,7 @@ export class Feed {
     while (!signal.aborted) {
       const problem = await this.#follow(signal)
       if (signal.aborted) return
-      const sinceMs = this.#state.kind === 'lost' ? this.#state.sinceMs : this.#parts.localMs()
+      const sinceMs = this.#state.kind === 'lost' ? this.#state.sinceMs : this.#deps.localMs()
       this.#become({ kind: 'lost', sinceMs, problem })
       await this.#wait(
         Math.max(this.#backoff.nextMs(), retryAfterDelayMs((problem.retryAfterSeconds ?? 0) * 1_000, this.#random)),
@@ -158,12 +158,12 @@ export class Feed {
     const silence = new AbortController()
     const either = AbortSignal.any([signal, silence.signal])
     const watchdog = (): (() => void) =>
-      this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream timed out')))
+      this.#deps.after(SILENCE_MS, () => silence.abort(new Error('the event stream timed out')))
     let calm = watchdog()
     try {
-      const body = await this.#parts.open(this.#lastId, either)
+      const body = await this.#deps.open(this.#lastId, either)
       this.#opened()
-      const events = this.#parts.reader(this.#lastId)
+      const events = this.#deps.reader(this.#lastId)
       for await (const chunk of body) {
         calm()
         calm = watchdog()
@@ -172,9 +172,9 @@ export class Feed {
           this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
         this.#lastId = events.lastId
       }
-      return this.#parts.asProblem(new Error('the master closed the event stream'))
+      return this.#deps.asProblem(new Error('the master closed the event stream'))
     } catch (error) {
-      return this.#parts.asProblem(error)
+      return this.#deps.asProblem(error)
     } finally {
       calm()
       silence.abort()
@@ -189,7 +189,7 @@ export class Feed {
 
   #take(event: FleetEvent): void {
     this.#batch.push(event)
-    this.#endBatch ??= this.#parts.after(BATCH_MS, () => {
+    this.#endBatch ??= this.#deps.after(BATCH_MS, () => {
       this.#endBatch = undefined
       this.#handOn()
     })
@@ -209,7 +209,7 @@ export class Feed {
         signal.removeEventListener('abort', end)
         resolve()
       }
-      const cancel = this.#parts.after(ms, end)
+      const cancel = this.#deps.after(ms, end)
       signal.addEventListener('abort', end)
     })
   }

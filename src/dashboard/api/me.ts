@@ -9,9 +9,9 @@ export type Rights = Pick<Me, 'role' | 'automations'>
 
 export type TokenCheck =
   | { readonly kind: 'accepted'; readonly me: Me }
-  | { readonly kind: 'not_accepted' }
+  | { readonly kind: 'rejected' }
   | { readonly kind: 'worker' }
-  | { readonly kind: 'no_answer'; readonly problem: Problem }
+  | { readonly kind: 'no_response'; readonly problem: Problem }
 
 export async function checkToken(api: Api, signal?: AbortSignal): Promise<TokenCheck> {
   try {
@@ -19,7 +19,7 @@ export async function checkToken(api: Api, signal?: AbortSignal): Promise<TokenC
     return me.role === 'worker' ? { kind: 'worker' } : { kind: 'accepted', me }
   } catch (error) {
     const problem = asProblem(error)
-    return problem.status === 401 || problem.status === 403 ? { kind: 'not_accepted' } : { kind: 'no_answer', problem }
+    return problem.status === 401 || problem.status === 403 ? { kind: 'rejected' } : { kind: 'no_response', problem }
   }
 }
 
@@ -28,11 +28,11 @@ export function checkText(check: TokenCheck): string | null {
   switch (check.kind) {
     case 'accepted':
       return null
-    case 'not_accepted':
+    case 'rejected':
       return 'The master does not accept this token. Check that you copied all of it and that it has not been replaced.'
     case 'worker':
       return 'This is a worker token. The dashboard needs an admin token, or one scoped to automation types.'
-    case 'no_answer':
+    case 'no_response':
       return check.problem.status === null
         ? 'The master is not responding, so the token was not checked. Try again later.'
         : `The master could not check the token: ${check.problem.message}.`

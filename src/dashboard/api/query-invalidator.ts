@@ -18,15 +18,15 @@ export interface QueryInvalidatorDeps {
 }
 
 export class QueryInvalidator {
-  readonly #parts: QueryInvalidatorDeps
+  readonly #deps: QueryInvalidatorDeps
   readonly #due = new Map<string, ReadKey | 'all'>()
   /** When each key was last refreshed, for the last two seconds. */
   readonly #readAt = new Map<string, number>()
   #endTurn: (() => void) | undefined
   #endCount: (() => void) | undefined
 
-  constructor(parts: QueryInvalidatorDeps) {
-    this.#parts = parts
+  constructor(deps: QueryInvalidatorDeps) {
+    this.#deps = deps
   }
 
   onEvents(events: readonly FleetEvent[]): void {
@@ -49,19 +49,19 @@ export class QueryInvalidator {
   /** Schedules a reload of the overview for when the master has recomputed it. */
   countAgain(): void {
     this.#endCount?.()
-    this.#endCount = this.#parts.after(COUNTED_WITHIN_MS, () => this.#parts.refresh(['overview']))
+    this.#endCount = this.#deps.after(COUNTED_WITHIN_MS, () => this.#deps.refresh(['overview']))
   }
 
   #turn(): void {
     this.#endTurn = undefined
-    const now = this.#parts.localMs()
+    const now = this.#deps.localMs()
     for (const [name, atMs] of this.#readAt) if (now - atMs >= REFRESH_EVERY_MS) this.#readAt.delete(name)
     for (const [name, key] of this.#due) {
       if (this.#readAt.has(name)) continue
       this.#due.delete(name)
       this.#readAt.set(name, now)
-      this.#parts.refresh(key)
+      this.#deps.refresh(key)
     }
-    if (this.#due.size > 0) this.#endTurn = this.#parts.after(REFRESH_EVERY_MS / 4, () => this.#turn())
+    if (this.#due.size > 0) this.#endTurn = this.#deps.after(REFRESH_EVERY_MS / 4, () => this.#turn())
   }
 }

@@ -39,14 +39,14 @@ function refusalLimiter(): RefusalLimiter {
 /** The base URL of the API; ends in a slash. */
 export const apiBase = (): URL => new URL('api/v1/', document.baseURI)
 
-export function openApi(token: string, onRefused: () => void = () => {}): Api {
+export function openApi(token: string, onUnauthorized: () => void = () => {}): Api {
   return createApi({
     base: apiBase(),
     token,
     clock: serverClock,
     localMs,
     refusals: refusalLimiter(),
-    onRefused,
+    onUnauthorized,
     actor: () => actorOf(preferences().name),
     onResponse: (status) => connectivity.record(status),
   })

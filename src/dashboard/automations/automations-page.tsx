@@ -31,10 +31,10 @@ export function AutomationsPage({ route: { type } }: { readonly route: RouteTo<'
           label="Automations"
           names={automations.map((each) => each.type)}
           open={type}
-          to={(name) => ({ place: 'automations', type: name })}
+          to={(name) => ({ page: 'automations', type: name })}
         />
       )}
-      {automations.length > 0 && type === null && <Catalog automations={automations} />}
+      {automations.length > 0 && type === null && <AutomationList automations={automations} />}
       {type !== null && open === undefined && automations.length > 0 && (
         <EmptyState kind="forbidden" title="Automation not found">
           <p>
@@ -42,7 +42,7 @@ export function AutomationsPage({ route: { type } }: { readonly route: RouteTo<'
           </p>
         </EmptyState>
       )}
-      {open !== undefined && <AutomationPage key={open.type} automation={open} />}
+      {open !== undefined && <AutomationDetails key={open.type} automation={open} />}
     </>
   )
 }
@@ -50,7 +50,7 @@ export function AutomationsPage({ route: { type } }: { readonly route: RouteTo<'
 const kindText = (automation: Automation): string =>
   isBatch(automation) ? 'batch: slots take tasks from a queue' : 'continuous: slots run all the time'
 
-function Catalog({ automations }: { readonly automations: readonly Automation[] }) {
+function AutomationList({ automations }: { readonly automations: readonly Automation[] }) {
   const read = useOverview()
   return (
     <>
@@ -61,14 +61,14 @@ function Catalog({ automations }: { readonly automations: readonly Automation[] 
         stale={read.problem !== undefined}
       >
         {automations.map((automation) => (
-          <CatalogRow key={automation.type} automation={automation} of={read.data?.automations[automation.type]} />
+          <AutomationRow key={automation.type} automation={automation} of={read.data?.automations[automation.type]} />
         ))}
       </CardTable>
     </>
   )
 }
 
-function CatalogRow({
+function AutomationRow({
   automation,
   of,
 }: {
@@ -79,7 +79,7 @@ function CatalogRow({
   return (
     <Row>
       <RowHead of="Type">
-        <a href={formatRoute({ place: 'automations', type })}>
+        <a href={formatRoute({ page: 'automations', type })}>
           <bdi>{type}</bdi>
         </a>
       </RowHead>
@@ -91,7 +91,7 @@ function CatalogRow({
         {of === undefined ? (
           '–'
         ) : (
-          <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>
+          <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>
             {countText(of.workers.connected)} of {countText(of.workers.total)}
           </a>
         )}
@@ -105,7 +105,7 @@ function CatalogRow({
           : pools.map(({ name }, at) => (
               <span key={name}>
                 {at > 0 && ', '}
-                <a href={formatRoute({ place: 'pools', name })}>
+                <a href={formatRoute({ page: 'pools', name })}>
                   <bdi>{name}</bdi>
                 </a>
               </span>
@@ -115,7 +115,7 @@ function CatalogRow({
   )
 }
 
-function AutomationPage({ automation }: { readonly automation: Automation }) {
+function AutomationDetails({ automation }: { readonly automation: Automation }) {
   const { type, className, configSchema, payloadSchema, outputSchema, pools } = automation
   return (
     <>
@@ -130,11 +130,11 @@ function AutomationPage({ automation }: { readonly automation: Automation }) {
         </h2>
         <p>{kindText(automation)}</p>
         <p className="links">
-          <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>Workers</a>
-          {payloadSchema !== null && <a href={formatRoute({ place: 'tasks', type })}>Tasks</a>}
-          <a href={formatRoute({ place: 'output', type })}>Output</a>
+          <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>Workers</a>
+          {payloadSchema !== null && <a href={formatRoute({ page: 'tasks', type })}>Tasks</a>}
+          <a href={formatRoute({ page: 'output', type })}>Output</a>
           {pools.map(({ name }) => (
-            <a key={name} href={formatRoute({ place: 'pools', name })}>
+            <a key={name} href={formatRoute({ page: 'pools', name })}>
               Pool <bdi>{name}</bdi>
             </a>
           ))}

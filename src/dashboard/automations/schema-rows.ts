@@ -30,14 +30,14 @@ export function rowsOf(schema: JsonSchema): readonly SchemaRow[] {
   return rows
 }
 
-interface Place {
+interface SchemaContext {
   readonly root: JsonSchema
   readonly prefix: string
   readonly depth: number
   readonly above: readonly JsonSchema[]
 }
 
-function addProperties(rows: SchemaRow[], schema: JsonSchema, place: Place): void {
+function addProperties(rows: SchemaRow[], schema: JsonSchema, context: SchemaContext): void {
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
   for (const [name, child] of Object.entries(isSchema(schema['properties']) ? schema['properties'] : {})) {
     if (rows.length >= MOST_ROWS) return
@@ -45,14 +45,14 @@ function addProperties(rows: SchemaRow[], schema: JsonSchema, place: Place): voi
       addField(
         rows,
         child,
-        { ...place, prefix: place.prefix === '' ? name : `${place.prefix}.${name}` },
+        { ...context, prefix: context.prefix === '' ? name : `${context.prefix}.${name}` },
         required.includes(name),
       )
   }
 }
 
-function addField(rows: SchemaRow[], unresolved: JsonSchema, place: Place, required: boolean): void {
-  const { root, prefix, depth, above } = place
+function addField(rows: SchemaRow[], unresolved: JsonSchema, context: SchemaContext, required: boolean): void {
+  const { root, prefix, depth, above } = context
   const schema = resolved(unresolved, root)
   const { title, description, default: fallback } = schema
   rows.push({
@@ -67,7 +67,7 @@ function addField(rows: SchemaRow[], unresolved: JsonSchema, place: Place, requi
     about: [title, description].filter((part) => typeof part === 'string').join('. ') || null,
   })
   if (depth + 1 >= MOST_DEPTH || above.includes(schema)) return
-  const deeper: Place = { ...place, depth: depth + 1, above: [...above, schema] }
+  const deeper: SchemaContext = { ...context, depth: depth + 1, above: [...above, schema] }
   addProperties(rows, schema, deeper)
   const items = isSchema(schema['items']) ? resolved(schema['items'], root) : undefined
   if (items !== undefined && !above.includes(items))

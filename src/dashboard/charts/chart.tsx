@@ -87,14 +87,14 @@ function pointedText(ts: readonly number[], { series, unit }: Panel, at: number)
   return `${clockText(time)}  ${values.join('  ')}`
 }
 
-interface Lines {
+interface ChartSeries {
   readonly labels: readonly string[]
   readonly unit: string
   /** All values are integers, so the axis needs no fractions. */ readonly isWhole: boolean
 }
 
 function optionsOf(
-  { labels, unit, isWhole }: Lines,
+  { labels, unit, isWhole }: ChartSeries,
   palette: Palette,
   width: number,
   markers: () => readonly Marker[],

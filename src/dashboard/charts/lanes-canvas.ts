@@ -28,7 +28,7 @@ export function drawLanes(
   pen.font = '11px system-ui, sans-serif'
   pen.textBaseline = 'middle'
   const rates = counter === null ? undefined : slots.rates[counter]
-  const most = greatest(rates)
+  const most = largest(rates)
   const x = xOf(ts, width)
   rows.forEach((row, lane) => {
     const top = lane * LANE_PIXELS
@@ -53,7 +53,7 @@ function xOf(ts: readonly number[], width: number): (at: number) => number {
   return (at) => LABEL_PIXELS + (((ts[at] as number) - first) / Math.max(1, last - first)) * room
 }
 
-function greatest(rates: Float32Array | undefined): number {
+function largest(rates: Float32Array | undefined): number {
   let most = 0
   for (const rate of rates ?? []) if (rate > most) most = rate
   return most

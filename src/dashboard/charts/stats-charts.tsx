@@ -66,7 +66,7 @@ function PanelView({ data, panel, markers, palette, worker }: PanelProps) {
     <figure className="panel">
       <figcaption>
         <bdi>{panel.name}</bdi> {now !== '' && <strong>{now}</strong>}
-        {panel.series.length > 1 && <Keys panel={panel} />}
+        {panel.series.length > 1 && <Legend panel={panel} />}
       </figcaption>
       <Chart ts={data.ts} panel={panel} markers={markers} palette={palette} />
       <details className="twin">
@@ -84,7 +84,7 @@ function PanelView({ data, panel, markers, palette, worker }: PanelProps) {
 }
 
 /** Legend with the newest value of each series. */
-function Keys({ panel: { series, unit } }: { readonly panel: Panel }) {
+function Legend({ panel: { series, unit } }: { readonly panel: Panel }) {
   return (
     <span className="keys-of">
       {series.map(({ label, values }, index) => (

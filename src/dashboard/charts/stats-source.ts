@@ -6,7 +6,7 @@
 import type { Api } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
 import { FRAMES_KEPT, type StatsColumns } from './columns.ts'
-import type { Answered, Asked } from './stats-worker.ts'
+import type { StatsResponse, StatsRequest } from './stats-worker.ts'
 // oxlint-disable-next-line import/default -- the bundler replaces it with the URL
 import threadUrl from './stats-worker.ts?worker&url'
 
@@ -54,7 +54,7 @@ export class StatsSource {
     const thread = this.#started()
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      thread.postMessage({ id, bytes } satisfies Asked, [bytes])
+      thread.postMessage({ id, bytes } satisfies StatsRequest, [bytes])
     })
   }
 
@@ -65,13 +65,13 @@ export class StatsSource {
   #started(): Worker {
     if (this.#thread !== undefined) return this.#thread
     const thread = new Worker(policy?.createScriptURL(threadUrl) ?? threadUrl, { type: 'module' })
-    thread.addEventListener('message', ({ data }: MessageEvent<Answered>) => this.#take(data))
+    thread.addEventListener('message', ({ data }: MessageEvent<StatsResponse>) => this.#take(data))
     thread.addEventListener('error', () => this.#end('the statistics thread stopped'))
     this.#thread = thread
     return thread
   }
 
-  #take(reply: Answered): void {
+  #take(reply: StatsResponse): void {
     const waiting = this.#waiting.get(reply.id)
     this.#waiting.delete(reply.id)
     if ('fault' in reply) return waiting?.reject(new Problem(`the statistics could not be read: ${reply.fault}`))

@@ -7,11 +7,11 @@ import type { Stats } from '../../protocol/index.ts'
 import { columnsOf, withNewer, type StatsColumns } from './columns.ts'
 
 /** The unparsed body of a response. */
-export interface Asked {
+export interface StatsRequest {
   readonly id: number
   readonly bytes: ArrayBuffer
 }
-export type Answered =
+export type StatsResponse =
   | {
       readonly id: number
       readonly columns: StatsColumns
@@ -21,7 +21,7 @@ export type Answered =
 
 let frames: readonly Stats[] = []
 
-addEventListener('message', ({ data: { id, bytes } }: MessageEvent<Asked>) => {
+addEventListener('message', ({ data: { id, bytes } }: MessageEvent<StatsRequest>) => {
   try {
     frames = withNewer(frames, JSON.parse(new TextDecoder().decode(bytes)) as Stats[])
     const columns = columnsOf(frames)
@@ -29,8 +29,8 @@ addEventListener('message', ({ data: { id, bytes } }: MessageEvent<Asked>) => {
       columns.slots.ages.buffer,
       ...Object.values(columns.slots.rates).map(({ buffer }) => buffer),
     ] as ArrayBuffer[]
-    postMessage({ id, columns, lastTs: frames.at(-1)?.ts ?? 0 } satisfies Answered, { transfer: moved })
+    postMessage({ id, columns, lastTs: frames.at(-1)?.ts ?? 0 } satisfies StatsResponse, { transfer: moved })
   } catch (error) {
-    postMessage({ id, fault: error instanceof Error ? error.message : String(error) } satisfies Answered)
+    postMessage({ id, fault: error instanceof Error ? error.message : String(error) } satisfies StatsResponse)
   }
 })

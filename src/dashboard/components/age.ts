@@ -22,7 +22,7 @@ export function agoText(seconds: number): string {
 }
 
 /** `for 5 s`; `just now`. */
-export function lastingText(seconds: number): string {
+export function durationText(seconds: number): string {
   const span = spanText(seconds)
   return span === 'now' ? 'just now' : `for ${span}`
 }

@@ -9,14 +9,14 @@ const EVERY_MS = 10_000
 /** Debounces texts that change with each key press. */
 const REST_MS = 500
 
-interface AnnouncerParts {
+interface AnnouncerDeps {
   readonly nowMs: () => number
   /** @returns a function that cancels the timer. */
   readonly after: (ms: number, act: () => void) => () => void
 }
 
 export class Announcer {
-  readonly #parts: AnnouncerParts
+  readonly #deps: AnnouncerDeps
   readonly #waiting = new Map<string, string>()
   readonly #watchers = new Set<() => void>()
   #announced = ''
@@ -25,8 +25,8 @@ export class Announcer {
   #sinceMs = 0
   #cancel: (() => void) | undefined
 
-  constructor(parts: AnnouncerParts) {
-    this.#parts = parts
+  constructor(deps: AnnouncerDeps) {
+    this.#deps = deps
   }
 
   readonly watch = (watcher: () => void): (() => void) => {
@@ -38,17 +38,17 @@ export class Announcer {
 
   /** @param source Identifies the text: a newer text replaces a queued one of the same source. */
   say(source: string, text: string): void {
-    const now = this.#parts.nowMs()
+    const now = this.#deps.nowMs()
     if (this.#waiting.size === 0) this.#sinceMs = now
     this.#waiting.set(source, text)
     this.#cancel?.()
     const dueMs = Math.max(this.#announcedAtMs + EVERY_MS, Math.min(now + REST_MS, this.#sinceMs + EVERY_MS))
-    this.#cancel = this.#parts.after(dueMs - now, () => this.#tell())
+    this.#cancel = this.#deps.after(dueMs - now, () => this.#announce())
   }
 
-  #tell(): void {
+  #announce(): void {
     this.#announced = [...this.#waiting.values()].join(' ')
-    this.#announcedAtMs = this.#parts.nowMs()
+    this.#announcedAtMs = this.#deps.nowMs()
     this.#waiting.clear()
     for (const each of this.#watchers) each()
   }

@@ -13,7 +13,7 @@ export interface Command {
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-export interface Call {
+export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below `/api/v1`, not encoded. */
   readonly path: readonly string[]
@@ -23,7 +23,7 @@ export interface Call {
 }
 
 /** @param base `https://host/prefix/api/v1/` */
-export function curlCommand(base: URL, { method, path, query = {}, body, headers = {} }: Call): Command {
+export function curlCommand(base: URL, { method, path, query = {}, body, headers = {} }: ApiRequest): Command {
   const url = new URL(path.map(encodeURIComponent).join('/'), base)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
   const text = [

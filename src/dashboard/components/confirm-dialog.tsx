@@ -4,7 +4,7 @@
  * irreversible actions require typing a word.
  */
 import { useState, type ReactNode } from 'react'
-import type { Act } from '../api/use-act.ts'
+import type { Action } from '../api/use-action.ts'
 import { Dialog } from './dialog.tsx'
 import { ErrorPanel } from './error-panel.tsx'
 import { TypedConfirmation } from './typed-confirmation.tsx'
@@ -12,7 +12,7 @@ import { TypedConfirmation } from './typed-confirmation.tsx'
 export interface ConfirmProps {
   readonly title: string
   readonly verb: string
-  readonly act: Act<readonly []>
+  readonly act: Action<readonly []>
   readonly onClose: () => void
   /** The text to type before the action button is enabled: a name or a number. */
   readonly typed?: string | undefined

@@ -3,13 +3,13 @@ import { countText } from './numbers.ts'
 
 export interface Result {
   readonly name: string
-  readonly outcome: 'waiting' | 'done' | 'skipped' | 'refused' | 'unknown'
+  readonly outcome: 'waiting' | 'done' | 'skipped' | 'rejected' | 'unknown'
   readonly text?: string
 }
 
 export const MARKS = {
   unknown: { mark: '?', tone: 'warn', word: 'unknown' },
-  refused: { mark: '✗', tone: 'bad', word: 'rejected' },
+  rejected: { mark: '✗', tone: 'bad', word: 'rejected' },
   skipped: { mark: '–', tone: 'calm', word: 'skipped' },
   done: { mark: '✓', tone: 'good', word: 'done' },
   waiting: { mark: '…', tone: 'calm', word: 'pending' },

@@ -2,10 +2,10 @@
  * @module dashboard/components/state-badge
  * Shows a worker's state as symbol, word and colour, with the stored state if it differs.
  */
-import { displayState, type Seen } from '../workers/display-state.ts'
+import { displayState, type StateFacts } from '../workers/display-state.ts'
 import { useServerNow } from './use-now.ts'
 
-export function StateBadge({ worker }: { readonly worker: Seen }) {
+export function StateBadge({ worker }: { readonly worker: StateFacts }) {
   const { word, mark, tone, was } = displayState(worker, useServerNow())
   return (
     <span className={`badge ${tone}`}>

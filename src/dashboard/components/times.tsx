@@ -1,5 +1,5 @@
 /** @module dashboard/components/times  Renders ages that update themselves, with the exact time as a tooltip. */
-import { agoText, lastingText, leftText, spanText } from './age.ts'
+import { agoText, durationText, leftText, spanText } from './age.ts'
 import { momentText } from './moments.ts'
 import { useServerNow } from './use-now.ts'
 
@@ -20,17 +20,17 @@ export function Age({ at }: { readonly at: number }) {
 }
 
 /** The age as a plain duration: `5 s`. */
-export function Span({ since }: { readonly since: number }) {
+export function PlainAge({ since }: { readonly since: number }) {
   return <Time at={since} text={spanText(useServerNow() - since)} />
 }
 
 /** The age in a sentence: `for 5 s`. */
-export function Lasting({ since }: { readonly since: number }) {
-  return <Time at={since} text={lastingText(useServerNow() - since)} />
+export function Duration({ since }: { readonly since: number }) {
+  return <Time at={since} text={durationText(useServerNow() - since)} />
 }
 
 /** The time remaining; `past` once it has passed. */
-export function Left({ until, past }: { readonly until: number; readonly past: string }) {
+export function TimeLeft({ until, past }: { readonly until: number; readonly past: string }) {
   return <Time at={until} text={leftText(until - useServerNow(), past)} />
 }
 

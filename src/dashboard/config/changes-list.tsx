@@ -36,18 +36,26 @@ function ChangeView({ form, change }: { readonly form: Form; readonly change: Ch
   }
   return (
     <>
-      <Side is="del" isSet={before !== undefined} text={sideText(change.isSecret ? before : old, change, 'before')} />{' '}
+      <ChangedValue
+        is="del"
+        isSet={before !== undefined}
+        text={sideText(change.isSecret ? before : old, change, 'before')}
+      />{' '}
       <span className="arrow">
         <span aria-hidden="true">→</span>
         <span className="hidden"> becomes </span>
       </span>{' '}
-      <Side is="ins" isSet={after !== undefined} text={sideText(change.isSecret ? after : now, change, 'after')} />
+      <ChangedValue
+        is="ins"
+        isSet={after !== undefined}
+        text={sideText(change.isSecret ? after : now, change, 'after')}
+      />
       {isDefault && <span className="soft"> (default)</span>}
     </>
   )
 }
 
-function Side({
+function ChangedValue({
   is: Tag,
   isSet,
   text,

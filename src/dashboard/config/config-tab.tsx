@@ -15,7 +15,7 @@ import { ChangesList } from './changes-list.tsx'
 import { CopyChanges } from './copy-changes.tsx'
 import { changesIn, faultsIn, patchOf, type Change } from './draft.ts'
 import { FaultList } from './fault-list.tsx'
-import { faultsByPath, focusFault, useSteps } from './form-state.ts'
+import { faultsByPath, focusFault, useDraftChange } from './form-state.ts'
 import { GitPatch } from './git-patch-view.tsx'
 import { JsonEditor } from './json-editor.tsx'
 import { ManagedNotice } from './managed-notice.tsx'
@@ -156,7 +156,7 @@ function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }
     draft: draft.mine,
     before: draft.base.config,
     faults: faultsByPath(faults),
-    change: useSteps(draft.mine, edit),
+    change: useDraftChange(draft.mine, edit),
   }
   return (
     <form onSubmit={(event: SyntheticEvent) => event.preventDefault()} noValidate>

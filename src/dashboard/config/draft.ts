@@ -190,16 +190,16 @@ export function withoutSecrets(
   value: JsonValue | undefined,
 ): JsonValue | undefined {
   const field = fields.find((each) => each.name === name)
-  return field === undefined || value === undefined ? value : hidden(field.shape, value)
+  return field === undefined || value === undefined ? value : maskSecrets(field.shape, value)
 }
 
-function hidden(shape: Field['shape'], value: JsonValue): JsonValue {
+function maskSecrets(shape: Field['shape'], value: JsonValue): JsonValue {
   if (shape.secret) return SECRET_MASK
   if (shape.kind !== 'object' || !isObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => {
       const field = shape.fields.find(({ name }) => name === key)
-      return [key, field === undefined ? each : hidden(field.shape, each)]
+      return [key, field === undefined ? each : maskSecrets(field.shape, each)]
     }),
   )
 }

@@ -32,7 +32,7 @@ export const valueOf = ({ draft }: FormState, pointer: string): JsonValue | unde
 export const beforeOf = ({ before }: FormState, pointer: string): JsonValue | undefined => valueAt(before, pointer)
 
 /** Creates `change` for a controlled draft. */
-export function useSteps(draft: ValueDraft, onDraft: (next: ValueDraft) => void): FormState['change'] {
+export function useDraftChange(draft: ValueDraft, onDraft: (next: ValueDraft) => void): FormState['change'] {
   const newest = useRef({ draft, onDraft })
   useLayoutEffect(() => {
     newest.current = { draft, onDraft }

@@ -14,7 +14,7 @@ export function resourceOf(managedBy: string): { readonly namespace: string; rea
   return namespace === undefined || name === undefined ? null : { namespace, name }
 }
 
-interface Text {
+interface PatchText {
   readonly text: string
   /** Names of omitted secrets. */ readonly leftOut: readonly string[]
 }
@@ -24,7 +24,7 @@ export function kubectlPatch(
   form: Form,
   changes: readonly Change[],
   { namespace, name }: { readonly namespace: string; readonly name: string },
-): Text {
+): PatchText {
   const { kept, leftOut } = withoutSecretChanges(form, changes)
   const config = Object.fromEntries(kept.filter(([field]) => field !== 'slots'))
   const slots = kept.find(([field]) => field === 'slots')
@@ -68,13 +68,18 @@ function withoutSecretChanges(
   const leftOut: string[] = []
   const kept = changes.flatMap(({ name, patch }): (readonly [string, JsonValue])[] => {
     const field = fields.find((each) => each.name === name)
-    const value = field === undefined ? patch : bare(field.shape, patch, name, leftOut)
+    const value = field === undefined ? patch : withoutSecret(field.shape, patch, name, leftOut)
     return value === undefined ? [] : [[name, value]]
   })
   return { kept, leftOut }
 }
 
-function bare(shape: Field['shape'], value: JsonValue, path: string, leftOut: string[]): JsonValue | undefined {
+function withoutSecret(
+  shape: Field['shape'],
+  value: JsonValue,
+  path: string,
+  leftOut: string[],
+): JsonValue | undefined {
   if (shape.secret && value !== null) {
     leftOut.push(path)
     return undefined
@@ -83,7 +88,7 @@ function bare(shape: Field['shape'], value: JsonValue, path: string, leftOut: st
   return Object.fromEntries(
     Object.entries(value as JsonObject).flatMap(([key, each]) => {
       const field = shape.fields.find(({ name }) => name === key)
-      const kept = field === undefined ? each : bare(field.shape, each, `${path}.${key}`, leftOut)
+      const kept = field === undefined ? each : withoutSecret(field.shape, each, `${path}.${key}`, leftOut)
       return kept === undefined ? [] : [[key, kept]]
     }),
   )

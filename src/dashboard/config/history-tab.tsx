@@ -30,7 +30,7 @@ type Generation = HistoryBody[number]
 export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabProps) {
   const handle = useConfigDraft({ worker, epoch, schema }, null)
   const { data } = read
-  const toConfig = { place: 'worker', type: route.type, id: route.id, tab: 'config' } as const
+  const toConfig = { page: 'worker', type: route.type, id: route.id, tab: 'config' } as const
   const editFrom = ({ config }: Generation): void => {
     handle.revert(config as JsonObject)
     goTo({ ...toConfig, view: 'changes' })

@@ -5,7 +5,7 @@ import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
 import { cutText } from '../components/json-text.ts'
 import { Age } from '../components/times.tsx'
 import { withoutSecrets, type ConfigDraft, type Form } from './draft.ts'
-import { mergeOf, rebase, type Clash, type Side } from './merge.ts'
+import { mergeOf, rebase, type Conflict, type Side } from './merge.ts'
 import type { Base } from './saving.ts'
 
 export interface MergePanelProps {
@@ -19,14 +19,14 @@ export interface MergePanelProps {
 
 export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard }: MergePanelProps) {
   const [choices, setChoices] = useState<ReadonlyMap<string, Side>>(new Map())
-  const { theirs, clashes } = mergeOf(form, draft, newest)
+  const { theirs, conflicts } = mergeOf(form, draft, newest)
   const { config_changed_at: at, config_changed_by: by } = worker
-  const isSameLife = newest.epoch === draft.base.epoch
+  const isSameEpoch = newest.epoch === draft.base.epoch
   return (
     <section className="notice merge" aria-label="Conflict">
       <output>
         <strong>
-          {isSameLife
+          {isSameEpoch
             ? `Generation ${newest.gen} was saved while you were editing`
             : `The master's storage was reset; the config is now at generation ${newest.gen}`}
         </strong>
@@ -49,12 +49,12 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
           Changed by others only: <bdi>{theirs.join(', ')}</bdi>. Their values are used.
         </p>
       )}
-      {theirs.length === 0 && clashes.length === 0 && <p>None of your changes conflict.</p>}
-      {clashes.length > 0 && (
-        <ClashTable
+      {theirs.length === 0 && conflicts.length === 0 && <p>None of your changes conflict.</p>}
+      {conflicts.length > 0 && (
+        <ConflictTable
           form={form}
           draft={draft}
-          clashes={clashes}
+          conflicts={conflicts}
           choices={choices}
           onChoose={(name, side) => setChoices(new Map(choices).set(name, side))}
         />
@@ -71,10 +71,10 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
   )
 }
 
-interface ClashTableProps {
+interface ConflictTableProps {
   readonly form: Form
   readonly draft: ConfigDraft
-  readonly clashes: readonly Clash[]
+  readonly conflicts: readonly Conflict[]
   readonly choices: ReadonlyMap<string, Side>
   readonly onChoose: (name: string, side: Side) => void
 }
@@ -82,7 +82,7 @@ interface ClashTableProps {
 const SIDES: readonly Side[] = ['theirs', 'mine']
 const SHOWN_CHARACTERS = 200
 
-function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps) {
+function ConflictTable({ form, draft, conflicts, choices, onChoose }: ConflictTableProps) {
   const text = (name: string, value: JsonValue | undefined): string =>
     value === undefined
       ? 'not set'
@@ -93,7 +93,7 @@ function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps
       columns={['Field', `Base (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']}
       stale={false}
     >
-      {clashes.map(({ name, base, theirs, mine }) => (
+      {conflicts.map(({ name, base, theirs, mine }) => (
         <Row key={name}>
           <RowHead of="Field">
             <strong>

@@ -8,7 +8,7 @@ import { sameJson } from '../components/json-text.ts'
 import { differing, mineOf, topOf, valueIn, type ConfigDraft, type Form } from './draft.ts'
 import type { Base } from './saving.ts'
 
-export interface Clash {
+export interface Conflict {
   readonly name: string
   readonly base: JsonValue | undefined
   readonly theirs: JsonValue | undefined
@@ -20,7 +20,7 @@ export interface Merge {
   readonly theirs: readonly string[]
   /** Fields changed only in the draft, or changed to the same value on both sides. */
   readonly mine: readonly string[]
-  readonly clashes: readonly Clash[]
+  readonly conflicts: readonly Conflict[]
 }
 
 export type Side = 'theirs' | 'mine'
@@ -29,13 +29,13 @@ export function mergeOf({ fields }: Form, draft: ConfigDraft, newest: Base): Mer
   const config = mineOf(draft)
   const theirs = new Set(differing(fields, draft.base.config, newest.config))
   const mine = differing(fields, draft.base.config, config)
-  const clashes = mine.filter(
+  const conflicts = mine.filter(
     (name) => theirs.has(name) && !sameJson(valueIn(config, name), valueIn(newest.config, name)),
   )
   return {
     theirs: [...theirs].filter((name) => !mine.includes(name)),
-    mine: mine.filter((name) => !clashes.includes(name)),
-    clashes: clashes.map((name) => ({
+    mine: mine.filter((name) => !conflicts.includes(name)),
+    conflicts: conflicts.map((name) => ({
       name,
       base: valueIn(draft.base.config, name),
       theirs: valueIn(newest.config, name),
@@ -46,8 +46,8 @@ export function mergeOf({ fields }: Form, draft: ConfigDraft, newest: Base): Mer
 
 /** Rebases the draft on the newest generation. Conflicting fields take their value unless `mine` was chosen. */
 export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: ReadonlyMap<string, Side>): ConfigDraft {
-  const { mine, clashes } = mergeOf(form, draft, newest)
-  const kept = new Set([...mine, ...clashes.map(({ name }) => name).filter((name) => choices.get(name) === 'mine')])
+  const { mine, conflicts } = mergeOf(form, draft, newest)
+  const kept = new Set([...mine, ...conflicts.map(({ name }) => name).filter((name) => choices.get(name) === 'mine')])
   const config = mineOf(draft)
   const result: Record<string, JsonValue> = { ...newest.config }
   for (const name of kept) {
@@ -55,7 +55,7 @@ export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: Re
     if (value === undefined) delete result[name]
     else result[name] = value
   }
-  const theirs = new Set(clashes.map(({ name }) => name).filter((name) => !kept.has(name)))
+  const theirs = new Set(conflicts.map(({ name }) => name).filter((name) => !kept.has(name)))
   const texts = [...draft.mine.texts].filter(([path, { fault }]) =>
     path === '' ? fault !== null : !theirs.has(topOf(path)),
   ) // The JSON tab shows the merged config, unless its text has a syntax error.

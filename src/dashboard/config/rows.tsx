@@ -23,11 +23,11 @@ interface FieldRowProps {
 
 /** Memoized, because a form may have hundreds of rows. */
 const FieldRow = memo(
-  DrawnRow,
+  FieldRowContent,
   (a, b) => a.field === b.field && a.pointer === b.pointer && sameAt(a.form, b.form, a.pointer),
 )
 
-function DrawnRow({ form, field, pointer }: FieldRowProps) {
+function FieldRowContent({ form, field, pointer }: FieldRowProps) {
   const { shape } = field
   const id = inputId(form.id, pointer)
   const fault = form.faults.get(pointer)
@@ -43,11 +43,11 @@ function DrawnRow({ form, field, pointer }: FieldRowProps) {
     <div className={`field${isChanged ? ' changed' : ''}${isGroup && !shape.secret ? ' group' : ''}`}>
       <FieldLabel id={id} field={field} isGroup={isGroup} />
       <div className="input">
-        <Value form={form} pointer={pointer} field={field} marks={marks} />
+        <FieldValue form={form} pointer={pointer} field={field} marks={marks} />
         <Fault id={id} text={fault} />
         <About id={id} field={field} value={valueOf(form, pointer)} />
       </div>
-      <Ways form={form} field={field} pointer={pointer} />
+      <FieldActions form={form} field={field} pointer={pointer} />
     </div>
   )
 }
@@ -56,7 +56,7 @@ function DrawnRow({ form, field, pointer }: FieldRowProps) {
 const hasRows = ({ kind }: Shape, value: JsonValue | undefined): boolean =>
   (kind === 'object' || kind === 'array' || kind === 'union') && value !== undefined && value !== null
 
-function Value({
+function FieldValue({
   form,
   pointer,
   field: { shape, required },
@@ -81,11 +81,11 @@ function Value({
       </button>
     )
   }
-  return <Rows form={form} pointer={pointer} shape={shape} marks={marks} />
+  return <NestedRows form={form} pointer={pointer} shape={shape} marks={marks} />
 }
 
 /** Renders nested rows, or a JSON input if the value does not match the schema. */
-function Rows({
+function NestedRows({
   form,
   pointer,
   shape,
@@ -202,13 +202,13 @@ const OTHER: Shape = {
   fallback: undefined,
 }
 
-interface WayBack {
+interface FieldAction {
   readonly text: string
   readonly to: JsonValue | undefined
 }
 
-function Ways({ form, field, pointer }: FieldRowProps) {
-  const ways = waysOf(form, field, pointer)
+function FieldActions({ form, field, pointer }: FieldRowProps) {
+  const ways = fieldActionsOf(form, field, pointer)
   const title = field.shape.title ?? field.name
   return (
     <div className="ways">
@@ -222,11 +222,11 @@ function Ways({ form, field, pointer }: FieldRowProps) {
   )
 }
 
-function waysOf(form: FormState, field: Field, pointer: string): readonly WayBack[] {
+function fieldActionsOf(form: FormState, field: Field, pointer: string): readonly FieldAction[] {
   const { shape } = field
   const [value, before] = [valueOf(form, pointer), beforeOf(form, pointer)]
   const isTyped = form.draft.texts.get(pointer)?.fault != null
-  const ways: WayBack[] =
+  const ways: FieldAction[] =
     form.before !== undefined && (isTyped || !sameJson(value, before)) ? [{ text: 'Undo', to: before }] : []
   if (shape.secret) return ways
   const reset = resetOf(field, value)
@@ -237,7 +237,7 @@ function waysOf(form: FormState, field: Field, pointer: string): readonly WayBac
 }
 
 /** Returns the default to set. An optional field without a default is removed instead. null if neither is possible. */
-function resetOf({ shape: { fallback }, required }: Field, value: JsonValue | undefined): WayBack | null {
+function resetOf({ shape: { fallback }, required }: Field, value: JsonValue | undefined): FieldAction | null {
   if (value === undefined) return null
   if (fallback !== undefined) return sameJson(value, fallback) ? null : { text: 'Use default', to: fallback }
   return required ? null : { text: 'Remove', to: undefined }
@@ -311,7 +311,7 @@ function ItemRow({
         {isPlain ? (
           <Input form={form} pointer={pointer} shape={item} required marks={marks} />
         ) : (
-          <Rows form={form} pointer={pointer} shape={item} marks={marks} />
+          <NestedRows form={form} pointer={pointer} shape={item} marks={marks} />
         )}
         <Fault id={id} text={fault} />
       </div>
@@ -370,7 +370,7 @@ function UnionInput({
         (isPlain ? (
           <Input form={form} pointer={pointer} shape={branch.shape} required marks={inner} />
         ) : (
-          <Rows form={form} pointer={pointer} shape={branch.shape} marks={inner} />
+          <NestedRows form={form} pointer={pointer} shape={branch.shape} marks={inner} />
         ))}
     </div>
   )

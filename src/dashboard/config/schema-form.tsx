@@ -3,7 +3,7 @@ import './config.css'
 import { useId, useMemo } from 'react'
 import type { FieldError, JsonSchema } from '../../protocol/index.ts'
 import { ObjectRows } from './rows.tsx'
-import { faultsByPath, useSteps } from './form-state.ts'
+import { faultsByPath, useDraftChange } from './form-state.ts'
 import { JsonInput } from './input.tsx'
 import { fieldsOf } from './shape.ts'
 import type { ValueDraft } from './value-draft.ts'
@@ -22,7 +22,7 @@ export function SchemaForm({ schema, draft, onDraft, faults, label }: SchemaForm
   const form = {
     id,
     draft,
-    change: useSteps(draft, onDraft),
+    change: useDraftChange(draft, onDraft),
     before: undefined,
     faults: useMemo(() => faultsByPath(faults), [faults]),
   }

@@ -85,7 +85,7 @@ const isKnown = (keyword: string): boolean => SUBSET.has(keyword) || keyword.sta
 /** Deeper nodes are shown as JSON, which is easier to read than a deeply nested form. */
 const MAX_DEPTH = 6
 
-interface Place {
+interface SchemaContext {
   readonly root: JsonSchema
   readonly above: readonly JsonSchema[]
 }
@@ -97,19 +97,19 @@ export function shapeOf(schema: JsonSchema): Shape {
 /** The fields of an object schema; empty for any other. */
 export const fieldsOf = (schema: JsonSchema): readonly Field[] => fieldsAt(schema, { root: schema, above: [schema] })
 
-function fieldsAt(schema: JsonSchema, place: Place): readonly Field[] {
+function fieldsAt(schema: JsonSchema, context: SchemaContext): readonly Field[] {
   const required = requiredOf(schema)
   return Object.entries(propertiesOf(schema)).map(([name, own]) => {
-    const shape = shapeAt(own, place)
+    const shape = shapeAt(own, context)
     return { name, shape, required: required.has(name) && shape.fallback === undefined }
   })
 }
 
-function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
+function shapeAt(own: JsonSchema, { root, above }: SchemaContext): Shape {
   const schema = resolved(own, root)
   const secret = isWholeSecret(own, root)
   const alone = withoutNull(schema)
-  const place = { root, above: [...above, alone] }
+  const context = { root, above: [...above, alone] }
   const isEndless = above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every(isKnown)
   const kind = isEndless ? 'json' : kindOf(alone, secret)
   return {
@@ -119,9 +119,10 @@ function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
     description: textOf(schema['description']),
     hint: hintOf(alone, schema),
     options: kind === 'enum' ? optionsOf(schema) : [],
-    fields: kind === 'object' ? fieldsAt(alone, place) : [],
-    item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, place) : null,
-    branches: kind === 'union' ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, place)) : [],
+    fields: kind === 'object' ? fieldsAt(alone, context) : [],
+    item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, context) : null,
+    branches:
+      kind === 'union' ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, context)) : [],
     nullable: acceptsNull(schema),
     readOnly: schema['readOnly'] === true,
     deprecated: schema['deprecated'] === true,
@@ -129,8 +130,8 @@ function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
   }
 }
 
-function branchAt(schema: JsonSchema, index: number, place: Place): Branch {
-  const shape = shapeAt(schema, place)
+function branchAt(schema: JsonSchema, index: number, context: SchemaContext): Branch {
+  const shape = shapeAt(schema, context)
   return { shape, schema, title: shape.title ?? (shape.kind === 'json' ? `Option ${index + 1}` : shape.kind) }
 }
 

@@ -24,7 +24,7 @@ export interface Save {
   readonly clear: () => void
 }
 
-export interface SaveParts {
+export interface SaveDeps {
   readonly worker: WorkerBody
   /** When the worker was read, in local milliseconds. */
   readonly readAtMs: number
@@ -32,7 +32,7 @@ export interface SaveParts {
   readonly onSaved: () => void
 }
 
-export function useSave({ worker, readAtMs, refresh, onSaved }: SaveParts): Save {
+export function useSave({ worker, readAtMs, refresh, onSaved }: SaveDeps): Save {
   const { api } = useSession()
   const [busy, setBusy] = useState(false)
   const [saved, setSaved] = useState<Saved | null>(null)

@@ -6,13 +6,13 @@ import { topOf } from './draft.ts'
 /** Keeps errors of fields whose change is the same in both patches. Other errors apply only to an identical patch. */
 export function applicableErrors(
   errors: readonly FieldError[],
-  asked: JsonObject,
+  validated: JsonObject,
   now: JsonObject,
 ): readonly FieldError[] {
   return errors.filter(({ path }) => {
     const name = topOf(path)
-    return name !== '' && (Object.hasOwn(asked, name) || Object.hasOwn(now, name))
-      ? sameJson(asked[name], now[name])
-      : sameJson(asked, now)
+    return name !== '' && (Object.hasOwn(validated, name) || Object.hasOwn(now, name))
+      ? sameJson(validated[name], now[name])
+      : sameJson(validated, now)
   })
 }

@@ -9,7 +9,7 @@ import { Age } from '../components/times.tsx'
 import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { ItemTable, jsonColumn, openColumn } from '../tasks/item-table.tsx'
-import type { ActionToConfirm } from './act.ts'
+import type { ActionToConfirm } from './actions.ts'
 import { groupId, type DeadGroup, type DeadItem } from './groups.ts'
 import { ticked, type Selection } from './selection.ts'
 
@@ -33,7 +33,7 @@ export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
     <>
       <ul className="groups" aria-label="Groups by error">
         {groups.slice(0, most).map((group) => (
-          <Group key={group.key} route={route} group={group} isOnly={groups.length === 1} {...rest} />
+          <DeadGroupRow key={group.key} route={route} group={group} isOnly={groups.length === 1} {...rest} />
         ))}
       </ul>
       {groups.length > most && (
@@ -48,9 +48,9 @@ export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
   )
 }
 
-type GroupProps = Omit<DeadGroupsProps, 'groups'> & { readonly group: DeadGroup; readonly isOnly: boolean }
+type DeadGroupRowProps = Omit<DeadGroupsProps, 'groups'> & { readonly group: DeadGroup; readonly isOnly: boolean }
 
-function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onOpen }: GroupProps) {
+function DeadGroupRow({ route, group, isOnly, isStale, selection, onTick, onChoose, onOpen }: DeadGroupRowProps) {
   const { items, error, key } = group
   const isOpen = isOnly || route.group === groupId(key)
   const ids = useMemo(() => items.map(({ id }) => id), [items])
@@ -104,7 +104,10 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onO
   )
 }
 
-export function ActionButtons({ ids, onChoose }: Pick<GroupProps, 'onChoose'> & { readonly ids: readonly string[] }) {
+export function ActionButtons({
+  ids,
+  onChoose,
+}: Pick<DeadGroupRowProps, 'onChoose'> & { readonly ids: readonly string[] }) {
   const count = countText(ids.length)
   return (
     <>

@@ -11,9 +11,9 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
 import type { RouteTo } from '../route.ts'
-import type { ActionToConfirm } from './act.ts'
-import { DeadActDialog } from './act-dialog.tsx'
-import { ClearDialog, ReplayOldest } from './act-on-all.tsx'
+import type { ActionToConfirm } from './actions.ts'
+import { DeadActionDialog } from './action-dialog.tsx'
+import { ClearDialog, ReplayOldest } from './whole-queue-actions.tsx'
 import { DeadDialog } from './dead-dialog.tsx'
 import { ActionButtons, DeadGroups } from './dead-groups.tsx'
 import { groupsOf, type DeadItem } from './groups.ts'
@@ -106,7 +106,7 @@ function DeadQueue({ route, dead, isStale, onDone }: DeadQueueProps) {
           onOpen={setShown}
         />
       )}
-      {toConfirm !== null && <DeadActDialog type={type} {...toConfirm} onClose={close} />}
+      {toConfirm !== null && <DeadActionDialog type={type} {...toConfirm} onClose={close} />}
       {isClearing && (
         <ClearDialog type={type} length={length} items={items} onDone={onDone} onClose={() => setClearing(false)} />
       )}

@@ -22,7 +22,7 @@ export interface Attention {
   readonly count: number
   readonly link: Link
   /** The affected workers. Empty for a queue or stream, or while no worker record is loaded. */
-  readonly held: readonly WorkerFacts[]
+  readonly affected: readonly WorkerFacts[]
 }
 
 export interface FleetFacts {
@@ -108,11 +108,11 @@ const WORKER_PROBLEMS: readonly WorkerProblem[] = [
 function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Attention[] {
   return WORKER_PROBLEMS.flatMap((problem): readonly Attention[] => {
     const { kind, tone, word, query } = problem
-    const held = workers?.filter((worker) => problem.holds(worker, nowSeconds)) ?? []
-    const count = workers === null ? problem.counted(of.workers) : held.length
+    const affected = workers?.filter((worker) => problem.holds(worker, nowSeconds)) ?? []
+    const count = workers === null ? problem.counted(of.workers) : affected.length
     if (count === 0) return []
-    const since = held.reduce<number | null>((oldest, worker) => least(oldest, problem.since(worker)), null)
-    const [only] = held
+    const since = affected.reduce<number | null>((oldest, worker) => smaller(oldest, problem.since(worker)), null)
+    const [only] = affected
     if (count === 1 && only !== undefined)
       return [
         {
@@ -121,7 +121,7 @@ function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Atten
           tone,
           count,
           since,
-          held,
+          affected,
           subject: `${type}/${only.worker_id}`,
           text: oneText(problem, only),
           link: toWorker(type, only.worker_id),
@@ -134,7 +134,7 @@ function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Atten
         tone,
         count,
         since,
-        held,
+        affected,
         subject: type,
         text: `${plural(count, 'worker is', 'workers are')} ${word}`,
         link: toWorkers('Show workers', `type:${type} ${query}`),
@@ -151,7 +151,7 @@ function oneText(
   return error === null ? word : `${word}: ${error}`
 }
 
-function least(a: number | null, b: number | null): number | null {
+function smaller(a: number | null, b: number | null): number | null {
   if (a === null) return b
   if (b === null) return a
   return Math.min(a, b)
@@ -166,7 +166,7 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   if (queue === null) return []
   const waiting = queue.high + queue.normal + queue.low
   const oldest = queue.oldest_submitted_at
-  const of = { type, subject: type, held: [] }
+  const of = { type, subject: type, affected: [] }
   const found: Attention[] = []
   if (waiting > 0 && !canTakeTasks(facts))
     found.push({
@@ -214,7 +214,7 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
       type,
       tone: 'warn',
       subject: type,
-      held: [],
+      affected: [],
       count: stream.length,
       since: null,
       text: `the output stream has ${countText(stream.length)} of 50,000 entries; when full, it drops the oldest`,
@@ -224,7 +224,7 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
 }
 
 /** One sentence with the two most severe kinds of problems, or that there are none. */
-export function verdictText({ automations }: OverviewBody, attention: readonly Attention[]): string {
+export function fleetSummaryText({ automations }: OverviewBody, attention: readonly Attention[]): string {
   const workers = Object.values(automations).reduce((sum, each) => sum + each.workers.total, 0)
   const clauses = RANK.flatMap((kind) => clauseOf(attention.filter((each) => each.kind === kind)))
   if (clauses.length > 0)

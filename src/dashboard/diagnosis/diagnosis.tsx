@@ -14,7 +14,7 @@ import './diagnosis.css'
 const SHOWN_CHARACTERS = 400
 const MARKS: Readonly<Record<Cause['tone'], string>> = { bad: '✗', warn: '!', calm: '•', good: '✓' }
 
-export function Causes({ causes }: { readonly causes: readonly Cause[] }) {
+export function CauseList({ causes }: { readonly causes: readonly Cause[] }) {
   return (
     <ol className="causes" aria-label="Causes, most important first">
       {causes.map(({ tone, text, link }) => (
@@ -54,7 +54,7 @@ function QueueCauses({ type, queue }: { readonly type: string; readonly queue: Q
   return workers === undefined ? (
     <output className="reading">Loading workers…</output>
   ) : (
-    <Causes causes={explainQueue({ type, queue, workers })} />
+    <CauseList causes={explainQueue({ type, queue, workers })} />
   )
 }
 
@@ -63,7 +63,7 @@ export function WhyFleet({ causes }: { readonly causes: () => readonly Cause[] }
   return (
     <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="button">Why?</summary>
-      {open && <Causes causes={causes()} />}
+      {open && <CauseList causes={causes()} />}
     </details>
   )
 }
@@ -73,7 +73,7 @@ export function WhyWorker({ worker }: { readonly worker: WorkerFacts }) {
   return (
     <details className="why">
       <summary className="button">Why?</summary>
-      <Causes causes={explainWorker(worker, now)} />
+      <CauseList causes={explainWorker(worker, now)} />
     </details>
   )
 }

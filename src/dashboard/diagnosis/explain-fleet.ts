@@ -1,7 +1,7 @@
 /**
  * @module dashboard/diagnosis/explain-fleet
- * Explains the attention list of verdict.ts: the decisive cause of each item, in the same order. For an item with many
- * workers it shows their most frequent error.
+ * Explains the items of attention.ts: the decisive cause of each, in the same order. For an item with many workers it
+ * shows their most frequent error.
  */
 import type { Attention, FleetFacts } from './attention.ts'
 import { explainQueue, explainWorker, mostFrequent, type Cause, type WorkerFacts } from './explain.ts'
@@ -17,12 +17,12 @@ export function explainFleet(facts: FleetFacts, attention: readonly Attention[])
   }))
 }
 
-function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, text, held }: Attention): string {
+function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, text, affected }: Attention): string {
   switch (kind) {
     case 'error':
     case 'offline':
     case 'behind':
-      return workersReason(held, text, nowSeconds)
+      return workersReason(affected, text, nowSeconds)
     case 'unserved':
     case 'old': {
       const queue = overview.automations[type]?.queue
@@ -39,8 +39,8 @@ function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, t
   }
 }
 
-function workersReason(held: readonly WorkerFacts[], text: string, nowSeconds: number): string {
-  const [first, ...others] = held
+function workersReason(affected: readonly WorkerFacts[], text: string, nowSeconds: number): string {
+  const [first, ...others] = affected
   if (first !== undefined && others.length === 0) return explainWorker(first, nowSeconds)[0]?.text ?? text
-  return `${text}${mostFrequent(held)}`
+  return `${text}${mostFrequent(affected)}`
 }

@@ -146,7 +146,7 @@ export function explainQueue(facts: QueueFacts): readonly Cause[] {
         link: null,
       },
     ]
-  const { able, causes, stopped } = sieved(type, workers)
+  const { able, causes, stopped } = filterWorkers(type, workers)
   const decisive = stopped ?? paceOf(facts, able, waiting)
   return [decisive, ...(stopped === null ? tierCauses(queue, decisive) : []), ...causes, ...deadCause(type, queue)]
 }
@@ -157,20 +157,20 @@ const nothingWaits = (type: string, { dead }: QueueTotals): Cause => ({
   link: null,
 })
 
-function sieved(
+function filterWorkers(
   type: string,
   workers: readonly WorkerFacts[],
 ): { readonly able: readonly WorkerFacts[]; readonly causes: readonly Cause[]; readonly stopped: Cause | null } {
   const causes: Cause[] = []
   let able = workers
   for (const filter of WORKER_FILTERS) {
-    const held = able.filter((worker) => !filter.passes(worker))
-    if (held.length === able.length) return { able: [], causes, stopped: filter.all(type, held) }
-    if (held.length > 0)
+    const affected = able.filter((worker) => !filter.passes(worker))
+    if (affected.length === able.length) return { able: [], causes, stopped: filter.all(type, affected) }
+    if (affected.length > 0)
       causes.push({
         tone: 'warn',
-        text: `${plural(held.length, 'worker is', 'workers are')} ${filter.some}.`,
-        link: linkTo(type, held, filter.query),
+        text: `${plural(affected.length, 'worker is', 'workers are')} ${filter.some}.`,
+        link: linkTo(type, affected, filter.query),
       })
     able = able.filter(filter.passes)
   }

@@ -8,19 +8,19 @@ export interface Link {
 
 export const toWorker = (type: string, id: string): Link => ({
   text: `Open ${type}/${id}`,
-  href: formatRoute({ place: 'worker', type, id }),
+  href: formatRoute({ page: 'worker', type, id }),
 })
 export const toConfig = (type: string, id: string): Link => ({
   text: 'Open config',
-  href: formatRoute({ place: 'worker', type, id, tab: 'config' }),
+  href: formatRoute({ page: 'worker', type, id, tab: 'config' }),
 })
-export const toWorkers = (text: string, q: string): Link => ({ text, href: formatRoute({ place: 'workers', q }) })
-export const toQueue = (type: string): Link => ({ text: 'Open queue', href: formatRoute({ place: 'tasks', type }) })
+export const toWorkers = (text: string, q: string): Link => ({ text, href: formatRoute({ page: 'workers', q }) })
+export const toQueue = (type: string): Link => ({ text: 'Open queue', href: formatRoute({ page: 'tasks', type }) })
 export const toDead = (type: string): Link => ({
   text: 'Open dead letters',
-  href: formatRoute({ place: 'tasks', type, tab: 'dead' }),
+  href: formatRoute({ page: 'tasks', type, tab: 'dead' }),
 })
 export const toOutput = (type: string): Link => ({
   text: 'Open output',
-  href: formatRoute({ place: 'output', type }),
+  href: formatRoute({ page: 'output', type }),
 })

@@ -8,7 +8,7 @@ import { Tabs } from '../components/tabs.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
 import { PeekView } from './peek-view.tsx'
-import { PopSection } from './pop.tsx'
+import { PopSection } from './pop-section.tsx'
 import { TailView } from './tail-view.tsx'
 import './output.css'
 
@@ -22,7 +22,7 @@ export function OutputPage({ route }: { readonly route: RouteTo<'output'> }) {
         label="Automations"
         names={types}
         open={type}
-        to={(name) => ({ place: 'output', type: name, mode: route.mode })}
+        to={(name) => ({ page: 'output', type: name, mode: route.mode })}
       />
       {type === null && <StreamLengths types={types} />}
       {type !== null && !types.includes(type) && (
@@ -53,7 +53,7 @@ function StreamLengths({ types }: { readonly types: readonly string[] }) {
           const length = read.data?.automations[type]?.stream.length
           return (
             <li key={type}>
-              <a href={formatRoute({ place: 'output', type })}>
+              <a href={formatRoute({ page: 'output', type })}>
                 <bdi>{type}</bdi>
               </a>{' '}
               <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span>
@@ -78,7 +78,7 @@ function StreamView({ route }: { readonly route: RouteTo<'output'> & { readonly 
                 Tail <span className="soft">newest</span>
               </>
             ),
-            to: { place: 'output', type },
+            to: { page: 'output', type },
             open: mode === 'tail',
           },
           {
@@ -87,7 +87,7 @@ function StreamView({ route }: { readonly route: RouteTo<'output'> & { readonly 
                 Peek <span className="soft">oldest</span>
               </>
             ),
-            to: { place: 'output', type, mode: 'peek' },
+            to: { page: 'output', type, mode: 'peek' },
             open: mode === 'peek',
           },
         ]}

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRead } from '../api/queries.ts'
 import { apiBase } from '../api/session.ts'
-import { readN } from '../components/act-size.ts'
+import { readN } from '../components/item-count.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { CountInput } from '../components/count-input.tsx'
@@ -16,7 +16,7 @@ import { rowOf } from './tail-buffer.ts'
 const EVERY_MS = 2_000
 const DEFAULT_N = '10'
 
-interface Peeked {
+interface PeekResult {
   readonly length: number
   readonly entries: readonly OutputEntry[]
 }
@@ -24,7 +24,7 @@ interface Peeked {
 export function PeekView({ type }: { readonly type: string }) {
   const [text, setText] = useState(DEFAULT_N)
   const n = readN(text) ?? Number(DEFAULT_N)
-  const read = useRead<Peeked>(['output', type, n], EVERY_MS, async (api, signal) => {
+  const read = useRead<PeekResult>(['output', type, n], EVERY_MS, async (api, signal) => {
     const [length, entries] = await Promise.all([
       api.get<{ length: number }>(['automations', type, 'output', 'length'], {}, signal),
       api.get<readonly OutputEntry[]>(['automations', type, 'output', 'peek'], { n }, signal),

@@ -24,7 +24,7 @@ const MOST_ROWS = 2_000
 const MOST_CHARACTERS = 16_000_000
 
 /** Appends the entries of a response. Ignores `gap` in the first response, because no rows precede it. */
-export function withAnswer(tail: Tail, { entries, gap }: TailBody): Tail {
+export function withResponse(tail: Tail, { entries, gap }: TailBody): Tail {
   const [first] = entries
   if (first === undefined) return tail
   const mark: readonly TailRow[] = gap && tail.lastId !== null ? [{ kind: 'gap', before: first.id }] : []

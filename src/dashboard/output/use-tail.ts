@@ -9,22 +9,22 @@ import type { Api } from '../api/client.ts'
 import { useFeedState } from '../api/live.ts'
 import { asProblem, type Problem } from '../api/problem.ts'
 import { useSession } from '../api/session.ts'
-import { EMPTY_TAIL, withAnswer, type Tail } from './tail-buffer.ts'
+import { EMPTY_TAIL, withResponse, type Tail } from './tail-buffer.ts'
 
 const EVERY_MS = 1_000
 const PER_READ = 1_000
 const FIRST_READ = 100
 
-interface Followed {
+interface TailStatus {
   readonly tail: Tail
   /** Local time of the last response in milliseconds. */
   readonly atMs: number | undefined
   readonly problem: Problem | undefined
 }
 
-const NOTHING: Followed = { tail: EMPTY_TAIL, atMs: undefined, problem: undefined }
+const NOT_READ: TailStatus = { tail: EMPTY_TAIL, atMs: undefined, problem: undefined }
 
-export interface TailHandle extends Followed {
+export interface TailHandle extends TailStatus {
   /** Whether the user paused the tail or the page. */
   readonly isPaused: boolean
   readonly clear: () => void
@@ -32,7 +32,7 @@ export interface TailHandle extends Followed {
 
 export function useTail(type: string, wantsPause: boolean): TailHandle {
   const { api, suspended } = useSession()
-  const [now, setNow] = useState(NOTHING)
+  const [now, setNow] = useState(NOT_READ)
   const isPaused = useFeedState().kind === 'paused' || wantsPause
   useEffect(() => {
     if (isPaused || suspended) return undefined
@@ -47,7 +47,7 @@ export function useTail(type: string, wantsPause: boolean): TailHandle {
   }
 }
 
-type Update = (change: (last: Followed) => Followed) => void
+type Update = (change: (last: TailStatus) => TailStatus) => void
 
 async function follow(api: Api, type: string, signal: AbortSignal, update: Update): Promise<void> {
   let lastId = await lastIdOf(update)
@@ -64,7 +64,7 @@ async function follow(api: Api, type: string, signal: AbortSignal, update: Updat
       if (signal.aborted) return
       lastId = body.entries.at(-1)?.id ?? lastId
       if (body.entries.length === PER_READ) waitMs = 0
-      update(({ tail }) => ({ tail: withAnswer(tail, body), atMs: Date.now(), problem: undefined }))
+      update(({ tail }) => ({ tail: withResponse(tail, body), atMs: Date.now(), problem: undefined }))
     } catch (error) {
       if (signal.aborted) return
       const problem = asProblem(error)

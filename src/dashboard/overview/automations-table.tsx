@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
 import { countText } from '../components/numbers.ts'
-import { Span } from '../components/times.tsx'
+import { PlainAge } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
 import { waitingOf } from './numbers.ts'
 
@@ -40,12 +40,12 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
   return (
     <Row>
       <RowHead of="Automation">
-        <a href={formatRoute({ place: 'automations', type })}>
+        <a href={formatRoute({ page: 'automations', type })}>
           <bdi>{type}</bdi>
         </a>
       </RowHead>
       <Cell of="Workers">
-        <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
+        <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
         {offline > 0 && <span className="offline"> + {countText(offline)} offline</span>}
         {workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}
       </Cell>
@@ -56,7 +56,7 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
         </Cell>
       ) : (
         <Cell of="Waiting">
-          <a href={formatRoute({ place: 'tasks', type })}>{countText(waitingOf(of))}</a>
+          <a href={formatRoute({ page: 'tasks', type })}>{countText(waitingOf(of))}</a>
         </Cell>
       )}
       <Cell of="Oldest">{oldestOf(queue)}</Cell>
@@ -64,7 +64,7 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
       <Cell of="Retrying">{queue === null ? '' : countText(queue.scheduled)}</Cell>
       <Cell of="Dead">{deadOf(type, queue)}</Cell>
       <Cell of="Output">
-        <a href={formatRoute({ place: 'output', type })}>{countText(stream.length)}</a>
+        <a href={formatRoute({ page: 'output', type })}>{countText(stream.length)}</a>
       </Cell>
     </Row>
   )
@@ -73,14 +73,14 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
 function oldestOf(queue: Automation['queue']): ReactNode {
   if (queue === null) return ''
   if (queue.oldest_submitted_at === null) return '–'
-  return <Span since={queue.oldest_submitted_at} />
+  return <PlainAge since={queue.oldest_submitted_at} />
 }
 
 function deadOf(type: string, queue: Automation['queue']): ReactNode {
   if (queue === null) return ''
   if (queue.dead === 0) return '0'
   return (
-    <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
+    <a className="bad" href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>
       {countText(queue.dead)}
     </a>
   )

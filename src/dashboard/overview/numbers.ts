@@ -42,17 +42,17 @@ function workerNumbers(types: Types): readonly FleetNumber[] {
   const offline = total - sum(types, ({ workers }) => workers.connected)
   const behind = sum(types, ({ workers }) => workers.behind)
   return [
-    { name: 'Workers', text: text(total), href: formatRoute({ place: 'workers' }), tone: 'calm' },
+    { name: 'Workers', text: text(total), href: formatRoute({ page: 'workers' }), tone: 'calm' },
     {
       name: 'Offline',
       text: text(offline),
-      href: formatRoute({ place: 'workers', q: 'state:offline' }),
+      href: formatRoute({ page: 'workers', q: 'state:offline' }),
       tone: offline > 0 ? 'offline' : 'calm',
     },
     {
       name: 'Behind',
       text: text(behind),
-      href: formatRoute({ place: 'workers', q: 'behind:yes' }),
+      href: formatRoute({ page: 'workers', q: 'behind:yes' }),
       tone: behind > 0 ? 'warn' : 'calm',
     },
   ]
@@ -68,19 +68,19 @@ function queueNumbers(types: Types, nowSeconds: number): readonly FleetNumber[] 
     {
       name: 'Waiting',
       text: text(sum(types, waitingOf)),
-      href: formatRoute({ place: 'tasks', type: typeWithMost(types, waitingOf) }),
+      href: formatRoute({ page: 'tasks', type: typeWithMost(types, waitingOf) }),
       tone: 'calm',
     },
     {
       name: 'Oldest',
       text: oldest === undefined ? '–' : spanText(age),
-      href: formatRoute({ place: 'tasks', type: oldest?.type ?? null }),
+      href: formatRoute({ page: 'tasks', type: oldest?.type ?? null }),
       tone: age > OLD_SECONDS ? 'warn' : 'calm',
     },
     {
       name: 'Dead',
       text: text(dead),
-      href: formatRoute({ place: 'tasks', type: typeWithMost(types, deadOf), tab: 'dead' }),
+      href: formatRoute({ page: 'tasks', type: typeWithMost(types, deadOf), tab: 'dead' }),
       tone: dead > 0 ? 'bad' : 'calm',
     },
   ]
@@ -98,6 +98,6 @@ const lengthOf = ({ stream }: TypeOverview): number => stream.length
 const outputNumber = (types: Types): FleetNumber => ({
   name: 'Output',
   text: text(sum(types, lengthOf)),
-  href: formatRoute({ place: 'output', type: typeWithMost(types, lengthOf) }),
+  href: formatRoute({ page: 'output', type: typeWithMost(types, lengthOf) }),
   tone: 'calm',
 })

@@ -10,9 +10,9 @@ import { ReadState } from '../components/read-state.tsx'
 import { Age } from '../components/times.tsx'
 import { useServerNow } from '../components/use-now.ts'
 import type { RouteTo } from '../route.ts'
-import { useJudgement, useOverview, type Judgement } from '../workers/use-workers.ts'
+import { useFleetStatus, useOverview, type FleetStatus } from '../workers/use-workers.ts'
 import { explainFleet } from '../diagnosis/explain-fleet.ts'
-import { verdictText, type Attention } from '../diagnosis/attention.ts'
+import { fleetSummaryText, type Attention } from '../diagnosis/attention.ts'
 import { WhyFleet } from '../diagnosis/diagnosis.tsx'
 import { AutomationsTable } from './automations-table.tsx'
 import { fleetNumbers, waitingOf } from './numbers.ts'
@@ -21,7 +21,7 @@ import './overview.css'
 
 export function OverviewPage({ route: { type } }: { readonly route: RouteTo<'overview'> }) {
   const read = useOverview()
-  const judgement = useJudgement()
+  const status = useFleetStatus()
   const { data: overview, problem } = read
   return (
     <>
@@ -29,11 +29,11 @@ export function OverviewPage({ route: { type } }: { readonly route: RouteTo<'ove
       <ReadState read={read} />
       {overview !== undefined && (
         <div className={problem === undefined ? undefined : 'stale'}>
-          <Verdict overview={overview} judgement={judgement} />
-          <Numbers overview={overview} />
+          <FleetSummary overview={overview} status={status} />
+          <FleetTotals overview={overview} />
           <div className="halves">
-            <NeedsAttention items={judgement?.attention} />
-            <TierCard asked={type} busiest={busiestOf(overview)} />
+            <NeedsAttention items={status?.attention} />
+            <TierCard wanted={type} busiest={busiestOf(overview)} />
           </div>
           <AutomationsTable overview={overview} stale={false} />
           <p className="soft">
@@ -50,27 +50,27 @@ const busiestOf = ({ automations }: OverviewBody): string | null =>
     .filter(([, { queue }]) => queue !== null)
     .toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
 
-function Verdict({
+function FleetSummary({
   overview,
-  judgement,
+  status,
 }: {
   readonly overview: OverviewBody
-  readonly judgement: Judgement | undefined
+  readonly status: FleetStatus | undefined
 }) {
-  const attention = judgement?.attention ?? []
-  const text = verdictText(overview, attention)
+  const attention = status?.attention ?? []
+  const text = fleetSummaryText(overview, attention)
   useAnnouncement('the fleet', text)
   return (
-    <div className="verdict-line">
-      <p className={`verdict ${attention.length > 0 ? 'is-attention' : 'is-well'}`}>{text}</p>
-      {judgement !== undefined && attention.length > 0 && (
-        <WhyFleet causes={() => explainFleet(judgement.facts, attention)} />
+    <div className="fleet-summary-line">
+      <p className={`fleet-summary ${attention.length > 0 ? 'is-attention' : 'is-well'}`}>{text}</p>
+      {status !== undefined && attention.length > 0 && (
+        <WhyFleet causes={() => explainFleet(status.facts, attention)} />
       )}
     </div>
   )
 }
 
-function Numbers({ overview }: { readonly overview: OverviewBody }) {
+function FleetTotals({ overview }: { readonly overview: OverviewBody }) {
   const now = useServerNow()
   return (
     <ul className="numbers" aria-label="Fleet totals">

@@ -7,12 +7,12 @@ import { useInstalled } from '../api/installed.ts'
 import { TierChart } from '../tasks/tier-chart.tsx'
 import { replaceRoute } from '../use-route.ts'
 
-/** @param asked The type in the URL; empty for the busiest one. */
-export function TierCard({ asked, busiest }: { readonly asked: string; readonly busiest: string | null }) {
+/** @param wanted The type in the URL; empty for the busiest one. */
+export function TierCard({ wanted, busiest }: { readonly wanted: string; readonly busiest: string | null }) {
   const types = useInstalled()
     .automations.filter(isBatch)
     .map(({ type }) => type)
-  const type = types.includes(asked) ? asked : (busiest ?? types[0])
+  const type = types.includes(wanted) ? wanted : (busiest ?? types[0])
   if (type === undefined) return null
   return (
     <section className="card tier-card" aria-labelledby="tier-title">
@@ -21,7 +21,7 @@ export function TierCard({ asked, busiest }: { readonly asked: string; readonly 
         <select
           aria-label="Queue"
           value={type}
-          onChange={(event) => replaceRoute({ place: 'overview', type: event.target.value })}
+          onChange={(event) => replaceRoute({ page: 'overview', type: event.target.value })}
         >
           {types.map((each) => (
             <option key={each} value={each}>

@@ -12,7 +12,7 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
 import { ShowMore, useListSize, type ListSize } from '../components/show-more.tsx'
-import { Left } from '../components/times.tsx'
+import { TimeLeft } from '../components/times.tsx'
 import { useServerNow } from '../components/use-now.ts'
 import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
@@ -36,7 +36,7 @@ export function PoolsPage({ route: { name } }: { readonly route: RouteTo<'pools'
         </EmptyState>
       )}
       {mayUse(me) && names.length > 0 && (
-        <Choices label="Pools" names={names} open={name} to={(pool) => ({ place: 'pools', name: pool })} />
+        <Choices label="Pools" names={names} open={name} to={(pool) => ({ page: 'pools', name: pool })} />
       )}
       {mayUse(me) &&
         name === null &&
@@ -110,7 +110,7 @@ function PoolTitle({ name, users, length, n }: PoolTitleProps) {
         {users.map((type, at) => (
           <span key={type}>
             {at > 0 && ', '}
-            <a href={formatRoute({ place: 'automations', type })}>
+            <a href={formatRoute({ page: 'automations', type })}>
               <bdi>{type}</bdi>
             </a>
           </span>
@@ -169,7 +169,7 @@ const columnsOf = (open: (item: PoolItem) => void): readonly Column<PoolItem>[] 
   {
     name: 'Expires',
     className: 'number short',
-    cell: ({ expires_at: at }) => (at === null ? 'never' : <Left until={at} past="expired" />),
+    cell: ({ expires_at: at }) => (at === null ? 'never' : <TimeLeft until={at} past="expired" />),
   },
   jsonColumn('Tags', ({ tags }) => tags),
   jsonColumn('Payload', ({ payload }) => payload),
@@ -193,7 +193,7 @@ function LeaseText({ item }: { readonly item: PoolItem }) {
     case 'claimed':
       return (
         <span>
-          ● claimed, expires <Left until={lease.until} past="now" />
+          ● claimed, expires <TimeLeft until={lease.until} past="now" />
         </span>
       )
     case 'ran_out':

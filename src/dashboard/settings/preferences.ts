@@ -48,7 +48,7 @@ function set(next: Preferences): void {
 
 export const preferences = (): Preferences => current
 
-export function prefer(change: Partial<Preferences>): void {
+export function changePreferences(change: Partial<Preferences>): void {
   const next = { ...current, ...change }
   try {
     localStorage.setItem(KEY, JSON.stringify(next))

@@ -5,7 +5,7 @@
 import { useId } from 'react'
 import { useSession } from '../api/session.ts'
 import { KeyTable } from './key-list.tsx'
-import { prefer, usePreferences, type Preferences } from './preferences.ts'
+import { changePreferences, usePreferences, type Preferences } from './preferences.ts'
 import './settings.css'
 
 const THEMES: readonly { readonly value: Preferences['theme']; readonly text: string }[] = [
@@ -19,7 +19,7 @@ export function SettingsPage() {
     <>
       <h1>Settings</h1>
       <div className="settings">
-        <Look />
+        <BrowserSettings />
         <TokenScope />
         <section className="card">
           <h2>Keyboard shortcuts</h2>
@@ -31,7 +31,7 @@ export function SettingsPage() {
   )
 }
 
-function Look() {
+function BrowserSettings() {
   const { theme, utc, name } = usePreferences()
   const id = useId()
   return (
@@ -41,17 +41,24 @@ function Look() {
         <legend>Theme</legend>
         {THEMES.map(({ value, text }) => (
           <label key={value}>
-            <input type="radio" name={id} checked={theme === value} onChange={() => prefer({ theme: value })} /> {text}
+            <input
+              type="radio"
+              name={id}
+              checked={theme === value}
+              onChange={() => changePreferences({ theme: value })}
+            />{' '}
+            {text}
           </label>
         ))}
       </fieldset>
       <fieldset className="setting">
         <legend>Time zone</legend>
         <label>
-          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => prefer({ utc: false })} /> Local
+          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => changePreferences({ utc: false })} />{' '}
+          Local
         </label>
         <label>
-          <input type="radio" name={`${id}-zone`} checked={utc} onChange={() => prefer({ utc: true })} /> UTC
+          <input type="radio" name={`${id}-zone`} checked={utc} onChange={() => changePreferences({ utc: true })} /> UTC
         </label>
       </fieldset>
       <p className="setting">
@@ -62,7 +69,7 @@ function Look() {
           value={name}
           maxLength={100}
           autoComplete="off"
-          onChange={(event) => prefer({ name: event.target.value })}
+          onChange={(event) => changePreferences({ name: event.target.value })}
           aria-describedby={`${id}-help`}
         />
         <span id={`${id}-help`} className="soft">
@@ -79,8 +86,8 @@ function KeySwitch() {
   return (
     <p>
       <label>
-        <input type="checkbox" checked={keys} onChange={(event) => prefer({ keys: event.target.checked })} /> Enable
-        single-key shortcuts
+        <input type="checkbox" checked={keys} onChange={(event) => changePreferences({ keys: event.target.checked })} />{' '}
+        Enable single-key shortcuts
       </label>
     </p>
   )

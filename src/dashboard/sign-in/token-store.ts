@@ -6,7 +6,7 @@
 const KEY = `muster:${new URL(document.baseURI).pathname}:token`
 
 /** Ignores errors of blocked storage; the token then lasts until the page is closed. */
-function tried<T>(act: () => T, otherwise: T): T {
+function withFallback<T>(act: () => T, otherwise: T): T {
   try {
     return act()
   } catch {
@@ -15,18 +15,18 @@ function tried<T>(act: () => T, otherwise: T): T {
 }
 
 export function storedToken(): string | null {
-  return tried(() => sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY), null)
+  return withFallback(() => sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY), null)
 }
 
 /** @param isTabOnly Stores the token for this tab only, until it is closed. */
 export function storeToken(token: string, isTabOnly: boolean): void {
   removeToken()
-  tried(() => (isTabOnly ? sessionStorage : localStorage).setItem(KEY, token), undefined)
+  withFallback(() => (isTabOnly ? sessionStorage : localStorage).setItem(KEY, token), undefined)
 }
 
 export function removeToken(): void {
-  tried(() => sessionStorage.removeItem(KEY), undefined)
-  tried(() => localStorage.removeItem(KEY), undefined)
+  withFallback(() => sessionStorage.removeItem(KEY), undefined)
+  withFallback(() => localStorage.removeItem(KEY), undefined)
 }
 
 /** Calls `act` when another tab signs out. @returns a function that unsubscribes. */

@@ -7,18 +7,18 @@ import { useCallback, useEffect, useRef } from 'react'
 import { checkText, checkToken } from '../api/me.ts'
 import { openApi } from '../api/session.ts'
 
-export function useTokenWatch(token: string, onRefused: (why: string) => void): () => void {
-  const asking = useRef(false)
-  const tell = useRef(onRefused)
+export function useTokenWatch(token: string, onRejected: (why: string) => void): () => void {
+  const isChecking = useRef(false)
+  const latest = useRef(onRejected)
   useEffect(() => {
-    tell.current = onRefused
+    latest.current = onRejected
   })
   return useCallback(() => {
-    if (asking.current) return
-    asking.current = true
+    if (isChecking.current) return
+    isChecking.current = true
     void checkToken(openApi(token)).then((check) => {
-      asking.current = false
-      if (check.kind === 'not_accepted' || check.kind === 'worker') tell.current(checkText(check) ?? '')
+      isChecking.current = false
+      if (check.kind === 'rejected' || check.kind === 'worker') latest.current(checkText(check) ?? '')
     })
   }, [token])
 }

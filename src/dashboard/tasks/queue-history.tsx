@@ -11,12 +11,12 @@ export function QueueHistory({ type }: { readonly type: string }) {
     <section className="card" aria-label="Last hour">
       <h2>Waiting by tier, last hour</h2>
       <TierChart type={type} />
-      {data !== undefined && <Numbers type={type} samples={data} />}
+      {data !== undefined && <QueueRates type={type} samples={data} />}
     </section>
   )
 }
 
-function Numbers({ type, samples }: { readonly type: string; readonly samples: readonly QueueSample[] }) {
+function QueueRates({ type, samples }: { readonly type: string; readonly samples: readonly QueueSample[] }) {
   const rates = ratesOf(samples)
   const perMinute = (rate: number | undefined): string => (rate === undefined ? '–' : measureText(rate))
   return (

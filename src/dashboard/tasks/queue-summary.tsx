@@ -4,10 +4,10 @@ import type { Read } from '../api/queries.ts'
 import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
-import { Span } from '../components/times.tsx'
+import { PlainAge } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
 import { explainQueue } from '../diagnosis/explain.ts'
-import { Causes } from '../diagnosis/diagnosis.tsx'
+import { CauseList } from '../diagnosis/diagnosis.tsx'
 import { useWorkersOf } from '../workers/use-workers.ts'
 
 const COLUMNS = [
@@ -59,7 +59,7 @@ function QueueRow({
   return (
     <Row>
       <RowHead of="Queue">
-        <a href={formatRoute({ place: 'tasks', type })}>
+        <a href={formatRoute({ page: 'tasks', type })}>
           <bdi>{type}</bdi>
         </a>
       </RowHead>
@@ -73,7 +73,7 @@ function QueueRow({
         {countText(low)}
       </Cell>
       <Cell of="Oldest" className="number">
-        {oldest === null || high + normal + low === 0 ? '–' : <Span since={oldest} />}
+        {oldest === null || high + normal + low === 0 ? '–' : <PlainAge since={oldest} />}
       </Cell>
       <Cell of="In flight" className="number">
         {countText(inFlight)}
@@ -85,13 +85,13 @@ function QueueRow({
         {dead === 0 ? (
           '0'
         ) : (
-          <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
+          <a className="bad" href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>
             {countText(dead)}
           </a>
         )}
       </Cell>
       <Cell of="Workers" className="number">
-        <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>
+        <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>
           {countText(workers.connected)} of {countText(workers.total)}
         </a>
       </Cell>
@@ -99,14 +99,14 @@ function QueueRow({
         {countText(slots)}
       </Cell>
       <Cell of="Why" className="why-short">
-        <Decisive type={type} queue={queue} />
+        <MainCause type={type} queue={queue} />
       </Cell>
     </Row>
   )
 }
 
-function Decisive({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+function MainCause({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
   const workers = useWorkersOf(type)
   if (workers === undefined) return <span className="soft">…</span>
-  return <Causes causes={explainQueue({ type, queue, workers }).slice(0, 1)} />
+  return <CauseList causes={explainQueue({ type, queue, workers }).slice(0, 1)} />
 }

@@ -10,7 +10,7 @@ import type { Automation } from '../api/automations.ts'
 import type { Problem } from '../api/problem.ts'
 import { useRefresh } from '../api/queries.ts'
 import { apiBase, useSession } from '../api/session.ts'
-import { useAct, type Act } from '../api/use-act.ts'
+import { useAction, type Action } from '../api/use-action.ts'
 import { curlCommand, musterCommand, type Command } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
@@ -74,7 +74,7 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
 }
 
 interface SubmitHandle {
-  readonly act: Act<readonly [submission: Submission]>
+  readonly act: Action<readonly [submission: Submission]>
   /** Errors of the latest validation and of a rejected submit. */
   readonly faults: readonly FieldError[]
   readonly validate: (submission: Submission) => void
@@ -87,7 +87,7 @@ function useSubmit(type: string): SubmitHandle {
   const refresh = useRefresh()
   const [faults, setFaults] = useState(NO_FAULTS)
   const [submitted, setSubmitted] = useState<SubmitResult | null>(null)
-  const act = useAct(async (api, submission: Submission) => {
+  const act = useAction(async (api, submission: Submission) => {
     const read = readSubmission(submission)
     setSubmitted(null)
     if ('faults' in read) return setFaults(read.faults)

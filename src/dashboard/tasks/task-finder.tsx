@@ -80,14 +80,14 @@ export function TaskState({
         {isGone && (
           <>
             not found: the task is done, expired or never existed. Its result, if any, is in the{' '}
-            <a href={formatRoute({ place: 'output', type })}>output</a>.
+            <a href={formatRoute({ page: 'output', type })}>output</a>.
           </>
         )}
         {!isGone && read.data !== undefined && (
           <>
             <strong>{read.data.place.replace('_', ' ')}</strong>. {PLACES[read.data.place]}{' '}
             {read.data.place === 'dead' && (
-              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>Open dead letters</a>
+              <a href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>Open dead letters</a>
             )}
           </>
         )}

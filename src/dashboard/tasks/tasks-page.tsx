@@ -45,7 +45,7 @@ export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
           label="Batch automations"
           names={types}
           open={type}
-          to={(name) => ({ place: 'tasks', type: name, tab: route.tab })}
+          to={(name) => ({ page: 'tasks', type: name, tab: route.tab })}
         />
       )}
       {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
@@ -57,19 +57,19 @@ export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
         </EmptyState>
       )}
       {type !== null && open !== undefined && (
-        <Queue key={type} automation={open} route={{ ...route, type }} overview={overview} />
+        <QueueView key={type} automation={open} route={{ ...route, type }} overview={overview} />
       )}
     </>
   )
 }
 
-interface QueueProps {
+interface QueueViewProps {
   readonly automation: Automation
   readonly route: TypeRoute
   readonly overview: Read<OverviewBody>
 }
 
-function Queue({ automation, route, overview }: QueueProps) {
+function QueueView({ automation, route, overview }: QueueViewProps) {
   const { type, tab } = route
   const queue = overview.data?.automations[type]?.queue ?? null
   const waiting = queue === null ? null : queue.high + queue.normal + queue.low
@@ -80,10 +80,10 @@ function Queue({ automation, route, overview }: QueueProps) {
         tabs={[
           {
             text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>,
-            to: { place: 'tasks', type },
+            to: { page: 'tasks', type },
             open: tab === 'queue',
           },
-          { text: 'Submit', to: { place: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
+          { text: 'Submit', to: { page: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
           {
             text: (
               <>
@@ -93,7 +93,7 @@ function Queue({ automation, route, overview }: QueueProps) {
                 )}
               </>
             ),
-            to: { place: 'tasks', type, tab: 'dead' },
+            to: { page: 'tasks', type, tab: 'dead' },
             open: tab === 'dead',
           },
         ]}

@@ -1,7 +1,7 @@
 /** @module dashboard/tasks/tier-bars  Shows the queue totals of a type: tiers as bars, other states as numbers. */
 import type { QueueTotals } from '../../protocol/index.ts'
 import { countText } from '../components/numbers.ts'
-import { Span } from '../components/times.tsx'
+import { PlainAge } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
 import { TIERS, waitingOf } from './tier-history.ts'
 import './tier-chart.css'
@@ -30,7 +30,7 @@ export function TierBars({ type, queue }: { readonly type: string; readonly queu
         <div>
           <dt>oldest</dt>
           <dd>
-            {queue.oldest_submitted_at === null || waiting === 0 ? '–' : <Span since={queue.oldest_submitted_at} />}
+            {queue.oldest_submitted_at === null || waiting === 0 ? '–' : <PlainAge since={queue.oldest_submitted_at} />}
           </dd>
         </div>
         <div>
@@ -47,7 +47,7 @@ export function TierBars({ type, queue }: { readonly type: string; readonly queu
             {queue.dead === 0 ? (
               '0'
             ) : (
-              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>
+              <a href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>
             )}
           </dd>
         </div>

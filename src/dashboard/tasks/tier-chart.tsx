@@ -9,7 +9,7 @@ import { shortClockText } from '../components/moments.ts'
 import { countText } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
 import { useServerNow } from '../components/use-now.ts'
-import { areaPoints, mostWaiting, runsOf, TIERS, type Box } from './tier-history.ts'
+import { areaPoints, mostWaiting, runsOf, TIERS, type PlotArea } from './tier-history.ts'
 import './tier-chart.css'
 
 /** The sampling interval of the master. Reading more often returns the same samples. */
@@ -26,14 +26,14 @@ export const useQueueSamples = (type: string): Read<readonly QueueSample[]> =>
   )
 
 export function TierChart({ type }: { readonly type: string }) {
-  return <ReadView read={useQueueSamples(type)}>{(samples) => <Drawing samples={samples} />}</ReadView>
+  return <ReadView read={useQueueSamples(type)}>{(samples) => <TierAreas samples={samples} />}</ReadView>
 }
 
-function Drawing({ samples }: { readonly samples: readonly QueueSample[] }) {
+function TierAreas({ samples }: { readonly samples: readonly QueueSample[] }) {
   const now = Math.floor(useServerNow() / 15) * 15
   const [first] = samples
   const most = mostWaiting(samples)
-  const box: Box = { ...SIZE, fromTs: now - HOUR_SECONDS, toTs: now, most }
+  const box: PlotArea = { ...SIZE, fromTs: now - HOUR_SECONDS, toTs: now, most }
   const isYoung = first === undefined || first.ts > now - HOUR_SECONDS + 60
   return (
     <figure className="history">

@@ -22,7 +22,7 @@ export function runsOf(samples: readonly QueueSample[]): readonly (readonly Queu
   return runs
 }
 
-export interface Box {
+export interface PlotArea {
   readonly width: number
   readonly height: number
   readonly fromTs: number
@@ -31,7 +31,7 @@ export interface Box {
 }
 
 /** The polygon points of `tier` for one run, stacked on the tiers before it. The y axis points down. */
-export function areaPoints(run: readonly QueueSample[], tier: Tier, box: Box): string {
+export function areaPoints(run: readonly QueueSample[], tier: Tier, box: PlotArea): string {
   const x = (ts: number): number => round(((ts - box.fromTs) / Math.max(1, box.toTs - box.fromTs)) * box.width)
   const y = (n: number): number => round(box.height - (n / Math.max(1, box.most)) * box.height)
   const upTo = TIERS.indexOf(tier)

@@ -77,8 +77,8 @@ function NoTasksWaiting({ type }: { readonly type: string }) {
   return (
     <EmptyState kind="nothing" title="No tasks waiting">
       <p>
-        Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>;{' '}
-        <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
+        Results of finished tasks are in the <a href={formatRoute({ page: 'output', type })}>output</a>;{' '}
+        <a href={formatRoute({ page: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
       </p>
     </EmptyState>
   )

@@ -11,12 +11,12 @@ import { useKeys } from '../components/keys.ts'
 import { ReadState } from '../components/read-state.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Tabs } from '../components/tabs.tsx'
-import { Lasting } from '../components/times.tsx'
+import { Duration } from '../components/times.tsx'
 import type { RouteTo } from '../route.ts'
 import { goTo } from '../use-route.ts'
 import { WhyWorker } from '../diagnosis/diagnosis.tsx'
 import { SummaryTab } from './summary-tab.tsx'
-import { WorkerActs } from './worker-acts.tsx'
+import { WorkerActions } from './worker-actions.tsx'
 
 const ConfigTab = lazy(async () => ({ default: (await import('../config/config-tab.tsx')).ConfigTab }))
 const HistoryTab = lazy(async () => ({ default: (await import('../config/history-tab.tsx')).HistoryTab }))
@@ -39,7 +39,7 @@ export function WorkerPage({ route }: { readonly route: Route }) {
     const { body: worker, epoch } = await api.get<WorkerBody>(['automations', type, 'workers', id], {}, signal)
     return { worker, epoch }
   })
-  useKeys({ e: () => goTo({ place: 'worker', type, id, tab: 'config' }) })
+  useKeys({ e: () => goTo({ page: 'worker', type, id, tab: 'config' }) })
   const { data, problem } = read
   if (isProblem(problem, 404)) return <UnavailableWorker route={route} reason={<WorkerNotFound route={route} />} />
   if (isProblem(problem, 403))
@@ -111,7 +111,7 @@ function LoadedWorker({ route, read, data }: LoadedWorkerProps) {
   const history = useConfigHistory(type, id)
   const tabTo = (to: Route['tab'], text: string) => ({
     text,
-    to: { place: 'worker' as const, type, id, tab: to },
+    to: { page: 'worker' as const, type, id, tab: to },
     open: tab === to,
   })
   return (
@@ -158,7 +158,7 @@ function WorkerTitle({ route, worker, refresh }: WorkerTitleProps) {
       <WorkerHeading route={route} />
       <StateBadge worker={worker} />
       <span className="soft">
-        <Lasting since={worker.state_since} />
+        <Duration since={worker.state_since} />
       </span>
       {worker.managed_by !== null && (
         <span className="managed-badge" title={worker.managed_by}>
@@ -167,7 +167,7 @@ function WorkerTitle({ route, worker, refresh }: WorkerTitleProps) {
         </span>
       )}
       <WhyWorker worker={worker} />
-      <WorkerActs worker={worker} refresh={refresh} />
+      <WorkerActions worker={worker} refresh={refresh} />
     </div>
   )
 }

@@ -13,7 +13,7 @@ import { propertiesOf } from '../config/schema.ts'
 import { SchemaForm } from '../config/schema-form.tsx'
 import { countText } from '../components/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
-import { pathOf, type BulkParts, type BulkProps } from './bulk.ts'
+import { pathOf, type BulkDeps, type BulkProps } from './bulk.ts'
 import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from './bulk-fields.ts'
 import type { WorkerRow } from './row.ts'
 
@@ -71,7 +71,7 @@ function useCommonSchema(rows: readonly WorkerRow[]): {
 }
 
 /** @returns The action that saves the patch for one worker. */
-function useSaveConfig(patch: JsonObject, includesManaged: boolean): BulkParts<WorkerRow>['act'] {
+function useSaveConfig(patch: JsonObject, includesManaged: boolean): BulkDeps<WorkerRow>['act'] {
   const { api, me } = useSession()
   return async (row) => {
     if (row.managed_by !== null && !includesManaged)

@@ -8,13 +8,13 @@ import { countText, plural } from '../components/numbers.ts'
 import { ResultList } from '../components/result-list.tsx'
 import type { Result } from '../components/results.ts'
 import { TypedConfirmation } from '../components/typed-confirmation.tsx'
-import { runBulk, type BulkParts, type BulkProps } from './bulk.ts'
+import { runBulk, type BulkDeps, type BulkProps } from './bulk.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
 export interface BulkDialogProps extends BulkProps {
   /** For example `Drain`. */
   readonly verb: string
-  readonly act: BulkParts<WorkerRow>['act']
+  readonly act: BulkDeps<WorkerRow>['act']
   readonly danger?: boolean
   /** Why the action cannot be started yet; null if it can. */
   readonly missing?: string | null

@@ -23,7 +23,7 @@ export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): rea
 
 const IN_FLIGHT = 8
 
-export interface BulkParts<T> {
+export interface BulkDeps<T> {
   readonly items: readonly T[]
   readonly nameOf: (item: T) => string
   /** Returns a text for the result list, or the reason why the item was skipped. @throws {Problem} */
@@ -32,7 +32,7 @@ export interface BulkParts<T> {
   readonly signal: AbortSignal
 }
 
-export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkParts<T>): Promise<readonly Result[]> {
+export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkDeps<T>): Promise<readonly Result[]> {
   let results: readonly Result[] = items.map((item) => ({ name: nameOf(item), outcome: 'waiting' }))
   const set = (index: number, result: Result): void => {
     results = results.with(index, result)
@@ -57,18 +57,18 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkPar
   return results
 }
 
-async function resultOf<T>(item: T, nameOf: BulkParts<T>['nameOf'], act: BulkParts<T>['act']): Promise<Result> {
+async function resultOf<T>(item: T, nameOf: BulkDeps<T>['nameOf'], act: BulkDeps<T>['act']): Promise<Result> {
   const name = nameOf(item)
   try {
-    const answer = await act(item)
-    return 'done' in answer
-      ? { name, outcome: 'done', text: answer.done }
-      : { name, outcome: 'skipped', text: answer.skipped }
+    const result = await act(item)
+    return 'done' in result
+      ? { name, outcome: 'done', text: result.done }
+      : { name, outcome: 'skipped', text: result.skipped }
   } catch (error) {
     const { status, message } = asProblem(error)
     return {
       name,
-      outcome: status === null ? 'unknown' : 'refused',
+      outcome: status === null ? 'unknown' : 'rejected',
       text: status === 412 ? 'its config was changed in the meantime; nothing was saved' : message,
     }
   }

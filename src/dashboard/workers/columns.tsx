@@ -2,7 +2,7 @@
 import { cutText } from '../components/json-text.ts'
 import { measureText } from '../components/numbers.ts'
 import { StateBadge } from '../components/state-badge.tsx'
-import { Span } from '../components/times.tsx'
+import { PlainAge } from '../components/times.tsx'
 import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute } from '../route.ts'
 import { configText, isBehind } from './display-state.ts'
@@ -13,13 +13,13 @@ import type { Sparks } from './sparks.ts'
 
 const ERROR_CHARACTERS = 200
 
-export interface ColumnParts {
+export interface ColumnDeps {
   readonly sparks: Sparks
   readonly onToggle: (row: WorkerRow, isRange: boolean) => void
   readonly isSelected: (row: WorkerRow) => boolean
 }
 
-export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): readonly Column<WorkerRow>[] {
+export function workerColumns({ sparks, onToggle, isSelected }: ColumnDeps): readonly Column<WorkerRow>[] {
   return [
     {
       name: 'Select',
@@ -45,14 +45,19 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
       className: 'w-managed',
       cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
     },
-    { name: 'Last seen', sort: '-seen', className: 'w-seen number', cell: ({ last_seen: at }) => <Span since={at} /> },
+    {
+      name: 'Last seen',
+      sort: '-seen',
+      className: 'w-seen number',
+      cell: ({ last_seen: at }) => <PlainAge since={at} />,
+    },
     { name: 'Last error', sort: 'error', className: 'w-error', cell: (row) => <LastError row={row} /> },
   ]
 }
 
 interface SelectBoxProps extends RowProps {
   readonly isSelected: boolean
-  readonly onToggle: ColumnParts['onToggle']
+  readonly onToggle: ColumnDeps['onToggle']
 }
 
 function SelectBox({ row, isSelected, onToggle }: SelectBoxProps) {
@@ -73,7 +78,7 @@ interface RowProps {
 }
 
 const WorkerLink = ({ row: { automation_type: type, worker_id: id } }: RowProps) => (
-  <a href={formatRoute({ place: 'worker', type, id })} title={id}>
+  <a href={formatRoute({ page: 'worker', type, id })} title={id}>
     <bdi>{id}</bdi>
   </a>
 )
@@ -85,7 +90,7 @@ const State = ({ row }: RowProps) => (
       <>
         {' '}
         <span className="soft">
-          <Span since={row.state_since} />
+          <PlainAge since={row.state_since} />
         </span>
       </>
     )}

@@ -27,28 +27,28 @@ const LOOKS: Readonly<Record<StateWord, { readonly mark: string; readonly tone: 
   late: { mark: '◔', tone: 'warn' },
 }
 
-export type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
+export type StateFacts = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
 
 export const STATE_WORDS = Object.keys(LOOKS) as readonly StateWord[]
 
-export function stateWord({ state, connected, last_seen }: Seen, nowSeconds: number): StateWord {
+export function stateWord({ state, connected, last_seen }: StateFacts, nowSeconds: number): StateWord {
   if (!connected) return 'offline'
   return nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
 }
 
-export function displayState(worker: Seen, nowSeconds: number): DisplayState {
+export function displayState(worker: StateFacts, nowSeconds: number): DisplayState {
   const word = stateWord(worker, nowSeconds)
   return { word, ...LOOKS[word], was: word === worker.state ? null : worker.state }
 }
 
-type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
+type AppliedConfig = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
 
 /** Whether the worker runs an older config than the saved one. */
-export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean =>
+export const isBehind = ({ config_gen, applied_config_gen }: AppliedConfig): boolean =>
   applied_config_gen !== null && applied_config_gen < config_gen
 
 /** `14`; `14 (12 applied)`; `14 (not applied yet)`. */
-export function configText({ config_gen, applied_config_gen }: Configured): string {
+export function configText({ config_gen, applied_config_gen }: AppliedConfig): string {
   if (applied_config_gen === null) return `${config_gen} (not applied yet)`
   return applied_config_gen === config_gen ? String(config_gen) : `${config_gen} (${applied_config_gen} applied)`
 }

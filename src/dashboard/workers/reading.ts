@@ -16,7 +16,7 @@ const LEAST_WAIT_MS = 1_500
 /** Up to this many unknown workers are read one by one. If there are more, all pages are read again. */
 const MOST_SINGLES = 20
 
-export interface ReadingParts {
+export interface ReadingDeps {
   readonly api: Api
   readonly store: WorkerStore
   readonly types: readonly string[]
@@ -26,26 +26,26 @@ export interface ReadingParts {
   readonly report: (problem: Problem | undefined) => void
 }
 
-interface Place {
+interface PageCursor {
   readonly type: string
   readonly after: string | null
   readonly round: number
 }
 
-export async function readWorkers(parts: ReadingParts): Promise<void> {
-  const { types, signal, report, pause } = parts
+export async function readWorkers(deps: ReadingDeps): Promise<void> {
+  const { types, signal, report, pause } = deps
   let pages = 0
   while (!signal.aborted) {
     let problem: Problem | undefined
     pages = 0
     try {
-      for (const type of types) pages += await readType(parts, type)
+      for (const type of types) pages += await readType(deps, type)
     } catch (error) {
       problem = asProblem(error)
     }
     if (signal.aborted) return
     report(problem)
-    if (problem === undefined) await roll(parts, pages)
+    if (problem === undefined) await roll(deps, pages)
     else await pause(againMs(problem))
   }
 }
@@ -53,32 +53,32 @@ export async function readWorkers(parts: ReadingParts): Promise<void> {
 const againMs = ({ retryAfterSeconds }: Problem): number => Math.max(LEAST_WAIT_MS, (retryAfterSeconds ?? 0) * 1_000)
 
 /** Reads every page of a type without a pause. @returns the number of pages */
-async function readType(parts: ReadingParts, type: string): Promise<number> {
-  let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
+async function readType(deps: ReadingDeps, type: string): Promise<number> {
+  let cursor: PageCursor | null = { type, after: null, round: deps.store.beginRound(type) }
   let pages = 0
-  while (place !== null && !parts.signal.aborted) {
-    place = await readPage(parts, place)
+  while (cursor !== null && !deps.signal.aborted) {
+    cursor = await readPage(deps, cursor)
     pages += 1
   }
   return pages
 }
 
 /** Polls one page after the other, with a pause before each, until a refresh is requested or a read fails. */
-async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<void> {
+async function roll({ types, ...deps }: ReadingDeps, pages: number): Promise<void> {
   const waitMs = Math.max(LEAST_WAIT_MS, ROUND_MS / Math.max(1, pages))
-  while (!parts.signal.aborted) {
-    if (types.length === 0) return void (await parts.pause(ROUND_MS))
+  while (!deps.signal.aborted) {
+    if (types.length === 0) return void (await deps.pause(ROUND_MS))
     for (const type of types) {
-      let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
-      while (place !== null) {
-        if ((await parts.pause(waitMs)) || parts.signal.aborted) return
+      let cursor: PageCursor | null = { type, after: null, round: deps.store.beginRound(type) }
+      while (cursor !== null) {
+        if ((await deps.pause(waitMs)) || deps.signal.aborted) return
         try {
-          place = await readPage({ types, ...parts }, place)
-          parts.report(undefined)
+          cursor = await readPage({ types, ...deps }, cursor)
+          deps.report(undefined)
         } catch (error) {
           const problem = asProblem(error)
-          parts.report(problem)
-          return void (await parts.pause(againMs(problem)))
+          deps.report(problem)
+          return void (await deps.pause(againMs(problem)))
         }
       }
     }
@@ -86,7 +86,10 @@ async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<v
 }
 
 /** Reads one page into the store. @returns the position of the next page, or null after the last one */
-async function readPage({ api, store, signal }: ReadingParts, { type, after, round }: Place): Promise<Place | null> {
+async function readPage(
+  { api, store, signal }: ReadingDeps,
+  { type, after, round }: PageCursor,
+): Promise<PageCursor | null> {
   const query = { view: 'summary', limit: PAGE_ROWS, ...(after === null ? {} : { after }) }
   const since = store.turn
   const { body } = await api.get<readonly WorkerRow[]>(['automations', type, 'workers'], query, signal)

@@ -122,25 +122,25 @@ export function useOverview(): Read<OverviewBody> {
 }
 
 /** Evaluating 10,000 workers is expensive, so it runs at most this often. */
-const JUDGED_EVERY_SECONDS = 2
+const EVALUATED_EVERY_SECONDS = 2
 
-export interface Judgement {
+export interface FleetStatus {
   readonly facts: FleetFacts
   /** What needs attention. */
   readonly attention: readonly Attention[]
 }
 
 /** Undefined until the overview is loaded. */
-export function useJudgement(): Judgement | undefined {
+export function useFleetStatus(): FleetStatus | undefined {
   const { data: overview } = useOverview()
   const { store } = useWorkers()
   const { automations } = useInstalled()
-  const turn = Math.floor(useServerNow() / JUDGED_EVERY_SECONDS)
+  const turn = Math.floor(useServerNow() / EVALUATED_EVERY_SECONDS)
   return useMemo(() => {
     if (overview === undefined) return undefined
     const { rows, whole } = store.snapshot()
     const isWhole = automations.every(({ type }) => whole.has(type))
-    const facts = { overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * JUDGED_EVERY_SECONDS }
+    const facts = { overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * EVALUATED_EVERY_SECONDS }
     return { facts, attention: attentionOf(facts) }
   }, [overview, store, automations, turn])
 }

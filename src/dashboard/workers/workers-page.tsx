@@ -12,7 +12,7 @@ import { countText, plural } from '../components/numbers.ts'
 import { VirtualTable } from '../components/virtual-table.tsx'
 import type { RouteTo } from '../route.ts'
 import { goTo, replaceRoute } from '../use-route.ts'
-import { BulkActs } from './bulk-acts.tsx'
+import { BulkActions } from './bulk-actions.tsx'
 import { workerColumns } from './columns.tsx'
 import { FilterHelp } from './filter-help.tsx'
 import { keyOf, type WorkerRow } from './row.ts'
@@ -24,7 +24,7 @@ import './workers.css'
 
 const ROW_HEIGHT = 36
 const CARD_HEIGHT = 80
-const open = ({ automation_type: type, worker_id: id }: WorkerRow): void => goTo({ place: 'worker', type, id })
+const open = ({ automation_type: type, worker_id: id }: WorkerRow): void => goTo({ page: 'worker', type, id })
 
 export function WorkersPage({ route }: { readonly route: RouteTo<'workers'> }) {
   const [isInUse, trackUse] = useIsInUse()
@@ -37,7 +37,7 @@ export function WorkersPage({ route }: { readonly route: RouteTo<'workers'> }) {
     <>
       <div className="title">
         <h1>Workers</h1>
-        <BulkActs rows={selection.rows} onClear={selection.clear} />
+        <BulkActions rows={selection.rows} onClear={selection.clear} />
       </div>
       <WorkerFilter route={route} list={list} selection={selection} />
       <WorkersNotice />
@@ -50,7 +50,7 @@ export function WorkersPage({ route }: { readonly route: RouteTo<'workers'> }) {
         <EmptyState kind="filtered">
           <p>
             No workers match this filter ({countText(total)} in total).{' '}
-            <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort: route.sort })}>
+            <button type="button" className="link" onClick={() => replaceRoute({ page: 'workers', sort: route.sort })}>
               Show all
             </button>
           </p>

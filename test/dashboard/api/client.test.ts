@@ -56,7 +56,7 @@ async function served(
     clock: new ServerClock(() => 0),
     localMs: () => 0,
     refusals: new RefusalLimiter({ clock: time, timers: time, random: { unit: () => 0 } }),
-    onRefused: () => refused++,
+    onUnauthorized: () => refused++,
   })
   const close = async (): Promise<void> => {
     server.closeAllConnections()

@@ -225,7 +225,7 @@ describe('10,000 workers', () => {
       for (let n = 0; n < 10; n += 1) {
         await page.waitForTimeout((SOAK_SECONDS / 10) * 1_000)
         await goTo(page, '#/')
-        await page.locator('.verdict').waitFor()
+        await page.locator('.fleet-summary').waitFor()
         await goTo(page, '#/workers')
         await whenMs(page, ALL_ROWS)
         samples.push(await heldBy(page))

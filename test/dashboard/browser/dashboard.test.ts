@@ -92,9 +92,9 @@ describe('the page', () => {
     const page = await world.open('', {}, await world.proxied())
     await signIn(page, ADMIN_TOKEN)
     await page.locator('button.live').getByText(/live/).waitFor()
-    for (const place of ['Workers', 'Tasks', 'Output', 'Pools', 'Automations', 'Settings']) {
-      await page.getByRole('link', { name: place, exact: true }).first().click()
-      await page.getByRole('heading', { level: 1, name: place }).waitFor()
+    for (const name of ['Workers', 'Tasks', 'Output', 'Pools', 'Automations', 'Settings']) {
+      await page.getByRole('link', { name, exact: true }).first().click()
+      await page.getByRole('heading', { level: 1, name }).waitFor()
     }
     expect(await page.evaluate('document.styleSheets.length')).toBeGreaterThan(0)
     await page.getByRole('link', { name: 'Workers', exact: true }).first().click()

@@ -134,7 +134,7 @@ describe('an unknown URL', () => {
   it('shows "not found", for a page as well as for a worker', async () => {
     const page = await open('#/nowhere')
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
-    await look(page, 'no-such-place')
+    await look(page, 'no-such-page')
     await page.goto(`${many.url}/#/workers/mailer/unknown-worker`)
     await page.getByText('Worker not found').waitFor()
   })

@@ -340,7 +340,7 @@ describe('a pool', () => {
   it('is not requested with a scoped token; the page says so (D32)', async () => {
     const { page, asked } = await signedIn(`${fleet.url}/`, '#/pools/senders', MAILER_TOKEN)
     await page.getByText('Pools need an admin token').waitFor()
-    for (const place of [
+    for (const hash of [
       'tasks/mailer',
       'output/mailer',
       'automations/mailer',
@@ -348,7 +348,7 @@ describe('a pool', () => {
       'output/thumbnail',
       'automations/thumbnail',
     ]) {
-      await page.goto(`${fleet.url}/#/${place}`)
+      await page.goto(`${fleet.url}/#/${hash}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
     }
     await page.getByText('is not installed or not covered by this token').waitFor()

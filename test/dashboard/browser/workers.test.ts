@@ -245,7 +245,7 @@ describe('a page script that cannot be loaded', () => {
     )
     await page.goto(`${many.url}/#/pools`)
     await page.getByText('This page cannot be displayed: A part of the page could not be loaded.').waitFor()
-    await look(page, 'place-not-loaded')
+    await look(page, 'page-not-loaded')
     await page.goto(`${many.url}/#/workers`)
     await count(page, '320')
     await page.goto(`${many.url}/#/pools`)

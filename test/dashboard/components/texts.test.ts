@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { JsonValue } from '../../../src/protocol/index.ts'
-import { readN } from '../../../src/dashboard/components/act-size.ts'
-import { agoText, lastingText, leftText, spanText } from '../../../src/dashboard/components/age.ts'
+import { readN } from '../../../src/dashboard/components/item-count.ts'
+import { agoText, durationText, leftText, spanText } from '../../../src/dashboard/components/age.ts'
 import { cutText, parseJson, sameJson } from '../../../src/dashboard/components/json-text.ts'
 import { countText, measureText, plural } from '../../../src/dashboard/components/numbers.ts'
 
@@ -29,8 +29,8 @@ describe('ages', () => {
   })
 
   it('are "just now" for durations below one second', () => {
-    expect(lastingText(0.4)).toBe('just now')
-    expect(lastingText(65)).toBe('for 1 min')
+    expect(durationText(0.4)).toBe('just now')
+    expect(durationText(65)).toBe('for 1 min')
   })
 
   it('count down to a point in time and show when it has passed', () => {

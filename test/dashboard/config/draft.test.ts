@@ -194,7 +194,7 @@ describe('a draft whose config was saved by another client', () => {
       mine: ['mode', 'host'].toSorted(
         (a, b) => form.fields.findIndex(({ name }) => name === a) - form.fields.findIndex(({ name }) => name === b),
       ),
-      clashes: [{ name: 'slots', base: 4, theirs: 3, mine: 8 }],
+      conflicts: [{ name: 'slots', base: 4, theirs: 3, mine: 8 }],
     })
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { OverviewBody } from '../../../src/protocol/index.ts'
-import { attentionOf, verdictText } from '../../../src/dashboard/diagnosis/attention.ts'
+import { attentionOf, fleetSummaryText } from '../../../src/dashboard/diagnosis/attention.ts'
 import type { WorkerFacts } from '../../../src/dashboard/diagnosis/explain.ts'
 
 const NOW = 10_000
@@ -56,9 +56,9 @@ describe('what needs attention', () => {
   it('is an empty list for a healthy fleet', () => {
     const overview = overviewOf({ mailer: {}, render: {} })
     expect(problemsOf(overview)).toEqual([])
-    expect(verdictText(overview, [])).toBe('All 4 workers are connected and up to date.')
+    expect(fleetSummaryText(overview, [])).toBe('All 4 workers are connected and up to date.')
     expect(
-      verdictText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), []),
+      fleetSummaryText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), []),
     ).toBe('No worker has registered yet.')
   })
 
@@ -69,7 +69,7 @@ describe('what needs attention', () => {
       ['offline', 3, null],
       ['behind', 2, null],
     ])
-    expect(verdictText(overview, problemsOf(overview))).toBe(
+    expect(fleetSummaryText(overview, problemsOf(overview))).toBe(
       'Attention: 1 worker is in ERROR and 3 workers are offline, and more.',
     )
   })
@@ -115,7 +115,7 @@ describe('what needs attention', () => {
       ['unserved', 'thumbnail'],
       ['dead', 'mailer'],
     ])
-    expect(verdictText(overview, items)).toBe(
+    expect(fleetSummaryText(overview, items)).toBe(
       "Attention: thumbnail's queue has no worker to take tasks and 3 tasks are dead.",
     )
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { EMPTY_TAIL, filtered, withAnswer } from '../../../src/dashboard/output/tail-buffer.ts'
+import { EMPTY_TAIL, filtered, withResponse } from '../../../src/dashboard/output/tail-buffer.ts'
 
 const entry = (n: number, payload: object = { n }) => ({
   id: String(n).padStart(6, '0'),
@@ -12,12 +12,12 @@ const range = (from: number, to: number) => Array.from({ length: to - from }, (_
 
 describe('a tail', () => {
   it('continues after its last entry and marks a gap', () => {
-    const first = withAnswer(EMPTY_TAIL, { entries: range(10, 12), gap: true })
+    const first = withResponse(EMPTY_TAIL, { entries: range(10, 12), gap: true })
     expect(first.rows.map(({ kind }) => kind)).toEqual(['entry', 'entry']) // Nothing was shown before it.
-    const next = withAnswer(first, { entries: range(20, 21), gap: true })
+    const next = withResponse(first, { entries: range(20, 21), gap: true })
     expect(next.rows.map(({ kind }) => kind)).toEqual(['entry', 'entry', 'gap', 'entry'])
     expect(next.lastId).toBe('000020')
-    expect(withAnswer(next, { entries: [], gap: false })).toBe(next)
+    expect(withResponse(next, { entries: [], gap: false })).toBe(next)
   })
 
   it('keeps the newest 2,000 rows in order and counts the dropped ones', () => {
@@ -26,7 +26,7 @@ describe('a tail', () => {
         let tail = EMPTY_TAIL
         let next = 0
         for (const size of sizes) {
-          tail = withAnswer(tail, { entries: range(next, next + size), gap: false })
+          tail = withResponse(tail, { entries: range(next, next + size), gap: false })
           next += size
         }
         const numbers = tail.rows.map((row) => (row.kind === 'entry' ? Number(row.entry.id) : -1))
@@ -39,17 +39,17 @@ describe('a tail', () => {
 
   it('keeps fewer rows if entries are large, but always the newest one', () => {
     const large = (n: number) => entry(n, { text: 'x'.repeat(5_000_000) })
-    const tail = withAnswer(EMPTY_TAIL, { entries: [large(1), large(2), large(3), large(4), large(5)], gap: false })
+    const tail = withResponse(EMPTY_TAIL, { entries: [large(1), large(2), large(3), large(4), large(5)], gap: false })
     expect(tail.rows.map((row) => row.kind === 'entry' && row.entry.ts)).toEqual([3, 4, 5])
     expect(tail.dropped).toBe(2)
     expect(
-      withAnswer(EMPTY_TAIL, { entries: [entry(1, { text: 'x'.repeat(17_000_000) })], gap: false }).rows,
+      withResponse(EMPTY_TAIL, { entries: [entry(1, { text: 'x'.repeat(17_000_000) })], gap: false }).rows,
     ).toHaveLength(1)
   })
 
   it('is filtered by words in payload, ID or slot, and keeps gaps', () => {
-    const tail = withAnswer(
-      withAnswer(EMPTY_TAIL, { entries: [entry(1, { url: 'HTTP://a' }), entry(12, { url: 'b' })], gap: false }),
+    const tail = withResponse(
+      withResponse(EMPTY_TAIL, { entries: [entry(1, { url: 'HTTP://a' }), entry(12, { url: 'b' })], gap: false }),
       { entries: [entry(4, { url: 'http://c' })], gap: true },
     )
     const found = (filter: string) =>

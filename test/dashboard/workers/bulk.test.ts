@@ -39,8 +39,8 @@ describe('runBulk', () => {
     expect(most).toBe(8)
     expect(results.map(({ outcome }) => outcome).slice(2, 8)).toEqual([
       'done',
-      'refused',
-      'refused',
+      'rejected',
+      'rejected',
       'unknown',
       'skipped',
       'done',

@@ -7,14 +7,14 @@ import type { Api } from './client.ts'
 import { asProblem, type Problem } from './problem.ts'
 import { useSession } from './session.ts'
 
-export interface Act<A extends readonly unknown[]> {
+export interface Action<A extends readonly unknown[]> {
   readonly run: (...args: A) => Promise<void>
   readonly busy: boolean
   readonly problem: Problem | null
   readonly clear: () => void
 }
 
-export function useAct<A extends readonly unknown[]>(act: (api: Api, ...args: A) => Promise<void>): Act<A> {
+export function useAction<A extends readonly unknown[]>(act: (api: Api, ...args: A) => Promise<void>): Action<A> {
   const { api } = useSession()
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)

@@ -6,8 +6,8 @@ import { useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
 import { useRefresh } from '../api/queries.ts'
 import { apiBase } from '../api/session.ts'
-import { useAct, type Act } from '../api/use-act.ts'
-import { readN } from '../components/act-size.ts'
+import { useAction, type Action } from '../api/use-action.ts'
+import { readN } from '../components/item-count.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CopyAs } from '../components/copy-as.tsx'
@@ -51,13 +51,13 @@ export function PopSection({ type }: { readonly type: string }) {
   )
 }
 
-type PopAct = Act<readonly [n: number]>
+type PopAction = Action<readonly [n: number]>
 
 /** @returns The act that pops entries, and the message about its result. */
-function usePop(type: string, onDone: () => void): { readonly pop: PopAct; readonly message: string | null } {
+function usePop(type: string, onDone: () => void): { readonly pop: PopAction; readonly message: string | null } {
   const [message, setMessage] = useState<string | null>(null)
   const refresh = useRefresh()
-  const pop = useAct(async (api, n: number) => {
+  const pop = useAction(async (api, n: number) => {
     const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], {
       body: { n },
     })
@@ -72,7 +72,7 @@ function usePop(type: string, onDone: () => void): { readonly pop: PopAct; reado
 interface PopDialogProps {
   readonly type: string
   readonly n: number
-  readonly pop: PopAct
+  readonly pop: PopAction
   readonly onClose: () => void
 }
 

@@ -20,7 +20,7 @@ const IDS_PER_CALL = 1_000
 
 export interface Tally {
   readonly action: DeadAction
-  readonly asked: number
+  readonly total: number
   /** Number of tasks replayed or removed. */
   readonly done: number
   /** Number of tasks that were no longer dead when the call arrived. */
@@ -32,7 +32,7 @@ export interface Tally {
   readonly failure: unknown
 }
 
-export interface DeadActParts {
+export interface DeadActionDeps {
   readonly action: DeadAction
   readonly ids: readonly string[]
   readonly select: (body: {
@@ -44,8 +44,8 @@ export interface DeadActParts {
   readonly signal: AbortSignal
 }
 
-export async function actOnDead({ action, ids, select, report, signal }: DeadActParts): Promise<Tally> {
-  let tally: Tally = { action, asked: ids.length, done: 0, notDead: 0, open: 0, stopped: false, failure: null }
+export async function actOnDead({ action, ids, select, report, signal }: DeadActionDeps): Promise<Tally> {
+  let tally: Tally = { action, total: ids.length, done: 0, notDead: 0, open: 0, stopped: false, failure: null }
   report(tally)
   for (let at = 0; at < ids.length; at += IDS_PER_CALL) {
     if (signal.aborted) return { ...tally, stopped: true }
@@ -68,19 +68,19 @@ function counted(tally: Tally, { results }: SelectedBody): Tally {
 const DONE: Readonly<Record<DeadAction, string>> = { replay: 'requeued', remove: 'removed' }
 
 /** Whether the master rejected the call without effect. After a 5xx the call may have taken effect. */
-const isRefusal = (failure: unknown): boolean =>
+const isRejected = (failure: unknown): boolean =>
   failure instanceof Problem && failure.status !== null && failure.status < 500
 
 /** Describes what happened to the tasks of the failed call; empty if no call failed. */
 function failureText(failure: unknown, open: number): string {
   if (failure === null) return ''
-  if (isRefusal(failure)) return `${countText(open)} rejected by the master.`
+  if (isRejected(failure)) return `${countText(open)} rejected by the master.`
   return `The outcome of ${countText(open)} is unknown; the list is reloaded.`
 }
 
 /** Summarizes the outcome in one or more sentences. */
-export function tallyText({ action, asked, done, notDead, open, stopped, failure }: Tally): string {
-  const rest = asked - done - notDead - open
+export function tallyText({ action, total, done, notDead, open, stopped, failure }: Tally): string {
+  const rest = total - done - notDead - open
   return [
     `${plural(done, 'task')} ${DONE[action]}.`,
     notDead === 0 ? '' : `${plural(notDead, 'was', 'were')} no longer dead.`,

@@ -3,15 +3,15 @@
  * The two actions whose tasks the master chooses: replay the oldest, and clear all.
  */
 import { useState } from 'react'
-import { useAct } from '../api/use-act.ts'
-import { readN } from '../components/act-size.ts'
+import { useAction } from '../api/use-action.ts'
+import { readN } from '../components/item-count.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CountInput } from '../components/count-input.tsx'
 import { Download, ndjson } from '../components/download.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { countText, plural } from '../components/numbers.ts'
 
-interface OnAllProps {
+interface WholeQueueProps {
   readonly type: string
   readonly length: number
   readonly onDone: (text: string) => void
@@ -19,11 +19,11 @@ interface OnAllProps {
 
 const SUGGESTED = 50
 
-export function ReplayOldest({ type, length, onDone }: OnAllProps) {
+export function ReplayOldest({ type, length, onDone }: WholeQueueProps) {
   const [text, setText] = useState('')
   const suggested = Math.min(length, SUGGESTED)
   const n = text.trim() === '' ? suggested : readN(text)
-  const replay = useAct(async (api, count: number) => {
+  const replay = useAction(async (api, count: number) => {
     const { body } = await api.send<{ replayed: number }>('POST', ['automations', type, 'dead', 'replay'], {
       body: { n: count },
     })
@@ -46,13 +46,13 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
   )
 }
 
-interface ClearProps extends OnAllProps {
+interface ClearProps extends WholeQueueProps {
   readonly items: readonly unknown[]
   readonly onClose: () => void
 }
 
 export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps) {
-  const clear = useAct(async (api) => {
+  const clear = useAction(async (api) => {
     const { body } = await api.send<{ cleared: number }>('DELETE', ['automations', type, 'dead'])
     onClose()
     onDone(`${plural(body.cleared, 'dead letter')} cleared.`)

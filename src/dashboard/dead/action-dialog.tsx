@@ -12,9 +12,9 @@ import { Dialog } from '../components/dialog.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { TypedConfirmation } from '../components/typed-confirmation.tsx'
-import { actOnDead, tallyText, type DeadAction, type Tally } from './act.ts'
+import { actOnDead, tallyText, type DeadAction, type Tally } from './actions.ts'
 
-export interface DeadActDialogProps {
+export interface DeadActionDialogProps {
   readonly type: string
   readonly action: DeadAction
   readonly ids: readonly string[]
@@ -27,8 +27,8 @@ const VERBS: Readonly<Record<DeadAction, string>> = { replay: 'Replay', remove: 
 const MANY = 10
 const NAMED = 8
 
-export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps) {
-  const { tally, isBusy, run, stop } = useDeadAct(type, action, ids)
+export function DeadActionDialog({ type, action, ids, onClose }: DeadActionDialogProps) {
+  const { tally, isBusy, run, stop } = useDeadAction(type, action, ids)
   const [typed, setTyped] = useState('')
   const count = String(ids.length)
   const mustType = action === 'remove' && ids.length > MANY
@@ -62,7 +62,7 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
   )
 }
 
-interface DeadActRun {
+interface DeadActionRun {
   /** The progress, then the result; null before the start. */
   readonly tally: Tally | null
   readonly isBusy: boolean
@@ -70,7 +70,7 @@ interface DeadActRun {
   readonly stop: () => void
 }
 
-function useDeadAct(type: string, action: DeadAction, ids: readonly string[]): DeadActRun {
+function useDeadAction(type: string, action: DeadAction, ids: readonly string[]): DeadActionRun {
   const { api } = useSession()
   const [tally, setTally] = useState<Tally | null>(null)
   const [isBusy, setBusy] = useState(false)

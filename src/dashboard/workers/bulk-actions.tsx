@@ -5,15 +5,15 @@ import type { WorkerRow } from './row.ts'
 import { useWorkers } from './use-workers.ts'
 
 const BulkConfig = lazy(async () => ({ default: (await import('./bulk-config.tsx')).BulkConfig }))
-const BulkDrain = lazy(async () => ({ default: (await import('./bulk-ends.tsx')).BulkDrain }))
-const BulkForget = lazy(async () => ({ default: (await import('./bulk-ends.tsx')).BulkForget }))
+const BulkDrain = lazy(async () => ({ default: (await import('./bulk-drain-forget.tsx')).BulkDrain }))
+const BulkForget = lazy(async () => ({ default: (await import('./bulk-drain-forget.tsx')).BulkForget }))
 
-export interface BulkActsProps {
+export interface BulkActionsProps {
   readonly rows: readonly WorkerRow[]
   readonly onClear: () => void
 }
 
-export function BulkActs({ rows, onClear }: BulkActsProps) {
+export function BulkActions({ rows, onClear }: BulkActionsProps) {
   const [open, setOpen] = useState<'config' | 'drain' | 'forget' | null>(null)
   const [fixed, setFixed] = useState<readonly WorkerRow[]>([])
   const { refresh } = useWorkers()

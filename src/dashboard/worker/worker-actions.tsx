@@ -5,18 +5,18 @@
 import { useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase, useSession, mayUse } from '../api/session.ts'
-import { useAct } from '../api/use-act.ts'
+import { useAction } from '../api/use-action.ts'
 import { useRefresh } from '../api/queries.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CopyAs } from '../components/copy-as.tsx'
 import { goTo } from '../use-route.ts'
 
-interface ActProps {
+interface WorkerActionProps {
   readonly worker: WorkerBody
   readonly refresh: () => void
 }
-interface DialogProps extends ActProps {
+interface DialogProps extends WorkerActionProps {
   readonly onClose: () => void
 }
 
@@ -28,7 +28,7 @@ const pathOf = ({ automation_type: type, worker_id: id }: WorkerBody): readonly 
   id,
 ]
 
-export function WorkerActs(props: ActProps) {
+export function WorkerActions(props: WorkerActionProps) {
   const { me } = useSession()
   const [open, setOpen] = useState<'drain' | 'forget' | null>(null)
   const { worker } = props
@@ -56,7 +56,7 @@ export function WorkerActs(props: ActProps) {
 }
 
 function DrainDialog({ worker, refresh, onClose }: DialogProps) {
-  const act = useAct(async (api) => {
+  const act = useAction(async (api) => {
     await api.send('POST', [...pathOf(worker), 'drain'])
     refresh()
     onClose()
@@ -68,18 +68,18 @@ function DrainDialog({ worker, refresh, onClose }: DialogProps) {
         A drain cannot be cancelled.
         {!worker.connected && ' The worker is offline: the next process that registers with this ID gets the drain.'}
       </p>
-      <Commands worker={worker} verb="drain" />
+      <CommandCopy worker={worker} verb="drain" />
     </ConfirmDialog>
   )
 }
 
 function ForgetDialog({ worker, onClose }: DialogProps) {
   const refresh = useRefresh()
-  const act = useAct(async (api) => {
+  const act = useAction(async (api) => {
     await api.send('DELETE', pathOf(worker))
     refresh(['overview'])
     onClose()
-    goTo({ place: 'workers' })
+    goTo({ page: 'workers' })
   })
   return (
     <ConfirmDialog title={`Forget ${nameOf(worker)}?`} verb="Forget 1 worker" act={act} onClose={onClose}>
@@ -91,12 +91,12 @@ function ForgetDialog({ worker, onClose }: DialogProps) {
       ) : (
         <p>If the worker comes back, it registers with the default config, which is not enabled.</p>
       )}
-      <Commands worker={worker} verb="forget" />
+      <CommandCopy worker={worker} verb="forget" />
     </ConfirmDialog>
   )
 }
 
-function Commands({ worker, verb }: { readonly worker: WorkerBody; readonly verb: 'drain' | 'forget' }) {
+function CommandCopy({ worker, verb }: { readonly worker: WorkerBody; readonly verb: 'drain' | 'forget' }) {
   const call =
     verb === 'drain'
       ? { method: 'POST' as const, path: [...pathOf(worker), 'drain'] }
