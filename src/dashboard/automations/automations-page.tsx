@@ -158,13 +158,13 @@ function AutomationDetails({ automation }: { readonly automation: Automation }) 
             title={`Pool ${name}: tags`}
             name={`${type}-${name}-tags`}
             schema={tags}
-            about="What a claim can select by."
+            about="Values by which a claim selects an item."
           />
           <SchemaCard
             title={`Pool ${name}: payload`}
             name={`${type}-${name}-payload`}
             schema={payload}
-            about="What a claim returns."
+            about="Data that a claim returns."
           />
         </div>
       ))}

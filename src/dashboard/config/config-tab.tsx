@@ -85,7 +85,7 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
         <JsonEditor
           draft={draft.mine}
           onDraft={handle.edit}
-          label="The whole config. Secrets show as ********; leave that to keep the stored value."
+          label="The whole config. A secret is shown as ********; leave it unchanged to keep the stored value."
           readOnly={draft.mode === 'locked' || save.busy}
         />
       )}

@@ -217,7 +217,7 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
       affected: [],
       count: stream.length,
       since: null,
-      text: `the output stream has ${countText(stream.length)} of 50,000 entries; when full, it drops the oldest`,
+      text: `the output stream has ${countText(stream.length)} of 50,000 entries; when it is full, the oldest are dropped`,
       link: toOutput(type),
     },
   ]

@@ -188,7 +188,7 @@ function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiti
   if (waiting > 0 && queue.in_flight >= slots)
     return {
       tone: 'calm',
-      text: `All ${plural(slots, 'slot is', 'slots are')} busy, ${plural(waiting, 'task is', 'tasks are')} waiting. Add slots or workers.`,
+      text: `${slots === 1 ? 'The only slot is' : `All ${countText(slots)} slots are`} busy, ${plural(waiting, 'task is', 'tasks are')} waiting. Add slots or workers.`,
       link: toWorkers('Show the workers', `type:${type}`),
     }
   if (waiting > 0 && queue.in_flight === 0)
@@ -274,7 +274,7 @@ function drainCause(worker: WorkerFacts, nowSeconds: number): Cause | null {
         text: `Draining for ${since(worker.state_since, nowSeconds)}: it finishes its running work, takes nothing new, then exits.`,
         link: null,
       }
-    : { tone: 'warn', text: 'A drain is pending until it reconnects.', link: null }
+    : { tone: 'warn', text: 'A drain was requested. It starts when the worker reconnects.', link: null }
 }
 
 function behindCause(
@@ -302,7 +302,7 @@ function errorCause(
   if (state !== 'ERROR' || !connected) return null
   return {
     tone: 'bad',
-    text: `In ERROR for ${since(at, nowSeconds)}${error === null ? '; it reported no error text.' : `: ${error}`}`,
+    text: `In ERROR for ${since(at, nowSeconds)}${error === null ? '; it reported no error message.' : `: ${error}`}`,
     link: null,
   }
 }

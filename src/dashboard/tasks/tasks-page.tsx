@@ -37,7 +37,7 @@ export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
       <h1>Tasks</h1>
       {types.length === 0 && (
         <EmptyState kind="nothing" title="No batch automations">
-          <p>None is installed and covered by this token. Continuous automations have no queue, only output.</p>
+          <p>This token covers no installed batch automation. Continuous automations have no queue, only output.</p>
         </EmptyState>
       )}
       {types.length > 0 && (

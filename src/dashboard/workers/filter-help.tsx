@@ -3,14 +3,14 @@ import { useState } from 'react'
 import { Dialog } from '../components/dialog.tsx'
 
 const ROWS = [
-  ['ana "two words"', 'text in id, type, host or last error'],
+  ['ana "two words"', 'text in ID, type, host or last error'],
   ['state:error,offline', 'idle, running, error, draining, offline, late; comma means OR'],
   ['type:mailer', 'automation type'],
   ['online:yes', 'connected or not'],
   ['enabled:no', 'enabled in its config'],
   ['behind:yes', 'applied config is outdated'],
   ['error:yes', 'has a last error'],
-  ['managed:yes', 'managed by Kubernetes or another; also managed:mail/m-7'],
+  ['managed:yes', 'managed by Kubernetes or another manager; also managed:mail/m-7'],
   ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='],
   ['seen:>30s', 'time since last seen in s, m, h or d'],
   ['-state:running', 'negation'],
