@@ -21,7 +21,7 @@ import { goTo, inPage } from './in-page.ts'
 import { it } from './it.ts'
 import { ManyWorkers } from './many-workers.ts'
 import { CHROMIUM, openPage, signedIn } from './watched.ts'
-import { WorkerWorld } from './worker-world.ts'
+import { StudioFixture } from './studio-fixture.ts'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 
 const COUNT = 10_000
@@ -33,16 +33,16 @@ if (SOAK_SECONDS > 60) jest.setTimeout((SOAK_SECONDS + 60) * 1_000)
 
 const many = new ManyWorkers()
 const few = new ManyWorkers()
-const world = new WorkerWorld()
+const fixture = new StudioFixture()
 
 beforeAll(async () => {
   if (CHROMIUM === undefined) return
-  await Promise.all([many.start(), few.start(), world.start()])
+  await Promise.all([many.start(), few.start(), fixture.start()])
   await many.add('mailer', COUNT)
   await few.add('mailer', 1_000)
 }, 60_000)
 afterAll(async () => {
-  await Promise.all([many.stop(), few.stop(), world.stop()])
+  await Promise.all([many.stop(), few.stop(), fixture.stop()])
   printTable()
 })
 
@@ -265,9 +265,9 @@ async function scrollFor(page: Page, seconds: number): Promise<void> {
 
 describe('a worker of 1,024 slots', () => {
   it('shows an hour of lanes in pages without a long task', async () => {
-    await world.join('studio', 'large')
-    await world.fill('studio', 'large', 1_024)
-    const { page } = await signedIn(`${world.url}/`, '#/workers/studio/large?tab=history')
+    await fixture.join('studio', 'large')
+    await fixture.fill('studio', 'large', 1_024)
+    const { page } = await signedIn(`${fixture.url}/`, '#/workers/studio/large?tab=history')
     await page.getByText('No config changes yet').waitFor()
     const tasks = await tasksDuring(page, async () => {
       const answered = page.waitForResponse(/\/stats/)

@@ -1,26 +1,15 @@
 // The config page (Form, JSON, Changes) in a real browser, against a real master and socket workers.
-import { afterEach, beforeEach, describe, expect } from '@jest/globals'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import { describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { WORST_SLACK } from './budget.ts'
 import { goTo, inPage, observe, tabTo } from './in-page.ts'
 import { it } from './it.ts'
-import { CHROMIUM, look, signedIn, signIn } from './watched.ts'
-import { WorkerWorld } from './worker-world.ts'
+import { look, signIn } from './watched.ts'
+import { studioForEachTest } from './studio-fixture.ts'
 
-let world: WorkerWorld
-
-beforeEach(async () => {
-  world = new WorkerWorld()
-  if (CHROMIUM === undefined) return
-  await world.start()
-  await world.join('studio', 'm-7')
-})
-
-afterEach(() => world.stop())
-
-const open = (hash: string, options: BrowserContextOptions = {}, token?: string) =>
-  signedIn(`${world.url}/`, hash, token, options)
+const studio = studioForEachTest()
+const { open } = studio
 const CONFIG = '#/workers/studio/m-7?tab=config'
 const review = (page: Page): Promise<void> => page.getByRole('button', { name: /^Review/ }).click()
 const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^Save \d/ }).click()
@@ -28,7 +17,7 @@ const saidInChanges = (page: Page): Promise<string> => page.locator('dl.changes'
 
 describe('the form of a config', () => {
   it('saves the changes and shows their progress until the worker applies them', async () => {
-    await world.patch('studio', 'm-7', {
+    await studio.fixture.patch('studio', 'm-7', {
       targets: ['a'],
       password: 'hunter2hunter2',
       proxy: { url: 'http://p', password: 'topsecretvalue' },
@@ -54,7 +43,7 @@ describe('the form of a config', () => {
     await look(page, 'config-changes')
     await save(page)
     await page.getByText(/Generation 2 is saved\. The worker applied it after \d/).waitFor()
-    const { config } = await world.record('studio', 'm-7')
+    const { config } = await studio.fixture.record('studio', 'm-7')
     expect(config).toMatchObject({
       port: 25,
       ratio: 0.5,
@@ -68,13 +57,14 @@ describe('the form of a config', () => {
       password: '********',
       proxy: { url: 'http://other', password: '********' },
     })
-    const stored = (await world.backend.configs.get([{ type: 'studio', id: 'm-7' }]))
+    const stored = (await studio.fixture.backend.configs.get([{ type: 'studio', id: 'm-7' }]))
       .map((row) => JSON.stringify(row))
       .join('')
     expect(stored).toContain('opensesame1')
     expect(stored).toContain('topsecretvalue')
     expect(
-      (await page.content()) + JSON.stringify(await world.call('GET', 'automations/studio/workers/m-7/config/history')),
+      (await page.content()) +
+        JSON.stringify(await studio.fixture.call('GET', 'automations/studio/workers/m-7/config/history')),
     ).not.toMatch(/opensesame|hunter2|topsecret/)
   })
 
@@ -90,14 +80,18 @@ describe('the form of a config', () => {
     await page.getByRole('button', { name: 'Save 1 change: 2 errors' }).click()
     await page.waitForFunction("document.activeElement.id.endsWith('/port')")
     expect(await page.getByLabel('port', { exact: true }).inputValue()).toBe('many')
-    expect((await world.record('studio', 'm-7')).config_gen).toBe(0)
+    expect((await studio.fixture.record('studio', 'm-7')).config_gen).toBe(0)
   })
 
   it("shows the master's validation errors at their fields before saving", async () => {
     const { page } = await open(`${CONFIG}&view=json`)
-    await page
-      .getByLabel('The whole config')
-      .fill(JSON.stringify({ ...(await world.record('studio', 'm-7')).config, unknown: 1, host: 'smtp.example.net' }))
+    await page.getByLabel('The whole config').fill(
+      JSON.stringify({
+        ...(await studio.fixture.record('studio', 'm-7')).config,
+        unknown: 1,
+        host: 'smtp.example.net',
+      }),
+    )
     await review(page)
     await page.getByText('/unknown is not a known field').waitFor()
     await goTo(page, CONFIG)
@@ -121,7 +115,7 @@ describe('the form of a config', () => {
   })
 
   it('shows that a saved config is not applied yet, and the cause', async () => {
-    world.held.add('m-7')
+    studio.fixture.ignoring.add('m-7')
     const { page } = await open(CONFIG)
     await page.getByLabel('slots', { exact: true }).fill('3')
     await review(page)
@@ -133,7 +127,7 @@ describe('the form of a config', () => {
   })
 
   it('stays responsive with 200 fields', async () => {
-    await world.join('wide', 'w-1')
+    await studio.fixture.join('wide', 'w-1')
     const { page } = await open('#/workers/wide/w-1?tab=config')
     const field = page.getByLabel('field_1', { exact: true })
     await field.waitFor()
@@ -151,7 +145,7 @@ describe('a draft of a config', () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await page.getByLabel('ratio').fill('0.5')
-    await world.patch('studio', 'm-7', { port: 2525, host: 'theirs.example.net' })
+    await studio.fixture.patch('studio', 'm-7', { port: 2525, host: 'theirs.example.net' })
     await page.getByText('Generation 1 was saved while you were editing').waitFor()
     await page.getByText('Changed by others only: host.').waitFor()
     await look(page, 'config-conflict')
@@ -161,7 +155,7 @@ describe('a draft of a config', () => {
     await review(page)
     await save(page)
     await page.getByText('Generation 2 is saved.').waitFor()
-    expect((await world.record('studio', 'm-7')).config).toMatchObject({
+    expect((await studio.fixture.record('studio', 'm-7')).config).toMatchObject({
       port: 25,
       ratio: 0.5,
       host: 'theirs.example.net',
@@ -174,12 +168,12 @@ describe('a draft of a config', () => {
     await review(page)
     await page.route('**/events', (route) => route.abort())
     await page.route('**/workers/m-7', (route) => route.abort())
-    await world.patch('studio', 'm-7', { port: 2525 })
+    await studio.fixture.patch('studio', 'm-7', { port: 2525 })
     await save(page)
     await page.getByText('Not saved: the config changed while you edited.').waitFor()
     await page.unroute('**/workers/m-7')
     await page.getByText('Generation 1 was saved while you were editing').waitFor({ timeout: 30_000 })
-    expect((await world.record('studio', 'm-7')).config).toMatchObject({ port: 2525 })
+    expect((await studio.fixture.record('studio', 'm-7')).config).toMatchObject({ port: 2525 })
   })
 
   it('survives a token that is rejected while the user types', async () => {
@@ -196,12 +190,12 @@ describe('a draft of a config', () => {
     await page.getByLabel('Token', { exact: true }).waitFor({ state: 'hidden' })
     await save(page)
     await page.getByText('Generation 1 is saved.').waitFor()
-    expect((await world.record('studio', 'm-7')).config).toMatchObject({ port: 25 })
+    expect((await studio.fixture.record('studio', 'm-7')).config).toMatchObject({ port: 25 })
   })
 
   it('survives a visit to another page, and restores an older generation with the current secrets', async () => {
-    await world.patch('studio', 'm-7', { port: 25, password: 'hunter2hunter2' })
-    await world.patch('studio', 'm-7', { port: 26, host: 'new.example.net' })
+    await studio.fixture.patch('studio', 'm-7', { port: 25, password: 'hunter2hunter2' })
+    await studio.fixture.patch('studio', 'm-7', { port: 26, host: 'new.example.net' })
     const { page } = await open('#/workers/studio/m-7?tab=history')
     await page.getByLabel('Compare to generation 1').check()
     expect(await inPage<string>(page, 'location.hash')).toContain('diff=1..1')
@@ -211,13 +205,13 @@ describe('a draft of a config', () => {
     await goTo(page, `${CONFIG}&view=changes`)
     await save(page)
     await page.getByText('Generation 3 is saved.').waitFor()
-    const [row] = await world.backend.configs.get([{ type: 'studio', id: 'm-7' }])
+    const [row] = await studio.fixture.backend.configs.get([{ type: 'studio', id: 'm-7' }])
     expect(JSON.stringify(row)).toContain('hunter2hunter2')
   })
 
   it('for a managed worker needs an explicit override (D57)', async () => {
-    await world.patch('studio', 'm-7', { password: 'hunter2hunter2' })
-    await world.call('PUT', 'automations/studio/workers/m-7/claim', { managed_by: 'kubernetes:mail/m-7#uid' })
+    await studio.fixture.patch('studio', 'm-7', { password: 'hunter2hunter2' })
+    await studio.fixture.call('PUT', 'automations/studio/workers/m-7/claim', { managed_by: 'kubernetes:mail/m-7#uid' })
     const { page } = await open(CONFIG)
     await page.getByText('Editing is locked').waitFor()
     expect(await page.getByLabel('port', { exact: true }).isDisabled()).toBe(true)
@@ -239,7 +233,7 @@ describe('a draft of a config', () => {
     await page.getByLabel('I understand that a change made here').check()
     await save(page)
     await page.getByText('Generation 2 is saved.').waitFor()
-    expect((await world.record('studio', 'm-7')).config).toMatchObject({ slots: 3, port: 25 })
+    expect((await studio.fixture.record('studio', 'm-7')).config).toMatchObject({ slots: 3, port: 25 })
   })
 
   it('can be edited and saved with the keyboard only', async () => {

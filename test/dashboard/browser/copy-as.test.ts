@@ -8,18 +8,18 @@ import type { Locator, Page } from 'playwright-core'
 import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
 const TYPE = '/automations/http-request'
 const WORKER = `${TYPE}/workers/w 1`
 
-let world: World
+let fixture: FleetFixture
 
 beforeEach(async () => {
-  world = new World()
+  fixture = new FleetFixture()
   if (CHROMIUM === undefined) return
-  await world.start()
-  const bin = join(world.fleet.directory, 'bin')
+  await fixture.start()
+  const bin = join(fixture.fleet.directory, 'bin')
   mkdirSync(bin)
   writeFileSync(
     join(bin, 'muster'),
@@ -27,10 +27,10 @@ beforeEach(async () => {
   )
   chmodSync(join(bin, 'muster'), 0o755)
 })
-afterEach(() => world.stop())
+afterEach(() => fixture.stop())
 
 const open = (hash: string): Promise<Page> =>
-  world.signedIn(hash, ADMIN_TOKEN, { permissions: ['clipboard-read', 'clipboard-write'] })
+  fixture.signedIn(hash, ADMIN_TOKEN, { permissions: ['clipboard-read', 'clipboard-write'] })
 
 async function copied(page: Page, within: Locator, label: 'curl' | 'muster'): Promise<string> {
   await within.getByText('Copy as', { exact: true }).click()
@@ -42,28 +42,30 @@ async function copied(page: Page, within: Locator, label: 'curl' | 'muster'): Pr
 /** Runs the line in a shell that has the token only in its environment. */
 async function run(line: string): Promise<string> {
   expect(line).not.toContain(ADMIN_TOKEN)
-  const PATH = [join(world.fleet.directory, 'bin'), process.env['PATH']].join(delimiter)
+  const PATH = [join(fixture.fleet.directory, 'bin'), process.env['PATH']].join(delimiter)
   return (
     await promisify(execFile)('sh', ['-c', line], {
-      env: { PATH, HOME: world.fleet.directory, SVC_API_TOKEN: ADMIN_TOKEN },
+      env: { PATH, HOME: fixture.fleet.directory, SVC_API_TOKEN: ADMIN_TOKEN },
       timeout: 30_000,
     })
   ).stdout
 }
 
 const answered = async (line: string): Promise<unknown> => JSON.parse(await run(line))
-const got = (path: string): Promise<unknown> => world.fleet.ok('GET', encodeURI(path))
+const got = (path: string): Promise<unknown> => fixture.fleet.ok('GET', encodeURI(path))
 const submit = (...ids: readonly string[]): Promise<unknown> =>
   Promise.all(
-    ids.map((id) => world.fleet.ok('POST', `${TYPE}/tasks`, { task_id: id, payload: { url: 'http://example.net/' } })),
+    ids.map((id) =>
+      fixture.fleet.ok('POST', `${TYPE}/tasks`, { task_id: id, payload: { url: 'http://example.net/' } }),
+    ),
   )
 const waiting = async (): Promise<readonly string[]> =>
-  (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/queue?n=100`)).items.map(({ id }) => id)
+  (await fixture.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/queue?n=100`)).items.map(({ id }) => id)
 
 describe('a line of "Copy as"', () => {
   it('reads the data that the page shows: a worker, a queue, a stream, a pool', async () => {
-    const socket = await world.speakAs('http-request', 'w 1', [])
-    await until('the worker is there', async () => (await world.fleet.call('GET', encodeURI(WORKER))).status === 200)
+    const socket = await fixture.speakAs('http-request', 'w 1', [])
+    await until('the worker is there', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
     await submit('t-1', 't-2')
     const page = await open('#/workers/http-request/w%201')
     const title = page.locator('.worker-title .buttons')
@@ -72,28 +74,28 @@ describe('a line of "Copy as"', () => {
       automation_type: 'http-request',
     })
     expect(await run(await copied(page, title, 'muster'))).toContain('w 1')
-    await page.goto(`${world.fleet.url}/#/tasks/http-request`)
+    await page.goto(`${fixture.fleet.url}/#/tasks/http-request`)
     const queue = page.locator('section.card', { has: page.getByRole('heading', { name: /^Next tasks/ }) })
     expect(await answered(await copied(page, queue, 'curl'))).toEqual(await got(`${TYPE}/queue?n=20`))
     expect(await run(await copied(page, queue, 'muster'))).toMatch(/t-1[\s\S]*t-2/)
-    await page.goto(`${world.fleet.url}/#/output/http-request?mode=peek`)
+    await page.goto(`${fixture.fleet.url}/#/output/http-request?mode=peek`)
     const peek = page.locator('section.card', { has: page.getByRole('heading', { name: /^Oldest entries/ }) })
     expect(await answered(await copied(page, peek, 'curl'))).toEqual([])
     await run(await copied(page, peek, 'muster'))
     const pop = page.locator('section.pop')
     expect(await answered(await copied(page, pop, 'curl'))).toEqual([])
     await run(`${await copied(page, pop, 'muster')} --yes`) // Without it, the command asks for confirmation.
-    await page.goto(`${world.fleet.url}/#/output/http-request`)
+    await page.goto(`${fixture.fleet.url}/#/output/http-request`)
     const tail = page.locator('section.tail')
     expect(await answered(await copied(page, tail, 'curl'))).toEqual(await got(`${TYPE}/output/tail?n=100`))
     // Not run, because it never ends.
-    expect(await copied(page, tail, 'muster')).toBe(`muster output tail http-request --master-url ${world.fleet.url}`)
+    expect(await copied(page, tail, 'muster')).toBe(`muster output tail http-request --master-url ${fixture.fleet.url}`)
     socket.close()
   })
 
   it('does the same as the button next to it: submit, config, drain, forget', async () => {
-    const socket = await world.speakAs('http-request', 'w 1', [])
-    await until('the worker is there', async () => (await world.fleet.call('GET', encodeURI(WORKER))).status === 200)
+    const socket = await fixture.speakAs('http-request', 'w 1', [])
+    await until('the worker is there', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
     const page = await open('#/tasks/http-request?tab=submit')
     await page.getByRole('button', { name: 'JSON', exact: true }).click()
     await page.getByLabel('Payload', { exact: true }).fill('{"url": "http://example.net/it\'s?a=1&b=$HOME"}')
@@ -107,7 +109,7 @@ describe('a line of "Copy as"', () => {
       ['curl', 3],
       ['muster', 4],
     ] as const) {
-      await page.goto(`${world.fleet.url}/#/workers/http-request/w%201?tab=config`)
+      await page.goto(`${fixture.fleet.url}/#/workers/http-request/w%201?tab=config`)
       await page.getByLabel('slots', { exact: true }).fill(String(slots))
       await page.getByRole('button', { name: /^Review/ }).click()
       // Until Save is visible, the last menu is the one of the worker.
@@ -118,16 +120,16 @@ describe('a line of "Copy as"', () => {
     }
 
     for (const label of ['curl', 'muster'] as const) {
-      await page.goto(`${world.fleet.url}/#/workers/http-request/w%201`)
+      await page.goto(`${fixture.fleet.url}/#/workers/http-request/w%201`)
       await page.getByRole('button', { name: 'Forget…' }).click()
       const line = await copied(page, page.getByRole('dialog'), label)
       await run(label === 'muster' ? `${line} --yes` : line)
-      expect((await world.fleet.call('GET', encodeURI(WORKER))).status).toBe(404)
+      expect((await fixture.fleet.call('GET', encodeURI(WORKER))).status).toBe(404)
       socket.close()
-      const again = await world.speakAs('http-request', 'w 1', [])
-      await until('it is back', async () => (await world.fleet.call('GET', encodeURI(WORKER))).status === 200)
-      await page.goto(`${world.fleet.url}/#/`)
-      await page.goto(`${world.fleet.url}/#/workers/http-request/w%201`)
+      const again = await fixture.speakAs('http-request', 'w 1', [])
+      await until('it is back', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
+      await page.goto(`${fixture.fleet.url}/#/`)
+      await page.goto(`${fixture.fleet.url}/#/workers/http-request/w%201`)
       await page.getByRole('button', { name: 'Drain…' }).click()
       await run(await copied(page, page.getByRole('dialog'), label))
       expect(await got(WORKER)).toMatchObject({ draining: true })
@@ -137,14 +139,14 @@ describe('a line of "Copy as"', () => {
   })
 
   it('replays and removes only the selected dead tasks', async () => {
-    await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    await fixture.startWorker('http-request', 'w-1', { allow_ports: [1] })
     await submit('t-1', 't-2', 't-3')
     const deadIds = async (): Promise<readonly string[]> =>
-      (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/dead?n=10`)).items
+      (await fixture.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/dead?n=10`)).items
         .map(({ id }) => id)
         .toSorted()
     await until('they are dead', async () => (await deadIds()).length === 3)
-    await world.fleet.configure('http-request', 'w-1', { enabled: false })
+    await fixture.fleet.configure('http-request', 'w-1', { enabled: false })
     const page = await open('#/tasks/http-request?tab=dead')
     for (const [verb, id, label] of [
       ['Replay', 't-1', 'curl'],

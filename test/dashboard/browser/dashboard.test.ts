@@ -3,22 +3,22 @@ import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM, look, signIn, storedValues } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
-let world: World
+let fixture: FleetFixture
 
 beforeEach(async () => {
-  world = new World()
-  if (CHROMIUM !== undefined) await world.start()
+  fixture = new FleetFixture()
+  if (CHROMIUM !== undefined) await fixture.start()
 })
 
-afterEach(() => world.stop())
+afterEach(() => fixture.stop())
 
 const HOSTILE = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>\u202Eevil'
 
 describe('signing in', () => {
   it('keeps the user signed in until they sign out', async () => {
-    const page = await world.signedIn()
+    const page = await fixture.signedIn()
     expect(await storedValues(page)).toEqual([ADMIN_TOKEN])
     await page.reload()
     await page.getByText('No worker has registered yet.').waitFor()
@@ -30,17 +30,17 @@ describe('signing in', () => {
 
 describe('hostile text', () => {
   it('of workers and clients is shown as text and never executed', async () => {
-    const socket = await world.speakAs('http-request', '<b onmouseover=alert(1)>w', [
+    const socket = await fixture.speakAs('http-request', '<b onmouseover=alert(1)>w', [
       { type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: HOSTILE + 'x'.repeat(4_000) },
     ])
-    const page = await world.signedIn()
+    const page = await fixture.signedIn()
     await page.getByText('<img src=x onerror=').first().waitFor()
-    await page.goto(`${world.fleet.url}/#/workers`)
+    await page.goto(`${fixture.fleet.url}/#/workers`)
     await page.getByRole('table').getByText('<img src=x onerror=').waitFor()
     await look(page, 'hostile-workers')
     await page.getByRole('link', { name: '<b onmouseover=alert(1)>w' }).click()
     await page.getByText('<script>window.ran = true</script>').filter({ visible: true }).first().waitFor()
-    await page.goto(`${world.fleet.url}/#/output/${encodeURIComponent(HOSTILE)}`)
+    await page.goto(`${fixture.fleet.url}/#/output/${encodeURIComponent(HOSTILE)}`)
     await page.getByRole('heading', { level: 1 }).waitFor()
     expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
       'undefined',
@@ -52,12 +52,12 @@ describe('hostile text', () => {
 
 describe('a master that restarts', () => {
   it('is reconnected automatically, with its workers', async () => {
-    await world.startWorker('http-request', 'w-1')
-    const page = await world.signedIn('#/workers')
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.signedIn('#/workers')
     await page.getByRole('link', { name: 'w-1' }).waitFor()
-    await world.fleet.stopMaster()
+    await fixture.fleet.stopMaster()
     await page.getByText('The master has not responded since').waitFor()
-    await world.start()
+    await fixture.start()
     await page.getByText('The master has not responded since').waitFor({ state: 'detached' })
     await page.locator('button.live').getByText(/live/).waitFor({ timeout: 10_000 })
     await page.getByRole('row').filter({ hasText: 'w-1' }).getByText('RUNNING').waitFor({ timeout: 45_000 })
@@ -66,8 +66,8 @@ describe('a master that restarts', () => {
 
 describe('the page', () => {
   it('fits a screen of 360 pixels on every page', async () => {
-    await world.startWorker('http-request', 'w-1')
-    const page = await world.signedIn('', ADMIN_TOKEN, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.signedIn('', ADMIN_TOKEN, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
     for (const hash of [
       '#/',
       '#/workers',
@@ -78,7 +78,7 @@ describe('the page', () => {
       '#/automations',
       '#/settings',
     ]) {
-      await page.goto(`${world.fleet.url}/${hash}`)
+      await page.goto(`${fixture.fleet.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 360])
     }
@@ -88,8 +88,8 @@ describe('the page', () => {
   })
 
   it('works below a path prefix', async () => {
-    await world.startWorker('http-request', 'w-1')
-    const page = await world.open('', {}, await world.proxied())
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.open('', {}, await fixture.proxied())
     await signIn(page, ADMIN_TOKEN)
     await page.locator('button.live').getByText(/live/).waitFor()
     for (const name of ['Workers', 'Tasks', 'Output', 'Pools', 'Automations', 'Settings']) {
@@ -108,7 +108,7 @@ describe('the page', () => {
   })
 
   it('is served with a content security policy that allows only its own files', async () => {
-    const { headers } = await fetch(`${world.fleet.url}/`)
+    const { headers } = await fetch(`${fixture.fleet.url}/`)
     const policy = headers.get('content-security-policy') ?? ''
     for (const rule of [
       "default-src 'none'",

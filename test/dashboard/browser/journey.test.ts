@@ -5,26 +5,26 @@ import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM, look, signIn } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
 const TASKS = 3
 /** Limit for the time that the page needs, without the user's reading time. */
 const LIMIT_MS = 30_000
 
-let world: World
+let fixture: FleetFixture
 
 beforeEach(async () => {
-  world = new World()
+  fixture = new FleetFixture()
   if (CHROMIUM === undefined) return
-  await world.start()
-  await world.startWorker('http-request', 'w-2', { allow_ports: [1] })
+  await fixture.start()
+  await fixture.startWorker('http-request', 'w-2', { allow_ports: [1] })
   for (let n = 0; n < TASKS; n += 1)
-    await world.fleet.ok('POST', '/automations/http-request/tasks', {
-      payload: { url: `${world.fleet.url}/healthz?${n}` },
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
+      payload: { url: `${fixture.fleet.url}/healthz?${n}` },
     })
-  for (const id of ['w-1', 'w-3']) world.fleet.startWorker('http-request', id)
+  for (const id of ['w-1', 'w-3']) fixture.fleet.startWorker('http-request', id)
 })
-afterEach(() => world.stop())
+afterEach(() => fixture.stop())
 
 const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<void>])[] = [
   [
@@ -55,7 +55,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
     'fixes it',
     async (page) => {
       await page.getByRole('link', { name: 'Config', exact: true }).click()
-      await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(world.fleet.url).port)
+      await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(fixture.fleet.url).port)
       await page.getByRole('button', { name: 'Review 1 change' }).click()
       await page.getByRole('button', { name: 'Save 1 change' }).click()
       await page.getByText(/is saved\. The worker applied it after \d/).waitFor()
@@ -95,7 +95,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
 
 describe('a fleet with one worker that fails', () => {
   it('is found, diagnosed and fixed, starting at sign-in', async () => {
-    const page = await world.open()
+    const page = await fixture.open()
     const laps: number[] = []
     for (const [name, step] of STEPS) {
       const from = performance.now()

@@ -6,22 +6,22 @@ import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { it } from './it.ts'
 import { look, signIn } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
 /** Twice the limit that the page promises, because other tests run in parallel. */
 const BACK_WITHIN_MS = 10_000
 
-let world: World
+let fixture: FleetFixture
 let redis: RedisServer | undefined
 afterEach(async () => {
-  await world.stop()
+  await fixture.stop()
   await redis?.close()
   redis = undefined
 })
 
 async function started(store?: string): Promise<void> {
-  world = new World(store)
-  await world.start()
+  fixture = new FleetFixture(store)
+  await fixture.start()
 }
 
 const badge = (page: Page, text: string | RegExp) => page.locator('button.live').getByText(text).waitFor()
@@ -39,11 +39,11 @@ withRedisServer('a store that becomes unavailable', () => {
     it('causes a notice above the last data, and the page recovers within seconds of its return', async () => {
       redis = await startRedis({ appendfsync: 'always' })
       await started(redis.url)
-      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+      await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
         task_id: 't-1',
         payload: { url: 'http://example.net/' },
       })
-      const page = await world.signedIn('#/tasks/http-request')
+      const page = await fixture.signedIn('#/tasks/http-request')
       const row = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row', { name: /t-1/ })
       await row.waitFor()
       await badge(page, /live/)
@@ -56,13 +56,13 @@ withRedisServer('a store that becomes unavailable', () => {
       expect(await row.isVisible()).toBe(true)
       await look(page, 'redis-unavailable')
       await redis.start()
-      await until('the master serves', async () => (await fetch(`${world.fleet.url}/readyz`)).status === 200)
+      await until('the master serves', async () => (await fetch(`${fixture.fleet.url}/readyz`)).status === 200)
       await lasts(
         'after the return of Redis',
         () => page.getByText('The master is temporarily unavailable:').first().waitFor({ state: 'detached' }),
         () => badge(page, /live/),
       )
-      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+      await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
         task_id: 't-2',
         payload: { url: 'http://example.net/' },
       })
@@ -74,11 +74,11 @@ withRedisServer('a store that becomes unavailable', () => {
 describe('a restarted master', () => {
   it('with a new admin token causes a sign-in, which keeps the page, its filter and its draft', async () => {
     await started()
-    await world.startWorker('http-request', 'w-1')
-    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.signedIn('#/workers/http-request/w-1?tab=config')
     await page.getByLabel('user_agent').fill('typed before')
-    await world.fleet.stopMaster()
-    await world.fleet.startMaster({ SVC_ADMIN_TOKEN: 'another-token-of-the-test' })
+    await fixture.fleet.stopMaster()
+    await fixture.fleet.startMaster({ SVC_ADMIN_TOKEN: 'another-token-of-the-test' })
     await page.getByText('does not accept this token').waitFor()
     await look(page, 'token-revoked')
     await signIn(page, ADMIN_TOKEN)

@@ -5,25 +5,25 @@ import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN, type Proc } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM, look, storedValues } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
 const CANARY = 'Basic canary-of-the-browser-test'
 
-let world: World
+let fixture: FleetFixture
 let worker: Proc
 
 beforeEach(async () => {
-  world = new World()
+  fixture = new FleetFixture()
   if (CHROMIUM === undefined) return
-  await world.start()
-  worker = world.fleet.startWorker('http-request', 'w-1')
-  await world.fleet.configure('http-request', 'w-1', {
+  await fixture.start()
+  worker = fixture.fleet.startWorker('http-request', 'w-1')
+  await fixture.fleet.configure('http-request', 'w-1', {
     enabled: true,
     allow_cidrs: ['127.0.0.0/8'],
-    allow_ports: [Number(new URL(world.fleet.url).port)],
+    allow_ports: [Number(new URL(fixture.fleet.url).port)],
   })
 })
-afterEach(() => world.stop())
+afterEach(() => fixture.stop())
 
 const review = (page: Page): Promise<void> => page.getByRole('button', { name: /^Review/ }).click()
 const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^Save \d/ }).click()
@@ -39,7 +39,7 @@ function responsesTo(page: Page): { readonly responses: string[]; readonly end: 
       )
   })
   const events = get(
-    `${world.fleet.url}/api/v1/events`,
+    `${fixture.fleet.url}/api/v1/events`,
     { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } },
     (stream) => stream.on('data', (chunk: Buffer) => responses.push(chunk.toString())),
   )
@@ -48,7 +48,7 @@ function responsesTo(page: Page): { readonly responses: string[]; readonly end: 
 
 describe('a worker in its own process', () => {
   it('applies saved configs, also after it was offline, drains, and is forgotten', async () => {
-    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    const page = await fixture.signedIn('#/workers/http-request/w-1?tab=config')
     await page.getByLabel('slots', { exact: true }).fill('2')
     await review(page)
     await save(page)
@@ -72,7 +72,7 @@ describe('a worker in its own process', () => {
       .first()
       .waitFor()
     await look(page, 'config-worker-offline')
-    worker = world.fleet.startWorker('http-request', 'w-1')
+    worker = fixture.fleet.startWorker('http-request', 'w-1')
     await page.getByText(/Generation 3 is saved\. The worker applied it/).waitFor()
 
     await page.getByRole('button', { name: 'Drain…' }).click()
@@ -83,11 +83,11 @@ describe('a worker in its own process', () => {
     await page.getByText('If the worker comes back').waitFor()
     await page.getByRole('button', { name: 'Forget 1 worker' }).click()
     await page.getByText('No worker has registered yet').waitFor()
-    expect((await world.fleet.call('GET', '/automations/http-request/workers/w-1')).status).toBe(404)
+    expect((await fixture.fleet.call('GET', '/automations/http-request/workers/w-1')).status).toBe(404)
   })
 
   it('receives a secret that is never shown, stored or logged', async () => {
-    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    const page = await fixture.signedIn('#/workers/http-request/w-1?tab=config')
     const logged: string[] = []
     page.on('console', (message) => logged.push(message.text()))
     await page.getByLabel('slots', { exact: true }).waitFor()
@@ -97,7 +97,9 @@ describe('a worker in its own process', () => {
     await review(page)
     await save(page)
     await page.getByText(/is saved\. The worker applied it/).waitFor()
-    await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz` } })
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
+      payload: { url: `${fixture.fleet.url}/healthz` },
+    })
     const seen: string[] = []
     for (const hash of [
       '#/workers/http-request/w-1',
@@ -108,7 +110,7 @@ describe('a worker in its own process', () => {
       '#/workers',
       '#/',
     ]) {
-      await page.goto(`${world.fleet.url}/${hash}`)
+      await page.goto(`${fixture.fleet.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       if (hash.startsWith('#/output')) await page.getByText('"status":200').first().waitFor()
       if (hash.endsWith('history')) await page.locator('.generations').getByText('authorization').first().waitFor()
@@ -120,11 +122,11 @@ describe('a worker in its own process', () => {
       '/automations/http-request/output/peek?n=10',
       '/overview',
     ])
-      seen.push(JSON.stringify(await world.fleet.ok('GET', path)))
+      seen.push(JSON.stringify(await fixture.fleet.ok('GET', path)))
     end()
     expect(responses.join('')).toContain('worker.config_changed')
     expect(
-      [...seen, ...responses, ...logged, worker.output(), world.fleet.masterOutput()].filter((text) =>
+      [...seen, ...responses, ...logged, worker.output(), fixture.fleet.masterOutput()].filter((text) =>
         text.includes('canary-of-the-browser-test'),
       ),
     ).toEqual([])

@@ -3,15 +3,15 @@ import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
 import { CHROMIUM } from './watched.ts'
-import { World } from './world.ts'
+import { FleetFixture } from './fleet-fixture.ts'
 
-let world: World
+let fixture: FleetFixture
 
 beforeEach(async () => {
-  world = new World()
-  if (CHROMIUM !== undefined) await world.start()
+  fixture = new FleetFixture()
+  if (CHROMIUM !== undefined) await fixture.start()
 })
-afterEach(() => world.stop())
+afterEach(() => fixture.stop())
 
 async function typePayload(page: Page, text: string): Promise<void> {
   await page.getByRole('button', { name: 'JSON', exact: true }).click()
@@ -20,9 +20,9 @@ async function typePayload(page: Page, text: string): Promise<void> {
 
 describe('the tasks page', () => {
   it('submits a task, shows its output in the stream and pops it', async () => {
-    await world.startWorker('http-request', 'w-1')
-    const page = await world.signedIn('#/tasks/http-request?tab=submit')
-    await typePayload(page, JSON.stringify({ url: `${world.fleet.url}/healthz` }))
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.signedIn('#/tasks/http-request?tab=submit')
+    await typePayload(page, JSON.stringify({ url: `${fixture.fleet.url}/healthz` }))
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText(/^Queued as [0-9a-f]{32}\.$/).waitFor()
     await page.getByText('not found: the task is done').waitFor() // Done.
@@ -37,7 +37,7 @@ describe('the tasks page', () => {
   })
 
   it('shows the errors of a task before and after it is sent', async () => {
-    const page = await world.signedIn('#/tasks/http-request?tab=submit')
+    const page = await fixture.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{')
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText('Invalid JSON at line 1').waitFor()
@@ -48,7 +48,7 @@ describe('the tasks page', () => {
   })
 
   it('queues a task once if it is submitted again after a lost response', async () => {
-    const page = await world.signedIn('#/tasks/http-request?tab=submit')
+    const page = await fixture.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{"url": "http://example.net/"}')
     await page.route(
       '**/tasks',
@@ -67,16 +67,16 @@ describe('the tasks page', () => {
   })
 
   it('replays dead letters, and clears them only after a confirmation', async () => {
-    await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    await fixture.startWorker('http-request', 'w-1', { allow_ports: [1] })
     for (const n of [1, 2, 3])
-      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+      await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
         task_id: `t-${n}`,
-        payload: { url: `${world.fleet.url}/${n}` },
+        payload: { url: `${fixture.fleet.url}/${n}` },
       })
-    const page = await world.signedIn('#/tasks/http-request?tab=dead')
+    const page = await fixture.signedIn('#/tasks/http-request?tab=dead')
     await page.getByText('All 3, in 1 group by error.').waitFor()
     expect(await page.getByRole('table').getByText('is not in allow_ports').count()).toBe(3)
-    await world.fleet.configure('http-request', 'w-1', { enabled: false })
+    await fixture.fleet.configure('http-request', 'w-1', { enabled: false })
     await page.getByLabel('Number to replay').fill('2')
     await page.getByRole('button', { name: 'Replay the oldest 2' }).click()
     await page.getByText('2 tasks requeued.').waitFor()
@@ -90,19 +90,19 @@ describe('the tasks page', () => {
   })
 
   it('replays the dead tasks of a fixed worker and shows their output', async () => {
-    await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    await fixture.startWorker('http-request', 'w-1', { allow_ports: [1] })
     for (const n of [1, 2, 3])
-      await world.fleet.ok('POST', '/automations/http-request/tasks', {
-        payload: { url: `${world.fleet.url}/healthz?${n}` },
+      await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
+        payload: { url: `${fixture.fleet.url}/healthz?${n}` },
       })
-    const page = await world.signedIn('#/tasks/http-request?tab=dead')
+    const page = await fixture.signedIn('#/tasks/http-request?tab=dead')
     await page.getByText('All 3, in').waitFor()
-    await world.fleet.configure('http-request', 'w-1', { allow_ports: [Number(new URL(world.fleet.url).port)] })
+    await fixture.fleet.configure('http-request', 'w-1', { allow_ports: [Number(new URL(fixture.fleet.url).port)] })
     await page.getByRole('button', { name: 'Replay 3…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await page.getByText('No dead letters').waitFor()
-    await page.goto(`${world.fleet.url}/#/output/http-request`)
+    await page.goto(`${fixture.fleet.url}/#/output/http-request`)
     await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').nth(2).waitFor()
   })
 })

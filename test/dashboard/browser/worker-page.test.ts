@@ -1,26 +1,15 @@
 // The worker page in a real browser, against a real master and socket workers.
-import { afterEach, beforeEach, describe, expect } from '@jest/globals'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import { describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
 import { SLACK } from '../../kit/index.ts'
 import { WORST_SLACK } from './budget.ts'
 import { goTo, inPage, observe } from './in-page.ts'
 import { it } from './it.ts'
-import { CHROMIUM, look, signedIn } from './watched.ts'
-import { HOSTILE, STUDIO_TOKEN, WorkerWorld } from './worker-world.ts'
+import { look } from './watched.ts'
+import { HOSTILE, STUDIO_TOKEN, studioForEachTest } from './studio-fixture.ts'
 
-let world: WorkerWorld
-
-beforeEach(async () => {
-  world = new WorkerWorld()
-  if (CHROMIUM === undefined) return
-  await world.start()
-  await world.join('studio', 'm-7')
-})
-
-afterEach(() => world.stop())
-
-const open = (hash: string, options: BrowserContextOptions = {}, token?: string) =>
-  signedIn(`${world.url}/`, hash, token, options)
+const studio = studioForEachTest()
+const { open } = studio
 const VIEWS = [
   ['summary', '', '.plot canvas'],
   ['slots', '?tab=slots', '.lanes canvas'],
@@ -34,15 +23,15 @@ const fits = (page: Page): Promise<boolean> => inPage(page, 'document.documentEl
 
 describe('the worker page', () => {
   it('passes the checks in every view and never shows a stored secret', async () => {
-    await world.patch('studio', 'm-7', {
+    await studio.fixture.patch('studio', 'm-7', {
       enabled: true,
       slots: 8,
       password: 'hunter2hunter2',
       proxy: { url: 'http://proxy.example.net', password: 'topsecretvalue' },
       targets: ['a', 'b'],
     })
-    await world.patch('studio', 'm-7', { port: 587, retry: { kind: 'grow', base: 2 } })
-    await world.fill('studio', 'm-7', 8)
+    await studio.fixture.patch('studio', 'm-7', { port: 587, retry: { kind: 'grow', base: 2 } })
+    await studio.fixture.fill('studio', 'm-7', 8)
     const { page } = await open('#/workers/studio/m-7')
     await page.getByRole('figure').first().waitFor()
     for (const [view, query, sign] of VIEWS) {
@@ -57,7 +46,7 @@ describe('the worker page', () => {
   })
 
   it('shows an hour of 64 slots within 300 ms of the response without a long task', async () => {
-    await world.fill('studio', 'm-7', 64)
+    await studio.fixture.fill('studio', 'm-7', 64)
     const { page } = await open('#/workers/studio/m-7?tab=history')
     await page.getByText('No config changes yet').waitFor()
     await observe(page, { type: 'longtask' })
@@ -80,7 +69,7 @@ describe('the worker page', () => {
   })
 
   it('shows gaps, rates and quantiles as figures', async () => {
-    await world.fill('studio', 'm-7', 1)
+    await studio.fixture.fill('studio', 'm-7', 1)
     const { page } = await open('#/workers/studio/m-7')
     const sent = page.getByRole('figure').filter({ hasText: /^sent/ })
     await sent.getByText('Figures').click()
@@ -107,8 +96,8 @@ describe('the worker page', () => {
   })
 
   it('shows text of a worker without executing it or breaking the layout', async () => {
-    await world.join('studio', 'm-8', 'ERROR', HOSTILE + 'x'.repeat(3_000))
-    await world.patch('studio', 'm-8', { host: HOSTILE.slice(0, 100), targets: ['<b>'] })
+    await studio.fixture.join('studio', 'm-8', 'ERROR', HOSTILE + 'x'.repeat(3_000))
+    await studio.fixture.patch('studio', 'm-8', { host: HOSTILE.slice(0, 100), targets: ['<b>'] })
     const { page } = await open('#/workers/studio/m-8', PHONE)
     await page.locator('.last-error').getByText('<script>window.ran=1').waitFor()
     for (const [, query] of VIEWS) {
@@ -119,7 +108,7 @@ describe('the worker page', () => {
   })
 
   it('shows text of a schema without executing it or breaking the layout', async () => {
-    await world.join('evil', 'e-1')
+    await studio.fixture.join('evil', 'e-1')
     const { page } = await open('#/automations/evil', PHONE)
     for (const hash of [
       '#/automations/evil',

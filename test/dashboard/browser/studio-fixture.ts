@@ -1,15 +1,18 @@
 /**
- * @module test/dashboard/browser/worker-world
+ * @module test/dashboard/browser/studio-fixture
  * A master in this process with an automation whose config has every kind of field, an hour of statistics, and workers
  * that are only sockets. They apply every config that they receive, unless a test disables this.
  */
 import { once } from 'node:events'
+import { afterEach, beforeEach } from '@jest/globals'
+import type { BrowserContextOptions } from 'playwright-core'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
 import type { RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { startPageMaster } from './page-master.ts'
+import { CHROMIUM, signedIn, type Opened } from './watched.ts'
 
 export const STUDIO_TOKEN = 'scoped-studio-of-the-browser-test'
 const FRAMES = 240
@@ -90,11 +93,11 @@ const catalog = () =>
     defineBatch({ type: 'wide', config: Type.Object(many), payload: Type.Object({}), output: Type.Object({}), run }),
   ])
 
-export class WorkerWorld {
+export class StudioFixture {
   readonly backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
   readonly #sockets: WebSocket[] = []
   /** IDs of workers that do not apply the configs they receive. */
-  readonly held = new Set<string>()
+  readonly ignoring = new Set<string>()
   #master: RunningMaster | undefined
 
   get url(): string {
@@ -116,13 +119,14 @@ export class WorkerWorld {
       `${this.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
     )
     await once(socket, 'open')
-    const say = (gen: number): void =>
+    const reportState = (gen: number): void =>
       socket.send(
         JSON.stringify({ type: 'state', state, config_gen: gen, ts: Date.now() / 1_000, last_error: lastError }),
       )
     socket.addEventListener('message', ({ data }) => {
       const frame = JSON.parse(String(data)) as { type: string; config_gen?: number; id?: string }
-      if (frame.type === 'config_changed' && frame.config_gen !== undefined && !this.held.has(id)) say(frame.config_gen)
+      if (frame.type === 'config_changed' && frame.config_gen !== undefined && !this.ignoring.has(id))
+        reportState(frame.config_gen)
     })
     socket.send(
       JSON.stringify({
@@ -133,7 +137,7 @@ export class WorkerWorld {
         hardware: { cores: 8, ram_gb: 31.2, hostname: 'node-7.fleet.example.net', kernel: '6.8.0-45-generic' },
       }),
     )
-    say(0)
+    reportState(0)
     this.#sockets.push(socket)
     while ((await this.record(type, id)).connected !== true) await new Promise((resolve) => setTimeout(resolve, 10))
     return socket
@@ -156,12 +160,12 @@ export class WorkerWorld {
     body?: object,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
-    const answer = await fetch(`${this.url}/api/v1/${path}`, {
+    const response = await fetch(`${this.url}/api/v1/${path}`, {
       method,
       headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    return (await answer.json()) as T
+    return (await response.json()) as T
   }
 
   patch(type: string, id: string, body: object, actor = 'dashboard:ana'): Promise<{ config_gen: number }> {
@@ -178,6 +182,31 @@ export class WorkerWorld {
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.close()
     await this.#master?.stop()
+  }
+}
+
+export interface Studio {
+  /** The fixture of the running test. */
+  readonly fixture: StudioFixture
+  /** Opens a page of the fixture and signs in. */
+  readonly open: (hash: string, options?: BrowserContextOptions, token?: string) => Promise<Opened>
+}
+
+/** Before each test of a file, starts a fixture with the connected worker `studio/m-7`. Stops it after the test. */
+export function studioForEachTest(): Studio {
+  let fixture = new StudioFixture()
+  beforeEach(async () => {
+    fixture = new StudioFixture()
+    if (CHROMIUM === undefined) return
+    await fixture.start()
+    await fixture.join('studio', 'm-7')
+  })
+  afterEach(() => fixture.stop())
+  return {
+    get fixture() {
+      return fixture
+    },
+    open: (hash, options = {}, token) => signedIn(`${fixture.url}/`, hash, token, options),
   }
 }
 

@@ -1,15 +1,15 @@
 /**
- * @module test/dashboard/browser/world
+ * @module test/dashboard/browser/fleet-fixture
  * A master and workers in their own processes, and the checked browser, for one test.
  */
 import { once } from 'node:events'
-import { createServer, request as ask, type Server } from 'node:http'
+import { createServer, request as sendRequest, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { ADMIN_TOKEN, Fleet, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { openPage, signedIn } from './watched.ts'
 
-export class World {
+export class FleetFixture {
   readonly fleet: Fleet
   /** API paths that the page requested. */
   asked: string[] = []
@@ -55,10 +55,10 @@ export class World {
     this.#proxy = createServer((request, response) => {
       if (request.url?.startsWith('/fleet/') !== true) return void response.writeHead(404).end()
       const { method, headers } = request
-      const onward = ask(
+      const onward = sendRequest(
         { port, host: '127.0.0.1', method, headers, path: request.url.slice('/fleet'.length) },
-        (answer) => {
-          answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers))
+        (proxied) => {
+          proxied.pipe(response.writeHead(proxied.statusCode ?? 502, proxied.headers))
         },
       )
       request.pipe(onward.on('error', () => response.destroy()))
