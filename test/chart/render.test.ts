@@ -240,7 +240,7 @@ describe('the chart', () => {
                 ({ kind, metadata }) => typeof kind === 'string' && typeof metadata.name === 'string',
               ),
             ).toBe(true)
-          else expect(stderr).toMatch(/the values have faults:\n/)
+          else expect(stderr).toMatch(/the values are invalid:\n/)
           expect(template(values).stdout).toBe(stdout)
         }),
         { numRuns: RUNS },

@@ -61,8 +61,8 @@ describe('the schema of the values', () => {
 
 describe('the checks of the chart', () => {
   it.each<readonly [Json, string]>([
-    [{ exposure: { type: 'ingress' } }, 'exposure.host: is needed'],
-    [{ exposure: { type: 'gateway', host: 'a.b' } }, 'exposure.gateway.parentRefs: is needed'],
+    [{ exposure: { type: 'ingress' } }, 'exposure.host: is required'],
+    [{ exposure: { type: 'gateway', host: 'a.b' } }, 'exposure.gateway.parentRefs: is required'],
     [
       { exposure: { type: 'gateway', host: 'a.b', profile: 'contour', gateway: { parentRefs: gateways } } },
       'exposure.profile: contour does not fit exposure.type gateway',
@@ -73,32 +73,35 @@ describe('the checks of the chart', () => {
     ],
     [
       { master: { enabled: false }, exposure: { type: 'ingress', host: 'a.b' } },
-      'exposure.type: is ingress, and no master is here',
+      'exposure.type: is ingress, but master.enabled is false',
     ],
-    [{ master: { enabled: false } }, 'masterUrl: is needed where master.enabled is false'],
+    [{ master: { enabled: false } }, 'masterUrl: is required while master.enabled is false'],
     [
       { master: { enabled: false }, masterUrl: 'https://a.b' },
-      'tokens.admin.secret: is needed, since the master elsewhere would not know a created one',
+      'tokens.admin.secret: is required, because the external master does not accept generated tokens',
     ],
     [
       { redis: { embedded: { image: { repository: 'mirror.example/team/valkey' } } } },
-      'redis.embedded.image.repository: begins with a registry; put mirror.example into redis.embedded.image.registry',
+      'redis.embedded.image.repository: begins with a registry; move mirror.example to redis.embedded.image.registry',
     ],
     [{ redis: { mode: 'external' } }, 'redis.external: has neither url nor urlSecret.name'],
     [
       { redis: { mode: 'external', external: { url: 'kvstore://h', urlSecret: { name: 'a' } } } },
-      'redis.external: has url and urlSecret.name',
+      'redis.external: has both url and urlSecret.name',
     ],
-    [{ redis: { mode: 'external', external: { url: 'kvstore://u:p@h' } } }, 'redis.external.url: holds a password'],
-    [{ tokens: { generate: false } }, 'tokens.worker.secret: is needed, since tokens.generate is false'],
-    [{ tokens: { generate: false } }, 'redis.embedded.password.secret: is needed, since tokens.generate is false'],
-    [{ operator: { enabled: false } }, 'tokens.admin.secret: is needed, since no operator is here to create it'],
+    [{ redis: { mode: 'external', external: { url: 'kvstore://u:p@h' } } }, 'redis.external.url: contains a password'],
+    [{ tokens: { generate: false } }, 'tokens.worker.secret: is required, because tokens.generate is false'],
+    [{ tokens: { generate: false } }, 'redis.embedded.password.secret: is required, because tokens.generate is false'],
+    [
+      { operator: { enabled: false } },
+      'tokens.admin.secret: is required, because operator.enabled is false and the operator generates it',
+    ],
     [{ operator: { watchNamespaces: ['*', 'a'] } }, 'operator.watchNamespaces: has "*" and names'],
     [
       { operator: { watchNamespaces: ['*'] } },
-      'operator.tenants: is needed, since the operator watches more than its own namespace; say which workers',
+      'operator.tenants: is required, because the operator watches other namespaces than its own; list the workers',
     ],
-    [{ operator: { watchNamespaces: ['team-a'] } }, 'operator.tenants: is needed'],
+    [{ operator: { watchNamespaces: ['team-a'] } }, 'operator.tenants: is required'],
     [
       { operator: { watchNamespaces: ['muster', 'a', 'b'], tenants: { a: tenant } } },
       'operator.tenants: lacks b, which the operator watches',
@@ -124,8 +127,8 @@ describe('the checks of the chart', () => {
       { bootstrap: { pod: { env: { SVC_BOOTSTRAP_TOKENS_SECRET: 'a' } } } },
       'bootstrap.pod.env.SVC_BOOTSTRAP_TOKENS_SECRET: is set by the chart',
     ],
-    [{ workers: { probe: {} } }, 'workers.probe.type: is needed'],
-    [{ workers: { master: { type: 'a' } } }, 'workers.master: the chart itself has an object of this name'],
+    [{ workers: { probe: {} } }, 'workers.probe.type: is required'],
+    [{ workers: { master: { type: 'a' } } }, 'workers.master: the chart uses this name for one of its own objects'],
     [
       { workers: { [`a${'b'.repeat(20)}`]: { type: 'a' } }, fullnameOverride: 'c'.repeat(40) },
       'is longer than the 52 characters',
@@ -140,7 +143,7 @@ describe('the checks of the chart', () => {
     ],
     [
       { master: { autoscaling: { enabled: true, minReplicas: 9 } } },
-      'master.autoscaling: minReplicas is above maxReplicas',
+      'master.autoscaling: minReplicas is greater than maxReplicas',
     ],
     [
       { master: { pod: { env: { SVC_BACKEND_URL: 'memory://' } } } },
@@ -158,26 +161,29 @@ describe('the checks of the chart', () => {
       { operator: { pod: { env: { SVC_MASTER_URL: 'http://a' } } } },
       'operator.pod.env.SVC_MASTER_URL: is set by the chart',
     ],
-    [{ automations: { inline: { 'a.ts': '' } } }, 'automations.inline.a.ts: is no name of a module'],
-    [{ automations: { inline: { 'a.mjs': 'x'.repeat(921_601) } } }, 'automations.inline: takes 921601 bytes'],
+    [{ automations: { inline: { 'a.ts': '' } } }, 'automations.inline.a.ts: is not a valid name of a module'],
+    [{ automations: { inline: { 'a.mjs': 'x'.repeat(921_601) } } }, 'automations.inline: has 921601 bytes'],
     [
       { redis: { embedded: { tls: { secret: 'a' } } } },
-      'redis.embedded.tls.secret: needs trust.configMap or trust.secret',
+      'redis.embedded.tls.secret: requires trust.configMap or trust.secret',
     ],
-    [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has configMap and secret'],
+    [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has both configMap and secret'],
     [
       { redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } },
-      'redis.embedded.pod.resources.limits.memory: would be overruled; set redis.embedded.memoryMiB',
+      'redis.embedded.pod.resources.limits.memory: would be overridden; set redis.embedded.memoryMiB',
     ],
-    [{ fullnameOverride: '1-fleet' }, 'fullnameOverride: is needed, since no Service may be called 1-fleet-master'],
+    [
+      { fullnameOverride: '1-fleet' },
+      'fullnameOverride: is required, because 1-fleet-master is not a valid name of a Service',
+    ],
     [
       { nameOverride: 'fleet.eu' },
-      'fullnameOverride: is needed, since no Service may be called muster-fleet.eu-master',
+      'fullnameOverride: is required, because muster-fleet.eu-master is not a valid name of a Service',
     ],
-    [{ ingress: { enabled: true } }, 'ingress: is no key of this chart; use exposure.type: ingress'],
+    [{ ingress: { enabled: true } }, 'ingress: is not a key of this chart; use exposure.type: ingress'],
     [
       { workers: { probe: { type: 'a', slots: 4 } } },
-      'workers.probe.slots: is no key of this chart; use spec.slots of the FleetWorker',
+      'workers.probe.slots: is not a key of this chart; use spec.slots of the FleetWorker',
     ],
   ])('report the fault of %j', (values, fault) => {
     const said = refusal(values)

@@ -3,7 +3,7 @@ Checks that the schema cannot express. Reports all faults together, one per line
 */}}
 {{- define "muster.check" -}}
 {{- $faults := include "muster.faults" . | trim -}}
-{{- if $faults }}{{ fail (printf "the values have faults:\n%s" (regexReplaceAll "\n\\s*\n" $faults "\n")) }}{{ end -}}
+{{- if $faults }}{{ fail (printf "the values are invalid:\n%s" (regexReplaceAll "\n\\s*\n" $faults "\n")) }}{{ end -}}
 {{- end }}
 
 {{- define "muster.faults" }}
@@ -33,7 +33,7 @@ Checks that the schema cannot express. Reports all faults together, one per line
 {{- else if $.rule.since }}
 {{ $path }}: was removed in {{ $.rule.since }}; use {{ $.rule.use }}
 {{- else }}
-{{ $path }}: is no key of this chart; use {{ $.rule.use }}
+{{ $path }}: is not a key of this chart; use {{ $.rule.use }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -48,23 +48,23 @@ Checks that the schema cannot express. Reports all faults together, one per line
 {{- define "muster.faults.names" }}
 {{- $fullname := include "muster.fullname" . }}
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $fullname) }}
-fullnameOverride: is needed, since no Service may be called {{ $fullname }}-master; begin with a letter, and leave dots out
+fullnameOverride: is required, because {{ $fullname }}-master is not a valid name of a Service; use a name that begins with a letter and has no dots
 {{- end }}
 {{- end }}
 
 {{- define "muster.faults.master" }}
 {{- if and (not .Values.master.enabled) (not .Values.masterUrl) }}
-masterUrl: is needed where master.enabled is false; set the address of the master, for example https://muster.example
+masterUrl: is required while master.enabled is false; set the address of the master, for example https://muster.example
 {{- end }}
 {{- if and .Values.trust.configMap .Values.trust.secret }}
-trust: has configMap and secret; leave one of them out
+trust: has both configMap and secret; remove one of them
 {{- end }}
 {{- if and (has "*" .Values.operator.watchNamespaces) (gt (len .Values.operator.watchNamespaces) 1) }}
-operator.watchNamespaces: has "*" and names; leave the names out, or "*"
+operator.watchNamespaces: has "*" and names; remove the names, or "*"
 {{- end }}
 {{- $scaling := .Values.master.autoscaling }}
 {{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) }}
-master.autoscaling: minReplicas is above maxReplicas; lower it
+master.autoscaling: minReplicas is greater than maxReplicas; lower it
 {{- end }}
 {{- end }}
 
@@ -72,19 +72,19 @@ master.autoscaling: minReplicas is above maxReplicas; lower it
 {{- $tokens := .Values.tokens }}
 {{- $cannot := "" }}
 {{- if not $tokens.generate }}{{ $cannot = "tokens.generate is false" }}
-{{- else if not .Values.operator.enabled }}{{ $cannot = "no operator is here to create it" }}
-{{- else if not .Values.master.enabled }}{{ $cannot = "the master elsewhere would not know a created one" }}{{ end }}
+{{- else if not .Values.operator.enabled }}{{ $cannot = "operator.enabled is false and the operator generates it" }}
+{{- else if not .Values.master.enabled }}{{ $cannot = "the external master does not accept generated tokens" }}{{ end }}
 {{- if $cannot }}
 {{- $wanted := list }}
 {{- if or .Values.master.enabled (and .Values.operator.enabled (not $tokens.operator.secret)) }}{{ $wanted = append $wanted "admin" }}{{ end }}
 {{- if or .Values.master.enabled .Values.workers }}{{ $wanted = append $wanted "worker" }}{{ end }}
 {{- range $wanted }}
 {{- if not (get $tokens .).secret }}
-tokens.{{ . }}.secret: is needed, since {{ $cannot }}; name a Secret with the key {{ (get $tokens .).key }}
+tokens.{{ . }}.secret: is required, because {{ $cannot }}; name a Secret with the key {{ (get $tokens .).key }}
 {{- end }}
 {{- end }}
 {{- if include "muster.createsRedisPassword" . }}
-redis.embedded.password.secret: is needed, since {{ $cannot }}; name a Secret with the key {{ .Values.redis.embedded.password.key }}
+redis.embedded.password.secret: is required, because {{ $cannot }}; name a Secret with the key {{ .Values.redis.embedded.password.key }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -98,21 +98,21 @@ redis.embedded.password.secret: is needed, since {{ $cannot }}; name a Secret wi
 {{- $watched := .Values.operator.watchNamespaces | default (list $own) }}
 {{- $isAll := has "*" $watched }}
 {{- if and (without $watched $own) (not $tenants) }}
-operator.tenants: is needed, since the operator watches more than its own namespace; say which workers each namespace may manage, for example {team-a: {types: [http-probe], workers: ["team-a-*"]}}, or {"*": {types: ["*"], workers: ["*"]}} if every namespace may manage every worker
+operator.tenants: is required, because the operator watches other namespaces than its own; list the workers that each namespace may manage, for example {team-a: {types: [http-probe], workers: ["team-a-*"]}}, or {"*": {types: ["*"], workers: ["*"]}} if every namespace may manage every worker
 {{- else if and $tenants (not $isAll) (not (hasKey $tenants "*")) }}
 {{- range $watched }}
 {{- if not (hasKey $tenants .) }}
-operator.tenants: lacks {{ . }}, which the operator watches; add its types and workers, or leave it out of operator.watchNamespaces
+operator.tenants: lacks {{ . }}, which the operator watches; add its types and workers, or remove it from operator.watchNamespaces
 {{- end }}
 {{- end }}
 {{- end }}
 {{- if and $from.secrets (or $isAll (has $own $watched)) }}
-operator.configFrom.secrets: would include the tokens of this release, whose namespace is watched; list the Secrets that FleetWorkers read in operator.configFrom.secretNames
+operator.configFrom.secrets: would include the tokens of this release, because its namespace is watched; list the Secrets that FleetWorkers read in operator.configFrom.secretNames
 {{- end }}
 {{- $reserved := include "muster.reservedSecrets" . | fromYamlArray }}
 {{- range $from.secretNames }}
 {{- if has . $reserved }}
-operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which is never a source; leave it out
+operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which FleetWorkers may not read; remove it
 {{- end }}
 {{- end }}
 {{- end }}
@@ -122,25 +122,25 @@ operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which i
 {{- $external := .Values.redis.external }}
 {{- if and .Values.master.enabled (eq .Values.redis.mode "external") }}
 {{- if and $external.url $external.urlSecret.name }}
-redis.external: has url and urlSecret.name; leave one of them out
+redis.external: has both url and urlSecret.name; remove one of them
 {{- else if not (or $external.url $external.urlSecret.name) }}
 redis.external: has neither url nor urlSecret.name; set url, for example kvstores://redis.example:6379
 {{- end }}
 {{- end }}
 {{- if regexMatch "^[^/]*://[^/@]*:[^/@]*@" $external.url }}
-redis.external.url: holds a password; put it into a Secret and name that in redis.external.password.secret
+redis.external.url: contains a password; put it into a Secret, and set redis.external.password.secret to its name
 {{- end }}
 {{- $image := .Values.redis.embedded.image }}
 {{- if and $image.registry (regexMatch "^([^/]*[.:][^/]*|localhost)/" $image.repository) }}
-redis.embedded.image.repository: begins with a registry; put {{ first (splitList "/" $image.repository) }} into redis.embedded.image.registry
+redis.embedded.image.repository: begins with a registry; move {{ first (splitList "/" $image.repository) }} to redis.embedded.image.registry
 {{- end }}
 {{- range $kind := list "requests" "limits" }}
 {{- if hasKey (get $.Values.redis.embedded.pod.resources $kind | default dict) "memory" }}
-redis.embedded.pod.resources.{{ $kind }}.memory: would be overruled; set redis.embedded.memoryMiB
+redis.embedded.pod.resources.{{ $kind }}.memory: would be overridden; set redis.embedded.memoryMiB instead
 {{- end }}
 {{- end }}
 {{- if and .Values.redis.embedded.tls.secret (not (include "muster.hasTrust" .)) }}
-redis.embedded.tls.secret: needs trust.configMap or trust.secret; name the authority that signed it
+redis.embedded.tls.secret: requires trust.configMap or trust.secret; set it to the certificate authority that signed the certificate
 {{- end }}
 {{- end }}
 
@@ -150,16 +150,16 @@ redis.embedded.tls.secret: needs trust.configMap or trust.secret; name the autho
 {{- $both := list "generic" "traefik" "gke" }}
 {{- if ne $exposure.type "none" }}
 {{- if not .Values.master.enabled }}
-exposure.type: is {{ $exposure.type }}, and no master is here; set it to none
+exposure.type: is {{ $exposure.type }}, but master.enabled is false; set it to none
 {{- end }}
 {{- if not $exposure.host }}
-exposure.host: is needed; set the name under which the master is reached
+exposure.host: is required; set the host name under which clients reach the master
 {{- end }}
 {{- if and (eq $exposure.type "gateway") (not $exposure.gateway.parentRefs) }}
-exposure.gateway.parentRefs: is needed; name the Gateway, for example [{name: web, namespace: gateways}]
+exposure.gateway.parentRefs: is required; name the Gateway, for example [{name: web, namespace: gateways}]
 {{- end }}
 {{- if and (not (has $exposure.profile $both)) (ne (has $exposure.profile $gateways) (eq $exposure.type "gateway")) }}
-exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposure.type }}; use generic, or the other type
+exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposure.type }}; use the profile generic, or another type
 {{- end }}
 {{- end }}
 {{- end }}
@@ -169,11 +169,11 @@ exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposur
 {{- range $file, $source := .Values.automations.inline }}
 {{- $bytes = add $bytes (len $source) }}
 {{- if not (regexMatch "^[-._a-zA-Z0-9]+[.]m?js$" $file) }}
-automations.inline.{{ $file }}: is no name of a module; end it in .mjs or .js
+automations.inline.{{ $file }}: is not a valid name of a module; use letters, digits, -, _ and ., and end it in .mjs or .js
 {{- end }}
 {{- end }}
 {{- if gt (int $bytes) 921600 }}
-automations.inline: takes {{ $bytes }} bytes, at most 921600 fit into a ConfigMap; put the automations into an image (workerDefaults.image)
+automations.inline: has {{ $bytes }} bytes, but at most 921600 fit into a ConfigMap; put the automations into an image (workerDefaults.image)
 {{- end }}
 {{- end }}
 
@@ -183,13 +183,13 @@ automations.inline: takes {{ $bytes }} bytes, at most 921600 fit into a ConfigMa
 {{- $set := include "muster.workerSet" (dict "root" $root "name" $name) | fromYaml }}
 {{- $whole := printf "%s-%s" (include "muster.fullname" $root) $name }}
 {{- if not $set.type }}
-workers.{{ $name }}.type: is needed; set the automation type that these workers run
+workers.{{ $name }}.type: is required; set the automation type that these workers run
 {{- end }}
 {{- if has $name (list "master" "operator" "bootstrap" "redis" "workers" "tokens" "test" "automations") }}
-workers.{{ $name }}: the chart itself has an object of this name; choose another
+workers.{{ $name }}: the chart uses this name for one of its own objects; choose another name
 {{- end }}
 {{- if gt (len $whole) 52 }}
-workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that a StatefulSet may have; shorten it, or set fullnameOverride
+workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that the name of a StatefulSet may have; shorten it, or set fullnameOverride
 {{- end }}
 {{- end }}
 {{- end }}
@@ -198,9 +198,9 @@ workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that a Statef
 {{- define "muster.faults.envOf" }}
 {{- range $name, $value := .more }}
 {{- if hasKey $.own $name }}
-{{ $.path }}.{{ $name }}: is set by the chart; leave it out, and use the value that it stands for
+{{ $.path }}.{{ $name }}: is set by the chart; remove it, and set the matching value of the chart
 {{- else if and (kindIs "string" $value) (regexMatch "^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$" $name) }}
-{{ $.path }}.{{ $name }}: is a secret in plain text; name a Secret in tokens or redis
+{{ $.path }}.{{ $name }}: is a secret in plain text; put it into a Secret, and set its name in tokens or redis
 {{- end }}
 {{- end }}
 {{- end }}
