@@ -93,7 +93,7 @@ export class Inbound {
       logThrottle,
     } = this.#deps
     logThrottle.run(`control ${connection.type}/${connection.id}`, (suppressed) => {
-      log.warn('a worker was disconnected', {
+      log.warn('disconnected a worker that broke the protocol', {
         automation_type: connection.type,
         worker_id: connection.id,
         code,

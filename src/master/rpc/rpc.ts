@@ -167,7 +167,7 @@ class Rpc {
         { cause: error },
       )
     }
-    this.#deps.log.error('an RPC call failed with an internal error', { method, error })
+    this.#deps.log.error('failed to handle an RPC call of a worker; the worker retries it', { method, error })
     return new RpcError(
       'unavailable',
       'internal error in the master; see the log of the master',

@@ -77,7 +77,9 @@ describe('an invalid frame', () => {
       worker.socket.send('{"type":"reboot"}')
       await worker.closed
     }
-    expect(world.log.lines.filter(({ message }) => message === 'a worker was disconnected')).toHaveLength(1)
+    expect(
+      world.log.lines.filter(({ message }) => message === 'disconnected a worker that broke the protocol'),
+    ).toHaveLength(1)
   })
 })
 
@@ -128,7 +130,9 @@ describe('a broken byte stream', () => {
     const other = await world.worker('w2')
     const closed = await closedBy(bytes)
     expect(closed).toEqual({ code, reason: expect.stringMatching(/^[\x20-\x7e]{10,123}$/) })
-    expect(world.log.lines.find(({ message }) => message === 'a worker was disconnected')?.fields).toMatchObject({
+    expect(
+      world.log.lines.find(({ message }) => message === 'disconnected a worker that broke the protocol')?.fields,
+    ).toMatchObject({
       worker_id: 'w1',
       ...closed,
     })
