@@ -87,70 +87,16 @@ export class LeadershipTerm {
 
   constructor(deps: LeadershipTermDeps) {
     this.#deps = deps
-    const {
-      cache,
-      events,
-      fleet,
-      leadership,
-      log,
-      metrics,
-      permits,
-      queue,
-      random,
-      reserved,
-      signal,
-      time,
-      transport,
-      handlers,
-      watches,
-      workers,
-    } = deps
-    const parts = { clock: time, timers: time, random, log, transport }
-    this.#status = new ApplyStatusWriter({
-      ...parts,
-      resource: FLEET_WORKERS,
-      fieldManager: FIELD_MANAGER,
-      signal,
-      cache,
-      mayWrite: () => leadership.mayWrite(),
-      meaningOf,
-      onWrite: metrics.onStatusWrite,
-    })
-    this.#sources = new Sources({
-      ...parts,
-      reserved,
-      resources: () => cache.all(),
-      onChange: (name) => handlers.onSource(name),
-    })
-    this.#resync = new PeriodicResync({
-      time,
-      log,
-      queue,
-      cache,
-      table: fleet,
-      master: fleet.master,
-      watches,
-      types: handlers,
-    })
+    const { metrics, queue, random, time, log } = deps
+    this.#status = createStatusWriter(deps)
+    this.#sources = createSources(deps)
+    this.#resync = createResync(deps)
     this.#memory = new ReconcileMemory(random)
-    this.#reconcileDeps = {
-      cache,
-      table: fleet,
-      master: fleet.master,
-      edits: fleet.edits,
-      sources: this.#sources,
-      transport,
+    this.#reconcileDeps = createReconcileDeps(deps, {
       status: this.#status,
-      events,
-      leadership,
+      sources: this.#sources,
       memory: this.#memory,
-      clock: time,
-      log,
-      logThrottle: new LogThrottle(time),
-      watches,
-      permits,
-      onDrift: (outcome) => workers.drifted(outcome),
-    }
+    })
     this.#controller = new Controller({
       queue,
       clock: time,
@@ -190,7 +136,7 @@ export class LeadershipTerm {
   async run(): Promise<void> {
     const { cache, fleet, signal, time, handlers } = this.#deps
     const ending = AbortSignal.any([signal, this.#last.signal])
-    const isKnown = (): boolean => cache.synced && (fleet.synced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS)
+    const isKnown = (): boolean => cache.isSynced && (fleet.isSynced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS)
     while (!isKnown() && !ending.aborted) await time.sleep(LOOK_MS, ending).catch(() => {}) // Aborted: the loop ends.
     if (ending.aborted) return
     this.#memory.beginRound(cache.all())
@@ -217,5 +163,70 @@ export class LeadershipTerm {
   #reconcile(key: ObjectKey): ReturnType<typeof reconcile> {
     const { signal, within } = this.#deps
     return within(key, () => reconcile(key, this.#reconcileDeps, AbortSignal.any([signal, this.#cut.signal])))
+  }
+}
+
+function createStatusWriter(deps: LeadershipTermDeps): ApplyStatusWriter<FleetWorkerObject, FleetWorkerStatus> {
+  const { cache, leadership, log, metrics, random, signal, time, transport } = deps
+  return new ApplyStatusWriter({
+    clock: time,
+    timers: time,
+    random,
+    log,
+    transport,
+    resource: FLEET_WORKERS,
+    fieldManager: FIELD_MANAGER,
+    signal,
+    cache,
+    mayWrite: () => leadership.mayWrite(),
+    meaningOf,
+    onWrite: metrics.onStatusWrite,
+  })
+}
+
+function createSources({ cache, handlers, log, reserved, time, transport }: LeadershipTermDeps): Sources {
+  return new Sources({
+    clock: time,
+    timers: time,
+    log,
+    transport,
+    reserved,
+    resources: () => cache.all(),
+    onChange: (name) => handlers.onSource(name),
+  })
+}
+
+function createResync({ cache, fleet, handlers, log, queue, time, watches }: LeadershipTermDeps): PeriodicResync {
+  return new PeriodicResync({
+    time,
+    log,
+    queue,
+    cache,
+    table: fleet,
+    master: fleet.master,
+    watches,
+    types: handlers,
+  })
+}
+
+function createReconcileDeps(
+  { cache, events, fleet, leadership, log, permits, time, transport, watches, workers }: LeadershipTermDeps,
+  own: Pick<ReconcileDeps, 'status' | 'sources' | 'memory'>,
+): ReconcileDeps {
+  return {
+    ...own,
+    cache,
+    table: fleet,
+    master: fleet.master,
+    edits: fleet.edits,
+    transport,
+    events,
+    leadership,
+    clock: time,
+    log,
+    logThrottle: new LogThrottle(time),
+    watches,
+    permits,
+    onDrift: (outcome) => workers.drifted(outcome),
   }
 }

@@ -117,65 +117,24 @@ class Operator implements RunningOperator {
 
   constructor(options: OperatorOptions) {
     this.#options = options
+    const { identity, lease, time } = options
     this.#permits = permitsOf(options.tenants)
-    const { identity, lease, leaderElect, log, random, replica, time, token, masterUrl } = options
-    const parts = { clock: time, timers: time, random, log }
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
-    this.#workers = new FleetWorkerMetrics({
-      registry: this.#registry,
-      clock: time,
-      objects: () => this.#cache.all(),
-      comparedCount: () => this.#term?.comparedCount ?? 0,
-    })
+    this.#workers = this.#createWorkerMetrics()
     this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
-    this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
-    this.#events = new FoldingEventRecorder({
-      ...parts,
-      transport: this.#transport,
-      controller: 'muster.dev/operator',
-      instance: replica,
-      onDrop: this.#metrics.onEventDrop,
-    })
-    this.#elector = leaderElect
-      ? new LeaseElector({
-          ...parts,
-          ...lease,
-          transport: this.#transport,
-          identity: replica,
-          onLead: (term) => this.#lead(term),
-          onState: this.#metrics.onLeader,
-        })
-      : undefined
+    this.#queue = new WorkQueue({ ...this.#runtime(), observer: this.#metrics.queue })
+    this.#events = this.#createEventRecorder()
+    this.#elector = options.leaderElect ? this.#createElector() : undefined
     this.#leadership = this.#elector ?? ALWAYS_LEADING
-    this.#fleet = new Fleet({
-      ...parts,
-      masterUrl,
-      token,
-      metrics: createFleetMetrics(this.#registry),
-      mayWrite: () => this.#leadership.mayWrite(),
-      onBreaker: (reason) => this.#outage.onBreaker(reason),
-    })
-    this.#handlers = new EventHandlers({
-      queue: this.#queue,
-      cache: this.#cache,
-      table: this.#fleet,
-      permits: this.#permits,
-      isOurs: (object) => this.#term?.isSending(object) === true,
-      isReporting: (object) => this.#term?.isReporting(object) === true,
-    })
+    this.#fleet = this.#createFleet()
+    this.#handlers = this.#createHandlers()
     this.#outage = new MasterOutage({
       table: this.#fleet,
       queue: this.#queue,
       onChange: (isUnavailable) => this.#onOutageChange(isUnavailable),
     })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
-    this.#health = new Health({
-      clock: time,
-      queue: this.#queue,
-      cache: this.#cache,
-      watches: this.#watches,
-      controller: () => this.#term?.controller,
-    })
+    this.#health = this.#createHealth()
     this.#metrics.observe({
       queue: this.#queue,
       watchAgeMs: () => Math.max(...this.#watches.map(({ activeMs }) => time.monotonicMs() - activeMs)),
@@ -245,20 +204,86 @@ class Operator implements RunningOperator {
     this.#options.log.info('the operator has stopped')
   }
 
+  /** The clock, randomness and log that most components need. */
+  #runtime() {
+    const { time, random, log } = this.#options
+    return { clock: time, timers: time, random, log }
+  }
+
+  #createWorkerMetrics(): FleetWorkerMetrics {
+    return new FleetWorkerMetrics({
+      registry: this.#registry,
+      clock: this.#options.time,
+      objects: () => this.#cache.all(),
+      comparedCount: () => this.#term?.comparedCount ?? 0,
+    })
+  }
+
+  #createEventRecorder(): FoldingEventRecorder {
+    return new FoldingEventRecorder({
+      ...this.#runtime(),
+      transport: this.#transport,
+      controller: 'muster.dev/operator',
+      instance: this.#options.replica,
+      onDrop: this.#metrics.onEventDrop,
+    })
+  }
+
+  #createElector(): LeaseElector {
+    const { lease, replica } = this.#options
+    return new LeaseElector({
+      ...this.#runtime(),
+      ...lease,
+      transport: this.#transport,
+      identity: replica,
+      onLead: (term) => this.#lead(term),
+      onState: this.#metrics.onLeader,
+    })
+  }
+
+  #createFleet(): Fleet {
+    const { masterUrl, token } = this.#options
+    return new Fleet({
+      ...this.#runtime(),
+      masterUrl,
+      token,
+      metrics: createFleetMetrics(this.#registry),
+      mayWrite: () => this.#leadership.mayWrite(),
+      onBreaker: (reason) => this.#outage.onBreaker(reason),
+    })
+  }
+
+  #createHandlers(): EventHandlers {
+    return new EventHandlers({
+      queue: this.#queue,
+      cache: this.#cache,
+      table: this.#fleet,
+      permits: this.#permits,
+      isOurs: (object) => this.#term?.isSending(object) === true,
+      isReporting: (object) => this.#term?.isReporting(object) === true,
+    })
+  }
+
+  #createHealth(): Health<FleetWorkerObject> {
+    return new Health({
+      clock: this.#options.time,
+      queue: this.#queue,
+      cache: this.#cache,
+      watches: this.#watches,
+      controller: () => this.#term?.controller,
+    })
+  }
+
   #namespaces(): readonly (string | undefined)[] {
     const { watchNamespaces } = this.#options
     return watchNamespaces.length === 0 ? [undefined] : watchNamespaces
   }
 
   #watch(namespace: string | undefined): WatchLoop<FleetWorkerObject> {
-    const { log, random, time } = this.#options
     return new WatchLoop({
+      ...this.#runtime(),
       transport: this.#transport,
       cache: this.#cache,
-      clock: time,
-      timers: time,
-      random,
-      log,
       resource: FLEET_WORKERS,
       namespace,
       onRestart: this.#metrics.onRestart,

@@ -10,7 +10,7 @@
  * FleetWorker may have been deleted while no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
-import { isOrphaned, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
+import { isOrphaned, type Fleet, type MasterWriter, type CallRefusal } from './fleet/index.ts'
 import { targetOf, type FleetWorkerObject } from './fleetworker/index.ts'
 import { keyOf, PRIORITY, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
@@ -21,17 +21,15 @@ const KEYS_PER_TICK = 10
 const TICKS_PER_VISIT = 2
 /** The actor that the history of a worker shows. */
 const ACTOR = 'kubernetes:muster-operator'
-/** Refusals that the same call would meet again. */
-const USELESS: ReadonlySet<string> = new Set<Refusal['kind']>(['rejected', 'too_large', 'bug'])
 /** Refusals that every other call would meet as well. */
-const FUTILE: ReadonlySet<string> = new Set<Refusal['kind']>(['unavailable', 'throttled', 'not_leading'])
+const FUTILE: ReadonlySet<string> = new Set<CallRefusal['kind']>(['unavailable', 'throttled', 'not_leading'])
 
 export interface PeriodicResyncDeps {
   readonly time: Time
   readonly log: Log
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
-  readonly table: Pick<Fleet, 'synced' | 'workers' | 'offered'>
+  readonly table: Pick<Fleet, 'isSynced' | 'workers' | 'offered'>
   readonly master: Pick<MasterWriter, 'releaseOrphaned'>
   readonly watches: (namespace: string) => boolean
   readonly types: TypesRead
@@ -93,7 +91,7 @@ export class PeriodicResync {
 
   async #releaseOrphaned(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
-    if (!cache.synced || !table.synced) return
+    if (!cache.isSynced || !table.isSynced) return
     for (const type of types.types) if (await this.#releaseOf(type, signal)) return // Continue in the next period.
     this.#unvisited ??= (await table.offered(signal))?.filter((type) => ![...types.types].includes(type))
   }
@@ -113,13 +111,21 @@ export class PeriodicResync {
     const { log, master } = this.#deps
     const answer = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
     const fields = { worker: `${type}/${workerId}`, claim }
-    if (answer.kind === 'ok') log.info('deleted the claim of a FleetWorker that no longer exists', fields)
-    else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
-    else
-      log.error('the master refused to delete an orphaned claim; delete it at the master', {
-        ...fields,
-        ...('message' in answer && { error: answer.message }),
-      })
+    switch (answer.kind) {
+      case 'ok':
+        log.info('deleted the claim of a FleetWorker that no longer exists', fields)
+        break
+      case 'rejected':
+      case 'too_large':
+      case 'bug': // The master would refuse the same call again.
+        log.error('the master refused to delete an orphaned claim; delete it at the master', {
+          ...fields,
+          error: answer.message,
+        })
+        break
+      default:
+        return FUTILE.has(answer.kind)
+    }
     this.#done.add(claim)
     return false
   }
@@ -140,7 +146,7 @@ export class PeriodicResync {
   /** Deletes the orphaned claims of the visited type, and starts reading the next one. */
   async #visit(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
-    if (this.#unvisited === undefined || !cache.synced || !table.synced) return
+    if (this.#unvisited === undefined || !cache.isSynced || !table.isSynced) return
     if (this.#visiting !== undefined && (await this.#releaseOf(this.#visiting, signal))) return
     this.#visiting = this.#unvisited.pop()
     if (this.#visiting !== undefined) types.readType(this.#visiting)

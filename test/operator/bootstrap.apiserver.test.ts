@@ -12,7 +12,7 @@ import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { freePort } from '../kit/index.ts'
 import { Cluster } from './cluster.ts'
 import { FaultProxy } from './fault-proxy.ts'
-import { recordingLog, type RecordingLog } from './kube/world.ts'
+import { recordingLog, type RecordingLog } from './kube/fixture.ts'
 import { withApiServer } from './with-programs.ts'
 
 const SECRETS = '/api/v1/namespaces/muster/secrets'

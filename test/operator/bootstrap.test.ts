@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { KubeError, type KubeTransport } from '../../src/operator/kube/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import { recordingLog, random, scripted, turns } from './kube/world.ts'
+import { recordingLog, random, scripted, turns } from './kube/fixture.ts'
 
 const abort: AbortController[] = []
 afterEach(() => {

@@ -10,7 +10,7 @@ import { startOperator, type OperatorOptions, type RunningOperator } from '../..
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { until } from '../e2e/fleet.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
-import { recordingLog } from './kube/world.ts'
+import { recordingLog } from './kube/fixture.ts'
 
 const FLEET_WORKERS: FakeKind = {
   group: 'muster.dev',

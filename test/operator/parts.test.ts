@@ -6,14 +6,14 @@ import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { WorkerBody } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import type { Refusal } from '../../src/operator/fleet/index.ts'
+import type { CallRefusal } from '../../src/operator/fleet/index.ts'
 import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
 import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
 import { MasterOutage } from '../../src/operator/master-outage.ts'
 import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
 import { PeriodicResync } from '../../src/operator/periodic-resync.ts'
 import { EventHandlers } from '../../src/operator/event-handlers.ts'
-import { recordingLog } from './kube/world.ts'
+import { recordingLog } from './kube/fixture.ts'
 
 let versions = 0
 
@@ -57,7 +57,7 @@ const met = (type: string, observedGeneration: number) => ({
   lastTransitionTime: '2026-01-01T00:00:00Z',
 })
 
-function world() {
+function fixture() {
   const cache = new WritableCache<FleetWorkerObject>(INDICES)
   const added: [ObjectKey, Priority][] = []
   const types: string[][] = []
@@ -85,7 +85,7 @@ function world() {
 
 describe('the event handlers', () => {
   it('enqueue every FleetWorker of a worker that changed, of a type, and of a source', () => {
-    const { seen, taken, triggers } = world()
+    const { seen, taken, triggers } = fixture()
     const status = { observedGeneration: 1 }
     for (const each of [
       fleetWorker('one', { workerId: 'w', status }),
@@ -107,7 +107,7 @@ describe('the event handlers', () => {
   })
 
   it("enqueue a worker's response to an edit with the priority of edits", () => {
-    const { seen, taken, triggers } = world()
+    const { seen, taken, triggers } = fixture()
     seen(fleetWorker('edited', { workerId: 'w', generation: 2, status: { observedGeneration: 1 } }))
     taken()
     triggers.onTableChange({ kind: 'worker', type: 'a', workerId: 'w' })
@@ -115,7 +115,7 @@ describe('the event handlers', () => {
   })
 
   it("enqueue a worker's response before other pushes while a status is waiting, so that it is sent once", () => {
-    const { reporting, seen, taken, triggers } = world()
+    const { reporting, seen, taken, triggers } = fixture()
     seen(fleetWorker('put-back', { workerId: 'w', status: { observedGeneration: 1 } }))
     reporting.add('put-back')
     taken()
@@ -124,7 +124,7 @@ describe('the event handlers', () => {
   })
 
   it('enqueue the conflicting resources of a deleted FleetWorker: one of them owns the worker now', () => {
-    const { gone, seen, taken } = world()
+    const { gone, seen, taken } = fixture()
     const owner = fleetWorker('owner', { workerId: 'w' })
     for (const each of [owner, fleetWorker('rival', { workerId: 'w' })]) seen(each)
     taken()
@@ -136,7 +136,7 @@ describe('the event handlers', () => {
   })
 
   it('enqueue everything when the master has lost its store, unseen edits first', () => {
-    const { seen, taken, triggers } = world()
+    const { seen, taken, triggers } = fixture()
     seen(fleetWorker('old', { status: { observedGeneration: 1 } }))
     seen(fleetWorker('edited', { generation: 2, status: { observedGeneration: 1 } }))
     taken()
@@ -148,7 +148,7 @@ describe('the event handlers', () => {
   })
 
   it('pass changes of the named types to the table', () => {
-    const { gone, seen, triggers, types } = world()
+    const { gone, seen, triggers, types } = fixture()
     const [first, second, other] = [fleetWorker('1'), fleetWorker('2'), fleetWorker('3', { type: 'b' })]
     for (const each of [first, second, other]) seen(each)
     gone(first)
@@ -193,8 +193,8 @@ describe('the periodic resync', () => {
   interface Fleet {
     readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>
     readonly offered?: readonly string[]
-    readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'
-    readonly during?: (cluster: ReturnType<typeof world>) => void
+    readonly answer?: (workerId: string) => CallRefusal['kind'] | 'ok'
+    readonly during?: (cluster: ReturnType<typeof fixture>) => void
     readonly unknown?: 'FleetWorkers' | 'workers'
   }
 
@@ -205,7 +205,7 @@ describe('the periodic resync', () => {
     { workers = {}, offered = [], answer = () => 'ok', during = () => {}, unknown }: Fleet = {},
   ) {
     const time = new VirtualTime()
-    const cluster = world()
+    const cluster = fixture()
     const { cache, gone, queue, seen, taken, triggers } = cluster
     const [released, ticks, log]: [string[], number[], ReturnType<typeof recordingLog>] = [[], [], recordingLog()]
     const claimed = Object.fromEntries(
@@ -224,7 +224,7 @@ describe('the periodic resync', () => {
       watches: (namespace) => namespace === 'ns',
       types: triggers,
       table: {
-        synced: unknown !== 'workers',
+        isSynced: unknown !== 'workers',
         workers: (type) => claimed[type]?.values() ?? [],
         offered: async () => offered,
       },
@@ -239,7 +239,7 @@ describe('the periodic resync', () => {
           released.push(workerId)
           during(cluster)
           const kind = answer(workerId)
-          if (kind !== 'ok') return { kind, message: 'no' } as Refusal
+          if (kind !== 'ok') return { kind, message: 'no' } as CallRefusal
           claimed[type]?.delete(workerId)
           return { kind, value: undefined as never, epoch: '' }
         },
@@ -284,7 +284,7 @@ describe('the periodic resync', () => {
   })
 
   it('deletes no claim of a worker that a FleetWorker names, not even one that is created meanwhile', async () => {
-    const during = ({ seen }: ReturnType<typeof world>): void =>
+    const during = ({ seen }: ReturnType<typeof fixture>): void =>
       seen(fleetWorker('now', { type: 'b', workerId: 'named' }))
     expect(await swept(2.5, 0, { workers: { b: [left('left'), left('named')] }, during })).toMatchObject({
       released: ['left'],
@@ -303,7 +303,7 @@ describe('the periodic resync', () => {
 
   it('keeps a type whose last FleetWorker is deleted meanwhile, until its claims are deleted', async () => {
     const workers = { a: [left('left'), worker('w0', 'kubernetes:ns/w0#uid-w0')] }
-    const during = ({ gone }: ReturnType<typeof world>): void => gone(fleetWorker('w0'))
+    const during = ({ gone }: ReturnType<typeof fixture>): void => gone(fleetWorker('w0'))
     expect(await swept(1.5, 1, { workers, during })).toMatchObject({ released: ['left'], types: ['a'] })
     expect(await swept(2.5, 1, { workers, during })).toMatchObject({ released: ['left', 'w0'], types: [] })
   })

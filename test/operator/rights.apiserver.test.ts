@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml'
 import { FoldingEventRecorder, identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { Cluster } from './cluster.ts'
-import { recordingLog } from './kube/world.ts'
+import { recordingLog } from './kube/fixture.ts'
 import type { AuditEvent } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 

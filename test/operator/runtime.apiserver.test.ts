@@ -14,7 +14,7 @@ import {
 } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { answerTo, cleared, CONFORMANCE } from './conformance.ts'
-import { recordingLog, PROBE, type Probe } from './kube/world.ts'
+import { recordingLog, PROBE, type Probe } from './kube/fixture.ts'
 import { startApiServer, type ApiServer } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 

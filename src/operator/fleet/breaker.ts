@@ -33,9 +33,9 @@ export interface BreakerDeps {
   readonly onTurn: (reason: OpenReason | null) => void
 }
 
-interface Call {
+interface EndedCall {
   readonly atMs: number
-  readonly failed: boolean
+  readonly hasFailed: boolean
 }
 
 export class Breaker {
@@ -46,7 +46,7 @@ export class Breaker {
   #turnedMs: number
   /** When the current run of failures began. `undefined`: the last call succeeded. */
   #failingSinceMs: number | undefined
-  #calls: readonly Call[] = []
+  #calls: readonly EndedCall[] = []
   /** The time that the last refusals request. No probe is sent before. */
   #notBeforeMs = -Infinity
 
@@ -77,7 +77,7 @@ export class Breaker {
     if (!failed) this.#failingSinceMs = undefined
     else this.#failingSinceMs ??= nowMs
     if (!failed && nowMs - this.#turnedMs >= STAYED_CLOSED_MS) this.#backoff.reset()
-    this.#calls = [...this.#calls, { atMs: nowMs, failed }].slice(-WINDOW_CALLS)
+    this.#calls = [...this.#calls, { atMs: nowMs, hasFailed: failed }].slice(-WINDOW_CALLS)
     if (failed && this.#isEnough(nowMs)) this.open('MasterUnreachable')
   }
 
@@ -114,8 +114,8 @@ export class Breaker {
 
   #isEnough(nowMs: number): boolean {
     const inARow = this.#calls.slice(-FAILURES_IN_A_ROW)
-    if (inARow.length === FAILURES_IN_A_ROW && inARow.every(({ failed }) => failed)) return true
-    const failures = this.#calls.filter(({ atMs, failed }) => failed && nowMs - atMs < WINDOW_MS)
+    if (inARow.length === FAILURES_IN_A_ROW && inARow.every(({ hasFailed }) => hasFailed)) return true
+    const failures = this.#calls.filter(({ atMs, hasFailed }) => hasFailed && nowMs - atMs < WINDOW_MS)
     return this.#calls.length === WINDOW_CALLS && failures.length >= WINDOW_FAILURES
   }
 

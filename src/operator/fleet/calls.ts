@@ -2,7 +2,7 @@
  * @module operator/fleet/calls
  * Sends every call to the master:
  *
- *   breaker open? ─▶ unavailable   wait for the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a Refusal
+ *   breaker open? ─▶ unavailable   wait for the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a CallRefusal
  *                                      ▲                                      │
  *                                      └── once: a read or PUT whose connection broke, a 403 of a replaced token
  */
@@ -18,10 +18,10 @@ import {
 import type { Breaker } from './breaker.ts'
 import type { Limiter, Line } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
-import { isFailure, isThrottle, refusalOf } from './outcome.ts'
-import type { Refusal } from './ports.ts'
+import { isFailure, isThrottle, refusalOf } from './refusal.ts'
+import type { CallRefusal } from './ports.ts'
 
-export interface Call<T> {
+export interface MasterCall<T> {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** `undefined`: the call concerns no type. */
   readonly type?: string
@@ -30,7 +30,7 @@ export interface Call<T> {
   readonly send: (signal: AbortSignal) => Promise<Reply<T>>
 }
 
-export type Answer<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | Refusal
+export type ReplyResult<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | CallRefusal
 
 /** A call that was sent. */
 export interface Sent {
@@ -39,7 +39,7 @@ export interface Sent {
 }
 
 /** What follows a 403: the call is repeated, the missing right is confirmed, or another refusal is reported. */
-export type ForbiddenAction = { readonly kind: 'repeat' } | { readonly kind: 'confirmed' } | Refusal
+export type ForbiddenAction = { readonly kind: 'repeat' } | { readonly kind: 'confirmed' } | CallRefusal
 
 export interface CallsDeps {
   readonly clock: Clock
@@ -59,7 +59,8 @@ export interface CallsDeps {
 const MAX_ATTEMPTS = 3
 
 /** Whether the call may be sent again although the first request may have taken effect. */
-const isIdempotent = ({ method }: Pick<Call<unknown>, 'method'>): boolean => method !== 'PATCH' && method !== 'POST'
+const isIdempotent = ({ method }: Pick<MasterCall<unknown>, 'method'>): boolean =>
+  method !== 'PATCH' && method !== 'POST'
 
 export class Calls {
   readonly #deps: CallsDeps
@@ -71,7 +72,7 @@ export class Calls {
   }
 
   /** @throws the abort reason of `signal`. */
-  async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
+  async call<T>(call: MasterCall<T>, signal: AbortSignal): Promise<ReplyResult<T>> {
     const { breaker, limiter, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
       if (breaker.reason === null) await limiter.turn(signal, call.line)
@@ -90,7 +91,7 @@ export class Calls {
   }
 
   /** Why a call must not be sent now; `null` if it may be. */
-  #denialOf({ method }: Pick<Call<unknown>, 'method'>): Refusal | null {
+  #denialOf({ method }: Pick<MasterCall<unknown>, 'method'>): CallRefusal | null {
     const { breaker, mayWrite } = this.#deps
     if (breaker.reason !== null)
       return {
@@ -103,7 +104,7 @@ export class Calls {
   }
 
   /** Sends one request, whatever the state of the breaker. @throws the abort reason of `signal`. */
-  async once<T>({ method, send }: Call<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
+  async once<T>({ method, send }: MasterCall<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
     const { breaker, clock, limiter, metrics, random } = this.#deps
     const sentMs = clock.monotonicMs()
     const ended = (code: string, failed: boolean, waitMs = 0): void => {

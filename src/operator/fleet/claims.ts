@@ -29,13 +29,13 @@ export function claimOf({ namespace, name, uid }: Claimant): string {
   return `${PREFIX}${namespace}/${name}`.slice(0, MAX_MANAGED_BY_CHARS - end.length) + end
 }
 
-export function judgeClaim({ managedBy, own, heldBefore, ...others }: ClaimFacts): ClaimVerdict {
+export function judgeClaim({ managedBy, own, hasHeldBefore, ...others }: ClaimFacts): ClaimVerdict {
   if (managedBy === null) return 'free'
   if (managedBy === own) return 'ours'
   if (others.isLive(managedBy)) return 'duplicate'
   if (!isOfOperator(managedBy)) return 'stray'
   if (!isOrphaned(managedBy, others)) return 'foreign'
-  return heldBefore ? 'taken_over' : 'orphaned'
+  return hasHeldBefore ? 'taken_over' : 'orphaned'
 }
 
 /** Whether a claim has the form that operators use. */

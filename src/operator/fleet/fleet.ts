@@ -17,7 +17,7 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
-import { isFailure } from './outcome.ts'
+import { isFailure } from './refusal.ts'
 import type {
   CatalogType,
   FleetTable,
@@ -37,7 +37,7 @@ import { Writer, type WriterDeps } from './writer.ts'
 const CALL_MS = 10_000
 const CONNECTIONS = 32
 
-export interface FleetOptions {
+export interface FleetDeps {
   readonly masterUrl: string
   /** Read for every request, because the file it comes from may be rotated. */
   readonly token: () => string
@@ -55,7 +55,7 @@ export interface FleetOptions {
 export class Fleet implements FleetTable {
   readonly master: MasterWriter
   readonly edits: MasterWriter
-  readonly #options: FleetOptions
+  readonly #deps: FleetDeps
   readonly #tokens: Tokens
   readonly #client: MasterClient
   readonly #sequence = new Sequence()
@@ -75,70 +75,20 @@ export class Fleet implements FleetTable {
   #hadFeed = false
 
   /** @throws {TypeError} if the URL of the master cannot be used. */
-  constructor(options: FleetOptions) {
-    const { clock, timers, random, metrics } = options
-    this.#options = options
-    const tokens = new Tokens(options.token)
-    this.#tokens = tokens
-    this.#client = new MasterClient({
-      masterUrl: options.masterUrl,
-      token: () => tokens.current(),
-      clock,
-      timers,
-      random,
-      attempts: 1,
-      headersMs: CALL_MS,
-      callMs: CALL_MS,
-      connections: CONNECTIONS,
-    })
-    this.#breaker = new Breaker({
-      clock,
-      timers,
-      random,
-      probe: (why) => this.#probe(why).catch(() => false),
-      onTurn: (reason) => this.#turned(reason),
-    })
-    this.#calls = new Calls({
-      clock,
-      random,
-      log: options.log,
-      breaker: this.#breaker,
-      limiter: new Limiter(clock, timers),
-      metrics,
-      mayWrite: options.mayWrite,
-      isTypeKnown: (type) => this.catalog(type) !== undefined,
-      token: () => tokens.current(),
-      onForbidden: (sent, signal) => this.#identity.onForbidden(sent, signal),
-    })
-    this.#identity = new Identity({
-      clock,
-      tokens,
-      client: this.#client,
-      breaker: this.#breaker,
-      once: (call, signal) => this.#calls.once(call, signal),
-      onRights: () => this.#recheck(),
-    })
+  constructor(deps: FleetDeps) {
+    this.#deps = deps
+    this.#tokens = new Tokens(deps.token)
+    this.#client = this.#createClient()
+    this.#breaker = this.#createBreaker()
+    this.#calls = this.#createCalls()
+    this.#identity = this.#createIdentity()
     this.#life = new EpochTracker({
-      clock,
+      clock: deps.clock,
       onEpoch: () => this.#each((reader) => reader.restart()),
       onReset: (message) => this.#reset(message),
     })
-    this.#feed = new FeedReader({
-      events: (signal) => this.#client.events({ signal }),
-      onOpen: (epoch) => this.#opened(epoch),
-      onLost: (error) => this.#lost(error),
-      onGap: () => this.#gap(),
-      onEvent: (name, type, workerId, fields) => this.#readers.get(type)?.reader.records.event(name, workerId, fields),
-    })
-    const writing: WriterDeps = {
-      client: this.#client,
-      sequence: this.#sequence,
-      call: (call, signal) => this.#calls.call(call, signal),
-      readerOf: (type) => this.#readers.get(type)?.reader,
-      covers: (type) => this.#identity.covers(type),
-      sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
-      nowMs: () => this.masterNowMs(),
-    }
+    this.#feed = this.#createFeed()
+    const writing = this.#writerDeps()
     this.master = new Writer(writing, 'reconcile')
     this.edits = new Writer(writing, 'edit')
   }
@@ -199,7 +149,7 @@ export class Fleet implements FleetTable {
     this.#watch(this.#breaker.run(ended))
     this.#watch(this.#feed.run(ended))
     try {
-      await new Signal(this.#options.timers).wait(AbortSignal.any([signal, this.#broken.signal]))
+      await new Signal(this.#deps.timers).wait(AbortSignal.any([signal, this.#broken.signal]))
       this.#broken.signal.throwIfAborted()
     } finally {
       this.#end.abort()
@@ -207,7 +157,7 @@ export class Fleet implements FleetTable {
     }
   }
 
-  get synced(): boolean {
+  get isSynced(): boolean {
     return [...this.#readers.values()].every(({ reader }) => reader.reach !== 'pending')
   }
 
@@ -216,7 +166,7 @@ export class Fleet implements FleetTable {
   }
 
   masterNowMs(): number {
-    const { clock } = this.#options
+    const { clock } = this.#deps
     return this.#aheadMs === undefined ? clock.wallMs() : Math.floor(clock.monotonicMs() + this.#aheadMs)
   }
 
@@ -224,8 +174,83 @@ export class Fleet implements FleetTable {
     return this.#life.hasForgotten(worker, remembered)
   }
 
+  #createClient(): MasterClient {
+    const { clock, timers, random, masterUrl } = this.#deps
+    return new MasterClient({
+      masterUrl,
+      token: () => this.#tokens.current(),
+      clock,
+      timers,
+      random,
+      attempts: 1,
+      headersMs: CALL_MS,
+      callMs: CALL_MS,
+      connections: CONNECTIONS,
+    })
+  }
+
+  #createBreaker(): Breaker {
+    const { clock, timers, random } = this.#deps
+    return new Breaker({
+      clock,
+      timers,
+      random,
+      probe: (why) => this.#probe(why).catch(() => false),
+      onTurn: (reason) => this.#turned(reason),
+    })
+  }
+
+  #createCalls(): Calls {
+    const { clock, timers, random, log, metrics, mayWrite } = this.#deps
+    return new Calls({
+      clock,
+      random,
+      log,
+      breaker: this.#breaker,
+      limiter: new Limiter(clock, timers),
+      metrics,
+      mayWrite,
+      isTypeKnown: (type) => this.catalog(type) !== undefined,
+      token: () => this.#tokens.current(),
+      onForbidden: (sent, signal) => this.#identity.onForbidden(sent, signal),
+    })
+  }
+
+  #createIdentity(): Identity {
+    return new Identity({
+      clock: this.#deps.clock,
+      tokens: this.#tokens,
+      client: this.#client,
+      breaker: this.#breaker,
+      once: (call, signal) => this.#calls.once(call, signal),
+      onRights: () => this.#recheck(),
+    })
+  }
+
+  #createFeed(): FeedReader {
+    return new FeedReader({
+      events: (signal) => this.#client.events({ signal }),
+      onOpen: (epoch) => this.#opened(epoch),
+      onLost: (error) => this.#lost(error),
+      onGap: () => this.#gap(),
+      onEvent: (name, type, workerId, fields) => this.#readers.get(type)?.reader.records.event(name, workerId, fields),
+    })
+  }
+
+  #writerDeps(): WriterDeps {
+    return {
+      client: this.#client,
+      sequence: this.#sequence,
+      call: (call, signal) => this.#calls.call(call, signal),
+      readerOf: (type) => this.#readers.get(type)?.reader,
+      covers: (type) => this.#identity.covers(type),
+      sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
+      nowMs: () => this.masterNowMs(),
+    }
+  }
+
   #add(type: string): void {
-    const { clock, timers, log } = this.#options
+    const { clock, timers, log } = this.#deps
     const tell = (change: TableChange): void =>
       this.#readers.get(type)?.reader === reader ? this.#tell(change) : undefined
     const reader: TypeReader = new TypeReader({
@@ -269,7 +294,7 @@ export class Fleet implements FleetTable {
     begun: number,
   ): Source | null {
     // The header has whole seconds, so on average it is half a second behind.
-    if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
+    if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#deps.clock.monotonicMs()
     return this.#life.observe(epoch, begun, this.#sequence.next())
       ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
       : null
@@ -282,7 +307,8 @@ export class Fleet implements FleetTable {
     const answer = await this.#calls
       .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
       .catch(() => null) // Aborted.
-    if (answer === null || !('body' in answer) || (answer.body as ReadyBody | null)?.status !== 'ready') return false
+    if (answer === null || answer instanceof MasterError) return false
+    if ((answer.body as ReadyBody | null)?.status !== 'ready') return false
     // The probe route may be served while the API routes are refused.
     const me = await this.#calls
       .once({ method: 'GET', send: (either) => this.#client.me({ signal: either }) }, signal)
@@ -291,7 +317,7 @@ export class Fleet implements FleetTable {
   }
 
   #turned(reason: OpenReason | null): void {
-    const { log, metrics, onBreaker } = this.#options
+    const { log, metrics, onBreaker } = this.#deps
     if (reason === null) log.info('the master is reachable again')
     else
       log.error(
@@ -314,7 +340,7 @@ export class Fleet implements FleetTable {
   }
 
   #lost(error: MasterError): void {
-    this.#options.log.warn('the event stream of the master ended, retrying', { error: error.message })
+    this.#deps.log.warn('the event stream of the master ended, retrying', { error: error.message })
     this.#list()
     this.#each((reader) => reader.wake())
     if (error.code === 'FORBIDDEN') void this.#recheckToken()
@@ -326,12 +352,12 @@ export class Fleet implements FleetTable {
 
   async #recheckToken(): Promise<void> {
     await this.#identity
-      .onForbidden({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
+      .onForbidden({ sentMs: this.#deps.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
       .catch(() => {}) // Aborted.
   }
 
   #gap(): void {
-    if (this.#hadFeed) this.#options.metrics.onFeedReset()
+    if (this.#hadFeed) this.#deps.metrics.onFeedReset()
     this.#hadFeed = true
     this.#each((reader) => reader.hurry())
   }
@@ -341,8 +367,8 @@ export class Fleet implements FleetTable {
   }
 
   #reset(message: string): void {
-    this.#options.log.warn('the master lost state; all configs are compared again', { reason: message })
-    this.#options.metrics.onStateReset()
+    this.#deps.log.warn('the master lost state; all configs are compared again', { reason: message })
+    this.#deps.metrics.onStateReset()
     this.#tell({ kind: 'state_reset', message })
   }
 

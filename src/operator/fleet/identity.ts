@@ -14,7 +14,7 @@ import { MasterError, type MasterClient } from '../../client/index.ts'
 import type { MeBody } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
 import type { Breaker } from './breaker.ts'
-import type { Call, ForbiddenAction, Sent } from './calls.ts'
+import type { MasterCall, ForbiddenAction, Sent } from './calls.ts'
 import type { Tokens } from './tokens.ts'
 
 const ASK_EVERY_MS = 10_000
@@ -26,12 +26,12 @@ export interface IdentityDeps {
   readonly client: MasterClient
   readonly tokens: Tokens
   readonly breaker: Breaker
-  readonly once: (call: Call<MeBody>, signal: AbortSignal) => Promise<{ readonly body: MeBody } | MasterError>
+  readonly once: (call: MasterCall<MeBody>, signal: AbortSignal) => Promise<{ readonly body: MeBody } | MasterError>
   /** The rights have changed. */
   readonly onRights: () => void
 }
 
-type Verdict = 'known' | 'refused' | 'unclear'
+type RightsResult = 'known' | 'refused' | 'unclear'
 
 export class Identity {
   readonly #deps: IdentityDeps
@@ -42,7 +42,7 @@ export class Identity {
   #asked = ''
   /** The token of the file when every token was refused. */
   #refused = ''
-  #asking: Promise<Verdict> | undefined
+  #asking: Promise<RightsResult> | undefined
 
   constructor(deps: IdentityDeps) {
     this.#deps = deps
@@ -59,7 +59,7 @@ export class Identity {
   }
 
   /** Reads the rights with one token or the other, unless it is known that the master is unreachable. */
-  async ask(signal: AbortSignal): Promise<Verdict> {
+  async ask(signal: AbortSignal): Promise<RightsResult> {
     const { reason } = this.#deps.breaker
     if (reason !== null) return reason === 'Unauthorized' ? 'refused' : 'unclear'
     return this.#ask(signal)
@@ -94,12 +94,12 @@ export class Identity {
   }
 
   /** Concurrent callers share one response. */
-  #ask(signal: AbortSignal): Promise<Verdict> {
+  #ask(signal: AbortSignal): Promise<RightsResult> {
     this.#asking ??= this.#askEither(signal).finally(() => (this.#asking = undefined))
     return this.#asking
   }
 
-  async #askEither(signal: AbortSignal): Promise<Verdict> {
+  async #askEither(signal: AbortSignal): Promise<RightsResult> {
     const { tokens, breaker } = this.#deps
     const first = await this.#askOnce(signal)
     if (first !== 'refused') return first
@@ -113,7 +113,7 @@ export class Identity {
     return 'refused'
   }
 
-  async #askOnce(signal: AbortSignal): Promise<Verdict> {
+  async #askOnce(signal: AbortSignal): Promise<RightsResult> {
     const { client, clock, once, tokens } = this.#deps
     this.#asked = tokens.current()
     const answer = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)

@@ -3,7 +3,7 @@
  * Defines the interfaces through which the rest of the operator uses the master: a table of the master's workers, kept
  * current by events and lists, and calls that change them.
  *
- * No call throws for an error of the master or the network: every result is an {@link Outcome}. The one exception is
+ * No call throws for an error of the master or the network: every result is an {@link CallResult}. The one exception is
  * the signal: when it aborts, a call rejects with its reason.
  * @see D15, D31, D39, D46, D47, D51
  */
@@ -89,7 +89,7 @@ export interface FleetTable {
   /** Runs until the signal aborts; also on a standby. */
   run(signal: AbortSignal): Promise<void>
   /** Whether each type has been listed, or is known to be unavailable. */
-  readonly synced: boolean
+  readonly isSynced: boolean
   /** How long the master has not responded, in milliseconds. 0 while it responds. */
   readonly unavailableMs: number
   /** Milliseconds since 1970 by the master's clock, for comparison with `last_seen`. */
@@ -102,7 +102,7 @@ export interface FleetTable {
 }
 
 /** Why a call did not succeed. */
-export type Refusal =
+export type CallRefusal =
   /** 404: the worker is not registered (any more). */
   | { readonly kind: 'not_registered' }
   | { readonly kind: 'unknown_type' }
@@ -123,19 +123,19 @@ export type Refusal =
   /** 400, 405, 415: a programming error of the operator, or a master of another version. */
   | { readonly kind: 'bug'; readonly message: string }
 
-interface Done<T> {
+interface CallSuccess<T> {
   readonly kind: 'ok'
   readonly value: T
   readonly epoch: string
 }
 
-export type Outcome<T> = Done<T> | Refusal
+export type CallResult<T> = CallSuccess<T> | CallRefusal
 
 /** Calls to the master. Each response is applied to the table before the call resolves. */
 export interface MasterWriter {
-  get(worker: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>>
+  get(worker: WorkerRef, signal: AbortSignal): Promise<CallResult<Registered>>
   /** Newest first, at most `limit` of the last 50. */
-  history(worker: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>>
+  history(worker: WorkerRef, limit: number, signal: AbortSignal): Promise<CallResult<HistoryBody>>
   /** PATCH of the config. `mark`: the config that the patch was computed against. Never sent twice. */
   patch(
     worker: WorkerRef,
@@ -143,16 +143,16 @@ export interface MasterWriter {
     mark: { readonly epoch: string; readonly configGen: number },
     actor: string,
     signal: AbortSignal,
-  ): Promise<Outcome<ConfigBody>>
+  ): Promise<CallResult<ConfigBody>>
   /** PUT: replaces an existing claim, so classify it first. */
-  claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>>
+  claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<CallResult<Registered>>
   /** DELETE of the actor's own claim. */
-  release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
+  release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<Registered>>
   /** DELETE of another claim, so classify it first. */
-  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
-  drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
+  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<Registered>>
+  drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   /** DELETE of the worker's record. */
-  forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
+  forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>>
 }
 
 /** The resource that a claim names. */
@@ -182,5 +182,5 @@ export interface ClaimFacts {
   readonly isLive: (claim: string) => boolean
   readonly watches: (namespace: string) => boolean
   /** `status.config.epoch` is set: as far as its status shows, this resource holds the claim. */
-  readonly heldBefore: boolean
+  readonly hasHeldBefore: boolean
 }

@@ -12,9 +12,9 @@ import { createHash } from 'node:crypto'
 import type { MasterClient } from '../../client/index.ts'
 import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
 import { Signal, type Clock, type Log, type Timers } from '../../runtime/index.ts'
-import type { Answer, Call } from './calls.ts'
+import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
-import type { CatalogType, Refusal } from './ports.ts'
+import type { CatalogType, CallRefusal } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
 /** A page is parsed without a break, and several types may be read simultaneously, so the number is small. */
@@ -37,7 +37,7 @@ export interface TypeReaderDeps {
   readonly timers: Timers
   readonly log: Log
   readonly sequence: Sequence
-  readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
+  readonly call: <T>(call: MasterCall<T>, signal: AbortSignal) => Promise<ReplyResult<T>>
   /** The source of a response that was requested as `begun`. `null`: an earlier epoch. */
   readonly sourceOf: (
     reply: { readonly epoch: string; readonly answeredMs: number | undefined },
@@ -53,14 +53,17 @@ export interface TypeReaderDeps {
 }
 
 /** State of the type as a whole. */
-export type Reach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
+export type TypeReach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
+
+type PageResult =
+  { readonly kind: 'page'; readonly rows: readonly WorkerBody[] } | { readonly kind: 'aborted' } | CallRefusal
 
 export class TypeReader {
   readonly records: Records
   readonly #deps: TypeReaderDeps
   readonly #news: Signal
   readonly #stale: Signal
-  #reach: Reach = 'pending'
+  #reach: TypeReach = 'pending'
   #catalog: CatalogType | undefined
   #isCatalogDue = true
   /** A fast list is due. */
@@ -86,7 +89,7 @@ export class TypeReader {
     })
   }
 
-  get reach(): Reach {
+  get reach(): TypeReach {
     return this.#reach
   }
 
@@ -125,7 +128,7 @@ export class TypeReader {
   }
 
   /** Reads one worker into the table. Reconciles use the response and need no notification. */
-  async readOne(workerId: string, line: Line, signal: AbortSignal): Promise<Answer<WorkerBody>> {
+  async readOne(workerId: string, line: Line, signal: AbortSignal): Promise<ReplyResult<WorkerBody>> {
     const isKnown = line !== 'table'
     const { call, client, sequence, sourceOf, type } = this.#deps
     const begun = sequence.next()
@@ -177,7 +180,7 @@ export class TypeReader {
     return this.#deps.hasFeed() ? LIST_MS.withFeed : LIST_MS.without
   }
 
-  async #readCatalog(signal: AbortSignal): Promise<Refusal | null> {
+  async #readCatalog(signal: AbortSignal): Promise<CallRefusal | null> {
     const { call, client, type, onType } = this.#deps
     this.#isCatalogDue = false
     const answer = await call(
@@ -199,7 +202,7 @@ export class TypeReader {
   }
 
   /** Lists all workers once. @returns `null` if the list is complete, or must start again. */
-  async #listAll(signal: AbortSignal): Promise<Refusal | null> {
+  async #listAll(signal: AbortSignal): Promise<CallRefusal | null> {
     const isFast = this.#isHurried
     const begun = this.#deps.sequence.next()
     const seen = new Set<string>()
@@ -207,11 +210,11 @@ export class TypeReader {
     this.#isHurried = this.#isVoid = false
     let after: string | undefined
     for (let page = 1; ; page += 1) {
-      const rows = await this.#page(after, signal)
-      if (rows === null || this.#isVoid) return null
-      if (!Array.isArray(rows)) return rows as Refusal
-      for (const { worker_id: id } of rows as readonly WorkerBody[]) seen.add((after = id))
-      if (rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
+      const answer = await this.#page(after, signal)
+      if (answer.kind === 'aborted' || this.#isVoid) return null
+      if (answer.kind !== 'page') return answer
+      for (const { worker_id: id } of answer.rows) seen.add((after = id))
+      if (answer.rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
       if (!isFast && !(await this.#paced(page, signal))) return null
     }
   }
@@ -228,8 +231,8 @@ export class TypeReader {
     return null
   }
 
-  /** Requests a page until it arrives. @returns `null` if the signal aborted. */
-  async #page(after: string | undefined, signal: AbortSignal): Promise<readonly WorkerBody[] | Refusal | null> {
+  /** Requests a page until it arrives, or is refused. */
+  async #page(after: string | undefined, signal: AbortSignal): Promise<PageResult> {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
@@ -245,7 +248,7 @@ export class TypeReader {
       if (answer.kind === 'ok') {
         const source = sourceOf(answer.reply, begun)
         if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
-        return answer.reply.body
+        return { kind: 'page', rows: answer.reply.body }
       }
       if (answer.kind !== 'unavailable' && answer.kind !== 'throttled') return answer
       await this.#deps.timers.sleep(
@@ -253,7 +256,7 @@ export class TypeReader {
         signal,
       )
     }
-    return null
+    return { kind: 'aborted' }
   }
 
   /** Waits until the page after `page` is due. @returns false if a fast list is due instead. */
@@ -287,7 +290,7 @@ export class TypeReader {
     if (this.#reach === 'in_reach') this.#deps.onWorker(workerId)
   }
 
-  #refused(refusal: Refusal): void {
+  #refused(refusal: CallRefusal): void {
     if (refusal.kind === 'forbidden') return this.#outOfReach('forbidden')
     if (refusal.kind === 'unknown_type' || refusal.kind === 'not_registered') return this.#outOfReach('unknown_type')
     if (refusal.kind === 'bug' || refusal.kind === 'rejected')
@@ -305,7 +308,7 @@ export class TypeReader {
     this.#turn(reach)
   }
 
-  #turn(reach: Reach): void {
+  #turn(reach: TypeReach): void {
     if (reach === this.#reach) return
     this.#reach = reach
     this.#deps.onType()

@@ -5,16 +5,16 @@
  */
 import type { MasterClient, Reply } from '../../client/index.ts'
 import type { ConfigBody, HistoryBody, JsonObject, WorkerBody } from '../../protocol/index.ts'
-import type { Answer, Call } from './calls.ts'
+import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
-import type { MasterWriter, Outcome, Registered, WorkerRef } from './ports.ts'
+import type { CallRefusal, MasterWriter, CallResult, Registered, WorkerRef } from './ports.ts'
 import type { Sequence, Source } from './records.ts'
 import type { TypeReader } from './type-reader.ts'
 
 export interface WriterDeps {
   readonly client: MasterClient
   readonly sequence: Sequence
-  readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
+  readonly call: <T>(call: MasterCall<T>, signal: AbortSignal) => Promise<ReplyResult<T>>
   readonly readerOf: (type: string) => TypeReader | undefined
   readonly covers: (type: string) => boolean | undefined
   readonly sourceOf: (reply: Reply<unknown>, begun: number) => Source | null
@@ -31,7 +31,7 @@ export class Writer implements MasterWriter {
     this.#line = line
   }
 
-  async get({ type, workerId }: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>> {
+  async get({ type, workerId }: WorkerRef, signal: AbortSignal): Promise<CallResult<Registered>> {
     const reader = this.#deps.readerOf(type)
     if (this.#deps.covers(type) === false) return forbidden(type)
     if (reader === undefined)
@@ -39,7 +39,7 @@ export class Writer implements MasterWriter {
     return this.#registered(await reader.readOne(workerId, this.#line, signal))
   }
 
-  async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>> {
+  async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<CallResult<HistoryBody>> {
     const { client } = this.#deps
     const answer = await this.#call<HistoryBody>(
       { method: 'GET', type, send: (either) => client.workers.history(type, workerId, { limit, signal: either }) },
@@ -54,7 +54,7 @@ export class Writer implements MasterWriter {
     mark: { readonly epoch: string; readonly configGen: number },
     actor: string,
     signal: AbortSignal,
-  ): Promise<Outcome<ConfigBody>> {
+  ): Promise<CallResult<ConfigBody>> {
     const { type, workerId } = worker
     const answer = await this.#change<ConfigBody>(
       worker,
@@ -69,7 +69,7 @@ export class Writer implements MasterWriter {
     return { kind: 'ok', value: body, epoch }
   }
 
-  claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+  claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<CallResult<Registered>> {
     const { type, workerId } = worker
     return this.#mark(
       worker,
@@ -80,7 +80,7 @@ export class Writer implements MasterWriter {
     )
   }
 
-  release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+  release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<Registered>> {
     const { type, workerId } = worker
     return this.#mark(
       worker,
@@ -90,7 +90,7 @@ export class Writer implements MasterWriter {
     )
   }
 
-  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+  releaseOrphaned(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<Registered>> {
     const { type, workerId } = worker
     return this.#mark(
       worker,
@@ -100,7 +100,7 @@ export class Writer implements MasterWriter {
     )
   }
 
-  async drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
+  async drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>> {
     const { type, workerId } = worker
     const answer = await this.#change(
       worker,
@@ -113,7 +113,7 @@ export class Writer implements MasterWriter {
     return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
   }
 
-  async forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
+  async forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>> {
     const { type, workerId } = worker
     const answer = await this.#change(
       worker,
@@ -130,9 +130,9 @@ export class Writer implements MasterWriter {
   async #mark(
     worker: WorkerRef,
     method: 'PUT' | 'DELETE',
-    send: Call<WorkerBody>['send'],
+    send: MasterCall<WorkerBody>['send'],
     signal: AbortSignal,
-  ): Promise<Outcome<Registered>> {
+  ): Promise<CallResult<Registered>> {
     const begun = this.#deps.sequence.next()
     const answer = await this.#change(worker, method, send, signal)
     const source = answer.kind === 'ok' ? this.#deps.sourceOf(answer.reply, begun) : null
@@ -143,25 +143,24 @@ export class Writer implements MasterWriter {
   async #change<T>(
     { type, workerId }: WorkerRef,
     method: 'PUT' | 'POST' | 'PATCH' | 'DELETE',
-    send: Call<T>['send'],
+    send: MasterCall<T>['send'],
     signal: AbortSignal,
-  ): Promise<Answer<T>> {
+  ): Promise<ReplyResult<T>> {
     const begun = this.#deps.sequence.next()
     const answer = await this.#call({ method, type, send }, signal)
     if (answer.kind === 'ok') this.#deps.sourceOf(answer.reply, begun)
     else if (answer.kind === 'not_registered') this.#records(type)?.onNotFound(workerId, begun, true)
-    else if (answer.kind === 'stale' || ('effect' in answer && answer.effect === 'unknown'))
-      this.#records(type)?.markStale(workerId)
+    else if (answer.kind === 'stale' || mayHaveTakenEffect(answer)) this.#records(type)?.markStale(workerId)
     return answer
   }
 
-  #call<T>(call: Call<T> & { readonly type: string }, signal: AbortSignal): Promise<Answer<T>> {
+  #call<T>(call: MasterCall<T> & { readonly type: string }, signal: AbortSignal): Promise<ReplyResult<T>> {
     return this.#deps.covers(call.type) === false
       ? Promise.resolve(forbidden(call.type))
       : this.#deps.call({ ...call, line: this.#line }, signal)
   }
 
-  #registered(answer: Answer<WorkerBody>): Outcome<Registered> {
+  #registered(answer: ReplyResult<WorkerBody>): CallResult<Registered> {
     if (answer.kind !== 'ok') return answer
     const { body, epoch, answeredMs } = answer.reply
     return {
@@ -175,6 +174,10 @@ export class Writer implements MasterWriter {
     return this.#deps.readerOf(type)?.records
   }
 }
+
+/** Whether a call without a response may have changed the worker. */
+const mayHaveTakenEffect = (refusal: CallRefusal): boolean =>
+  (refusal.kind === 'unavailable' || refusal.kind === 'throttled') && refusal.effect === 'unknown'
 
 const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({
   kind: 'forbidden',

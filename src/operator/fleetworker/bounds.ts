@@ -75,7 +75,7 @@ export function valueFaults(value: JsonValue, at: string): readonly string[] {
         ...forbiddenKeys(value).map(({ path, message }) => `${at}${path}: ${message}`),
         ...unsafeIntegers(value).map(
           (path) =>
-            `${at}${path}: is an integer beyond ±(2^53 - 1), which would be changed on its way; write it as text`,
+            `${at}${path}: is an integer outside ±(2^53 - 1), which JSON clients would round; write it as a string`,
         ),
       ]
 }

@@ -70,13 +70,14 @@ export async function compareConfig(
     !isSecretField(field, type) || recorded.sources.get(field) !== version
   for (;;) {
     const read = await deps.sources.read(resource, wants, signal)
-    if ('reason' in read)
+    if (read.kind === 'fault')
       return read.reason === 'ConfigInvalid'
         ? invalid(read.message, seen)
         : syncResult(read.reason, read.message, { kind: 'ok', againAfterMs: SOURCE_MS }, { worker: seen })
-    const desired = desiredOf(resource, read.sources, type)
-    if ('reason' in desired)
-      return syncResult(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
+    const result = desiredOf(resource, read.sources, type)
+    if (result.kind === 'invalid')
+      return syncResult(result.reason, result.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
+    const { desired } = result
     const own = secretActs(desired, recognised(context, desired, type, read.unread), {
       epoch: seen.epoch,
       configGen: seen.record.config_gen,
@@ -192,4 +193,7 @@ export function saysInForce({ conditions = [] }: FleetWorkerStatus, generation: 
 
 /** An empty version means that a field is about to be sent; it names no source. */
 export const hasMoved = ({ versions }: Desired, { sources }: SecretState): boolean =>
-  [...versions].some(([field, version]) => ![version, ''].includes(sources.get(field) ?? 'never sent'))
+  [...versions].some(([field, version]) => {
+    const sent = sources.get(field)
+    return sent !== '' && sent !== version
+  })

@@ -95,11 +95,11 @@ const STALLED: ReadonlySet<string> = new Set<SyncedReason>([
 
 /** The worker's record at the master. */
 export interface WorkerFacts {
-  readonly connected: boolean
+  readonly isConnected: boolean
   readonly lastSeenMs: number
   readonly state: WorkerState | (string & {})
   readonly lastError: string | null
-  readonly draining: boolean
+  readonly isDraining: boolean
   readonly configGen: number
   readonly appliedConfigGen: number | null
   /** The later of the last PATCH and the last registration. The acknowledgement timeout starts here. */
@@ -112,7 +112,7 @@ export interface Facts {
   readonly suspend: boolean
   readonly drain: boolean
   /** The resource is being deleted and its finalizer has not finished. */
-  readonly releasing: boolean
+  readonly isReleasing: boolean
   /** The result of the last comparison: reason and message. */
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
   /** `null`: the master does not know the worker. `undefined`: not read yet. */
@@ -127,12 +127,12 @@ export interface Facts {
   readonly before: readonly Condition[]
 }
 
-interface Verdict {
+interface ConditionState {
   readonly reason: string
   readonly message: string
   readonly status: ConditionStatus
 }
-type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
+type ConditionStates = Readonly<Record<keyof typeof REASONS, ConditionState>>
 
 /**
  * Computes the whole list: the five conditions that are always present, and those that are true. Existing conditions
@@ -140,30 +140,30 @@ type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
  * differ from the written one and be written again without end.
  */
 export function conditionsOf(facts: Facts): readonly Condition[] {
-  const comparison: Judged = {
+  const computed: ConditionStates = {
     Synced: syncedOf(facts),
     Online: onlineOf(facts),
     Applied: appliedOf(facts),
     Healthy: healthyOf(facts),
   }
-  const stalled = stalledOf(facts, comparison)
-  const found: readonly (readonly [string, Verdict | undefined])[] = [
-    ['Ready', readyOf(facts, comparison)],
-    ...Object.entries(comparison),
-    ['Reconciling', stalled === undefined ? reconcilingOf(facts, comparison) : undefined],
+  const stalled = stalledOf(facts, computed)
+  const found: readonly (readonly [string, ConditionState | undefined])[] = [
+    ['Ready', readyOf(facts, computed)],
+    ...Object.entries(computed),
+    ['Reconciling', stalled === undefined ? reconcilingOf(facts, computed) : undefined],
     ['Stalled', stalled],
     ['Drifted', driftedOf(facts)],
   ]
   const existing = facts.before.map(({ type }) => type)
   const place = ({ type }: Condition): number => (existing.includes(type) ? existing.indexOf(type) : existing.length)
   return found
-    .flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)]))
+    .flatMap(([type, state]) => (state === undefined ? [] : [conditionOf(type, state, facts)]))
     .toSorted((a, b) => place(a) - place(b))
 }
 
 function conditionOf(
   type: string,
-  { status, reason, message }: Verdict,
+  { status, reason, message }: ConditionState,
   { before, generation, nowMs }: Facts,
 ): Condition {
   const old = before.find((each) => each.type === type)
@@ -180,40 +180,40 @@ function conditionOf(
 
 const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy === 'Observe'
 
-function syncedOf(facts: Facts): Verdict {
+function syncedOf(facts: Facts): ConditionState {
   const { synced, isMasterUnavailable } = facts
-  const verdict = ({ reason, message }: Facts['synced']): Verdict => ({ status: SYNCED[reason], reason, message })
-  if (facts.suspend) return verdict({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
+  const state = ({ reason, message }: Facts['synced']): ConditionState => ({ status: SYNCED[reason], reason, message })
+  if (facts.suspend) return state({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
   if (facts.policy === 'Observe')
-    return verdict({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
-  if (!isMasterUnavailable) return verdict(synced)
+    return state({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
+  if (!isMasterUnavailable) return state(synced)
   const old = facts.before.find(({ type }) => type === 'Synced')
   return old?.observedGeneration === facts.generation
     ? old
-    : verdict({
+    : state({
         reason: 'MasterUnreachable',
         message: 'the master is unavailable; this spec is applied when it is back',
       })
 }
 
-function onlineOf({ worker, isMasterUnavailable, nowMs, drain }: Facts): Verdict {
-  const verdict = (reason: keyof typeof ONLINE, message: string): Verdict => ({
+function onlineOf({ worker, isMasterUnavailable, nowMs, drain }: Facts): ConditionState {
+  const state = (reason: keyof typeof ONLINE, message: string): ConditionState => ({
     status: ONLINE[reason],
     reason,
     message,
   })
-  if (isMasterUnavailable) return verdict('MasterUnreachable', 'the master is unavailable')
-  if (worker === undefined) return verdict('Pending', 'not read from the master yet')
-  if (worker === null) return verdict('WorkerNotRegistered', 'no worker with this id has registered')
-  if (worker.connected) return verdict('Connected', 'the worker is connected')
+  if (isMasterUnavailable) return state('MasterUnreachable', 'the master is unavailable')
+  if (worker === undefined) return state('Pending', 'not read from the master yet')
+  if (worker === null) return state('WorkerNotRegistered', 'no worker with this id has registered')
+  if (worker.isConnected) return state('Connected', 'the worker is connected')
   if (nowMs - worker.lastSeenMs < ONLINE_MS)
-    return verdict('RecentlySeen', 'the worker was seen within the last 45 seconds')
-  if (drain) return verdict('Drained', 'the worker drained and exited')
-  return verdict('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
+    return state('RecentlySeen', 'the worker was seen within the last 45 seconds')
+  if (drain) return state('Drained', 'the worker drained and exited')
+  return state('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
 }
 
-function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): Verdict {
-  const verdict = (reason: keyof typeof APPLIED, message: string): Verdict => ({
+function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): ConditionState {
+  const state = (reason: keyof typeof APPLIED, message: string): ConditionState => ({
     status: APPLIED[reason],
     reason,
     message,
@@ -221,85 +221,92 @@ function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): Verdi
   if (worker === undefined)
     return (
       (isMasterUnavailable ? before.find(({ type }) => type === 'Applied') : undefined) ??
-      verdict('Pending', 'not read from the master yet')
+      state('Pending', 'not read from the master yet')
     )
   if (worker === null || worker.appliedConfigGen === null)
-    return verdict('NotReported', 'the worker has not reported yet which config it runs')
+    return state('NotReported', 'the worker has not reported yet which config it runs')
   const { configGen, appliedConfigGen } = worker
-  if (appliedConfigGen === configGen) return verdict('Acknowledged', `the worker runs generation ${configGen}`)
+  if (appliedConfigGen === configGen) return state('Acknowledged', `the worker runs generation ${configGen}`)
   if (appliedConfigGen > configGen)
-    return verdict(
+    return state(
       'GenerationBehind',
       `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; the next poll of the worker corrects it`,
     )
-  const message = `the worker runs generation ${appliedConfigGen} of ${configGen}`
-  return verdict(worker.connected && nowMs - worker.owesSinceMs >= ACK_MS ? 'AckTimeout' : 'WaitingForWorker', message)
+  return worker.isConnected && nowMs - worker.owesSinceMs >= ACK_MS
+    ? state(
+        'AckTimeout',
+        `the worker has not applied generation ${configGen} within ${ACK_MS / 1_000} s and still runs generation ${appliedConfigGen}; see its log`,
+      )
+    : state(
+        'WaitingForWorker',
+        `waiting for the worker to apply generation ${configGen}; it still runs generation ${appliedConfigGen}`,
+      )
 }
 
-function healthyOf(facts: Facts): Verdict {
+function healthyOf(facts: Facts): ConditionState {
   const { worker, isMasterUnavailable } = facts
-  const verdict = (reason: keyof typeof HEALTHY, message: string): Verdict => ({
+  const state = (reason: keyof typeof HEALTHY, message: string): ConditionState => ({
     status: HEALTHY[reason],
     reason,
     message,
   })
-  if (isMasterUnavailable) return verdict('MasterUnreachable', 'the master is unavailable')
-  if (worker === undefined || worker === null) return verdict('Pending', 'the worker was not read from the master yet')
-  if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not connected')
-  if (worker.state === 'ERROR') return verdict('WorkerError', worker.lastError ?? 'the worker reports an error')
+  if (isMasterUnavailable) return state('MasterUnreachable', 'the master is unavailable')
+  if (worker === undefined || worker === null) return state('Pending', 'the worker was not read from the master yet')
+  if (onlineOf(facts).status === 'False') return state('Offline', 'the worker is not connected')
+  if (worker.state === 'ERROR') return state('WorkerError', worker.lastError ?? 'the worker reports an error')
   return worker.state === 'DRAINING'
-    ? verdict('Draining', 'the worker is finishing its work')
-    : verdict('WorkerHealthy', `the worker is ${worker.state}`)
+    ? state('Draining', 'the worker is finishing its work')
+    : state('WorkerHealthy', `the worker is ${worker.state}`)
 }
 
 /** With `drain` set, the process of a registered worker is still running. */
-const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean =>
+const isDraining = ({ drain, worker }: Facts, { Online }: ConditionStates): boolean =>
   drain && worker !== null && worker !== undefined && Online.status === 'True'
-const isDrained = ({ Online }: Judged): boolean => Online.reason === 'Drained'
+const isDrained = ({ Online }: ConditionStates): boolean => Online.reason === 'Drained'
 
-function readyOf(facts: Facts, comparison: Judged): Verdict {
-  const counted = (type: keyof Judged): boolean => {
+function readyOf(facts: Facts, computed: ConditionStates): ConditionState {
+  const counted = (type: keyof ConditionStates): boolean => {
     if (type === 'Synced') return !isHandsOff(facts)
-    return !isDrained(comparison) && (type !== 'Applied' || !isHandsOff(facts))
+    return !isDrained(computed) && (type !== 'Applied' || !isHandsOff(facts))
   }
-  const verdicts = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => comparison[type])
-  const failed = verdicts.find(({ status }) => status === 'False')
+  const counting = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => computed[type])
+  const failed = counting.find(({ status }) => status === 'False')
   if (failed !== undefined) return failed
-  if (isDraining(facts, comparison))
+  if (isDraining(facts, computed))
     return { status: 'False', reason: 'Draining', message: 'the worker is finishing its work' }
-  return verdicts.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, comparison) }
+  return counting.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, computed) }
 }
 
-function readyReason(facts: Facts, comparison: Judged): Pick<Verdict, 'reason' | 'message'> {
+function readyReason(facts: Facts, computed: ConditionStates): Pick<ConditionState, 'reason' | 'message'> {
   if (facts.suspend) return { reason: 'Suspended', message: 'suspended; the worker is healthy' }
-  if (isDrained(comparison)) return { reason: 'Drained', message: 'the worker drained and exited' }
+  if (isDrained(computed)) return { reason: 'Drained', message: 'the worker drained and exited' }
   if (facts.policy === 'Observe') return { reason: 'ObserveOnly', message: 'observed; the worker is healthy' }
   return { reason: 'Ready', message: 'the worker runs this config and is healthy' }
 }
 
-function stalledOf(facts: Facts, { Synced }: Judged): Verdict | undefined {
-  return !facts.releasing && STALLED.has(Synced.reason) ? { ...Synced, status: 'True' } : undefined
+function stalledOf(facts: Facts, { Synced }: ConditionStates): ConditionState | undefined {
+  return !facts.isReleasing && STALLED.has(Synced.reason) ? { ...Synced, status: 'True' } : undefined
 }
 
-function reconcilingOf(facts: Facts, comparison: Judged): Verdict | undefined {
-  const { Synced, Online, Applied } = comparison
-  if (facts.releasing)
+function reconcilingOf(facts: Facts, computed: ConditionStates): ConditionState | undefined {
+  const { Synced, Online, Applied } = computed
+  if (facts.isReleasing)
     return { status: 'True', reason: 'Releasing', message: 'releasing the worker before this object is deleted' }
   if (RECONCILING.has(Synced.reason) || Synced.reason === 'MasterUnreachable') return { ...Synced, status: 'True' }
-  if (isDraining(facts, comparison))
+  if (isDraining(facts, computed))
     return { status: 'True', reason: 'Draining', message: 'the worker is finishing its work' }
   const waits = Applied.reason === 'WaitingForWorker' && Online.status === 'True' && !isHandsOff(facts)
   return waits ? { ...Applied, status: 'True' } : undefined
 }
 
-function driftedOf({ synced, suspend, policy, driftCount }: Facts): Verdict | undefined {
+function driftedOf({ synced, suspend, policy, driftCount }: Facts): ConditionState | undefined {
   if (synced.reason === 'ContestedField' && !suspend && policy !== 'Observe')
     return { status: 'True', reason: 'ContestedField', message: synced.message }
   if (driftCount === 0) return undefined
   return {
     status: 'True',
     reason: 'DriftDetected',
-    message: `the config differs at ${driftCount} ${driftCount === 1 ? 'place' : 'places'}; status.drift names them`,
+    message: `the config at the master differs in ${driftCount} ${driftCount === 1 ? 'field' : 'fields'}; see status.drift`,
   }
 }
 

@@ -4,8 +4,15 @@
  * look again. There is one function for each way in which nothing could be written; none of them throws.
  */
 import type { Clock, Log, LogThrottle } from '../../runtime/index.ts'
-import type { FleetTable, MasterWriter, Refusal, Registered, Seen } from '../fleet/index.ts'
-import type { EventRecorder, KubeTransport, Leadership, ObjectCache, Outcome, StatusWriter } from '../kube/index.ts'
+import type { FleetTable, MasterWriter, CallRefusal, Registered, Seen } from '../fleet/index.ts'
+import type {
+  EventRecorder,
+  KubeTransport,
+  Leadership,
+  ObjectCache,
+  ReconcileOutcome,
+  StatusWriter,
+} from '../kube/index.ts'
 import type { ReconcileMemory, WorkerState } from './memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
@@ -45,7 +52,7 @@ export const PARKED_MS = 30 * 60_000
 const DEFAULT_REGISTRATION_MS = 600_000
 const MAX_FAULTS_SHOWN = 3
 
-type RefusalOf<K extends Refusal['kind']> = Extract<Refusal, { readonly kind: K }>
+type RefusalOf<K extends CallRefusal['kind']> = Extract<CallRefusal, { readonly kind: K }>
 
 /** The state of one reconcile of a resource. */
 export interface ReconcileContext {
@@ -61,7 +68,7 @@ export interface ReconcileContext {
 export interface SyncResult {
   readonly kind: 'result'
   readonly synced: { readonly reason: SyncedReason; readonly message: string }
-  readonly outcome: Outcome
+  readonly outcome: ReconcileOutcome
   /** `null`: not registered. Omitted: not known now. */
   readonly worker?: Registered | null
   /** Omitted: unchanged. */
@@ -72,7 +79,7 @@ export interface SyncResult {
   readonly isQuiet?: boolean
   /** The secret state must be written to the status before the reconcile continues. */
   readonly isAhead?: boolean
-  readonly releasing?: boolean
+  readonly isReleasing?: boolean
   /** This namespace may not manage the worker, so the status shows nothing of it. */
   readonly isHidden?: boolean
 }
@@ -89,12 +96,12 @@ const UPDATING = { reason: 'Updating', message: 'this spec is being sent to the 
 export const syncResult = (
   reason: SyncedReason,
   message: string,
-  outcome: Outcome,
+  outcome: ReconcileOutcome,
   more: Omit<SyncResult, 'kind' | 'synced' | 'outcome'> = {},
 ): SyncResult => ({ kind: 'result', synced: { reason, message }, outcome, ...more })
 
 /** Result of an attempt that ended before anything was learnt. */
-export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncResult => ({
+export const unreportedResult = (outcome: ReconcileOutcome, worker?: Registered): SyncResult => ({
   kind: 'result',
   synced: UPDATING,
   outcome,
@@ -102,7 +109,11 @@ export const unreportedResult = (outcome: Outcome, worker?: Registered): SyncRes
   ...(worker !== undefined && { worker }),
 })
 /** As {@link unreportedResult}, if a change was started and is not complete. */
-export const updatingResult = (outcome: Outcome, worker: Registered, secretState?: SecretState): SyncResult => ({
+export const updatingResult = (
+  outcome: ReconcileOutcome,
+  worker: Registered,
+  secretState?: SecretState,
+): SyncResult => ({
   kind: 'result',
   synced: UPDATING,
   outcome,
@@ -173,7 +184,7 @@ function missingSinceMs(
 
 /** `inputs`: what was refused, so it is not sent again unchanged. Omitted: nothing was sent. */
 export function refusedResult(
-  refusal: Refusal,
+  refusal: CallRefusal,
   context: ReconcileContext,
   worker?: Registered,
   inputs?: string,

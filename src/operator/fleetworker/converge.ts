@@ -99,13 +99,13 @@ function verdictOf(
     isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
     watches: deps.watches,
     // A restored store shows claims from before.
-    heldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }),
+    hasHeldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }),
   })
 }
 
 function claimedByOthers(worker: Registered): SyncResult {
   const { record } = worker
-  const message = `the config is managed by ${record.managed_by}; delete that, or release its claim: DELETE /api/v1/automations/${record.automation_type}/workers/${record.worker_id}/claim`
+  const message = `the config of this worker is managed by ${record.managed_by}; delete that object, or release its claim with DELETE /api/v1/automations/${record.automation_type}/workers/${record.worker_id}/claim`
   return syncResult('OwnershipConflict', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 }
 
@@ -130,12 +130,17 @@ function tolerated(
   secretState: SecretState,
 ): SyncResult {
   if (paths.length === 0)
-    return syncResult('InSync', 'the config is in force', { kind: 'ok' }, { worker, secretState, drift: NO_DRIFT })
+    return syncResult(
+      'InSync',
+      'the config at the master matches this FleetWorker',
+      { kind: 'ok' },
+      { worker, secretState, drift: NO_DRIFT },
+    )
   if (lastStatus.drift === undefined) deps.onDrift('tolerated')
   const by = worker.record.config_changed_by
   return syncResult(
     'DriftTolerated',
-    `the config was in force and was changed since${by === null ? '' : `, last by ${by}`}`,
+    `the config at the master differs from this FleetWorker${by === null ? '' : `, last changed by ${by}`}; Warn does not revert it, and status.drift lists the fields`,
     { kind: 'ok' },
     { worker, secretState, drift: { paths, by } },
   )
@@ -237,7 +242,7 @@ function parkedBefore({ lastStatus, resource }: ReconcileContext, inputs: string
 }
 
 const contestMessage = (path: string, by: string | null): string =>
-  `${path} is changed back again and again${by === null ? '' : ` by ${by}`}; end that, or name the path in spec.ignoreDifferences`
+  `${by ?? 'another client'} repeatedly changes ${path}, so it is reverted only every 5 minutes; stop that client, or add the path to spec.ignoreDifferences`
 
 function inForce(
   { deps, workerState }: ReconcileContext,
@@ -260,7 +265,12 @@ function inForce(
       { kind: 'ok', againAfterMs: contested.quietMs - nowMs },
       more,
     )
-  return syncResult('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
+  return syncResult(
+    'InSync',
+    `the config at the master matches this FleetWorker (generation ${worker.record.config_gen})`,
+    { kind: 'ok' },
+    more,
+  )
 }
 
 /** The resource at the API server is still the one that was compared. */

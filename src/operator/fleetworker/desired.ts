@@ -50,17 +50,20 @@ export interface Desired {
 }
 
 /** Why there is nothing to send. A retry with the same object has the same result. */
-export interface Problem {
+export interface InvalidConfig {
+  readonly kind: 'invalid'
   readonly reason: 'ConfigInvalid' | 'SecretNotWriteOnly'
   readonly message: string
 }
+
+export type DesiredResult = { readonly kind: 'desired'; readonly desired: Desired } | InvalidConfig
 
 /** `sources` has every field of `configFrom`. Missing and refused sources are detected when they are read. */
 export function desiredOf(
   resource: FleetWorker,
   sources: ReadonlyMap<string, Source>,
   type: ConfigType,
-): Desired | Problem {
+): DesiredResult {
   const faults = boundFaults(resource)
   if (faults.length > 0) return invalidConfig(faults)
   const { metadata, spec } = resource
@@ -69,24 +72,29 @@ export function desiredOf(
   )
   if (misused.length > 0)
     return {
+      kind: 'invalid',
       reason: 'SecretNotWriteOnly',
-      message: `a Secret may only set a field that is secret as a whole, or every read would show it: ${misused.map(({ field }) => field).join(', ')}`,
+      message: `spec.configFrom takes ${misused.map(({ field }) => field).join(', ')} from a Secret, but every read of the config shows fields that are not writeOnly in the schema of ${spec.type}; use a ConfigMap, or make the field writeOnly`,
     }
-  const read = (spec.configFrom ?? []).map((source) => ({ source, value: sourceValue(source, sources) }))
-  const unread = read.flatMap(({ value }) => ('fault' in value ? [value.fault] : []))
-  if (unread.length > 0) return invalidConfig(unread)
+  const read = (spec.configFrom ?? []).map((source) => ({ source, result: sourceValue(source, sources) }))
+  const faulty = read.flatMap(({ result }) => (result.kind === 'fault' ? [result.fault] : []))
+  if (faulty.length > 0) return invalidConfig(faulty)
   const named = Object.fromEntries([
     ...Object.entries(spec.config ?? {}).filter(([name, value]) => value !== null || acceptsNull(type.schema, name)),
-    ...read.flatMap(({ source, value }) => ('value' in value ? [[source.field, value.value] as const] : [])),
+    ...read.flatMap(({ source, result }) => (result.kind === 'value' ? [[source.field, result.value] as const] : [])),
     ...(spec.slots === undefined ? [] : [['slots', spec.slots] as const]),
   ])
   const late = [...valueFaults(named, 'the config'), ...maskFaults(named, type)]
   return late.length > 0
     ? invalidConfig(late)
-    : { named, versions: versionsOf(named, metadata.generation, sources, type) }
+    : { kind: 'desired', desired: { named, versions: versionsOf(named, metadata.generation, sources, type) } }
 }
 
-const invalidConfig = (faults: readonly string[]): Problem => ({ reason: 'ConfigInvalid', message: faults.join('; ') })
+const invalidConfig = (faults: readonly string[]): InvalidConfig => ({
+  kind: 'invalid',
+  reason: 'ConfigInvalid',
+  message: faults.join('; '),
+})
 
 /** Whether a field contains a secret at any depth. Reads mask it, so it cannot be compared. */
 export const holdsSecret = (name: string, { secrets }: ConfigType): boolean => secrets.some(([first]) => first === name)
@@ -104,15 +112,16 @@ export const secretsSet = (config: JsonObject, { secrets }: ConfigType): readonl
 function sourceValue(
   { field, as }: ConfigSource,
   sources: ReadonlyMap<string, Source>,
-): { readonly value: JsonValue } | { readonly fault: string } {
+): { readonly kind: 'value'; readonly value: JsonValue } | { readonly kind: 'fault'; readonly fault: string } {
   const text = sources.get(field)?.text
   if (text === undefined) throw new TypeError(`the source of ${field} was not read`)
-  if (as !== 'JSON') return { value: text }
+  if (as !== 'JSON') return { kind: 'value', value: text }
   const value = parsed(text)
   const at = `the source of ${field}`
-  if (value === undefined) return { fault: `${at} is not JSON` }
+  if (value === undefined)
+    return { kind: 'fault', fault: `${at} is not valid JSON, which "as: JSON" in spec.configFrom requires` }
   const [fault] = valueFaults(value, at)
-  return fault === undefined ? { value } : { fault }
+  return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }
 
 /** The parser's message quotes the text, which may be a secret, so it is dropped. */
@@ -129,7 +138,7 @@ function maskFaults(named: JsonObject, { secrets }: ConfigType): readonly string
   const masked = secrets.filter((path) => secretValues(named, [path]).includes(SECRET_MASK))
   return masked.map(
     (path) =>
-      `/${path.join('/')} of the config is "${SECRET_MASK}", which reads show in the place of a secret; write the secret, or leave the field out`,
+      `/${path.join('/')} of the config is "${SECRET_MASK}", the placeholder that the master shows instead of a secret; set the secret itself, or remove the field`,
   )
 }
 

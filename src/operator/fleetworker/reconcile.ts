@@ -9,7 +9,7 @@
  *
  * A refusal of the API server or the master is an outcome. An exception is a programming error.
  */
-import { KubeError, type ObjectKey, type Outcome, isBehind, keyOf, refOf } from '../kube/index.ts'
+import { KubeError, type ObjectKey, type ReconcileOutcome, isBehind, keyOf, refOf } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { converge } from './converge.ts'
 import { release, releaseClaim } from './release.ts'
@@ -38,7 +38,7 @@ import { memoryOf } from './desired.ts'
 const ATTEMPTS = 3
 const FORBIDDEN_MS = 5 * 60_000
 
-export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
+export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: AbortSignal): Promise<ReconcileOutcome> {
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const resource = deps.cache.get(key)
@@ -63,7 +63,7 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
   }
 }
 
-function retryAfter(error: KubeError): Outcome {
+function retryAfter(error: KubeError): ReconcileOutcome {
   if (error.status === 403) return { kind: 'retry', afterMs: FORBIDDEN_MS }
   return error.retryAfterMs > 0 ? { kind: 'retry', afterMs: error.retryAfterMs } : { kind: 'retry' }
 }
@@ -147,7 +147,11 @@ async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Pro
 /**
  * Releases the claim of a deleted resource. The resync releases those that are missed here, above all after a restart.
  */
-async function forget(key: ObjectKey, { master, memory, table }: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
+async function forget(
+  key: ObjectKey,
+  { master, memory, table }: ReconcileDeps,
+  signal: AbortSignal,
+): Promise<ReconcileOutcome> {
   const workerState = memory.forget(key)
   if (workerState === undefined) return { kind: 'ok' }
   const { type, workerId } = workerState.worker

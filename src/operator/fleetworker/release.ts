@@ -13,7 +13,7 @@
  */
 import type { JsonObject } from '../../protocol/index.ts'
 import { type CatalogType, type Registered, isOfOperator } from '../fleet/index.ts'
-import type { Outcome } from '../kube/index.ts'
+import type { ReconcileOutcome } from '../kube/index.ts'
 import { addressFaults } from './bounds.ts'
 import { look } from './compare-config.ts'
 import { type SecretState, givenBack, holdsSecret } from './desired.ts'
@@ -35,7 +35,7 @@ import { report } from './status.ts'
 const PATIENCE_MS = 10 * 60_000
 
 /** Handles a resource whose deletion was requested. */
-export async function release(context: ReconcileContext): Promise<Outcome> {
+export async function release(context: ReconcileContext): Promise<ReconcileOutcome> {
   const { deps, resource, signal } = context
   if (!hasFinalizer(resource)) return releaseClaimBestEffort(context)
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
@@ -44,14 +44,14 @@ export async function release(context: ReconcileContext): Promise<Outcome> {
   const current = { ...context, resource: now }
   const waitedMs = msSinceDeletion(now, dateMs ?? deps.clock.wallMs())
   if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
-    return abandon(current, `the annotation ${ABANDON_ANNOTATION} requests it`)
+    return abandon(current, `the annotation ${ABANDON_ANNOTATION} is "true"`)
   const left = hasNothingToRestore(current) ? undefined : await restore(current)
   if (left === undefined) {
     await releaseClaimBestEffort(context)
     return letGo(current)
   }
-  if (waitedMs >= PATIENCE_MS) return abandon(current, 'it could not be reached for 10 minutes')
-  report(context, { ...left, releasing: true, isQuiet: false })
+  if (waitedMs >= PATIENCE_MS) return abandon(current, 'every attempt failed for 10 minutes')
+  report(context, { ...left, isReleasing: true, isQuiet: false })
   return left.outcome.kind === 'retry' ? left.outcome : { kind: 'retry' }
 }
 
@@ -68,7 +68,7 @@ function hasNothingToRestore({ deps, resource }: ReconcileContext): boolean {
   return otherOwnerOf(resource, deps.cache, deps.permits) !== undefined
 }
 
-async function abandon(context: ReconcileContext, why: string): Promise<Outcome> {
+async function abandon(context: ReconcileContext, why: string): Promise<ReconcileOutcome> {
   const { deps, workerState, resource } = context
   deps.log.warn('deleting a FleetWorker without releasing its worker', {
     name: resource.metadata.name,
@@ -80,18 +80,18 @@ async function abandon(context: ReconcileContext, why: string): Promise<Outcome>
     eventTargetOf(resource),
     'Warning',
     'Abandoned',
-    `the worker ${workerState.worker.workerId} was not released: ${why}`,
+    `deleted without releasing the worker ${workerState.worker.workerId}: ${why}; the worker keeps its config at the master`,
   )
   return letGo(context)
 }
 
-async function letGo({ deps, resource, signal }: ReconcileContext): Promise<Outcome> {
+async function letGo({ deps, resource, signal }: ReconcileContext): Promise<ReconcileOutcome> {
   if (hasFinalizer(resource)) await patchFinalizers(resource, removeFinalizer(resource), deps.transport, signal)
   return { kind: 'ok' }
 }
 
 /** Best-effort: a claim that stays is recognised as orphaned, because its resource is deleted. */
-async function releaseClaimBestEffort({ deps, workerState, signal }: ReconcileContext): Promise<Outcome> {
+async function releaseClaimBestEffort({ deps, workerState, signal }: ReconcileContext): Promise<ReconcileOutcome> {
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim)
     await deps.master.release(workerState.worker, workerState.claim, signal)
@@ -105,7 +105,12 @@ async function restore(context: ReconcileContext): Promise<SyncResult | undefine
   if (seen.kind === 'result') return seen.worker === null ? undefined : seen // `null`: no such worker, or no such type.
   const type = deps.table.catalog(workerState.worker.type)
   if (type === undefined)
-    return syncResult('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
+    return syncResult(
+      'Updating',
+      `waiting for the master to return the config schema of ${workerState.worker.type}`,
+      { kind: 'retry' },
+      { worker: seen },
+    )
   const { managed_by: managedBy } = seen.record
   if (managedBy !== null && managedBy !== workerState.claim && isOfOperator(managedBy)) return undefined
   const patch = resetOf(context, seen, type)

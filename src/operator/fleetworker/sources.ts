@@ -48,12 +48,14 @@ const ADDRESS = /^[^/]+\/[^/]+\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 /** Placeholder for a value that is not needed because its version suffices; valid as text and as JSON. */
 const UNREAD = 'null'
 
-export type SourceFault = {
+export interface SourceFault {
+  readonly kind: 'fault'
   readonly reason: 'SourceNotFound' | 'SourceForbidden' | 'ConfigInvalid'
   readonly message: string
 }
 
 export interface ReadSources {
+  readonly kind: 'read'
   /** By field. */
   readonly sources: ReadonlyMap<string, Source>
   /** Fields whose text was not requested. */
@@ -76,12 +78,18 @@ export interface SourceDeps {
 interface Holder extends KubeObject {
   readonly data?: Readonly<Record<string, string>>
 }
-/** `''`: the source does not exist, or may not be read. */
-type Version = string
 /** The metadata of a source that the operator uses. */
 interface Known {
-  readonly version: Version
+  /** `undefined`: the source does not exist, or may not be read. */
+  readonly version: string | undefined
   readonly consent: string | undefined
+}
+/** One source that was read. */
+interface FoundSource {
+  readonly kind: 'found'
+  readonly version: string
+  /** `undefined`: not requested. */
+  readonly text: string | undefined
 }
 /** One entry of configFrom that is being read. */
 interface Wanted {
@@ -89,7 +97,9 @@ interface Wanted {
   readonly address: SourceName
   readonly name: string
   readonly key: string
-  readonly what: string
+  readonly kind: 'Secret' | 'ConfigMap'
+  /** The use of the source, for messages. */
+  readonly used: string
 }
 
 export class Sources {
@@ -121,7 +131,7 @@ export class Sources {
       const { field } = source
       const wanted = wantedOf(resource, source)
       const found = await this.#one(wanted, read, (version) => wants(field, version), signal)
-      if ('reason' in found) {
+      if (found.kind === 'fault') {
         this.#awaited.set(key, wanted.address)
         return found
       }
@@ -129,7 +139,7 @@ export class Sources {
       sources.set(field, { version: found.version, text: found.text ?? UNREAD })
     }
     this.#awaited.delete(key)
-    return { sources, unread }
+    return { kind: 'read', sources, unread }
   }
 
   /** Polls until the signal aborts. Never rejects. */
@@ -178,18 +188,18 @@ export class Sources {
 
   async #poll(name: SourceName, signal: AbortSignal): Promise<void> {
     if (!ADDRESS.test(name) || this.#deps.reserved.has(name)) return
-    const before = this.#known.get(name)?.version
+    const before = this.#known.get(name)
     try {
       const after = await this.#look(name, signal)
-      if (before !== undefined && before !== after) this.#deps.onChange(name)
+      if (before !== undefined && before.version !== after) this.#deps.onChange(name)
     } catch (error) {
       if (!signal.aborted)
-        this.#deps.log.debug('a source could not be polled, it is tried again', { source: name, error })
+        this.#deps.log.debug('failed to check a Secret or ConfigMap for changes, retrying', { source: name, error })
     }
   }
 
   /** Reads the current version. A source that may not be read counts as missing. */
-  async #look(name: SourceName, signal: AbortSignal): Promise<Version> {
+  async #look(name: SourceName, signal: AbortSignal): Promise<Known['version']> {
     const holder = await this.#get(name, METADATA, signal).catch((error: unknown) => {
       if (error instanceof KubeError && error.status === 403) return undefined
       throw error
@@ -202,34 +212,38 @@ export class Sources {
     read: Map<SourceName, Holder>,
     wants: (version: string) => boolean,
     signal: AbortSignal,
-  ): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
-    const { address, key, resource, what } = wanted
+  ): Promise<FoundSource | SourceFault> {
+    const { address, key, resource, kind, name, used } = wanted
     if (!ADDRESS.test(address))
-      return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
+      return fault(
+        'ConfigInvalid',
+        `spec.configFrom: ${JSON.stringify(name)} cannot be the name of a ${kind} (${used}); correct the name`,
+      )
     if (this.#deps.reserved.has(address))
-      return {
-        reason: 'SourceForbidden',
-        message: `${what} holds credentials of Muster itself and is never a source; use another Secret`,
-      }
+      return fault(
+        'SourceForbidden',
+        `the ${kind} ${name} (${used}) contains credentials of Muster itself, which the operator never reads for a config; use another Secret`,
+      )
     try {
       const { version, consent } = read.has(address) ? knownOf(read.get(address)) : await this.#knownOf(address, signal)
-      if (version === '') return notFound(what)
+      if (version === undefined) return notFound(wanted)
       if (!consents(consent, resource)) return withoutConsent(wanted, consent)
-      if (!wants(version)) return { version, text: undefined }
+      if (!wants(version)) return { kind: 'found', version, text: undefined }
       const kept = this.#kept.get(`${address}/${key}`)
-      if (kept?.startsWith(`${version} `) === true) return { version, text: kept.slice(version.length + 1) }
+      if (kept?.startsWith(`${version} `) === true)
+        return { kind: 'found', version, text: kept.slice(version.length + 1) }
       const holder = read.get(address) ?? (await this.#get(address, 'application/json', signal))
-      if (holder === undefined) return notFound(what)
+      if (holder === undefined) return notFound(wanted)
       read.set(address, holder)
       const { consent: now } = knownOf(holder)
       // Withdrawn between the two requests.
       return consents(now, resource) ? this.#textOf(holder, wanted) : withoutConsent(wanted, now)
     } catch (error) {
       if (error instanceof KubeError && error.status === 403)
-        return {
-          reason: 'SourceForbidden',
-          message: `${what} may not be read by the operator: its role does not allow it (operator.configFrom of the chart)`,
-        }
+        return fault(
+          'SourceForbidden',
+          `the operator has no right to read the ${kind} ${name} (${used}); grant it, for example in operator.configFrom of the chart`,
+        )
       throw error
     }
   }
@@ -237,25 +251,30 @@ export class Sources {
   /** @returns the polled metadata; reads them again for a source that was missing. */
   async #knownOf(name: SourceName, signal: AbortSignal): Promise<Known> {
     const known = this.#known.get(name)
-    return known === undefined || known.version === '' ? knownOf(await this.#get(name, METADATA, signal)) : known
+    return known?.version === undefined ? knownOf(await this.#get(name, METADATA, signal)) : known
   }
 
-  #textOf(
-    holder: Holder,
-    { address, key, what }: Wanted,
-  ): { readonly version: Version; readonly text: string } | SourceFault {
-    const { version } = knownOf(holder)
+  #textOf(holder: Holder, wanted: Wanted): FoundSource | SourceFault {
+    const { address, key } = wanted
+    const version = versionOf(holder)
     const data = holder.data ?? {}
     const raw = Object.hasOwn(data, key) ? data[key] : undefined
-    if (raw === undefined) return { reason: 'SourceNotFound', message: `${what} has no key ${key}` }
+    if (raw === undefined)
+      return fault(
+        'SourceNotFound',
+        `the ${wanted.kind} ${wanted.name} has no key ${JSON.stringify(key)} (${wanted.used}); add the key, or correct spec.configFrom`,
+      )
     if (address.startsWith('configmaps/')) {
       this.#keep(`${address}/${key}`, `${version} ${raw}`)
-      return { version, text: raw }
+      return { kind: 'found', version, text: raw }
     }
     const text = decoded(raw)
     return text === undefined
-      ? { reason: 'ConfigInvalid', message: `${what} holds bytes that are no text` }
-      : { version, text }
+      ? fault(
+          'ConfigInvalid',
+          `the key ${JSON.stringify(key)} of the Secret ${wanted.name} (${wanted.used}) is not UTF-8 text; store text in it`,
+        )
+      : { kind: 'found', version, text }
   }
 
   /** @returns `undefined` if the source does not exist. Its metadata are stored either way. */
@@ -298,22 +317,29 @@ function wantedOf(resource: FleetWorkerObject, { field, secretKeyRef, configMapK
     address: `${plural}/${resource.metadata.namespace}/${name}`,
     name,
     key,
-    what: `the ${kind} ${name}, which ${field} is read from,`,
+    kind,
+    used: `source of the config field ${field}`,
   }
 }
 
-const notFound = (what: string): SourceFault => ({ reason: 'SourceNotFound', message: `${what} does not exist` })
+const fault = (reason: SourceFault['reason'], message: string): SourceFault => ({ kind: 'fault', reason, message })
 
-const withoutConsent = ({ address, name, resource, what }: Wanted, consent: string | undefined): SourceFault => ({
-  reason: 'SourceForbidden',
-  message: `${what} lacks the consent of its owner for this FleetWorker; the config in force stays. To consent: ${annotateCommand(address.startsWith('secrets/') ? 'secret' : 'configmap', name, resource, consent)}`,
-})
+const notFound = ({ kind, name, used }: Wanted): SourceFault =>
+  fault('SourceNotFound', `the ${kind} ${name} does not exist (${used}); create it, or correct spec.configFrom`)
+
+const withoutConsent = ({ kind, name, resource, used }: Wanted, consent: string | undefined): SourceFault =>
+  fault(
+    'SourceForbidden',
+    `the ${kind} ${name} (${used}) does not permit its use by this FleetWorker, so the worker keeps its current config; to permit it: ${annotateCommand(kind === 'Secret' ? 'secret' : 'configmap', name, resource, consent)}`,
+  )
+
+const versionOf = ({ metadata }: KubeObject): string => `${metadata.uid}:${metadata.resourceVersion}`
 
 const knownOf = (holder: KubeObject | undefined): Known =>
   holder === undefined
-    ? { version: '', consent: undefined }
+    ? { version: undefined, consent: undefined }
     : {
-        version: `${holder.metadata.uid}:${holder.metadata.resourceVersion}`,
+        version: versionOf(holder),
         consent: holder.metadata.annotations?.[CONSENT_ANNOTATION],
       }
 

@@ -12,7 +12,7 @@ import { ACK_MS, type Facts, ONLINE_MS, type WorkerFacts, cleanText, conditionsO
 import { type FleetWorkerStatus, MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from './schema.ts'
 import type { SecretState } from './desired.ts'
 import type { Registered } from '../fleet/index.ts'
-import { type Outcome, refOf, sharing } from '../kube/index.ts'
+import { type ReconcileOutcome, refOf, sharing } from '../kube/index.ts'
 import type { ReconcileContext, SyncResult } from './context.ts'
 import { type WorkerState, rejectedDigest } from './memory.ts'
 import { policyOf } from './compare-config.ts'
@@ -124,7 +124,7 @@ interface Observation {
 }
 
 /** @returns the outcome of the reconcile, with the time of the next look. */
-export function report(context: ReconcileContext, result: SyncResult): Outcome {
+export function report(context: ReconcileContext, result: SyncResult): ReconcileOutcome {
   const { deps, workerState, resource, lastStatus } = context
   const { table } = deps
   const nowMs = table.masterNowMs()
@@ -153,7 +153,7 @@ function statusFactsOf(context: ReconcileContext, result: SyncResult, observatio
     policy: policyOf(spec),
     suspend: spec.suspend === true,
     drain: spec.drain === true,
-    releasing: result.releasing === true,
+    isReleasing: result.isReleasing === true,
     synced: result.synced,
     worker,
     isMasterUnavailable,
@@ -176,10 +176,10 @@ function rejectedOf({ parked }: WorkerState, { synced }: SyncResult): string | u
 /** When to read the worker for its slots. The interval grows. `undefined`: they match its config, or take too long. */
 function slotsLookMs(
   registered: Registered | null | undefined,
-  { appliedConfigGen, configGen, connected, draining, owesSinceMs }: WorkerFacts,
+  { appliedConfigGen, configGen, isConnected, isDraining, owesSinceMs }: WorkerFacts,
   nowMs: number,
 ): number | undefined {
-  if (registered === null || registered === undefined || !connected || draining || appliedConfigGen !== configGen)
+  if (registered === null || registered === undefined || !isConnected || isDraining || appliedConfigGen !== configGen)
     return undefined
   const {
     record: {
@@ -206,11 +206,11 @@ function workerFacts({ record }: Registered, workerState: WorkerState, nowMs: nu
     workerState.connection = { isUp, sinceMs: workerState.connection === undefined ? 0 : nowMs }
   const { sinceMs } = workerState.connection
   return {
-    connected: isUp,
+    isConnected: isUp,
     lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // The event of a disconnect has no last_seen.
     state: record.state,
     lastError: record.last_error,
-    draining: record.draining,
+    isDraining: record.draining,
     configGen: record.config_gen,
     appliedConfigGen: record.applied_config_gen,
     owesSinceMs: Math.max(
@@ -252,15 +252,15 @@ function recordFlips({ deps, resource, lastStatus }: ReconcileContext, { conditi
 
 function withNextLook(
   againAfterMs: number | undefined,
-  { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen }: WorkerFacts,
+  { isConnected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen }: WorkerFacts,
   nowMs: number,
   slotsInMs: number | undefined,
-): Outcome {
+): ReconcileOutcome {
   const looks = [
     ...(againAfterMs === undefined ? [] : [againAfterMs]),
     ...(slotsInMs === undefined ? [] : [slotsInMs]),
-    ...(connected ? [] : [lastSeenMs + ONLINE_MS - nowMs]),
-    ...(connected && (appliedConfigGen ?? configGen) < configGen ? [owesSinceMs + ACK_MS - nowMs] : []),
+    ...(isConnected ? [] : [lastSeenMs + ONLINE_MS - nowMs]),
+    ...(isConnected && (appliedConfigGen ?? configGen) < configGen ? [owesSinceMs + ACK_MS - nowMs] : []),
   ].filter((ms) => ms > 0)
   return looks.length === 0 ? { kind: 'ok' } : { kind: 'ok', againAfterMs: Math.min(...looks) }
 }

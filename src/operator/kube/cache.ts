@@ -24,7 +24,7 @@ export interface Change<T extends KubeObject> {
 
 export interface ObjectCache<T extends KubeObject> {
   /** Whether every scope has been listed once. */
-  readonly synced: boolean
+  readonly isSynced: boolean
   readonly size: number
   get(key: ObjectKey): T | undefined
   all(): Iterable<T>
@@ -49,7 +49,7 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     this.#indices = new Map(Object.entries(indices).map(([name, of]) => [name, { of, keys: new Map() }]))
   }
 
-  get synced(): boolean {
+  get isSynced(): boolean {
     return this.#unsynced.size === 0
   }
 

@@ -9,7 +9,7 @@
  */
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
-import type { Outcome, WorkQueue } from './work-queue.ts'
+import type { ReconcileOutcome, WorkQueue } from './work-queue.ts'
 
 export const MAX_CONCURRENT_RECONCILES = 16
 const SLICE_MS = 5
@@ -27,7 +27,7 @@ export interface ControllerDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
-  readonly reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>
+  readonly reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<ReconcileOutcome>
   readonly observer?: ControllerObserver
 }
 
@@ -79,7 +79,7 @@ export class Controller {
     const { clock, log, observer, queue, reconcile } = this.#deps
     const startedMs = clock.monotonicMs()
     observer?.onStart()
-    let outcome: Outcome = { kind: 'retry' }
+    let outcome: ReconcileOutcome = { kind: 'retry' }
     let result: ReconcileResult = 'error'
     try {
       outcome = await reconcile(key, signal)
@@ -94,7 +94,7 @@ export class Controller {
   }
 }
 
-function resultOf(outcome: Outcome): ReconcileResult {
+function resultOf(outcome: ReconcileOutcome): ReconcileResult {
   if (outcome.kind === 'terminal') return 'error'
   if (outcome.kind === 'ok') return outcome.againAfterMs === undefined ? 'success' : 'requeue_after'
   return outcome.afterMs === undefined ? 'requeue' : 'requeue_after'

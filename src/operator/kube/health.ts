@@ -19,7 +19,7 @@ const MAX_WATCH_PAUSE_MS = 10 * 60_000
 export interface HealthDeps<T extends KubeObject> {
   readonly clock: Clock
   readonly queue: WorkQueue
-  readonly cache: { readonly synced: boolean }
+  readonly cache: { readonly isSynced: boolean }
   readonly watches: readonly Pick<WatchLoop<T>, 'activeMs'>[]
   /** The controller of the current term; `undefined` on a standby. */
   readonly controller: () => Pick<Controller, 'finishedMs'> | undefined
@@ -45,7 +45,7 @@ export class Health<T extends KubeObject> {
   }
 
   get isReady(): boolean {
-    return this.#deps.cache.synced
+    return this.#deps.cache.isSynced
   }
 
   #stuckWork(nowMs: number): readonly string[] {

@@ -11,7 +11,7 @@ const ROUNDING = 1e-6
 export const heartbeatPeriodMs = (objects: number, perSecond: number): number =>
   Math.max(MIN_PERIOD_MS, (objects * 1_000) / perSecond)
 
-export interface HeartbeatPlace {
+export interface HeartbeatTimes {
   readonly uid: string
   readonly periodMs: number
   /** When the writer started. The first heartbeat is due one period later. */
@@ -21,7 +21,7 @@ export interface HeartbeatPlace {
 }
 
 /** @returns when the next heartbeat of the object is due: a full period after its last write, or later. */
-export function nextHeartbeatMs({ uid, periodMs, startedMs, writtenMs }: HeartbeatPlace): number {
+export function nextHeartbeatMs({ uid, periodMs, startedMs, writtenMs }: HeartbeatTimes): number {
   const earliestMs = Math.max(startedMs, writtenMs) + periodMs
   const placeMs = startedMs + share(uid) * periodMs
   return placeMs + Math.ceil((earliestMs - placeMs) / periodMs - ROUNDING) * periodMs

@@ -77,7 +77,7 @@ export interface StatusWriterDeps<T extends KubeObject, S> {
   readonly onWrite?: (kind: StatusKind) => void
 }
 
-interface Entry<S> {
+interface StatusEntry<S> {
   target: ObjectRef
   status: S
   lane: Lane
@@ -89,7 +89,7 @@ interface Entry<S> {
 
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
-  readonly #entries = new Map<ObjectKey, Entry<S>>()
+  readonly #entries = new Map<ObjectKey, StatusEntry<S>>()
   readonly #due: Readonly<Record<Lane, Heap<ObjectKey>>> = {
     edit: new Heap(),
     transition: new Heap(),
@@ -126,7 +126,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     }
     const lane = this.#laneOf(key, real)
     const becomesUrgent = entry === undefined || LANES.indexOf(lane) < LANES.indexOf(entry.lane)
-    const next: Entry<S> = entry ?? {
+    const next: StatusEntry<S> = entry ?? {
       target,
       status,
       lane,
@@ -205,7 +205,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
    * @returns the kind of write that this status needs, compared with the cache and the pending status; `undefined` if
    * none.
    */
-  #kindOf(target: ObjectRef, status: S, kind: StatusKind, entry: Entry<S> | undefined): StatusKind | undefined {
+  #kindOf(target: ObjectRef, status: S, kind: StatusKind, entry: StatusEntry<S> | undefined): StatusKind | undefined {
     if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? kindOf(entry.lane) : kind
     const current = this.#deps.cache.get(keyOf(target))
     // Not cached yet, or no longer: decided when the write is due.
@@ -227,7 +227,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return nextHeartbeatMs({ uid, periodMs, startedMs: this.#startedMs, writtenMs: this.#written.get(key)?.atMs ?? 0 })
   }
 
-  #enqueue(key: ObjectKey, entry: Entry<S>, dueMs = entry.dueMs): void {
+  #enqueue(key: ObjectKey, entry: StatusEntry<S>, dueMs = entry.dueMs): void {
     entry.dueMs = dueMs
     this.#due[entry.lane].add(dueMs, key)
     this.#pump()
@@ -263,7 +263,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return []
   }
 
-  async #send(key: ObjectKey, entry: Entry<S>): Promise<void> {
+  async #send(key: ObjectKey, entry: StatusEntry<S>): Promise<void> {
     const { cache, clock, mayWrite, onWrite } = this.#deps
     const current = cache.get(key)
     // Otherwise the object was deleted, or another one has its name.
@@ -323,7 +323,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   }
 
   /** Meanwhile another status may have been put, or another object may have the same name. */
-  #settled(key: ObjectKey, entry: Entry<S>, sent: S): void {
+  #settled(key: ObjectKey, entry: StatusEntry<S>, sent: S): void {
     entry.isSending = false
     if (this.#entries.get(key) !== entry || isDeepStrictEqual(entry.status, sent)) {
       this.#forget(key, entry)
@@ -334,7 +334,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#wake()
   }
 
-  #failed(key: ObjectKey, entry: Entry<S>, error: unknown): void {
+  #failed(key: ObjectKey, entry: StatusEntry<S>, error: unknown): void {
     entry.isSending = false
     if (this.#deps.signal.aborted || this.#entries.get(key) !== entry) return
     const status = error instanceof KubeError ? error.status : 0
@@ -358,13 +358,13 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return waitMs
   }
 
-  #again(key: ObjectKey, entry: Entry<S>, askedMs: number): void {
+  #again(key: ObjectKey, entry: StatusEntry<S>, askedMs: number): void {
     entry.failures += 1
     this.#enqueue(key, entry, this.#deps.clock.monotonicMs() + Math.max(askedMs, entry.backoff.nextMs()))
     this.#wake()
   }
 
-  #forget(key: ObjectKey, entry: Entry<S>): void {
+  #forget(key: ObjectKey, entry: StatusEntry<S>): void {
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
     this.#wake()
   }

@@ -39,7 +39,7 @@ export interface KubeRequest {
   readonly maxBytes?: number
 }
 
-export interface KubeAnswer<T> {
+export interface KubeResponse<T> {
   readonly status: number
   readonly body: T
   /** The API server's clock, in milliseconds since 1970; `undefined` without a `Date` header. */
@@ -55,7 +55,7 @@ export interface WatchLine {
 
 export interface KubeTransport {
   /** Sends one call. @throws {KubeError} */
-  json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>>
+  json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>>
   /**
    * Yields the lines of a watch until the server closes it. @throws {KubeError} `Idle` after 90 s without a byte, and
    * `UnreadableLine`.
@@ -87,7 +87,7 @@ export class PooledTransport implements KubeTransport {
     this.#deps = deps
   }
 
-  async json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+  async json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>> {
     try {
       return await this.#call<T>(request, signal)
     } catch (error) {
@@ -125,7 +125,7 @@ export class PooledTransport implements KubeTransport {
     await Promise.all(all.flatMap(({ calls, watches }) => [calls.destroy(), watches.destroy()]))
   }
 
-  async #call<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+  async #call<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>> {
     const whole = new Deadline(this.#deps.timers, signal)
     const headers = new Deadline(this.#deps.timers, whole.signal)
     try {

@@ -13,7 +13,7 @@ import { Backoff, Heap, type Clock, type Random, type Timers } from '../../runti
 import type { ObjectKey } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 
-export type Outcome =
+export type ReconcileOutcome =
   /** A requeue after `againAfterMs` has the priority of an event, unless `priority` is set. */
   | { readonly kind: 'ok'; readonly againAfterMs?: number; readonly priority?: Priority }
   /** Retried after the key's own backoff, and not before `afterMs`. */
@@ -114,7 +114,7 @@ export class WorkQueue {
   }
 
   /** Ends the run of a key. @throws {TypeError} if it was not running. */
-  done(key: ObjectKey, outcome: Outcome): void {
+  done(key: ObjectKey, outcome: ReconcileOutcome): void {
     const run = this.#running.get(key)
     if (run === undefined) throw new TypeError(`${key} is not running`)
     this.#running.delete(key)

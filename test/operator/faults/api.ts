@@ -5,7 +5,7 @@
  */
 import type { KubeRequest, KubeTransport, WatchLine } from '../../../src/operator/kube/index.ts'
 import { errorOfStatus, KubeError } from '../../../src/operator/kube/kube-error.ts'
-import type { KubeAnswer } from '../../../src/operator/kube/transport.ts'
+import type { KubeResponse } from '../../../src/operator/kube/transport.ts'
 import type { VirtualTime } from '../../../src/runtime/index.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import { Refusal, type FakeEvent, type FakeKind } from '../fake-store.ts'
@@ -132,7 +132,7 @@ export class ApiTransport implements KubeTransport {
     this.#traffic = parts.traffic
   }
 
-  json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+  json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>> {
     return this.#traffic.orDead(this.#traffic.count(this.#send<T>(request, signal)))
   }
 
@@ -153,7 +153,7 @@ export class ApiTransport implements KubeTransport {
     }
   }
 
-  async #send<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+  async #send<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>> {
     await nextTurn()
     const { method, path, body } = request
     await this.#traffic.alive(signal)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WorkQueue, type ObjectKey } from '../../../src/operator/kube/index.ts'
 import { VirtualTime, type Clock } from '../../../src/runtime/index.ts'
 import { FakeApiServer, PROBES } from '../fake-apiserver.ts'
-import { PROBE, random, transportTo, turns } from '../kube/world.ts'
+import { PROBE, random, transportTo, turns } from '../kube/fixture.ts'
 import {
   withoutIfMatch,
   withoutMayWrite,
@@ -18,7 +18,7 @@ import {
 import type { Variants } from './life.ts'
 import { interrupted, record, run, stale, type Policy } from './policies.ts'
 import { INTERRUPTED, FIRST, type Scenario } from './scenarios.ts'
-import { startMasters, World, type Masters } from './world.ts'
+import { startMasters, FaultFixture, type Masters } from './fixture.ts'
 
 const TIMEOUT_MS = 120_000
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => masters.stop())
 
-type Control = Variants | ((world: World) => Variants)
+type Control = Variants | ((fixture: FaultFixture) => Variants)
 
 /** @returns the first violation at the points of a policy; `undefined`: none. */
 async function found(scenario: Scenario | undefined, policy: Policy, control: Control): Promise<string | undefined> {
@@ -87,18 +87,18 @@ describe('the fault policies detect an operator without', () => {
 describe('an expired watch', () => {
   /** Whether the operator notices an edit whose event the API server no longer has. */
   async function seesEdit(variants: Variants): Promise<boolean> {
-    const world = new World(masters)
-    world.variants = variants
-    await world.work()
-    await world.start()
-    world.create({ config: { url: 'http://one' } })
-    await world.pass(5_000)
-    world.api.endWatches('broken')
-    world.edit({ config: { url: 'http://two' } })
-    world.edit({ config: { url: 'http://three' } })
-    world.api.server.store.compact()
-    const seen = await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://three')
-    await world.close()
+    const fixture = new FaultFixture(masters)
+    fixture.variants = variants
+    await fixture.work()
+    await fixture.start()
+    fixture.create({ config: { url: 'http://one' } })
+    await fixture.pass(5_000)
+    fixture.api.endWatches('broken')
+    fixture.edit({ config: { url: 'http://two' } })
+    fixture.edit({ config: { url: 'http://three' } })
+    fixture.api.server.store.compact()
+    const seen = await fixture.comesTrue(60_000, async () => (await fixture.config())?.['url'] === 'http://three')
+    await fixture.close()
     return seen
   }
 
@@ -114,43 +114,43 @@ describe('an expired watch', () => {
 describe('a leader that was suspended for longer than its lease', () => {
   /** Number of writes that it sends after another replica became leader. */
   async function lateWrites(variants: Variants): Promise<number> {
-    const world = new World(masters)
-    world.variants = variants
-    await world.work()
-    const own = new VirtualTime(world.time.wallMs())
-    const sleeper = await world.start('sleeper', own)
+    const fixture = new FaultFixture(masters)
+    fixture.variants = variants
+    await fixture.work()
+    const own = new VirtualTime(fixture.time.wallMs())
+    const sleeper = await fixture.start('sleeper', own)
     const both = async (ms: number): Promise<void> => {
       for (let left = ms; left > 0; left -= 100) {
         await own.advance(100)
-        await world.pass(100)
+        await fixture.pass(100)
       }
     }
     await both(3_000)
-    world.create({ config: { url: 'http://one' } })
+    fixture.create({ config: { url: 'http://one' } })
     await both(3_000)
     let wakes = (): void => {}
     const asleep = new Promise<void>((resolve) => (wakes = resolve))
     let isAsleep = false
-    world.faults.rule = ({ side, method, path }) => {
-      if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${world.id}`))
+    fixture.faults.rule = ({ side, method, path }) => {
+      if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${fixture.id}`))
         return { kind: 'pass' }
       isAsleep = true // In the middle of a reconcile, right before its PATCH.
       return { kind: 'held', until: asleep }
     }
-    world.edit({ config: { url: 'http://two' } })
-    await world.comesTrue(5_000, () => isAsleep)
-    const other = await world.start('other')
+    fixture.edit({ config: { url: 'http://two' } })
+    await fixture.comesTrue(5_000, () => isAsleep)
+    const other = await fixture.start('other')
     expect(
-      await world.comesTrue(30_000, async () => other.leads && (await world.config())?.['url'] === 'http://two'),
+      await fixture.comesTrue(30_000, async () => other.leads && (await fixture.config())?.['url'] === 'http://two'),
     ).toBe(true)
-    await world.pass(3_000)
-    world.faults.restart()
-    own.jump(world.time.monotonicMs())
+    await fixture.pass(3_000)
+    fixture.faults.restart()
+    own.jump(fixture.time.monotonicMs())
     wakes()
-    await world.pass(500)
-    const { length } = world.faults.writes.filter(({ path }) => path.includes(world.id))
+    await fixture.pass(500)
+    const { length } = fixture.faults.writes.filter(({ path }) => path.includes(fixture.id))
     expect(sleeper.cache.size).toBe(1)
-    await world.close()
+    await fixture.close()
     return length
   }
 

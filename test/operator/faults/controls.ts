@@ -10,20 +10,20 @@ import {
   type KubeTransport,
   type WatchLine,
 } from '../../../src/operator/kube/index.ts'
-import type { KubeAnswer } from '../../../src/operator/kube/transport.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import type { KubeResponse } from '../../../src/operator/kube/transport.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
 import type { Variants } from './life.ts'
-import type { World } from './world.ts'
+import type { FaultFixture } from './fixture.ts'
 
 const withJson = (
   real: KubeTransport,
   json: (
     request: KubeRequest,
-    send: <T>(altered?: KubeRequest) => Promise<KubeAnswer<T>>,
-  ) => Promise<KubeAnswer<unknown>>,
+    send: <T>(altered?: KubeRequest) => Promise<KubeResponse<T>>,
+  ) => Promise<KubeResponse<unknown>>,
 ): KubeTransport => ({
   json: <T>(request: KubeRequest, signal: AbortSignal) =>
-    json(request, <U>(altered = request) => real.json<U>(altered, signal)) as Promise<KubeAnswer<T>>,
+    json(request, <U>(altered = request) => real.json<U>(altered, signal)) as Promise<KubeResponse<T>>,
   lines: (request, signal) => real.lines(request, signal),
 })
 
@@ -35,13 +35,13 @@ export const withoutIfMatch: Variants = {
 }
 
 /** Reads of a single object are as stale as lists. */
-export const withoutReadingAgain = (world: World): Variants => ({
+export const withoutReadingAgain = (fixture: FaultFixture): Variants => ({
   transport: (real) =>
     withJson(real, async (request, send) => {
       const answer = await send<FleetWorkerObject>()
       if (!isOneFleetWorker(request)) return answer
       const name = request.path.split('/').at(-1) ?? ''
-      const { horizon, server } = world.api
+      const { horizon, server } = fixture.api
       const then = server.store
         .list(FLEETWORKERS, undefined, Math.min(horizon, server.store.version))
         .find(({ metadata }) => metadata.name === name)

@@ -8,7 +8,7 @@ import type { FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts
 import { seededRandom } from '../../../src/runtime/index.ts'
 import { PASS, type Asked, type Fate } from './faults.ts'
 import { verdict } from './oracle.ts'
-import { CANARY, DEFAULT_CONFIG, World, type Masters } from './world.ts'
+import { CANARY, DEFAULT_CONFIG, FaultFixture, type Masters } from './fixture.ts'
 
 const MAX_DEEDS = 14
 const MAX_PAUSE_MS = 8_000
@@ -68,7 +68,7 @@ const policies = (draw: Draw): Partial<FleetWorkerSpec> => ({
 
 /** One random sequence. It returns what is wrong at its end; `undefined`: nothing. */
 export class Mixture {
-  readonly #world: World
+  readonly #fixture: FaultFixture
   readonly #draw: Draw
   #secret = 0
   #dashboardEdits = 0
@@ -81,28 +81,28 @@ export class Mixture {
 
   constructor(masters: Masters, seed: number) {
     this.#draw = drawFrom(seed)
-    this.#world = new World(masters, seed)
+    this.#fixture = new FaultFixture(masters, seed)
   }
 
   async run(): Promise<string | undefined> {
-    const world = this.#world
+    const fixture = this.#fixture
     try {
       await this.#begin()
-      world.faults.rule = this.#rule()
+      fixture.faults.rule = this.#rule()
       for (let deed = this.#draw.below(MAX_DEEDS) + 1; deed > 0; deed -= 1) await this.#deed()
       return await this.#end()
     } finally {
-      await world.close()
+      await fixture.close()
     }
   }
 
   async #begin(): Promise<void> {
-    const world = this.#world
+    const fixture = this.#fixture
     this.#rotate()
-    if (this.#draw.chance(0.8)) await world.work()
-    await world.start()
+    if (this.#draw.chance(0.8)) await fixture.work()
+    await fixture.start()
     if (this.#draw.chance(0.8)) this.#create()
-    await world.pass(this.#draw.below(MAX_PAUSE_MS))
+    await fixture.pass(this.#draw.below(MAX_PAUSE_MS))
   }
 
   /** Each kind of fault has its own rate, zero in most cases. */
@@ -113,7 +113,7 @@ export class Mixture {
     const side = one(['api', 'master', 'both'] as const)
     return (asked) => {
       if (side !== 'both' && side !== asked.side) return PASS
-      if (chance(rates.death)) this.#world.kill()
+      if (chance(rates.death)) this.#fixture.kill()
       if (chance(rates.break)) return { kind: 'break' }
       if (asked.method === 'WATCH') return PASS
       if (chance(rates.lose)) return { kind: 'lose' }
@@ -128,53 +128,53 @@ export class Mixture {
     const [name, act] = one(Object.entries(this.#deeds))
     this.deeds.push(name)
     await act()
-    await this.#world.pass(below(3) === 0 ? 0 : below(MAX_PAUSE_MS))
+    await this.#fixture.pass(below(3) === 0 ? 0 : below(MAX_PAUSE_MS))
   }
 
   readonly #deeds: Readonly<Record<string, () => void | Promise<void>>> = {
     edit: () => this.#replace(),
     'edit again': () => this.#replace(),
-    'delete or create': () => (this.#world.object() === undefined ? this.#create() : this.#remove()),
+    'delete or create': () => (this.#fixture.object() === undefined ? this.#create() : this.#remove()),
     'delete and re-create': () => {
       this.#remove()
-      if (this.#world.object() === undefined) this.#create()
+      if (this.#fixture.object() === undefined) this.#create()
     },
     rotate: () => this.#rotate(),
     dashboard: async () => this.#dashboard(),
-    'the worker disconnects': () => this.#world.leave(),
-    'a worker connects': async () => this.#world.work(),
+    'the worker disconnects': () => this.#fixture.leave(),
+    'a worker connects': async () => this.#fixture.work(),
     'another store': async () => this.#replaceMaster(),
-    'the operator is killed': () => this.#world.kill(),
-    'the feed is cut': () => this.#world.cutFeeds(),
-    'watches end': () => this.#world.api.endWatches(this.#draw.one(['closed', 'broken'])),
+    'the operator is killed': () => this.#fixture.kill(),
+    'the feed is cut': () => this.#fixture.cutFeeds(),
+    'watches end': () => this.#fixture.api.endWatches(this.#draw.one(['closed', 'broken'])),
     'history is compacted': () => {
-      this.#world.api.endWatches('broken')
-      this.#world.api.server.store.compact()
+      this.#fixture.api.endWatches('broken')
+      this.#fixture.api.server.store.compact()
     },
     'a stale view': () => this.#olderView(),
-    'an event is lost': () => void this.#world.api.hidden.add(this.#world.api.version + 1 + this.#draw.below(3)),
+    'an event is lost': () => void this.#fixture.api.hidden.add(this.#fixture.api.version + 1 + this.#draw.below(3)),
     'a conflicting FleetWorker': () => this.#rival(),
     'the clock is set': () => this.#setClock(),
   }
 
   #create(): void {
-    this.#world.create({ ...wish(this.#draw).spec, ...policies(this.#draw) })
+    this.#fixture.create({ ...wish(this.#draw).spec, ...policies(this.#draw) })
   }
 
   #replace(): void {
-    const object = this.#world.object()
+    const object = this.#fixture.object()
     if (object !== undefined && object.metadata.deletionTimestamp === undefined)
-      this.#world.replace({ ...wish(this.#draw).spec, ...policies(this.#draw) })
+      this.#fixture.replace({ ...wish(this.#draw).spec, ...policies(this.#draw) })
   }
 
   #remove(): void {
     this.#mayLinger = true
-    if (this.#world.object() !== undefined) this.#world.remove()
+    if (this.#fixture.object() !== undefined) this.#fixture.remove()
   }
 
   #rotate(): void {
     this.#secret += 1
-    this.#world.secret('keys', { api: this.#password })
+    this.#fixture.secret('keys', { api: this.#password })
   }
 
   get #password(): string {
@@ -185,52 +185,52 @@ export class Mixture {
     this.#dashboardEdits += 1
     if (this.#dashboardEdits > MAX_DASHBOARD_EDITS) return
     this.#mayLinger = true
-    await this.#world.dashboard({ url: 'http://alice', ...(this.#draw.chance(0.5) && { api_key: 'hers' }) })
+    await this.#fixture.dashboard({ url: 'http://alice', ...(this.#draw.chance(0.5) && { api_key: 'hers' }) })
   }
 
   async #replaceMaster(): Promise<void> {
     this.#mayLinger = true
-    await this.#world.replaceMaster()
+    await this.#fixture.replaceMaster()
   }
 
   #olderView(): void {
-    const { api, time } = this.#world
+    const { api, time } = this.#fixture
     api.horizon = this.#draw.below(api.version)
-    this.#world.kill()
+    this.#fixture.kill()
     time.after(STALE_MS, () => (api.horizon = Infinity))
   }
 
   #rival(): void {
-    const name = `${this.#world.id}-rival`
-    if (this.#world.object(name) !== undefined) return this.#world.remove(name)
-    this.#world.create({ workerId: this.#world.id, config: { url: 'http://rival' } }, name)
+    const name = `${this.#fixture.id}-rival`
+    if (this.#fixture.object(name) !== undefined) return this.#fixture.remove(name)
+    this.#fixture.create({ workerId: this.#fixture.id, config: { url: 'http://rival' } }, name)
   }
 
   #setClock(): void {
     const ms = this.#draw.one([HOUR_MS, -HOUR_MS])
-    this.#world.time.stepWall(ms)
-    this.#world.time.after(STALE_MS, () => this.#world.time.stepWall(-ms))
+    this.#fixture.time.stepWall(ms)
+    this.#fixture.time.after(STALE_MS, () => this.#fixture.time.stepWall(-ms))
   }
 
   /** Stops the faults. The API server compacts its history, so that a list finds what was hidden from a watch. */
   async #end(): Promise<string | undefined> {
-    const world = this.#world
-    await world.pass(MAX_PAUSE_MS)
-    world.faults.rule = () => PASS
-    world.api.hidden.clear()
-    if (world.object(`${world.id}-rival`) !== undefined) world.remove(`${world.id}-rival`)
-    world.leave()
-    await world.work()
+    const fixture = this.#fixture
+    await fixture.pass(MAX_PAUSE_MS)
+    fixture.faults.rule = () => PASS
+    fixture.api.hidden.clear()
+    if (fixture.object(`${fixture.id}-rival`) !== undefined) fixture.remove(`${fixture.id}-rival`)
+    fixture.leave()
+    await fixture.work()
     const { config, namesSecret, spec } = wish(this.#draw)
-    world.api.endWatches('broken')
-    world.configMap('unrelated', {}) // Without a newer version the server would not reject the watch.
-    world.api.server.store.compact()
-    if (world.object()?.metadata.deletionTimestamp !== undefined)
-      await world.comesTrue(POLL_MS, () => world.object() === undefined)
-    if (world.object() === undefined) world.create(spec)
-    else world.replace(spec)
+    fixture.api.endWatches('broken')
+    fixture.configMap('unrelated', {}) // Without a newer version the server would not reject the watch.
+    fixture.api.server.store.compact()
+    if (fixture.object()?.metadata.deletionTimestamp !== undefined)
+      await fixture.comesTrue(POLL_MS, () => fixture.object() === undefined)
+    if (fixture.object() === undefined) fixture.create(spec)
+    else fixture.replace(spec)
     const left = !namesSecret && this.#mayLinger ? await this.#lingering() : {}
-    return verdict(world, {
+    return verdict(fixture, {
       end: { config: { ...config, ...(namesSecret && { api_key: this.#password }), ...left }, ready: 'True Ready' },
       latencyMs: POLL_MS,
     })
@@ -238,8 +238,8 @@ export class Mixture {
 
   /** The config with the secret that may remain, if any. */
   async #lingering(): Promise<object> {
-    await this.#world.pass(POLL_MS)
-    const now = await this.#world.config()
+    await this.#fixture.pass(POLL_MS)
+    const now = await this.#fixture.config()
     return now?.['api_key'] === undefined ? {} : { api_key: now['api_key'] }
   }
 }

@@ -4,58 +4,58 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
 import { PASS } from './faults.ts'
-import { startMasters, World, type Masters } from './world.ts'
+import { startMasters, FaultFixture, type Masters } from './fixture.ts'
 
 const GOOD: Partial<FleetWorkerSpec> = { config: { url: 'http://a' } }
 
 let masters: Masters
-let world: World
+let fixture: FaultFixture
 beforeAll(async () => {
   masters = await startMasters()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 afterAll(() => masters.stop())
 
-const isInSync = (): boolean => world.condition('Synced') === 'True InSync'
+const isInSync = (): boolean => fixture.condition('Synced') === 'True InSync'
 
 async function begun(spec: Partial<FleetWorkerSpec> = GOOD): Promise<void> {
-  world = new World(masters)
-  await world.work()
-  await world.start()
-  world.create(spec)
+  fixture = new FaultFixture(masters)
+  await fixture.work()
+  await fixture.start()
+  fixture.create(spec)
 }
 
 /** Stops the operator, runs `act`, and starts another operator. */
 async function whileStopped(act: () => void | Promise<void>): Promise<void> {
-  world.kill()
-  await world.bury()
+  fixture.kill()
+  await fixture.bury()
   await act()
-  await world.start()
+  await fixture.start()
 }
 
 describe('the claim of a FleetWorker with Retain', () => {
   it('is released within three minutes if the FleetWorker was deleted while no operator ran', async () => {
     await begun({ ...GOOD, deletionPolicy: 'Retain' })
-    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
-    expect(await world.managedBy()).not.toBeNull()
-    await whileStopped(() => world.remove())
-    expect(await world.comesTrue(180_000, async () => (await world.managedBy()) === null)).toBe(true)
+    expect(await fixture.comesTrue(20_000, isInSync)).toBe(true)
+    expect(await fixture.managedBy()).not.toBeNull()
+    await whileStopped(() => fixture.remove())
+    expect(await fixture.comesTrue(180_000, async () => (await fixture.managedBy()) === null)).toBe(true)
   })
 })
 
 describe('a restarted operator', () => {
   it('does not repeat a PATCH that the master rejected, and writes nothing', async () => {
     await begun({ config: { url: 5 } })
-    expect(await world.comesTrue(20_000, () => world.condition('Synced')?.startsWith('False') === true)).toBe(true)
-    await world.pass(5_000)
-    expect(world.condition('Synced')).toBe('False Rejected')
-    world.faults.restart()
+    expect(await fixture.comesTrue(20_000, () => fixture.condition('Synced')?.startsWith('False') === true)).toBe(true)
+    await fixture.pass(5_000)
+    expect(fixture.condition('Synced')).toBe('False Rejected')
+    fixture.faults.restart()
     await whileStopped(() => {})
-    await world.pass(30_000)
-    expect(world.condition('Synced')).toBe('False Rejected')
-    expect(world.faults.writes.map(({ side, method, path }) => `${side} ${method} ${path}`)).toEqual([])
+    await fixture.pass(30_000)
+    expect(fixture.condition('Synced')).toBe('False Rejected')
+    expect(fixture.faults.writes.map(({ side, method, path }) => `${side} ${method} ${path}`)).toEqual([])
   })
 })
 
@@ -64,11 +64,11 @@ describe('a namespace that is deleted while the operator runs', () => {
     'is deleted within 90 s although a FleetWorker has the policy %s',
     async (deletionPolicy) => {
       await begun({ ...GOOD, deletionPolicy })
-      expect(await world.comesTrue(20_000, isInSync)).toBe(true)
-      const { store } = world.api.server
+      expect(await fixture.comesTrue(20_000, isInSync)).toBe(true)
+      const { store } = fixture.api.server
       store.terminating.add('ns')
-      world.remove()
-      const isGone = await world.comesTrue(90_000, () => world.object() === undefined)
+      fixture.remove()
+      const isGone = await fixture.comesTrue(90_000, () => fixture.object() === undefined)
       store.terminating.delete('ns')
       expect(isGone).toBe(true)
     },
@@ -101,16 +101,16 @@ describe('a status that was edited manually', () => {
 
   it.each(CHANGES)('is corrected within 100 s: %s', async (_, change) => {
     await begun()
-    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
-    await world.pass(5_000)
+    expect(await fixture.comesTrue(20_000, isInSync)).toBe(true)
+    await fixture.pass(5_000)
     const shown = (): object => {
-      const { lastSeenTime: _seen, conditions = [], ...rest } = world.object()?.status ?? {}
+      const { lastSeenTime: _seen, conditions = [], ...rest } = fixture.object()?.status ?? {}
       return { ...rest, conditions: conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)) }
     }
     const good = shown()
-    const { store } = world.api.server
+    const { store } = fixture.api.server
     store.patch(
-      { kind: FLEETWORKERS, namespace: 'ns', name: world.id },
+      { kind: FLEETWORKERS, namespace: 'ns', name: fixture.id },
       'status',
       'application/merge-patch+json',
       { status: change },
@@ -118,9 +118,9 @@ describe('a status that was edited manually', () => {
       false,
     )
     const isRight = (): boolean =>
-      isDeepStrictEqual(shown(), good) && world.object()?.status?.lastSeenTime !== '2020-01-01T00:00:00Z'
+      isDeepStrictEqual(shown(), good) && fixture.object()?.status?.lastSeenTime !== '2020-01-01T00:00:00Z'
     expect(isRight()).toBe(false)
-    expect([await world.comesTrue(100_000, isRight), shown()]).toEqual([true, good])
+    expect([await fixture.comesTrue(100_000, isRight), shown()]).toEqual([true, good])
   })
 })
 
@@ -144,25 +144,29 @@ describe('a gateway that responds in place of the master', () => {
 
   it.each(NONSENSE)('does not delay an edit by more than 60 s: HTTP $status $headers $body', async (nonsense) => {
     await begun()
-    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
-    world.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
-    world.cutFeeds()
-    await world.pass(40_000)
-    world.faults.rule = () => PASS
-    world.edit({ config: { url: 'http://edited' } })
-    expect(await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://edited')).toBe(true)
+    expect(await fixture.comesTrue(20_000, isInSync)).toBe(true)
+    fixture.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
+    fixture.cutFeeds()
+    await fixture.pass(40_000)
+    fixture.faults.rule = () => PASS
+    fixture.edit({ config: { url: 'http://edited' } })
+    expect(await fixture.comesTrue(60_000, async () => (await fixture.config())?.['url'] === 'http://edited')).toBe(
+      true,
+    )
   })
 
   it('does not delay an edit by more than 60 s with ten kinds of responses in turn', async () => {
     await begun()
-    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
-    world.cutFeeds()
+    expect(await fixture.comesTrue(20_000, isInSync)).toBe(true)
+    fixture.cutFeeds()
     for (const nonsense of NONSENSE) {
-      world.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
-      await world.pass(10_000)
+      fixture.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
+      await fixture.pass(10_000)
     }
-    world.faults.rule = () => PASS
-    world.edit({ config: { url: 'http://edited' } })
-    expect(await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://edited')).toBe(true)
+    fixture.faults.rule = () => PASS
+    fixture.edit({ config: { url: 'http://edited' } })
+    expect(await fixture.comesTrue(60_000, async () => (await fixture.config())?.['url'] === 'http://edited')).toBe(
+      true,
+    )
   })
 })

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { failedWrites, interrupted, intermediate, record, run, stale, unobserved, type Policy } from './policies.ts'
 import { FIRST, INTERRUPTED, RECREATION, REST, type Scenario } from './scenarios.ts'
-import { startMasters, type Masters } from './world.ts'
+import { startMasters, type Masters } from './fixture.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const { POINT } = process.env

@@ -12,13 +12,13 @@
  * @see Sun et al. 2022, "Automatic reliability testing for cluster management controllers" (Sieve)
  */
 import { isDeepStrictEqual } from 'node:util'
-import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
 import type { Fate } from './faults.ts'
 import { PASS } from './faults.ts'
 import { verdict, type Wanted } from './oracle.ts'
 import type { Scenario } from './scenarios.ts'
 import type { Variants } from './life.ts'
-import { World, type Masters } from './world.ts'
+import { FaultFixture, type Masters } from './fixture.ts'
 
 const PEACE_MS = 5_000
 const LATE_MS = 3_000
@@ -29,7 +29,7 @@ const FEED_PASS_MS = 60_000
 export interface Point {
   readonly name: string
   /** Called right before the act. */
-  readonly arm: (world: World) => void
+  readonly arm: (fixture: FaultFixture) => void
   /** How long a missed event may stay unnoticed. */
   readonly latencyMs?: number
   /** How long the fault lasts. */
@@ -51,34 +51,34 @@ export async function run(
   masters: Masters,
   scenario: Scenario,
   point?: Point,
-  variants: Variants | ((world: World) => Variants) = {},
+  variants: Variants | ((fixture: FaultFixture) => Variants) = {},
 ): Promise<string | undefined> {
-  const world = await begun(masters, scenario, variants)
+  const fixture = await begun(masters, scenario, variants)
   try {
-    point?.arm(world)
-    await scenario.act(world)
-    const { length: since } = await world.configs()
-    await world.pass((point?.lastsMs ?? 0) + (scenario.latencyMs ?? 0))
+    point?.arm(fixture)
+    await scenario.act(fixture)
+    const { length: since } = await fixture.configs()
+    await fixture.pass((point?.lastsMs ?? 0) + (scenario.latencyMs ?? 0))
     const wanted: Wanted = { ...scenario, latencyMs: point?.latencyMs ?? 0 }
-    return (await verdict(world, wanted)) ?? setback((await world.configs()).slice(since), scenario)
+    return (await verdict(fixture, wanted)) ?? setback((await fixture.configs()).slice(since), scenario)
   } finally {
-    await world.close()
+    await fixture.close()
   }
 }
 
 async function begun(
   masters: Masters,
   scenario: Scenario,
-  variants: Variants | ((world: World) => Variants),
-): Promise<World> {
-  const world = new World(masters)
-  world.variants = typeof variants === 'function' ? variants(world) : variants
-  await world.work()
-  await world.start()
-  await scenario.before(world)
-  await world.pass(PEACE_MS)
-  world.faults.restart()
-  return world
+  variants: Variants | ((fixture: FaultFixture) => Variants),
+): Promise<FaultFixture> {
+  const fixture = new FaultFixture(masters)
+  fixture.variants = typeof variants === 'function' ? variants(fixture) : variants
+  await fixture.work()
+  await fixture.start()
+  await scenario.before(fixture)
+  await fixture.pass(PEACE_MS)
+  fixture.faults.restart()
+  return fixture
 }
 
 /** Finds an older spec that was applied after the final one. */
@@ -88,25 +88,25 @@ function setback(configs: readonly object[], { end }: Scenario): string | undefi
   return other === undefined ? undefined : `an older spec was applied again: ${JSON.stringify(other)}`
 }
 
-const eventsOf = (world: World): number =>
-  world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).length
+const eventsOf = (fixture: FaultFixture): number =>
+  fixture.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).length
 
 export async function record(masters: Masters, scenario: Scenario): Promise<Recording> {
-  const world = await begun(masters, scenario, {})
+  const fixture = await begun(masters, scenario, {})
   const eventsAtWrite: number[] = []
-  const eventsBefore = eventsOf(world)
+  const eventsBefore = eventsOf(fixture)
   let [feedEvents, isOver] = [0, false]
-  world.hides = () => {
+  fixture.hides = () => {
     if (!isOver) feedEvents += 1
     return false
   }
-  world.faults.rule = (_, write) =>
-    write === undefined || isOver ? PASS : { kind: 'pass', answered: () => void eventsAtWrite.push(eventsOf(world)) }
-  await scenario.act(world)
-  await world.pass((scenario.latencyMs ?? 0) + PEACE_MS)
+  fixture.faults.rule = (_, write) =>
+    write === undefined || isOver ? PASS : { kind: 'pass', answered: () => void eventsAtWrite.push(eventsOf(fixture)) }
+  await scenario.act(fixture)
+  await fixture.pass((scenario.latencyMs ?? 0) + PEACE_MS)
   isOver = true
-  const recording = { eventsAtWrite, events: eventsOf(world) - eventsBefore, eventsBefore, feedEvents }
-  await world.close()
+  const recording = { eventsAtWrite, events: eventsOf(fixture) - eventsBefore, eventsBefore, feedEvents }
+  await fixture.close()
   return recording
 }
 
@@ -114,18 +114,18 @@ const each = (count: number): readonly number[] => Array.from({ length: count },
 
 /** Sets the fate of the n-th write. */
 const atWrite =
-  (n: number, fate: (world: World) => Fate) =>
-  (world: World): void => {
-    world.faults.rule = (_, write) => (write === n ? fate(world) : PASS)
+  (n: number, fate: (fixture: FaultFixture) => Fate) =>
+  (fixture: FaultFixture): void => {
+    fixture.faults.rule = (_, write) => (write === n ? fate(fixture) : PASS)
   }
 
-const DEATHS: Readonly<Record<string, (world: World) => Fate>> = {
-  'before it is sent': (world) => {
-    world.kill()
+const DEATHS: Readonly<Record<string, (fixture: FaultFixture) => Fate>> = {
+  'before it is sent': (fixture) => {
+    fixture.kill()
     return PASS
   },
-  'after it took effect': (world) => ({ kind: 'pass', effect: () => world.kill() }),
-  'after its response': (world) => ({ kind: 'pass', answered: () => world.kill() }),
+  'after it took effect': (fixture) => ({ kind: 'pass', effect: () => fixture.kill() }),
+  'after its response': (fixture) => ({ kind: 'pass', answered: () => fixture.kill() }),
 }
 
 export const intermediate = ({ eventsAtWrite }: Recording): readonly Point[] =>
@@ -152,39 +152,39 @@ export function unobserved({ events, feedEvents }: Recording): readonly Point[] 
     ...each(events).map((n): Point => ({
       name: `event ${n} of the watch is lost`,
       latencyMs: RELIST_MS,
-      arm: (world) => {
+      arm: (fixture) => {
         let seen = 0
-        world.api.server.store.listeners.add(({ kind, version }) => {
-          if (kind === FLEETWORKERS && (seen += 1) === n) world.api.hidden.add(version)
+        fixture.api.server.store.listeners.add(({ kind, version }) => {
+          if (kind === FLEETWORKERS && (seen += 1) === n) fixture.api.hidden.add(version)
         })
       },
     })),
     ...each(feedEvents).map((n): Point => ({
       name: `event ${n} of the feed is lost`,
       latencyMs: FEED_PASS_MS,
-      arm: (world) => {
+      arm: (fixture) => {
         let seen = 0
-        world.hides = () => (seen += 1) === n
+        fixture.hides = () => (seen += 1) === n
       },
     })),
   ]
 }
 
 /** Runs the next user action at the n-th write, which itself has this fate. */
-const meanwhile = ({ next }: Scenario, n: number, fate: (world: World) => Fate): Point['arm'] =>
-  atWrite(n, (world) => {
-    const own = fate(world)
-    void next?.(world)
+const meanwhile = ({ next }: Scenario, n: number, fate: (fixture: FaultFixture) => Fate): Point['arm'] =>
+  atWrite(n, (fixture) => {
+    const own = fate(fixture)
+    void next?.(fixture)
     return own
   })
 
 const LATE: Fate = { kind: 'late', ms: LATE_MS }
-const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
+const INTERRUPTIONS: Readonly<Record<string, (fixture: FaultFixture) => Fate>> = {
   'is lost with its sender': DEATHS['before it is sent'] ?? (() => PASS),
   'is the last of its sender': DEATHS['after it took effect'] ?? (() => PASS),
   'is late': () => LATE,
-  'is late, and its sender is killed': (world) => {
-    world.kill()
+  'is late, and its sender is killed': (fixture) => {
+    fixture.kill()
     return LATE
   },
 }
@@ -204,15 +204,15 @@ export const stale = ({ eventsAtWrite }: Recording): readonly Point[] =>
     Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({
       name: `after write ${n} the view is that of event ${view}`,
       lastsMs: STALE_MS,
-      arm: atWrite(n, (world) => ({ kind: 'pass', answered: () => goBack(world, view) })),
+      arm: atWrite(n, (fixture) => ({ kind: 'pass', answered: () => goBack(fixture, view) })),
     })),
   )
 
-function goBack(world: World, view: number): void {
-  const versions = world.api.server.store.history
+function goBack(fixture: FaultFixture, view: number): void {
+  const versions = fixture.api.server.store.history
     .filter(({ kind }) => kind === FLEETWORKERS)
     .map(({ version }) => version)
-  world.api.horizon = view === 0 ? 0 : (versions[view - 1] ?? 0)
-  world.kill()
-  world.time.after(STALE_MS, () => (world.api.horizon = Infinity))
+  fixture.api.horizon = view === 0 ? 0 : (versions[view - 1] ?? 0)
+  fixture.kill()
+  fixture.time.after(STALE_MS, () => (fixture.api.horizon = Infinity))
 }

@@ -2,14 +2,14 @@
  * Scenarios: what users do with a FleetWorker, and the expected result whatever fails meanwhile. `before` ends in sync;
  * `act` is a single step. The expected config is written out, not computed.
  */
-import { CANARY, DEFAULT_CONFIG, type World } from './world.ts'
+import { CANARY, DEFAULT_CONFIG, type FaultFixture } from './fixture.ts'
 
 export interface Scenario {
   readonly name: string
-  readonly before: (world: World) => void | Promise<void>
-  readonly act: (world: World) => void | Promise<void>
+  readonly before: (fixture: FaultFixture) => void | Promise<void>
+  readonly act: (fixture: FaultFixture) => void | Promise<void>
   /** The next user action, while a fault lasts. */
-  readonly next?: (world: World) => void | Promise<void>
+  readonly next?: (fixture: FaultFixture) => void | Promise<void>
   readonly end: {
     /** The config with secrets. `undefined`: the worker is not registered. */
     readonly config: Readonly<Record<string, unknown>> | undefined
@@ -37,35 +37,40 @@ const SPEC = {
 const IN_FORCE = { ...DEFAULT_CONFIG, enabled: true, url: 'http://one', tags: ['a'], slots: 3, api_key: PASSWORD }
 const READY = 'True Ready'
 
-const withSecret = (world: World): void => world.secret('keys', { api: PASSWORD })
-function created(world: World, more: object = {}): void {
-  withSecret(world)
-  world.create({ ...SPEC, ...more })
+const withSecret = (fixture: FaultFixture): void => fixture.secret('keys', { api: PASSWORD })
+function created(fixture: FaultFixture, more: object = {}): void {
+  withSecret(fixture)
+  fixture.create({ ...SPEC, ...more })
 }
 
 const create: Scenario = {
   name: 'create',
   end: { config: IN_FORCE, ready: READY },
-  before: async (world) => {
-    withSecret(world)
-    await world.dashboard({ ratio: 0.9 })
+  before: async (fixture) => {
+    withSecret(fixture)
+    await fixture.dashboard({ ratio: 0.9 })
   },
-  act: (world) => world.create({ ...SPEC, deletionPolicy: 'Reset' }),
+  act: (fixture) => fixture.create({ ...SPEC, deletionPolicy: 'Reset' }),
 }
 
 const edit: Scenario = {
   name: 'edit',
   end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://two', slots: 5 }, ready: READY },
   before: created,
-  act: (world) =>
-    world.edit({ config: { url: 'http://two', tags: null }, slots: 5, configFrom: null, deletionPolicy: 'Deregister' }),
+  act: (fixture) =>
+    fixture.edit({
+      config: { url: 'http://two', tags: null },
+      slots: 5,
+      configFrom: null,
+      deletionPolicy: 'Deregister',
+    }),
 }
 
 const drift: Scenario = {
   name: 'drift',
   end: { config: IN_FORCE, ready: READY },
   before: created,
-  act: async (world) => void (await world.dashboard({ url: 'http://alice', ratio: 0.9, api_key: 'hers' })),
+  act: async (fixture) => void (await fixture.dashboard({ url: 'http://alice', ratio: 0.9, api_key: 'hers' })),
 }
 
 const rotation: Scenario = {
@@ -73,23 +78,23 @@ const rotation: Scenario = {
   end: { config: { ...IN_FORCE, api_key: NEXT_PASSWORD }, ready: READY },
   latencyMs: POLL_MS,
   before: created,
-  act: (world) => world.secret('keys', { api: NEXT_PASSWORD }),
+  act: (fixture) => fixture.secret('keys', { api: NEXT_PASSWORD }),
 }
 
 const deletion: Scenario = {
   name: 'delete',
   end: { config: DEFAULT_CONFIG, ready: undefined },
-  before: (world) => created(world, { deletionPolicy: 'Reset' }),
-  act: (world) => world.remove(),
+  before: (fixture) => created(fixture, { deletionPolicy: 'Reset' }),
+  act: (fixture) => fixture.remove(),
 }
 
 const deregistration: Scenario = {
   name: 'delete and deregister',
   end: { config: undefined, ready: undefined },
-  before: (world) => created(world, { deletionPolicy: 'Deregister' }),
-  act: (world) => {
-    world.leave()
-    world.remove()
+  before: (fixture) => created(fixture, { deletionPolicy: 'Deregister' }),
+  act: (fixture) => {
+    fixture.leave()
+    fixture.remove()
   },
 }
 
@@ -97,92 +102,92 @@ const retention: Scenario = {
   name: 'delete and retain',
   end: { config: IN_FORCE, ready: undefined, mayLeaveClaim: true },
   before: created,
-  act: (world) => world.remove(),
+  act: (fixture) => fixture.remove(),
 }
 
 const scale: Scenario = {
   name: 'scale',
   end: { config: { ...IN_FORCE, slots: 9 }, ready: READY },
   before: created,
-  act: (world) => world.edit({ slots: 9 }),
+  act: (fixture) => fixture.edit({ slots: 9 }),
 }
 
 /** Another object with the same name and its own spec. */
 const recreation: Scenario = {
   name: 'delete and re-create',
   end: { config: { ...DEFAULT_CONFIG, url: 'http://another', enabled: true }, ready: READY },
-  before: (world) => world.create({ config: SPEC.config, slots: SPEC.slots }),
-  act: (world) => {
-    world.remove()
-    world.create({ config: { url: 'http://another', enabled: true } })
+  before: (fixture) => fixture.create({ config: SPEC.config, slots: SPEC.slots }),
+  act: (fixture) => {
+    fixture.remove()
+    fixture.create({ config: { url: 'http://another', enabled: true } })
   },
 }
 
 const resumption: Scenario = {
   name: 'resume',
   end: { config: { ...IN_FORCE, url: 'http://two' }, ready: READY },
-  before: (world) => {
-    created(world, { suspend: true })
-    world.edit({ config: { url: 'http://two' } })
+  before: (fixture) => {
+    created(fixture, { suspend: true })
+    fixture.edit({ config: { url: 'http://two' } })
   },
-  act: (world) => world.edit({ suspend: null }),
+  act: (fixture) => fixture.edit({ suspend: null }),
 }
 
 const suspension: Scenario = {
   name: 'suspend',
   end: { config: IN_FORCE, ready: 'True Suspended' },
   before: created,
-  act: (world) => world.edit({ suspend: true, config: { url: 'http://two' } }),
+  act: (fixture) => fixture.edit({ suspend: true, config: { url: 'http://two' } }),
 }
 
 const policyChange: Scenario = {
   name: 'from Warn to Enforce',
   end: { config: IN_FORCE, ready: READY },
-  before: async (world) => {
-    created(world, { managementPolicy: 'Warn' })
-    await world.pass(5_000)
-    await world.dashboard({ url: 'http://alice' })
+  before: async (fixture) => {
+    created(fixture, { managementPolicy: 'Warn' })
+    await fixture.pass(5_000)
+    await fixture.dashboard({ url: 'http://alice' })
   },
-  act: (world) => world.edit({ managementPolicy: 'Enforce' }),
+  act: (fixture) => fixture.edit({ managementPolicy: 'Enforce' }),
 }
 
 const newStore: Scenario = {
   name: 'another store of the master',
   end: { config: IN_FORCE, ready: READY },
   before: created,
-  act: (world) => world.replaceMaster(),
+  act: (fixture) => fixture.replaceMaster(),
 }
 
 const refusal: Scenario = {
   name: 'rejected by the master',
   end: { config: IN_FORCE, ready: 'False Rejected' },
   before: created,
-  act: (world) => world.edit({ config: { ratio: 'not a number' } }),
+  act: (fixture) => fixture.edit({ config: { ratio: 'not a number' } }),
 }
 
 const editAgain: Scenario = {
   ...edit,
   name: 'edit twice',
   end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://three', slots: 5 }, ready: READY },
-  next: (world) => world.edit({ config: { url: 'http://three' } }),
+  next: (fixture) => fixture.edit({ config: { url: 'http://three' } }),
 }
 
 /** The FleetWorker names a Secret and stops naming it before the write's result is known. */
 const secretTakenBack: Scenario = {
   name: 'name a Secret, then remove it',
   end: { config: { ...DEFAULT_CONFIG, url: 'http://one' }, ready: READY },
-  before: (world) => {
-    withSecret(world)
-    world.create({ config: { url: 'http://one' } })
+  before: (fixture) => {
+    withSecret(fixture)
+    fixture.create({ config: { url: 'http://one' } })
   },
-  act: (world) => world.edit({ configFrom: SPEC.configFrom }),
-  next: (world) => world.edit({ configFrom: null }),
+  act: (fixture) => fixture.edit({ configFrom: SPEC.configFrom }),
+  next: (fixture) => fixture.edit({ configFrom: null }),
 }
 
 const recreateAfterEdit: Scenario = {
   ...recreation,
   name: 'edit, delete and re-create',
-  act: (world) => world.edit({ config: { url: 'http://two' } }),
+  act: (fixture) => fixture.edit({ config: { url: 'http://two' } }),
   next: recreation.act,
 }
 

@@ -1,7 +1,7 @@
 /** Runs many random sequences. SOAK=1: ten thousand, or SEEDS=… sequences from SEED=…; SEED=… alone repeats one. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Mixture } from './mixture.ts'
-import { startMasters, type Masters } from './world.ts'
+import { startMasters, type Masters } from './fixture.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const { SEED, SEEDS } = process.env

@@ -7,10 +7,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Condition, FleetWorkerSpec, FleetWorkerStatus } from '../../../src/operator/fleetworker/index.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
 import { crashes, leaks, moreWrites } from './oracle.ts'
 import { anySpec } from './specs.ts'
-import { startMasters, World, type Masters } from './world.ts'
+import { startMasters, FaultFixture, type Masters } from './fixture.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const RUNS = isSoak ? 600 : 60
@@ -27,26 +27,26 @@ beforeAll(async () => {
 })
 afterAll(() => masters.stop())
 
-const open: World[] = []
+const open: FaultFixture[] = []
 async function closeAll(): Promise<void> {
-  await Promise.all(open.splice(0).map((world) => world.close()))
+  await Promise.all(open.splice(0).map((fixture) => fixture.close()))
 }
 
-async function begun(spec: FleetWorkerSpec): Promise<World> {
-  const world = new World(masters)
-  open.push(world)
-  world.secret('keys', { api: 'a secret' })
-  world.configMap('texts', { text: 'a text', list: '["c"]' })
-  await world.work()
-  await world.start()
-  world.create(spec)
-  await world.pass(SETTLED_MS)
-  return world
+async function begun(spec: FleetWorkerSpec): Promise<FaultFixture> {
+  const fixture = new FaultFixture(masters)
+  open.push(fixture)
+  fixture.secret('keys', { api: 'a secret' })
+  fixture.configMap('texts', { text: 'a text', list: '["c"]' })
+  await fixture.work()
+  await fixture.start()
+  fixture.create(spec)
+  await fixture.pass(SETTLED_MS)
+  return fixture
 }
 
-async function changed(world: World, spec: FleetWorkerSpec): Promise<void> {
-  world.replace(spec)
-  await world.pass(SETTLED_MS)
+async function changed(fixture: FaultFixture, spec: FleetWorkerSpec): Promise<void> {
+  fixture.replace(spec)
+  await fixture.pass(SETTLED_MS)
 }
 
 function property(name: string, specs: number, check: (specs: readonly FleetWorkerSpec[]) => Promise<void>): void {
@@ -93,8 +93,8 @@ const isHandsOff = ({ suspend, managementPolicy }: Partial<FleetWorkerSpec>): bo
   suspend === true || managementPolicy === 'Observe'
 
 /** Contradictions in all statuses that were ever written. */
-function allContradictions(world: World): readonly string[] {
-  const seen = world.api.server.store.history
+function allContradictions(fixture: FaultFixture): readonly string[] {
+  const seen = fixture.api.server.store.history
     .filter(({ kind }) => kind === FLEETWORKERS)
     .map(
       ({ object }) =>
@@ -107,24 +107,24 @@ function allContradictions(world: World): readonly string[] {
 
 describe('a FleetWorker that is changed from one spec to another', () => {
   property('has no contradictory status, and reaches a steady state', 4, async ([first = GOOD, ...specs]) => {
-    const world = await begun(first)
+    const fixture = await begun(first)
     for (const spec of specs) {
-      await changed(world, spec)
-      const { metadata, status } = world.object() ?? {}
+      await changed(fixture, spec)
+      const { metadata, status } = fixture.object() ?? {}
       expect(status?.observedGeneration).toBe(metadata?.generation)
     }
-    expect(await moreWrites(world)).toEqual([])
-    expect(allContradictions(world)).toEqual([])
-    expect(crashes(world) ?? leaks(world)).toBeUndefined()
+    expect(await moreWrites(fixture)).toEqual([])
+    expect(allContradictions(fixture)).toEqual([])
+    expect(crashes(fixture) ?? leaks(fixture)).toBeUndefined()
   })
 
   property('reaches the last good spec again after two bad ones', 2, async ([bad = GOOD, worse = GOOD]) => {
-    const world = await begun(GOOD)
-    const config = await world.config()
-    await changed(world, bad)
-    await changed(world, worse)
-    await changed(world, GOOD)
-    expect([await world.config(), world.condition('Ready'), world.condition('Drifted')]).toEqual([
+    const fixture = await begun(GOOD)
+    const config = await fixture.config()
+    await changed(fixture, bad)
+    await changed(fixture, worse)
+    await changed(fixture, GOOD)
+    expect([await fixture.config(), fixture.condition('Ready'), fixture.condition('Drifted')]).toEqual([
       config,
       'True Ready',
       undefined,
@@ -133,13 +133,13 @@ describe('a FleetWorker that is changed from one spec to another', () => {
 
   property('has the same result for each order of specs', 2, async ([before = GOOD, last = GOOD]) => {
     const [one, other] = [await begun(before), await begun(GOOD)]
-    for (const world of [one, other]) {
-      await changed(world, { ...GOOD, config: {} })
-      await changed(world, last)
+    for (const fixture of [one, other]) {
+      await changed(fixture, { ...GOOD, config: {} })
+      await changed(fixture, last)
     }
-    const outcomeOf = async (world: World) => [
-      await world.config(),
-      world.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason]),
+    const outcomeOf = async (fixture: FaultFixture) => [
+      await fixture.config(),
+      fixture.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason]),
     ]
     expect(await outcomeOf(one)).toEqual(await outcomeOf(other))
   })

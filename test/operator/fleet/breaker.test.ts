@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Breaker, type OpenReason } from '../../../src/operator/fleet/breaker.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 
-function world() {
+function fixture() {
   const time = new VirtualTime()
   const turns: (OpenReason | null)[] = []
   const probes: number[] = []
@@ -31,7 +31,7 @@ function world() {
 
 describe('the circuit breaker', () => {
   it('opens after five consecutive failures, but not if a success came in between', async () => {
-    const { breaker, fail, turns, stop } = world()
+    const { breaker, fail, turns, stop } = fixture()
     fail(4)
     breaker.ended(false)
     fail(4)
@@ -42,7 +42,7 @@ describe('the circuit breaker', () => {
   })
 
   it('opens when half of the last 20 calls failed within 10 s, but not over a longer time', async () => {
-    const { time, breaker, turns, stop } = world()
+    const { time, breaker, turns, stop } = fixture()
     const mixed = async (gapMs: number): Promise<void> => {
       for (let call = 0; call < 20; call += 1) {
         breaker.ended(call % 2 === 1)
@@ -57,7 +57,7 @@ describe('the circuit breaker', () => {
   })
 
   it('probes every 2 to 15 s with jitter, and closes with the first success', async () => {
-    const { time, breaker, fail, turns, probes, master, stop } = world()
+    const { time, breaker, fail, turns, probes, master, stop } = fixture()
     fail(5)
     await time.advance(120_000)
     const gaps = probes.map((at, index) => at - (probes[index - 1] ?? 0))
@@ -72,7 +72,7 @@ describe('the circuit breaker', () => {
   })
 
   it('keeps its probe interval while a master is ready but fails every call', async () => {
-    const { time, breaker, fail, probes, master, stop } = world()
+    const { time, breaker, fail, probes, master, stop } = fixture()
     master.isBack = true
     for (let round = 0; round < 6; round += 1) {
       fail(5)
@@ -92,7 +92,7 @@ describe('the circuit breaker', () => {
   })
 
   it('ignores calls that were sent before it opened', async () => {
-    const { breaker, fail, turns, stop } = world()
+    const { breaker, fail, turns, stop } = fixture()
     fail(5)
     breaker.ended(false)
     expect(turns).toEqual(['MasterUnreachable'])

@@ -8,7 +8,7 @@ const facts = {
   own,
   isLive: (claim: string) => claim === 'kubernetes:shop/mailer-2#11111111',
   watches: (namespace: string) => namespace === 'shop',
-  heldBefore: false,
+  hasHeldBefore: false,
 }
 
 describe('the claim of a resource', () => {
@@ -44,8 +44,8 @@ describe('the claim of a worker', () => {
     ['kubernetes:shop', false, 'stray'],
     ['kubernetes:shop/x', false, 'stray'],
     ['', false, 'stray'],
-  ] as const)('%j, held before: %j, is %s', (managedBy, heldBefore, verdict) => {
-    expect(judgeClaim({ ...facts, managedBy, heldBefore })).toBe(verdict)
+  ] as const)('%j, held before: %j, is %s', (managedBy, hasHeldBefore, verdict) => {
+    expect(judgeClaim({ ...facts, managedBy, hasHeldBefore })).toBe(verdict)
   })
 
   it('is not released for a live resource, nor in a namespace that is not watched', () => {

@@ -3,17 +3,25 @@ import type { ServerResponse } from 'node:http'
 import { register } from '../../client/world.ts'
 import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { connectWorker, fleetOf, masterOn, pathOf, registered, type FleetWorld, type WorldOptions } from './world.ts'
+import {
+  connectWorker,
+  fleetOf,
+  masterOn,
+  pathOf,
+  registered,
+  type FleetFixture,
+  type FleetFixtureOptions,
+} from './fixture.ts'
 
 const LIST = /^GET \/api\/v1\/automations\/mailer\/workers\?/
 const SINGLE = /^GET \/api\/v1\/automations\/mailer\/workers\/[^/?]+$/
 const FEED = /^GET \/api\/v1\/events/
 
-async function world({
+async function fixture({
   workers = ['w1', 'w2'],
   ...options
-}: WorldOptions & { readonly workers?: readonly string[] } = {}): Promise<
-  FleetWorld & { readonly master: TestMaster }
+}: FleetFixtureOptions & { readonly workers?: readonly string[] } = {}): Promise<
+  FleetFixture & { readonly master: TestMaster }
 > {
   const time = new VirtualTime()
   const master = await masterOn(time)
@@ -28,7 +36,7 @@ const edit = (master: TestMaster, id: string, config: object) =>
 
 describe('the table', () => {
   it('contains every worker of its types, listed in pages after the feed was opened', async () => {
-    const { fleet, asked, proxy, changes } = await world({
+    const { fleet, asked, proxy, changes } = await fixture({
       workers: Array.from({ length: 101 }, (_, n) => `w${n}`),
       types: ['mailer', 'probe', 'nonsense'],
     })
@@ -58,7 +66,7 @@ describe('the table', () => {
   })
 
   it('applies changes by users, workers and other masters from the feed alone', async () => {
-    const { fleet, master, until, changes, asked } = await world()
+    const { fleet, master, until, changes, asked } = await fixture()
     const lists = asked(LIST).length
     await edit(master, 'w1', { slots: 4 })
     await until('the edit is seen', () => registered(fleet.get('mailer', 'w1')).record.config_gen === 1)
@@ -86,7 +94,7 @@ describe('the table', () => {
   })
 
   it('lists once a minute while events arrive and every 10 s while they do not, spread over the pages', async () => {
-    const { asked, pass, proxy, until } = await world({ workers: Array.from({ length: 220 }, (_, n) => `w${n}`) })
+    const { asked, pass, proxy, until } = await fixture({ workers: Array.from({ length: 220 }, (_, n) => `w${n}`) })
     const lists = (): number => asked(LIST).length
     expect(lists()).toBe(3)
     await pass(25_000)
@@ -107,7 +115,7 @@ describe('the table', () => {
   })
 
   it('reads many simultaneous edits as pages, and few edits one by one', async () => {
-    const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 60 }, (_, n) => `w${n}`) })
+    const { fleet, master, until, asked } = await fixture({ workers: Array.from({ length: 60 }, (_, n) => `w${n}`) })
     const isRead = (id: string): boolean => registered(fleet.get('mailer', id)).record.config['slots'] === 5
     await edit(master, 'w1', { slots: 5 })
     await until('one edit is read', () => isRead('w1'))
@@ -119,7 +127,7 @@ describe('the table', () => {
   })
 
   it('reads fewer than a tenth of the workers of a large type one by one, and pages otherwise', async () => {
-    const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 600 }, (_, n) => `w${n}`) })
+    const { fleet, master, until, asked } = await fixture({ workers: Array.from({ length: 600 }, (_, n) => `w${n}`) })
     const [ids, lists] = [Array.from({ length: 55 }, (_, n) => `w${n * 10}`), asked(LIST).length]
     await Promise.all(ids.map((id) => edit(master, id, { slots: 5 })))
     await until('everything is read', () =>
@@ -129,17 +137,17 @@ describe('the table', () => {
   })
 
   it('uses the types that are currently configured', async () => {
-    const { fleet, until, asked, pass } = await world()
+    const { fleet, until, asked, pass } = await fixture()
     fleet.setTypes(['probe'])
-    expect([fleet.get('mailer', 'w1').kind, fleet.synced]).toEqual(['pending', false])
-    await until('the other type is listed', () => fleet.synced)
+    expect([fleet.get('mailer', 'w1').kind, fleet.isSynced]).toEqual(['pending', false])
+    await until('the other type is listed', () => fleet.isSynced)
     const before = asked(LIST).length
     await pass(130_000)
     expect(asked(LIST)).toHaveLength(before)
   })
 
   it('knows the clock of the master', async () => {
-    const { fleet } = await world()
+    const { fleet } = await fixture()
     // The Date header has the machine's time; the virtual clock differs by months.
     expect(Math.abs(fleet.masterNowMs() - Date.now())).toBeLessThan(60_000)
     expect(Math.abs(registered(fleet.get('mailer', 'w1')).readMs - Date.now())).toBeLessThan(60_000)
@@ -155,7 +163,7 @@ describe('the feed', () => {
   }
 
   it('resumes after its last event, and nothing is listed again', async () => {
-    const { fleet, master, until, asked, proxy, metric } = await world()
+    const { fleet, master, until, asked, proxy, metric } = await fixture()
     const lists = asked(LIST).length
     proxy.cut()
     await edit(master, 'w1', { slots: 6 })
@@ -168,16 +176,16 @@ describe('the feed', () => {
   })
 
   it('lists everything immediately if it cannot resume', async () => {
-    const { fleet, until, asked, metric, pass } = await world({ script: [feed], workers: ['w1'] })
+    const { fleet, until, asked, metric, pass } = await fixture({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
     await pass(5_000)
     response?.write('id: 2\nevent: reset\ndata: {"ts":1}\n\n')
     await until('everything is listed', () => asked(LIST).length === 2)
-    expect([await metric(/^svc_operator_feed_resets_total/), fleet.synced]).toEqual([1, true])
+    expect([await metric(/^svc_operator_feed_resets_total/), fleet.isSynced]).toEqual([1, true])
   })
 
   it('ignores everything that is not an event of a worker', async () => {
-    const { fleet, until, changes } = await world({ script: [feed], workers: ['w1'] })
+    const { fleet, until, changes } = await fixture({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
     const send = (name: string, data: object): void =>
       void response?.write(`id: 3\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
@@ -197,20 +205,24 @@ describe('the feed', () => {
   it('is opened before the first list, and a page that was requested before an event does not undo it', async () => {
     let page: ServerResponse | undefined
     const isIdle = true
-    const w = await world({ isIdle, workers: ['w1'], script: [feed, 'pass', 'pass', (response) => (page = response)] })
+    const w = await fixture({
+      isIdle,
+      workers: ['w1'],
+      script: [feed, 'pass', 'pass', (response) => (page = response)],
+    })
     await w.until('a page is requested', () => page !== undefined)
     const record = (await w.master.call('GET', pathOf('w1'))).json as object
     held.splice(0)[0]?.write('id: 4\nevent: worker.forgotten\ndata: {"type":"mailer","worker_id":"w1","ts":1}\n\n')
     await w.pass(100)
     page?.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': epoch }).end(JSON.stringify([record]))
-    await w.until('the type is listed', () => w.fleet.synced)
+    await w.until('the type is listed', () => w.fleet.isSynced)
     expect(w.fleet.get('mailer', 'w1').kind).toBe('unregistered')
   })
 })
 
 describe('a store that is replaced between two pages', () => {
   it('is listed again before anything is compared', async () => {
-    const w = await world({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
+    const w = await fixture({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
     const pages: ServerResponse[] = []
     const answer = (response: ServerResponse, body: object): void =>
       void response
@@ -222,7 +234,7 @@ describe('a store that is replaced between two pages', () => {
       return isSecondList ? (response) => void pages.push(response) : 'pass'
     }
     await w.until('the list starts again', () => pages.length > 0)
-    expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([
+    expect([w.fleet.isSynced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([
       false,
       'pending',
       [{ kind: 'state_reset', message: expect.stringContaining('another one') }],
@@ -230,7 +242,7 @@ describe('a store that is replaced between two pages', () => {
     const record = (await w.master.call('GET', pathOf('w0'))).json as object
     // Lower than before, which means nothing across stores.
     for (const page of pages) answer(page, [{ ...record, config_gen: -1 }])
-    await w.until('it is listed', () => w.fleet.synced)
+    await w.until('it is listed', () => w.fleet.isSynced)
     expect(w.changes.filter(({ kind }) => kind === 'state_reset')).toHaveLength(1)
     expect([registered(w.fleet.get('mailer', 'w0')).epoch, w.fleet.get('mailer', 'w1').kind]).toEqual([
       'another',
@@ -241,7 +253,7 @@ describe('a store that is replaced between two pages', () => {
 
 describe('rights', () => {
   it('prevent calls for types that the token does not cover, and allow them when they are granted again', async () => {
-    const { fleet, until, asked, token, proxy, changes } = await world({
+    const { fleet, until, asked, token, proxy, changes } = await fixture({
       types: ['mailer', 'probe'],
       firstToken: TOKENS.mailer,
     })
@@ -255,9 +267,9 @@ describe('rights', () => {
   })
 
   it('determine which types exist for a token, once they are known', async () => {
-    const { ended, fleet, signal } = await world()
+    const { ended, fleet, signal } = await fixture()
     expect(await ended(fleet.offered(signal))).toEqual(expect.arrayContaining(['mailer', 'probe']))
-    expect(await (await world({ firstToken: TOKENS.mailer })).fleet.offered(signal)).toEqual(['mailer'])
-    expect(await (await world({ isIdle: true })).fleet.offered(signal)).toBeUndefined()
+    expect(await (await fixture({ firstToken: TOKENS.mailer })).fleet.offered(signal)).toEqual(['mailer'])
+    expect(await (await fixture({ isIdle: true })).fleet.offered(signal)).toBeUndefined()
   })
 })

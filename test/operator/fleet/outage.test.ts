@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals'
 import { register } from '../../client/world.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../kit/running-master.ts'
-import { fleetOf, masterOn, pathOf, registered, type WorldOptions } from './world.ts'
+import { fleetOf, masterOn, pathOf, registered, type FleetFixtureOptions } from './fixture.ts'
 
 const W1 = { type: 'mailer', workerId: 'w1' }
 const FEED = /^GET \/api\/v1\/events/
 
-async function world(options: WorldOptions = {}) {
+async function fixture(options: FleetFixtureOptions = {}) {
   const time = new VirtualTime()
   const master = await masterOn(time)
   await register(master, 'w1')
@@ -21,7 +21,7 @@ const answer = (status: number, detail: string, headers: Record<string, string> 
 
 describe('a master that is unavailable', () => {
   it('gets only probes and feed connections, and is detected when it is available again', async () => {
-    const { fleet, proxy, turns, until, pass, asked, ended, signal, metric, master } = await world()
+    const { fleet, proxy, turns, until, pass, asked, ended, signal, metric, master } = await fixture()
     proxy.rule = () => 'reset before'
     proxy.cut()
     await until('the breaker is open', () => turns.length === 1)
@@ -57,7 +57,7 @@ describe('a master that is unavailable', () => {
   })
 
   it('gets no writes while another service responds at its address', async () => {
-    const { fleet, proxy, turns, until, asked, ended, signal } = await world()
+    const { fleet, proxy, turns, until, asked, ended, signal } = await fixture()
     const { epoch } = registered(fleet.get('mailer', 'w1'))
     proxy.rule = () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '[]' })
     const patch = () => ended(fleet.master.patch(W1, { slots: 2 }, { epoch, configGen: 0 }, 'us', signal))
@@ -74,23 +74,23 @@ describe('a master that is unavailable', () => {
   })
 
   it('is waited for at the start, and listed once it is available', async () => {
-    const { fleet, proxy, turns, until, pass } = await world({
+    const { fleet, proxy, turns, until, pass } = await fixture({
       isIdle: true,
       script: Array.from({ length: 4 }, () => 'reset before' as const),
     })
     proxy.rule = () => 'reset before'
     await until('the breaker is open', () => turns.length === 1)
     await pass(5_000)
-    expect([fleet.get('mailer', 'w1').kind, fleet.synced]).toEqual(['pending', false])
+    expect([fleet.get('mailer', 'w1').kind, fleet.isSynced]).toEqual(['pending', false])
     proxy.rule = () => 'pass'
-    await until('it is listed', () => fleet.synced)
+    await until('it is listed', () => fleet.isSynced)
     expect(fleet.get('mailer', 'w1').kind).toBe('registered')
   })
 })
 
 describe('a master that rejects calls because of load', () => {
   it('gets no calls until its Retry-After has passed, and a list continues where it stopped', async () => {
-    const { fleet, proxy, ended, signal, time, turns, metric } = await world()
+    const { fleet, proxy, ended, signal, time, turns, metric } = await fixture()
     proxy.script.push(answer(429, 'slow down', { 'retry-after': '4' }))
     expect(await ended(fleet.master.get(W1, signal))).toEqual({
       kind: 'throttled',
@@ -117,7 +117,7 @@ describe('the token', () => {
       headers.authorization === `Bearer ${token}`
 
   it('falls back to the previous one if its file is newer than the master, and each new token is tried', async () => {
-    const { fleet, token, turns, asked, ended, signal, pass } = await world()
+    const { fleet, token, turns, asked, ended, signal, pass } = await fixture()
     for (const ahead of ['the next', 'the one after']) {
       token.current = ahead
       expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
@@ -128,7 +128,7 @@ describe('the token', () => {
   })
 
   it('that the master rejects stops all calls until its file changes', async () => {
-    const { fleet, token, turns, until, asked, ended, signal, pass } = await world({
+    const { fleet, token, turns, until, asked, ended, signal, pass } = await fixture({
       isIdle: true,
       firstToken: 'a wrong one',
     })
@@ -139,12 +139,12 @@ describe('the token', () => {
     await pass(30_000)
     expect([before, asked(/\/me$/).length]).toEqual([1, 1])
     token.current = TOKENS.admin
-    await until('it is closed, and everything is listed', () => turns.length === 2 && fleet.synced)
+    await until('it is closed, and everything is listed', () => turns.length === 2 && fleet.isSynced)
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
   })
 
   it('that was valid all along is sent again after a minute', async () => {
-    const { turns, until, proxy, asked, pass } = await world()
+    const { turns, until, proxy, asked, pass } = await fixture()
     proxy.rule = ({ url }) => (url === '/readyz' ? 'pass' : answer(403, 'this token does not have access to this path'))
     proxy.cut()
     await until('the breaker is open', () => turns.includes('Unauthorized'))
@@ -157,7 +157,7 @@ describe('the token', () => {
   })
 
   it('that is valid but does not cover a call makes that type forbidden, with one GET /me in 10 s', async () => {
-    const { fleet, turns, proxy, asked, ended, signal, pass } = await world({ firstToken: TOKENS.mailer })
+    const { fleet, turns, proxy, asked, ended, signal, pass } = await fixture({ firstToken: TOKENS.mailer })
     await pass(11_000)
     const before = asked(/\/me$/).length
     proxy.rule = ({ url = '' }) =>
@@ -170,7 +170,7 @@ describe('the token', () => {
   })
 
   it('of an admin is rejected by one of two masters during a rotation: the call is repeated after 10 s', async () => {
-    const { fleet, turns, proxy, ended, signal, pass } = await world()
+    const { fleet, turns, proxy, ended, signal, pass } = await fixture()
     await pass(11_000)
     proxy.rule = ({ url = '' }) =>
       /workers\/w1/.test(url) ? answer(403, 'this token does not have access to this path') : 'pass'

@@ -24,7 +24,7 @@ const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
   ...fields,
 })
 
-function world() {
+function fixture() {
   const sequence = new Sequence()
   const calls = { changes: 0, stale: 0, falls: 0 }
   const records = new Records({
@@ -42,7 +42,7 @@ function world() {
 
 describe('the order of updates', () => {
   it('does not let a page undo an event that arrived after the page was requested', () => {
-    const { sequence, read, event, record, calls } = world()
+    const { sequence, read, event, record, calls } = fixture()
     read({ state: 'RUNNING' })
     const begun = sequence.next()
     event('worker.state', { state: 'ERROR', last_error: 'disk full' })
@@ -53,7 +53,7 @@ describe('the order of updates', () => {
   })
 
   it('does not let a page undo an own PATCH or claim whose response arrived after the page was requested', () => {
-    const { records, sequence, read, record, source, calls } = world()
+    const { records, sequence, read, record, source, calls } = fixture()
     read({})
     const begun = sequence.next()
     records.patched('w', { slots: 2 }, 2, 'e1')
@@ -66,7 +66,7 @@ describe('the order of updates', () => {
   })
 
   it('does not let an older read overwrite a newer one', () => {
-    const { sequence, read, record } = world()
+    const { sequence, read, record } = fixture()
     const [older, newer] = [sequence.next(), sequence.next()]
     read({ config_gen: 5 }, newer)
     read({ config_gen: 4 }, older)
@@ -74,7 +74,7 @@ describe('the order of updates', () => {
   })
 
   it('publishes other changes in the record of an own claim, and reads again if events arrived meanwhile', () => {
-    const { records, sequence, read, event, source, calls, record } = world()
+    const { records, sequence, read, event, source, calls, record } = fixture()
     read({})
     records.claimed(body({ managed_by: 'us', state: 'ERROR' }), source(sequence.next()))
     expect([calls.changes, calls.stale]).toEqual([2, 0])
@@ -96,7 +96,7 @@ describe('the order of updates', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { sequence, read, event, record } = world()
+        const { sequence, read, event, record } = fixture()
         let truth = 0
         const untold: number[] = []
         const underWay: { readonly begun: number; served: number | undefined }[] = []
@@ -125,7 +125,7 @@ describe('the order of updates', () => {
 
 describe('an event', () => {
   it('of a newer config makes the entry stale until it is read, unless the operator wrote that config', () => {
-    const { records, read, event } = world()
+    const { records, read, event } = fixture()
     read({ config_gen: 5 })
     event('worker.config_changed', { config_gen: 5, config_changed_by: 'admin ana' })
     event('worker.config_changed', { config_gen: 4 })
@@ -142,7 +142,7 @@ describe('an event', () => {
   })
 
   it('notifies only about a difference that matters', () => {
-    const { read, event, calls } = world()
+    const { read, event, calls } = fixture()
     read({})
     event('worker.state', { state: 'IDLE', last_error: null })
     event('worker.config_applied', { applied_config_gen: 1 })
@@ -158,7 +158,7 @@ describe('an event', () => {
   })
 
   it('of an unknown worker, or of a new registration, causes a read', () => {
-    const { records, event, read, calls } = world()
+    const { records, event, read, calls } = fixture()
     event('worker.registered', { state: 'IDLE', config_gen: 0 })
     expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isAbsent: false }, ['w']])
     read({})
@@ -168,7 +168,7 @@ describe('an event', () => {
   })
 
   it('is applied field by field, and an invalid field is ignored', () => {
-    const { read, event, record } = world()
+    const { read, event, record } = fixture()
     read({})
     event('worker.state', { state: 7, last_error: { a: 1 }, ts: 'soon' })
     event('worker.connected', { connected: 'yes', draining: null, applied_config_gen: 9 })
@@ -179,7 +179,7 @@ describe('an event', () => {
 
 describe('a worker', () => {
   it('is not registered once a complete list that began after its last event does not contain it', () => {
-    const { records, sequence, read, event, calls } = world()
+    const { records, sequence, read, event, calls } = fixture()
     const before = sequence.next()
     read({})
     records.listCompleted(new Set(), before)
@@ -191,7 +191,7 @@ describe('a worker', () => {
   })
 
   it('that was forgotten does not reappear by a page that was requested before, but by a later one', () => {
-    const { records, sequence, read, event, calls } = world()
+    const { records, sequence, read, event, calls } = fixture()
     read({})
     const begun = sequence.next()
     event('worker.forgotten')
@@ -203,7 +203,7 @@ describe('a worker', () => {
   })
 
   it('that a read does not find is removed, unless an event arrived meanwhile', () => {
-    const { records, sequence, read, event, calls } = world()
+    const { records, sequence, read, event, calls } = fixture()
     read({})
     const begun = sequence.next()
     event('worker.registered', {})
@@ -214,7 +214,7 @@ describe('a worker', () => {
   })
 
   it('whose generation decreases within an epoch shows that the store was restored', () => {
-    const { records, read, calls } = world()
+    const { records, read, calls } = fixture()
     read({ config_gen: 7 })
     records.clear()
     read({ config_gen: 3 }, undefined, 'e2')

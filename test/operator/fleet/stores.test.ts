@@ -7,7 +7,7 @@ import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { backendOn, folders } from '../../storage/sqlite/world.ts'
-import { fleetOf, pathOf, registered, type FleetWorld } from './world.ts'
+import { fleetOf, pathOf, registered, type FleetFixture } from './fixture.ts'
 
 const masters: TestMaster[] = []
 const servers: RedisServer[] = []
@@ -20,7 +20,7 @@ async function start(options: Parameters<typeof startTestMaster>[0]): Promise<Te
   masters.push(master)
   return master
 }
-const resets = ({ changes }: FleetWorld): number => changes.filter(({ kind }) => kind === 'state_reset').length
+const resets = ({ changes }: FleetFixture): number => changes.filter(({ kind }) => kind === 'state_reset').length
 
 describe('a master that restarts', () => {
   const folder = folders()
@@ -52,7 +52,7 @@ describe('a master that restarts', () => {
     const second = await start({ backend: memory(), listen: { host: '127.0.0.1', port } })
     await register(second, 'w1')
     await w.until('another epoch is seen', () => resets(w) === 1)
-    await w.until('everything is listed', () => w.fleet.synced)
+    await w.until('everything is listed', () => w.fleet.isSynced)
     const after = registered(w.fleet.get('mailer', 'w1'))
     expect([after.epoch === before.epoch, w.fleet.get('mailer', 'w2').kind]).toEqual([false, 'unregistered'])
     expect(w.changes).toContainEqual({ kind: 'type', type: 'mailer' })
@@ -105,7 +105,7 @@ withRedisServer('a Redis that is flushed', () => {
       expect(w.fleet.get('mailer', 'w1').kind).toBe('registered')
       await server.connect().flushall()
       await w.until('another epoch is seen', () => resets(w) === 1)
-      await w.until('everything is listed', () => w.fleet.synced)
+      await w.until('everything is listed', () => w.fleet.isSynced)
       expect(w.fleet.get('mailer', 'w1').kind).toBe('unregistered')
     })
   })

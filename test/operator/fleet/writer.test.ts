@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http'
 import { register } from '../../client/world.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../kit/running-master.ts'
-import { fleetOf, masterOn, pathOf, registered, type WorldOptions } from './world.ts'
+import { fleetOf, masterOn, pathOf, registered, type FleetFixtureOptions } from './fixture.ts'
 
 const W1 = { type: 'mailer', workerId: 'w1' }
 const US = 'kubernetes:shop/w1#0f8fad5b'
 
-async function world(options: WorldOptions = {}) {
+async function fixture(options: FleetFixtureOptions = {}) {
   const time = new VirtualTime()
   const master = await masterOn(time)
   await register(master, 'w1')
@@ -24,7 +24,7 @@ async function world(options: WorldOptions = {}) {
 
 describe('a PATCH', () => {
   it('sends If-Match and the actor, and its response updates the table without a read or a notification', async () => {
-    const { patch, now, asked, changes, pass } = await world()
+    const { patch, now, asked, changes, pass } = await fixture()
     const { epoch } = now()
     expect(await patch({ slots: 3 })).toMatchObject({
       kind: 'ok',
@@ -42,14 +42,14 @@ describe('a PATCH', () => {
   })
 
   it('that was overtaken is stale, and the entry is read again', async () => {
-    const { patch, now, until, master } = await world()
+    const { patch, now, until, master } = await fixture()
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 9 } })
     expect(await patch({ slots: 3 }, 0)).toEqual({ kind: 'stale' })
     await until('it is read', () => !now().isStale && now().record.config['slots'] === 9)
   })
 
   it('returns a rejection as data: faults, unknown worker or type, size, permissions, a bug', async () => {
-    const { patch, fleet, until } = await world({ types: ['mailer', 'nonsense'] })
+    const { patch, fleet, until } = await fixture({ types: ['mailer', 'nonsense'] })
     expect(await patch({ slots: 'many' })).toMatchObject({
       kind: 'rejected',
       faults: [{ path: '/slots', keyword: 'type' }],
@@ -65,7 +65,7 @@ describe('a PATCH', () => {
   })
 
   it('without permission for the type costs no call', async () => {
-    const { patch, asked, fleet, ended, signal } = await world({
+    const { patch, asked, fleet, ended, signal } = await fixture({
       firstToken: TOKENS.mailer,
       types: ['mailer', 'probe'],
     })
@@ -77,7 +77,7 @@ describe('a PATCH', () => {
   })
 
   it('whose response is lost is unknown, is not sent twice, and the entry is read', async () => {
-    const { patch, proxy, now, until, asked } = await world()
+    const { patch, proxy, now, until, asked } = await fixture()
     proxy.script.push('reset after')
     expect(await patch({ slots: 3 })).toMatchObject({ kind: 'unavailable', effect: 'unknown' })
     expect(now().isStale).toBe(true)
@@ -89,7 +89,7 @@ describe('a PATCH', () => {
   })
 
   it('is not sent once another replica is the leader, even if it had to wait', async () => {
-    const { patch, leads, asked, fleet, ended, signal } = await world({ script: [] })
+    const { patch, leads, asked, fleet, ended, signal } = await fixture({ script: [] })
     leads.current = false
     expect(await patch({ slots: 3 })).toEqual({ kind: 'not_leading' })
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
@@ -97,7 +97,7 @@ describe('a PATCH', () => {
   })
 
   it('is aborted with its signal', async () => {
-    const { fleet, proxy, now } = await world()
+    const { fleet, proxy, now } = await fixture()
     proxy.script.push('hang')
     const end = new AbortController()
     const call = fleet.master.patch(W1, {}, { epoch: now().epoch, configGen: 0 }, US, end.signal)
@@ -108,7 +108,7 @@ describe('a PATCH', () => {
 
 describe('a claim', () => {
   it('is set, visible and released, and only other clients are notified by the feed', async () => {
-    const { fleet, ended, signal, now, changes, pass, master } = await world()
+    const { fleet, ended, signal, now, changes, pass, master } = await fixture()
     expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({
       kind: 'ok',
       value: { kind: 'registered', record: { managed_by: US } },
@@ -129,7 +129,7 @@ describe('a claim', () => {
   })
 
   it('whose connection broke is sent once more', async () => {
-    const { fleet, ended, signal, proxy, asked } = await world()
+    const { fleet, ended, signal, proxy, asked } = await fixture()
     proxy.script.push('reset after')
     expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({ kind: 'ok' })
     proxy.script.push('reset before', 'reset before')
@@ -140,7 +140,7 @@ describe('a claim', () => {
 
 describe('the other calls', () => {
   it('read one worker and its history', async () => {
-    const { fleet, ended, signal, patch, now, changes, master } = await world()
+    const { fleet, ended, signal, patch, now, changes, master } = await fixture()
     await patch({ slots: 3 })
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 5 } })
     const got = await ended(fleet.master.get(W1, signal))
@@ -172,7 +172,7 @@ describe('the other calls', () => {
   })
 
   it('drain and forget a worker', async () => {
-    const { fleet, ended, signal, now, changes, until, asked } = await world()
+    const { fleet, ended, signal, now, changes, until, asked } = await fixture()
     expect(await ended(fleet.master.drain(W1, US, signal))).toMatchObject({ kind: 'ok' })
     expect(now().record.draining).toBe(true)
     await until('the state event has arrived', () => now().record.state === 'DRAINING')
@@ -184,7 +184,7 @@ describe('the other calls', () => {
   })
 
   it('do not let a page that was requested before a PATCH undo it', async () => {
-    const { patch, proxy, now, until, master, asked } = await world()
+    const { patch, proxy, now, until, master, asked } = await fixture()
     const before = JSON.stringify([(await master.call('GET', pathOf('w1'))).json])
     const pages: ServerResponse[] = []
     proxy.rule = ({ url = '' }) => {

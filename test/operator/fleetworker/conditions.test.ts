@@ -11,7 +11,7 @@ import {
 } from '../../../src/operator/fleetworker/index.ts'
 import { judge } from './kstatus.ts'
 import { STATES } from './states.ts'
-import { facts, NOW_MS, offline, synced, worker } from './world.ts'
+import { facts, NOW_MS, offline, synced, worker } from './samples.ts'
 
 const of = (more: Partial<Facts>): Record<string, Condition> =>
   Object.fromEntries(conditionsOf(facts(more)).map((each) => [each.type, each]))
@@ -46,7 +46,7 @@ describe('conditionsOf', () => {
     ],
     [
       'seen a moment ago: a short disconnect is not shown',
-      { worker: worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS + 1 }) },
+      { worker: worker({ isConnected: false, lastSeenMs: NOW_MS - ONLINE_MS + 1 }) },
       { Ready: 'True Ready', Online: 'True RecentlySeen' },
     ],
     [
@@ -108,12 +108,12 @@ describe('conditionsOf', () => {
     ],
     [
       'draining',
-      { drain: true, worker: worker({ state: 'DRAINING', draining: true }) },
+      { drain: true, worker: worker({ state: 'DRAINING', isDraining: true }) },
       { Ready: 'False Draining', Healthy: 'True Draining', Reconciling: 'True Draining' },
     ],
     [
       'drained, its last config never acknowledged',
-      { drain: true, worker: { ...offline, draining: true, appliedConfigGen: 6 } },
+      { drain: true, worker: { ...offline, isDraining: true, appliedConfigGen: 6 } },
       { Ready: 'True Drained', Online: 'False Drained' },
     ],
     [
@@ -126,7 +126,7 @@ describe('conditionsOf', () => {
       { drain: true, ...synced('WorkerNotRegistered'), worker: null },
       { Ready: 'False WorkerNotRegistered', Reconciling: 'True WorkerNotRegistered' },
     ],
-    ['released while stalled', { releasing: true, ...synced('Rejected') }, { Reconciling: 'True Releasing' }],
+    ['released while stalled', { isReleasing: true, ...synced('Rejected') }, { Reconciling: 'True Releasing' }],
   ])('%s', (_, more, expected) => {
     const all = shown(more)
     expect(all).toMatchObject(expected)
@@ -175,11 +175,11 @@ describe('conditionsOf', () => {
 
 describe('conditionsOf, for all combinations of facts', () => {
   const anyWorker = fc.record({
-    connected: fc.boolean(),
+    isConnected: fc.boolean(),
     lastSeenMs: fc.constantFrom(NOW_MS, NOW_MS - ONLINE_MS),
     state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR', 'DRAINING'),
     lastError: fc.constant(null),
-    draining: fc.boolean(),
+    isDraining: fc.boolean(),
     configGen: fc.constant(7),
     appliedConfigGen: fc.constantFrom(null, 6, 7, 8),
     owesSinceMs: fc.constantFrom(NOW_MS, NOW_MS - ACK_MS),
@@ -189,7 +189,7 @@ describe('conditionsOf, for all combinations of facts', () => {
     policy: fc.constantFrom('Enforce' as const, 'Warn' as const, 'Observe' as const),
     suspend: fc.boolean(),
     drain: fc.boolean(),
-    releasing: fc.boolean(),
+    isReleasing: fc.boolean(),
     synced: fc.constantFrom(...(Object.keys(REASONS.Synced) as SyncedReason[])).map((reason) => synced(reason).synced),
     worker: fc.option(fc.option(anyWorker, { nil: undefined })),
     isMasterUnavailable: fc.boolean(),

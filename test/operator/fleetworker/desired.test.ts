@@ -3,11 +3,11 @@ import { SECRET_MASK, type JsonObject } from '../../../src/protocol/index.ts'
 import {
   desiredOf,
   type Desired,
+  type DesiredResult,
   type FleetWorkerSpec,
-  type Problem,
   type Source,
 } from '../../../src/operator/fleetworker/index.ts'
-import { configType, fleetWorker } from './world.ts'
+import { configType, fleetWorker } from './samples.ts'
 
 const type = configType({
   url: { type: 'string' },
@@ -18,10 +18,14 @@ const type = configType({
 })
 const sources = (texts: Record<string, string>): ReadonlyMap<string, Source> =>
   new Map(Object.entries(texts).map(([field, text]) => [field, { text, version: `uid-${field}:1` }]))
-const desired = (spec: Partial<FleetWorkerSpec>, texts: Record<string, string> = {}): Desired | Problem =>
+const desired = (spec: Partial<FleetWorkerSpec>, texts: Record<string, string> = {}): DesiredResult =>
   desiredOf(fleetWorker(spec), sources(texts), type)
+function valid(result: DesiredResult): Desired {
+  if (result.kind === 'invalid') throw new Error(result.message)
+  return result.desired
+}
 const named = (spec: Partial<FleetWorkerSpec>, texts?: Record<string, string>): JsonObject =>
-  (desired(spec, texts) as Desired).named
+  valid(desired(spec, texts)).named
 const from = (field: string, more: object = {}) => ({ field, configMapKeyRef: { name: 'c', key: 'k' }, ...more })
 
 describe('desiredOf', () => {
@@ -54,7 +58,9 @@ describe('desiredOf', () => {
     )
     expect(broken).toMatchObject({
       reason: 'ConfigInvalid',
-      message: expect.stringMatching(/^the source of url is not JSON; the source of headers\/a: is an integer/),
+      message: expect.stringMatching(
+        /^the source of url is not valid JSON, .*; the source of headers\/a: is an integer/,
+      ),
     })
     expect(JSON.stringify(broken)).not.toContain('canary')
   })
@@ -88,10 +94,12 @@ describe('desiredOf', () => {
   })
 
   it('gives a version to each field that contains a secret or comes from a source', () => {
-    const { versions } = desired(
-      { config: { url: 'u', smtp: { user: 'u' }, api_key: 'k' }, configFrom: [from('headers')] },
-      { headers: 'h' },
-    ) as Desired
+    const { versions } = valid(
+      desired(
+        { config: { url: 'u', smtp: { user: 'u' }, api_key: 'k' }, configFrom: [from('headers')] },
+        { headers: 'h' },
+      ),
+    )
     expect(Object.fromEntries(versions)).toEqual({
       smtp: 'generation:3',
       api_key: 'generation:3',

@@ -22,7 +22,7 @@ import {
   type Difference,
   type SecretActs,
 } from '../../../src/operator/fleetworker/index.ts'
-import { BASE, configType, fleetWorker } from './world.ts'
+import { BASE, configType, fleetWorker } from './samples.ts'
 
 const NOTHING: SecretActs = { due: new Set(), forgotten: new Set() }
 const type = configType({
@@ -215,7 +215,9 @@ const anyCase: fc.Arbitrary<Case> = fc
 
 /** Runs one reconcile with empty memory. @returns the patch and the resulting state of the master. */
 function pass({ type: own, config, stored, ignored }: Case) {
-  const desired = desiredOf(fleetWorker({ config }), new Map(), own) as Desired
+  const result = desiredOf(fleetWorker({ config }), new Map(), own)
+  if (result.kind === 'invalid') throw new Error(result.message)
+  const { desired } = result
   const acts = secretActs(
     desired,
     { epoch: undefined, generation: undefined, sources: new Map() },

@@ -7,8 +7,8 @@ import type {
   CatalogType,
   FleetTable,
   MasterWriter,
-  Outcome,
-  Refusal,
+  CallResult,
+  CallRefusal,
   Registered,
   Remembered,
   Seen,
@@ -18,18 +18,18 @@ import type { TestMaster } from '../../kit/running-master.ts'
 
 export type CallName = keyof MasterWriter
 /** What happens to a call: a rejection instead of it, or its response is lost after or before it took effect. */
-export type Fate = Refusal | 'lose' | 'hold' | void
+export type Fate = CallRefusal | 'lose' | 'hold' | void
 interface Call {
   readonly name: CallName
   readonly workerId: string
   readonly body: unknown
 }
 
-const LOST: Refusal = { kind: 'unavailable', effect: 'unknown', message: 'no answer' }
+const LOST: CallRefusal = { kind: 'unavailable', effect: 'unknown', message: 'no answer' }
 
 export class TestFleet implements FleetTable, MasterWriter {
   readonly calls: Call[] = []
-  readonly synced = true
+  readonly isSynced = true
   readonly #master: TestMaster
   readonly #nowMs: () => number
   readonly #records = new Map<string, Registered>()
@@ -84,8 +84,8 @@ export class TestFleet implements FleetTable, MasterWriter {
   }
 
   get(type: string, workerId: string): Seen
-  get(worker: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>>
-  get(of: string | WorkerRef, workerId: string | AbortSignal): Seen | Promise<Outcome<Registered>> {
+  get(worker: WorkerRef, signal: AbortSignal): Promise<CallResult<Registered>>
+  get(of: string | WorkerRef, workerId: string | AbortSignal): Seen | Promise<CallResult<Registered>> {
     return typeof of === 'string' ? this.#seen(of, workerId as string) : this.#record('get', of, 'GET', '')
   }
 
@@ -141,7 +141,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     method: string,
     path: string,
     body?: unknown,
-  ): Promise<Outcome<Registered>> {
+  ): Promise<CallResult<Registered>> {
     const answer = await this.#call<WorkerBody>(name, worker, method, path, body)
     const seen = this.#records.get(`${worker.type}/${worker.workerId}`)
     return answer.kind !== 'ok'
@@ -156,7 +156,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Outcome<T>> {
+  ): Promise<CallResult<T>> {
     this.calls.push({ name, workerId, body })
     const at = this.#fates.findIndex((each) => each.name === name)
     const fate = at === -1 ? undefined : await this.#fates.splice(at, 1)[0]?.fate()
@@ -194,7 +194,7 @@ export class TestFleet implements FleetTable, MasterWriter {
 function refusalOf(
   status: number,
   detail: string | readonly { path: string; message: string; keyword: string; params: object }[],
-): Refusal {
+): CallRefusal {
   if (status === 404) return { kind: 'not_registered' }
   if (status === 412) return { kind: 'stale' }
   if (typeof detail !== 'string') return { kind: 'rejected', faults: detail as never, message: 'refused' }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { ReconcileMemory, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import { seededRandom } from '../../../src/runtime/index.ts'
-import { fleetWorker } from './world.ts'
+import { fleetWorker } from './samples.ts'
 
 const at = (generation: number, uid = 'u-1'): FleetWorkerObject => {
   const { metadata, ...rest } = fleetWorker()

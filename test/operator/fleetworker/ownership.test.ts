@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { INDICES, keptSpec, rivalKeys, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import { WritableCache } from '../../../src/operator/kube/index.ts'
-import { fleetWorker } from './world.ts'
+import { fleetWorker } from './samples.ts'
 
 function object(name: string, workerId: string, uid = name): FleetWorkerObject {
   const { metadata, spec } = fleetWorker({ workerId }, name)

@@ -4,19 +4,19 @@
  */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { parseTenants, permitsOf } from '../../../src/operator/fleetworker/index.ts'
-import { fleetWorker } from './world.ts'
-import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+import { fleetWorker } from './samples.ts'
+import { reconcileFixture, type ReconcileFixture } from './reconcile-fixture.ts'
 
 const THEIRS = { url: 'http://attacker' }
 
-let world: ReconcileWorld
+let fixture: ReconcileFixture
 beforeEach(async () => {
-  world = await reconcileWorld()
+  fixture = await reconcileFixture()
 })
 
 /** Configs of the worker that would send the first owner's secret to the second owner's target; must be empty. */
 async function leaks(): Promise<readonly unknown[]> {
-  const rows = await world.master.backend.configs.history({ type: 'job', id: 'w1' }, 50)
+  const rows = await fixture.master.backend.configs.history({ type: 'job', id: 'w1' }, 50)
   return rows
     .map(({ config }) => JSON.parse(config) as Record<string, unknown>)
     .filter(({ url, ...rest }) => url === THEIRS.url && JSON.stringify(rest).includes('canary'))
@@ -24,17 +24,17 @@ async function leaks(): Promise<readonly unknown[]> {
 
 describe('a worker whose claim changes owner (D64)', () => {
   const owned = async (): Promise<void> => {
-    world.secret('s', { key: 'canary' })
-    world.create('first', {
+    fixture.secret('s', { key: 'canary' })
+    fixture.create('first', {
       workerId: 'w1',
       config: { url: 'http://mine', login: { user: 'me', password: 'canary-2' } },
       configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
     })
-    await world.settle('first')
-    expect(await world.config('w1')).toMatchObject({ api_key: 'canary', login: { password: 'canary-2' } })
-    world.remove('first')
-    await world.pass('first')
-    expect((await world.record('w1')).managed_by).toBeNull()
+    await fixture.settle('first')
+    expect(await fixture.config('w1')).toMatchObject({ api_key: 'canary', login: { password: 'canary-2' } })
+    fixture.remove('first')
+    await fixture.pass('first')
+    expect((await fixture.record('w1')).managed_by).toBeNull()
   }
 
   it.each([
@@ -53,113 +53,113 @@ describe('a worker whose claim changes owner (D64)', () => {
     ],
   ])('keeps no secret of the previous FleetWorker in fields of the next one %s', async (_what, spec) => {
     await owned()
-    world.create('second', { workerId: 'w1', config: THEIRS, ...spec })
-    await world.settle('second')
-    expect((await world.config('w1'))['url']).toBe(THEIRS.url)
-    expect(JSON.stringify(await world.config('w1'))).not.toContain('canary')
+    fixture.create('second', { workerId: 'w1', config: THEIRS, ...spec })
+    await fixture.settle('second')
+    expect((await fixture.config('w1'))['url']).toBe(THEIRS.url)
+    expect(JSON.stringify(await fixture.config('w1'))).not.toContain('canary')
     expect(await leaks()).toEqual([])
-    await world.expectQuiet('second')
+    await fixture.expectQuiet('second')
   })
 
   it('keeps none either when the operator is killed between the status write and the PATCH', async () => {
     await owned()
-    world.create('second', { workerId: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
-    world.fleet.next('patch', () => ({ kind: 'unavailable', effect: 'not_sent', message: 'it ended' }))
-    await world.pass('second')
-    expect(world.object('second').status?.config?.sources).toEqual([
+    fixture.create('second', { workerId: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
+    fixture.fleet.next('patch', () => ({ kind: 'unavailable', effect: 'not_sent', message: 'it ended' }))
+    await fixture.pass('second')
+    expect(fixture.object('second').status?.config?.sources).toEqual([
       { field: 'api_key', version: '' },
       { field: 'login', version: '' },
     ])
-    world.restart()
-    await world.settle('second')
-    expect(await world.config('w1')).toMatchObject({ ...THEIRS, api_key: 'theirs' })
+    fixture.restart()
+    await fixture.settle('second')
+    expect(await fixture.config('w1')).toMatchObject({ ...THEIRS, api_key: 'theirs' })
     expect(await leaks()).toEqual([])
   })
 
   it('keeps none after a first config that the master rejected', async () => {
     await owned()
-    world.create('second', { workerId: 'w1', config: { ...THEIRS, ratio: 'no number' } })
-    await world.settle('second')
-    expect(world.condition('second', 'Synced')).toBe('False Rejected')
-    world.edit('second', { config: { ratio: 0.1 } })
-    await world.settle('second')
-    expect((await world.config('w1'))['url']).toBe(THEIRS.url)
+    fixture.create('second', { workerId: 'w1', config: { ...THEIRS, ratio: 'no number' } })
+    await fixture.settle('second')
+    expect(fixture.condition('second', 'Synced')).toBe('False Rejected')
+    fixture.edit('second', { config: { ratio: 0.1 } })
+    await fixture.settle('second')
+    expect((await fixture.config('w1'))['url']).toBe(THEIRS.url)
     expect(await leaks()).toEqual([])
   })
 
   it('keeps none when a restored store contains secrets of an earlier owner', async () => {
     await owned()
-    const before = await world.config('w1')
-    world.create('second', { workerId: 'w1', config: THEIRS })
-    await world.settle('second')
+    const before = await fixture.config('w1')
+    fixture.create('second', { workerId: 'w1', config: THEIRS })
+    await fixture.settle('second')
     // As after restoring a backup: the earlier claim and secrets are back.
-    await world.dashboard('w1', { api_key: before['api_key'], login: before['login'] })
-    await world.claimed('w1', null)
-    world.restart()
-    await world.settle('second')
-    expect(JSON.stringify(await world.config('w1'))).not.toContain('canary')
+    await fixture.dashboard('w1', { api_key: before['api_key'], login: before['login'] })
+    await fixture.claimed('w1', null)
+    fixture.restart()
+    await fixture.settle('second')
+    expect(JSON.stringify(await fixture.config('w1'))).not.toContain('canary')
   })
 
   it('keeps an ignored secret that was set while this FleetWorker owned the worker', async () => {
-    world.create('second', { workerId: 'w1', config: THEIRS, ignoreDifferences: ['/api_key'] })
-    await world.settle('second')
-    await world.dashboard('w1', { api_key: 'of the dashboard' })
-    await world.settle('second')
-    expect((await world.config('w1'))['api_key']).toBe('of the dashboard')
-    await world.expectQuiet('second')
+    fixture.create('second', { workerId: 'w1', config: THEIRS, ignoreDifferences: ['/api_key'] })
+    await fixture.settle('second')
+    await fixture.dashboard('w1', { api_key: 'of the dashboard' })
+    await fixture.settle('second')
+    expect((await fixture.config('w1'))['api_key']).toBe('of the dashboard')
+    await fixture.expectQuiet('second')
   })
 
   it('shows an observed FleetWorker which secrets it would reset', async () => {
     await owned()
-    world.create('second', { workerId: 'w1', config: { url: 'http://mine' }, managementPolicy: 'Observe' })
-    await world.settle('second')
-    expect(world.object('second').status?.drift?.paths).toEqual(['/api_key', '/login'])
-    expect(world.fleet.count('patch')).toBe(1) // The PATCH of the first FleetWorker.
+    fixture.create('second', { workerId: 'w1', config: { url: 'http://mine' }, managementPolicy: 'Observe' })
+    await fixture.settle('second')
+    expect(fixture.object('second').status?.drift?.paths).toEqual(['/api_key', '/login'])
+    expect(fixture.fleet.count('patch')).toBe(1) // The PATCH of the first FleetWorker.
   })
 })
 
 describe('a FleetWorker that its namespace may not manage (D65)', () => {
   const refused = async (): Promise<void> => {
-    world.permits = permitsOf(parseTenants('{"ns": {"types": ["job"], "workers": ["team-*"]}}'))
-    await world.pass('w1')
+    fixture.permits = permitsOf(parseTenants('{"ns": {"types": ["job"], "workers": ["team-*"]}}'))
+    await fixture.pass('w1')
   }
   const conditions = (): unknown => [
-    world.condition('w1', 'Synced'),
-    world.condition('w1', 'Stalled'),
-    world.condition('w1', 'Online'),
+    fixture.condition('w1', 'Synced'),
+    fixture.condition('w1', 'Stalled'),
+    fixture.condition('w1', 'Online'),
   ]
 
   it('reports it, changes nothing at the master, and shows no data of the worker', async () => {
-    await world.dashboard('w1', { url: 'http://mine' })
-    world.create('w1', { config: THEIRS, deletionPolicy: 'Reset', drain: true })
+    await fixture.dashboard('w1', { url: 'http://mine' })
+    fixture.create('w1', { config: THEIRS, deletionPolicy: 'Reset', drain: true })
     await refused()
     expect(conditions()).toEqual(['False NotPermitted', 'True NotPermitted', 'Unknown Pending'])
-    expect([world.changes, world.object('w1').metadata.finalizers]).toEqual([0, undefined])
-    const { conditions: all, observedGeneration, selector, ...shown } = world.object('w1').status ?? {}
+    expect([fixture.changes, fixture.object('w1').metadata.finalizers]).toEqual([0, undefined])
+    const { conditions: all, observedGeneration, selector, ...shown } = fixture.object('w1').status ?? {}
     expect([all?.find(({ type }) => type === 'Synced')?.message, observedGeneration, shown]).toEqual([
       expect.stringContaining('may not manage the worker job/w1'),
       1,
       {},
     ])
     expect(selector).toMatch(/^muster/)
-    await world.expectQuiet('w1')
-    world.permits = () => true
-    await world.settle('w1')
-    expect((await world.config('w1'))['url']).toBe(THEIRS.url)
+    await fixture.expectQuiet('w1')
+    fixture.permits = () => true
+    await fixture.settle('w1')
+    expect((await fixture.config('w1'))['url']).toBe(THEIRS.url)
   })
 
   it('releases its earlier claim, and resets nothing when it is deleted', async () => {
-    world.create('w1', { config: { url: 'http://mine' }, deletionPolicy: 'Reset' })
-    await world.settle('w1')
+    fixture.create('w1', { config: { url: 'http://mine' }, deletionPolicy: 'Reset' })
+    await fixture.settle('w1')
     await refused()
-    expect([conditions(), (await world.record('w1')).managed_by]).toEqual([
+    expect([conditions(), (await fixture.record('w1')).managed_by]).toEqual([
       ['False NotPermitted', 'True NotPermitted', 'Unknown Pending'],
       null,
     ])
-    expect(world.object('w1').status?.state).toBeUndefined()
-    world.remove('w1')
-    await world.pass('w1')
-    expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://mine'])
+    expect(fixture.object('w1').status?.state).toBeUndefined()
+    fixture.remove('w1')
+    await fixture.pass('w1')
+    expect([fixture.names, (await fixture.config('w1'))['url']]).toEqual([[], 'http://mine'])
   })
 })
 
@@ -169,43 +169,43 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
     ['suspended', { suspend: true }, {}],
     ['of another namespace, and not permitted', {}, { namespace: 'other' }],
   ])('one that is %s', async (_what, spec, { namespace = 'ns' }: { namespace?: string }) => {
-    world.create('older', { workerId: 'w1', ...spec }, namespace)
-    await world.time.advance(2_000)
-    world.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
-    world.permits = ({ metadata }) => metadata.namespace === 'ns'
-    await world.pass('older', namespace)
-    await world.settle('younger')
-    expect([world.condition('younger', 'Synced'), (await world.record('w1')).managed_by]).toEqual([
+    fixture.create('older', { workerId: 'w1', ...spec }, namespace)
+    await fixture.time.advance(2_000)
+    fixture.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
+    fixture.permits = ({ metadata }) => metadata.namespace === 'ns'
+    await fixture.pass('older', namespace)
+    await fixture.settle('younger')
+    expect([fixture.condition('younger', 'Synced'), (await fixture.record('w1')).managed_by]).toEqual([
       'True InSync',
-      world.claim('younger'),
+      fixture.claim('younger'),
     ])
   })
 
   it('one that is being deleted, even while its finalizer remains', async () => {
-    world.create('older', { workerId: 'w1', config: THEIRS, deletionPolicy: 'Reset' })
-    await world.settle('older')
-    await world.time.advance(2_000)
-    world.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
-    await world.settle('younger')
-    expect(world.condition('younger', 'Synced')).toBe('False OwnershipConflict')
-    world.remove('older')
-    await world.settle('younger')
-    expect([world.condition('younger', 'Synced'), (await world.config('w1'))['url']]).toEqual([
+    fixture.create('older', { workerId: 'w1', config: THEIRS, deletionPolicy: 'Reset' })
+    await fixture.settle('older')
+    await fixture.time.advance(2_000)
+    fixture.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
+    await fixture.settle('younger')
+    expect(fixture.condition('younger', 'Synced')).toBe('False OwnershipConflict')
+    fixture.remove('older')
+    await fixture.settle('younger')
+    expect([fixture.condition('younger', 'Synced'), (await fixture.config('w1'))['url']]).toEqual([
       'True InSync',
       'http://mine',
     ])
-    await world.pass('older')
-    expect([world.names, (await world.config('w1'))['url']]).toEqual([['younger'], 'http://mine'])
+    await fixture.pass('older')
+    expect([fixture.names, (await fixture.config('w1'))['url']]).toEqual([['younger'], 'http://mine'])
   })
 
   it('one that can be applied again becomes the owner again', async () => {
-    world.create('older', { workerId: 'w1', config: { url: 'http://mine' }, suspend: true })
-    await world.time.advance(2_000)
-    world.create('younger', { workerId: 'w1' })
-    await world.settle('younger')
-    world.edit('older', { suspend: false })
-    for (const name of ['older', 'younger', 'older']) await world.settle(name)
-    expect([world.condition('older', 'Synced'), world.condition('younger', 'Synced')]).toEqual([
+    fixture.create('older', { workerId: 'w1', config: { url: 'http://mine' }, suspend: true })
+    await fixture.time.advance(2_000)
+    fixture.create('younger', { workerId: 'w1' })
+    await fixture.settle('younger')
+    fixture.edit('older', { suspend: false })
+    for (const name of ['older', 'younger', 'older']) await fixture.settle(name)
+    expect([fixture.condition('older', 'Synced'), fixture.condition('younger', 'Synced')]).toEqual([
       'True InSync',
       'False OwnershipConflict',
     ])

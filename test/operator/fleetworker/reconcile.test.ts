@@ -1,29 +1,29 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+import { reconcileFixture, type ReconcileFixture } from './reconcile-fixture.ts'
 
-let world: ReconcileWorld
+let fixture: ReconcileFixture
 beforeEach(async () => {
-  world = await reconcileWorld()
+  fixture = await reconcileFixture()
 })
 
 describe('reconcile: one worker', () => {
   it('claims the worker, writes the config once, and reports when the worker runs it', async () => {
-    await world.applied('w1')
-    world.create('w1', { config: { enabled: true, url: 'http://a' }, slots: 4 })
-    await world.pass('w1')
-    expect(world.fleet.bodies('patch')).toEqual([{ enabled: true, url: 'http://a', slots: 4 }])
-    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
-    expect((await world.record('w1')).config_changed_by).toContain(world.claim('w1'))
-    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual([
+    await fixture.applied('w1')
+    fixture.create('w1', { config: { enabled: true, url: 'http://a' }, slots: 4 })
+    await fixture.pass('w1')
+    expect(fixture.fleet.bodies('patch')).toEqual([{ enabled: true, url: 'http://a', slots: 4 }])
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
+    expect((await fixture.record('w1')).config_changed_by).toContain(fixture.claim('w1'))
+    expect([fixture.condition('w1', 'Synced'), fixture.condition('w1', 'Ready')]).toEqual([
       'True InSync',
       'False WaitingForWorker',
     ])
-    await world.applied('w1')
-    await world.pass('w1')
-    expect(world.condition('w1', 'Ready')).toBe('True Ready')
-    expect(world.object('w1').status?.config).toMatchObject({ generation: 1, appliedGeneration: 1 })
-    expect(world.statusWrites).toBe(2)
-    await world.expectQuiet('w1')
+    await fixture.applied('w1')
+    await fixture.pass('w1')
+    expect(fixture.condition('w1', 'Ready')).toBe('True Ready')
+    expect(fixture.object('w1').status?.config).toMatchObject({ generation: 1, appliedGeneration: 1 })
+    expect(fixture.statusWrites).toBe(2)
+    await fixture.expectQuiet('w1')
   })
 
   it.each<[string, object]>([
@@ -34,61 +34,61 @@ describe('reconcile: one worker', () => {
     ['null where it is a value', { note: null }],
     ['the value null replaced', { note: 'x' }],
   ])('does not write again for %s', async (_, config) => {
-    await world.dashboard('w1', { limits: { cpu: 2, memory: 5 }, note: 'old' })
-    world.create('w1', { config: config as never })
-    await world.pass('w1')
-    expect(world.fleet.count('patch')).toBe(1)
-    await world.expectQuiet('w1')
+    await fixture.dashboard('w1', { limits: { cpu: 2, memory: 5 }, note: 'old' })
+    fixture.create('w1', { config: config as never })
+    await fixture.pass('w1')
+    expect(fixture.fleet.count('patch')).toBe(1)
+    await fixture.expectQuiet('w1')
   })
 
   it('resets a field that is no longer named, and leaves a field that it never named', async () => {
-    world.create('w1', { config: { url: 'http://a', tags: ['x'] } })
-    await world.pass('w1')
-    world.edit('w1', { config: { url: null } })
-    await world.pass('w1')
-    expect(world.fleet.bodies('patch').at(-1)).toEqual({ url: null })
-    expect(await world.config('w1')).toMatchObject({ url: 'http://default', tags: ['x'] })
-    await world.expectQuiet('w1')
+    fixture.create('w1', { config: { url: 'http://a', tags: ['x'] } })
+    await fixture.pass('w1')
+    fixture.edit('w1', { config: { url: null } })
+    await fixture.pass('w1')
+    expect(fixture.fleet.bodies('patch').at(-1)).toEqual({ url: null })
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://default', tags: ['x'] })
+    await fixture.expectQuiet('w1')
   })
 
   it('does not decide by a view that is older than its own write', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.see()
-    const old = world.fleet.get('job', 'w1')
-    await world.act('w1')
-    world.fleet.show(old)
-    await world.act('w1')
-    expect(world.fleet.bodies('patch')).toHaveLength(2) // Tried with the old generation, and rejected.
-    expect((await world.record('w1')).config_gen).toBe(1)
-    expect(world.confirms).toBe(1)
-    expect(world.condition('w1', 'Synced')).toBe('True InSync')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.see()
+    const old = fixture.fleet.get('job', 'w1')
+    await fixture.act('w1')
+    fixture.fleet.show(old)
+    await fixture.act('w1')
+    expect(fixture.fleet.bodies('patch')).toHaveLength(2) // Tried with the old generation, and rejected.
+    expect((await fixture.record('w1')).config_gen).toBe(1)
+    expect(fixture.confirms).toBe(1)
+    expect(fixture.condition('w1', 'Synced')).toBe('True InSync')
   })
 
   it('looks at every resource of the first round before it writes to the master', async () => {
-    for (const name of ['w1', 'w2']) world.create(name, { config: { url: 'http://a' } })
-    await world.see()
-    world.deps.memory.beginRound(world.cache.all())
-    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 80 })
-    expect([world.changes, world.statusWrites, world.deps.memory.comparedCount]).toEqual([0, 0, 1])
-    await world.act('w1')
-    expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
-    await world.work('w3')
-    world.create('w3', { config: { url: 'http://a' } })
-    await world.pass('w3') // It was created later, and has nothing to wait for.
-    expect(world.condition('w3', 'Synced')).toBe('True InSync')
+    for (const name of ['w1', 'w2']) fixture.create(name, { config: { url: 'http://a' } })
+    await fixture.see()
+    fixture.deps.memory.beginRound(fixture.cache.all())
+    expect(await fixture.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 80 })
+    expect([fixture.changes, fixture.statusWrites, fixture.deps.memory.comparedCount]).toEqual([0, 0, 1])
+    await fixture.act('w1')
+    expect([fixture.fleet.count('patch'), fixture.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
+    await fixture.work('w3')
+    fixture.create('w3', { config: { url: 'http://a' } })
+    await fixture.pass('w3') // It was created later, and has nothing to wait for.
+    expect(fixture.condition('w3', 'Synced')).toBe('True InSync')
   })
 
   it('requeues a difference after all other resources, but earlier if it was edited', async () => {
-    await world.work('w2')
+    await fixture.work('w2')
     for (const name of ['w1', 'w2']) {
-      world.create(name, { config: { url: 'http://a' } })
-      await world.pass(name)
-      await world.dashboard(name, { url: 'http://alice' })
+      fixture.create(name, { config: { url: 'http://a' } })
+      await fixture.pass(name)
+      await fixture.dashboard(name, { url: 'http://alice' })
     }
-    world.edit('w2', { config: { url: 'http://b' } })
-    await world.see()
-    world.deps.memory.beginRound(world.cache.all())
-    expect([await world.act('w1'), await world.act('w2')]).toEqual([
+    fixture.edit('w2', { config: { url: 'http://b' } })
+    await fixture.see()
+    fixture.deps.memory.beginRound(fixture.cache.all())
+    expect([await fixture.act('w1'), await fixture.act('w2')]).toEqual([
       { kind: 'ok', againAfterMs: 1, priority: -100 },
       { kind: 'ok', againAfterMs: 1, priority: 80 },
     ])
@@ -96,233 +96,233 @@ describe('reconcile: one worker', () => {
 
   it('sends calls for an edit with priority, but not for changes by others', async () => {
     const asked: string[] = []
-    const { patch } = world.fleet
+    const { patch } = fixture.fleet
     const asking = (line: string): object =>
-      Object.create(world.fleet, {
+      Object.create(fixture.fleet, {
         patch: { value: (...change: Parameters<typeof patch>) => (asked.push(line), patch(...change)) },
       }) as object
-    Object.assign(world.deps, { master: asking('all else'), edits: asking('edits') })
-    await world.work('w1')
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    await world.dashboard('w1', { url: 'http://alice' })
-    await world.pass('w1')
-    world.edit('w1', { config: { url: 'http://b' } })
-    await world.pass('w1')
+    Object.assign(fixture.deps, { master: asking('all else'), edits: asking('edits') })
+    await fixture.work('w1')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    await fixture.dashboard('w1', { url: 'http://alice' })
+    await fixture.pass('w1')
+    fixture.edit('w1', { config: { url: 'http://b' } })
+    await fixture.pass('w1')
     expect(asked).toEqual(['edits', 'all else', 'edits'])
   })
 
   it('reverts changes by others, and records the reason in the history', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    await world.dashboard('w1', { url: 'http://alice', ratio: 0.9 })
-    await world.pass('w1')
-    expect(world.fleet.bodies('patch').at(-1)).toEqual({ url: 'http://a', ratio: null })
-    expect(world.drifts).toEqual(['reverted'])
-    await world.expectQuiet('w1')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    await fixture.dashboard('w1', { url: 'http://alice', ratio: 0.9 })
+    await fixture.pass('w1')
+    expect(fixture.fleet.bodies('patch').at(-1)).toEqual({ url: 'http://a', ratio: null })
+    expect(fixture.drifts).toEqual(['reverted'])
+    await fixture.expectQuiet('w1')
   })
 
   it('reports 2 of 3 resources for one worker as conflicting until the owner is deleted', async () => {
-    world.create('first', { workerId: 'w1', config: { url: 'http://first' } })
-    await world.time.advance(2_000)
-    world.create('second', { workerId: 'w1', config: { url: 'http://second' } }, 'other')
-    await world.time.advance(2_000)
-    world.create('third', { workerId: 'w1', config: { url: 'http://third' } })
+    fixture.create('first', { workerId: 'w1', config: { url: 'http://first' } })
+    await fixture.time.advance(2_000)
+    fixture.create('second', { workerId: 'w1', config: { url: 'http://second' } }, 'other')
+    await fixture.time.advance(2_000)
+    fixture.create('third', { workerId: 'w1', config: { url: 'http://third' } })
     const round = async () => {
       for (const [name, namespace] of [
         ['third', 'ns'],
         ['second', 'other'],
         ['first', 'ns'],
       ] as const)
-        await world.pass(name, namespace)
+        await fixture.pass(name, namespace)
     }
     await round()
-    expect(await world.config('w1')).toMatchObject({ url: 'http://first' })
-    expect(world.condition('third', 'Stalled')).toBe('True OwnershipConflict')
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://first' })
+    expect(fixture.condition('third', 'Stalled')).toBe('True OwnershipConflict')
     expect(messageOf('third', 'ns')).toContain('first')
     expect(messageOf('second', 'other')).not.toContain('first')
-    world.remove('first')
+    fixture.remove('first')
     await round()
-    expect((await world.record('w1')).managed_by).toBe(world.claim('second', 'other'))
-    expect(await world.config('w1')).toMatchObject({ url: 'http://second' })
-    const { changes } = world
-    await world.pass('third')
-    expect([world.changes, world.condition('third', 'Stalled')]).toEqual([changes, 'True OwnershipConflict'])
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('second', 'other'))
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://second' })
+    const { changes } = fixture
+    await fixture.pass('third')
+    expect([fixture.changes, fixture.condition('third', 'Stalled')]).toEqual([changes, 'True OwnershipConflict'])
   })
 
   const messageOf = (name: string, namespace: string) =>
-    world.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
+    fixture.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
 
   it('leaves a worker that another operator claims, also one that it took over', async () => {
-    await world.claimed('w1', 'kubernetes:elsewhere/w1#00000000')
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    expect([world.changes, world.condition('w1', 'Synced')]).toEqual([0, 'False OwnershipConflict'])
-    await world.claimed('w1', null)
-    await world.pass('w1')
-    expect(world.condition('w1', 'Synced')).toBe('True InSync')
-    await world.claimed('w1', 'kubernetes:ns/w1#11111111') // A FleetWorker of the same name in another cluster.
-    await world.dashboard('w1', { url: 'http://theirs' })
-    const { changes } = world
-    await world.pass('w1')
-    world.restart()
-    await world.pass('w1')
-    expect([world.changes, world.condition('w1', 'Synced')]).toEqual([changes, 'False OwnershipConflict'])
+    await fixture.claimed('w1', 'kubernetes:elsewhere/w1#00000000')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    expect([fixture.changes, fixture.condition('w1', 'Synced')]).toEqual([0, 'False OwnershipConflict'])
+    await fixture.claimed('w1', null)
+    await fixture.pass('w1')
+    expect(fixture.condition('w1', 'Synced')).toBe('True InSync')
+    await fixture.claimed('w1', 'kubernetes:ns/w1#11111111') // A FleetWorker of the same name in another cluster.
+    await fixture.dashboard('w1', { url: 'http://theirs' })
+    const { changes } = fixture
+    await fixture.pass('w1')
+    fixture.restart()
+    await fixture.pass('w1')
+    expect([fixture.changes, fixture.condition('w1', 'Synced')]).toEqual([changes, 'False OwnershipConflict'])
   })
 
   it.each(['Enforce', 'Warn'] as const)(
     'takes a worker back from a claim of a client that is no operator, and continues to correct drift (D66): %s',
     async (managementPolicy) => {
-      world.create('w1', { config: { url: 'http://a' }, managementPolicy })
-      await world.settle('w1')
-      await world.claimed('w1', 'mine now')
-      await world.dashboard('w1', { url: 'http://theirs' })
-      await world.settle('w1')
-      expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
-      expect((await world.config('w1'))['url']).toBe(managementPolicy === 'Enforce' ? 'http://a' : 'http://theirs')
-      await world.expectQuiet('w1')
+      fixture.create('w1', { config: { url: 'http://a' }, managementPolicy })
+      await fixture.settle('w1')
+      await fixture.claimed('w1', 'mine now')
+      await fixture.dashboard('w1', { url: 'http://theirs' })
+      await fixture.settle('w1')
+      expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
+      expect((await fixture.config('w1'))['url']).toBe(managementPolicy === 'Enforce' ? 'http://a' : 'http://theirs')
+      await fixture.expectQuiet('w1')
     },
   )
 
   it('resets a worker at its deletion although another client has claimed it (D66)', async () => {
-    world.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
-    await world.settle('w1')
-    await world.claimed('w1', 'mine now')
-    world.remove('w1')
-    await world.settle('w1')
-    expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
+    fixture.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
+    await fixture.settle('w1')
+    await fixture.claimed('w1', 'mine now')
+    fixture.remove('w1')
+    await fixture.settle('w1')
+    expect([fixture.names, (await fixture.config('w1'))['url']]).toEqual([[], 'http://default'])
   })
 
   it('takes over the claim of a deleted resource', async () => {
-    await world.claimed('w1', 'kubernetes:ns/w1#99999999')
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+    await fixture.claimed('w1', 'kubernetes:ns/w1#99999999')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
   })
 })
 
 describe('reconcile: the master lost data', () => {
   it('takes over an older claim from a restored store', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.settle('w1')
-    await world.claimed('w1', 'kubernetes:ns/w1#99999999')
-    world.fleet.epoch = 'another'
-    await world.pass('w1')
-    expect([(await world.record('w1')).managed_by, world.condition('w1', 'Synced')]).toEqual([
-      world.claim('w1'),
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.settle('w1')
+    await fixture.claimed('w1', 'kubernetes:ns/w1#99999999')
+    fixture.fleet.epoch = 'another'
+    await fixture.pass('w1')
+    expect([(await fixture.record('w1')).managed_by, fixture.condition('w1', 'Synced')]).toEqual([
+      fixture.claim('w1'),
       'True InSync',
     ])
   })
 
   it('writes everything again to another store', async () => {
-    world.secret('s', { key: 'k1' })
-    world.create('w1', {
+    fixture.secret('s', { key: 'k1' })
+    fixture.create('w1', {
       config: { url: 'http://a' },
       configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
     })
-    await world.settle('w1')
-    world.fleet.epoch = 'another-epoch'
-    await world.claimed('w1', null)
-    await world.see()
-    world.fleet.next(
+    await fixture.settle('w1')
+    fixture.fleet.epoch = 'another-epoch'
+    await fixture.claimed('w1', null)
+    await fixture.see()
+    fixture.fleet.next(
       'patch',
       () => ({ kind: 'ok', value: { config: {}, config_gen: 9 }, epoch: 'another-epoch' }) as never,
     )
-    await world.act('w1')
-    expect(world.fleet.bodies('patch').at(-1)).toEqual({ api_key: 'k1' })
-    expect([world.object('w1').status?.config?.epoch, world.fleet.count('history')]).toEqual(['another-epoch', 0])
+    await fixture.act('w1')
+    expect(fixture.fleet.bodies('patch').at(-1)).toEqual({ api_key: 'k1' })
+    expect([fixture.object('w1').status?.config?.epoch, fixture.fleet.count('history')]).toEqual(['another-epoch', 0])
   })
 
   it('does not write when only the generation was increased and the config is equal', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    await world.dashboard('w1', {})
-    await world.pass('w1')
-    expect([world.fleet.count('patch'), world.object('w1').status?.config?.generation]).toEqual([1, 2])
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    await fixture.dashboard('w1', {})
+    await fixture.pass('w1')
+    expect([fixture.fleet.count('patch'), fixture.object('w1').status?.config?.generation]).toEqual([1, 2])
   })
 
   it('reports that the worker is ahead, and waits', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    await world.pass('w1')
-    await world.see()
-    world.fleet.alter('w1', { applied_config_gen: 7 })
-    await world.act('w1')
-    expect([world.fleet.count('patch'), world.condition('w1', 'Applied')]).toEqual([1, 'False GenerationBehind'])
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    await fixture.see()
+    fixture.fleet.alter('w1', { applied_config_gen: 7 })
+    await fixture.act('w1')
+    expect([fixture.fleet.count('patch'), fixture.condition('w1', 'Applied')]).toEqual([1, 'False GenerationBehind'])
   })
 
   it('configures a worker again that was forgotten and registers again', async () => {
-    world.secret('s', { key: 'k1' })
-    world.create('w1', {
+    fixture.secret('s', { key: 'k1' })
+    fixture.create('w1', {
       config: { url: 'http://a' },
       configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
     })
-    await world.settle('w1')
-    await world.forget('w1')
-    await world.pass('w1')
-    expect(world.condition('w1', 'Synced')).toBe('False WorkerNotRegistered')
-    await world.work('w1')
-    await world.pass('w1')
-    expect(await world.config('w1')).toMatchObject({ url: 'http://a', api_key: 'k1' })
-    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+    await fixture.settle('w1')
+    await fixture.forget('w1')
+    await fixture.pass('w1')
+    expect(fixture.condition('w1', 'Synced')).toBe('False WorkerNotRegistered')
+    await fixture.work('w1')
+    await fixture.pass('w1')
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://a', api_key: 'k1' })
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
   })
 })
 
 describe('reconcile: concurrent changes', () => {
   it('writes nothing for a new resource with the name of the one that it knew', async () => {
-    world.create('w1', { config: { url: 'http://old' } })
-    await world.see()
-    world.remove('w1')
-    world.create('w1', { config: { url: 'http://new' } })
-    expect(await world.act('w1')).toEqual({ kind: 'retry' })
-    expect([world.changes, world.statusWrites]).toEqual([0, 0])
-    await world.pass('w1')
-    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
+    fixture.create('w1', { config: { url: 'http://old' } })
+    await fixture.see()
+    fixture.remove('w1')
+    fixture.create('w1', { config: { url: 'http://new' } })
+    expect(await fixture.act('w1')).toEqual({ kind: 'retry' })
+    expect([fixture.changes, fixture.statusWrites]).toEqual([0, 0])
+    await fixture.pass('w1')
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://new' })
   })
 
   it('records nothing of a PATCH for a new resource of the same name that was created during it', async () => {
-    world.create('w1', { config: { url: 'http://old' } })
-    world.fleet.next('patch', () => {
-      world.remove('w1')
-      world.create('w1', { config: { url: 'http://new' } })
+    fixture.create('w1', { config: { url: 'http://old' } })
+    fixture.fleet.next('patch', () => {
+      fixture.remove('w1')
+      fixture.create('w1', { config: { url: 'http://new' } })
     })
-    await world.pass('w1')
-    expect(world.object('w1').status?.observedGeneration).toBe(-1)
-    await world.pass('w1')
-    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
-    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+    await fixture.pass('w1')
+    expect(fixture.object('w1').status?.observedGeneration).toBe(-1)
+    await fixture.pass('w1')
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://new' })
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
   })
 
   it('reads the newer spec if its own is stale', async () => {
-    world.create('w1', { config: { url: 'http://old' } })
-    await world.see()
-    world.edit('w1', { config: { url: 'http://new' } })
-    await world.act('w1')
-    expect(world.fleet.bodies('patch')).toEqual([{ url: 'http://new' }])
-    expect(world.object('w1').status?.observedGeneration).toBe(2)
+    fixture.create('w1', { config: { url: 'http://old' } })
+    await fixture.see()
+    fixture.edit('w1', { config: { url: 'http://new' } })
+    await fixture.act('w1')
+    expect(fixture.fleet.bodies('patch')).toEqual([{ url: 'http://new' }])
+    expect(fixture.object('w1').status?.observedGeneration).toBe(2)
   })
 
   it('writes the newer spec after a PATCH of the older one, whose status does not count for the newer', async () => {
-    world.create('w1', { config: { url: 'http://old' } })
-    world.fleet.next('patch', () => world.edit('w1', { config: { url: 'http://new' } }))
-    await world.pass('w1')
-    expect(world.object('w1').status?.observedGeneration).not.toBe(2)
-    await world.pass('w1')
-    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
-    expect(world.object('w1').status?.observedGeneration).toBe(2)
+    fixture.create('w1', { config: { url: 'http://old' } })
+    fixture.fleet.next('patch', () => fixture.edit('w1', { config: { url: 'http://new' } }))
+    await fixture.pass('w1')
+    expect(fixture.object('w1').status?.observedGeneration).not.toBe(2)
+    await fixture.pass('w1')
+    expect(await fixture.config('w1')).toMatchObject({ url: 'http://new' })
+    expect(fixture.object('w1').status?.observedGeneration).toBe(2)
   })
 
   it('compares again when the generation changed during a PATCH', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    world.fleet.next('patch', () => world.dashboard('w1', { ratio: 0.9 }))
-    await world.pass('w1')
-    expect(world.fleet.bodies('patch')).toEqual([{ url: 'http://a' }, { ratio: null, url: 'http://a' }])
-    expect(world.condition('w1', 'Synced')).toBe('True InSync')
+    fixture.create('w1', { config: { url: 'http://a' } })
+    fixture.fleet.next('patch', () => fixture.dashboard('w1', { ratio: 0.9 }))
+    await fixture.pass('w1')
+    expect(fixture.fleet.bodies('patch')).toEqual([{ url: 'http://a' }, { ratio: null, url: 'http://a' }])
+    expect(fixture.condition('w1', 'Synced')).toBe('True InSync')
   })
 
   it('retries later when the generation changes during every PATCH', async () => {
-    world.create('w1', { config: { url: 'http://a' } })
-    for (let n = 0; n < 9; n += 1) world.fleet.next('patch', () => world.dashboard('w1', { ratio: n / 10 }))
-    expect(await world.pass('w1')).toEqual({ kind: 'retry' })
-    expect(world.fleet.count('patch')).toBe(3)
+    fixture.create('w1', { config: { url: 'http://a' } })
+    for (let n = 0; n < 9; n += 1) fixture.fleet.next('patch', () => fixture.dashboard('w1', { ratio: n / 10 }))
+    expect(await fixture.pass('w1')).toEqual({ kind: 'retry' })
+    expect(fixture.fleet.count('patch')).toBe(3)
   })
 })

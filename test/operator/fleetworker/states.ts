@@ -3,7 +3,7 @@
  */
 import { conditionsOf, statusOf, type Facts } from '../../../src/operator/fleetworker/index.ts'
 import type { Judged, Judgement } from './kstatus.ts'
-import { facts, NOTHING_REMEMBERED, offline, synced, worker } from './world.ts'
+import { facts, NOTHING_REMEMBERED, offline, synced, worker } from './samples.ts'
 
 export interface State {
   readonly name: string
@@ -75,7 +75,7 @@ export const STATES: readonly State[] = [
     false,
   ]),
   state('15 drained', { drain: true, worker: offline }, ['Current', 'Healthy', true]),
-  state('16 deleted, finalizer in progress', { releasing: true }, ['Terminating', 'Progressing', true], {
+  state('16 deleted, finalizer in progress', { isReleasing: true }, ['Terminating', 'Progressing', true], {
     deleting: true,
   }),
 ]

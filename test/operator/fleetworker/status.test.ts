@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { compileValidator, type JsonSchema } from '../../../src/protocol/index.ts'
 import { FleetWorkerStatus, statusOf, type StatusFacts } from '../../../src/operator/fleetworker/index.ts'
-import { facts, NOTHING_REMEMBERED, NOW_MS, worker } from './world.ts'
+import { facts, NOTHING_REMEMBERED, NOW_MS, worker } from './samples.ts'
 
 const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus =>
   statusOf({

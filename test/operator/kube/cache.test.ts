@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { priorityOf, WritableCache, type Change } from '../../../src/operator/kube/index.ts'
 import { compareVersions } from '../../../src/operator/kube/cache.ts'
-import { probe, type Probe } from './world.ts'
+import { probe, type Probe } from './fixture.ts'
 
 const cacheOf = (...objects: readonly Probe[]): WritableCache<Probe> => {
   const cache = new WritableCache<Probe>({ type: ({ spec }) => [spec?.type ?? ''] })
@@ -92,9 +92,9 @@ describe('the cache', () => {
     cache.expect('one')
     cache.expect('two')
     cache.listed('one')
-    expect(cache.synced).toBe(false)
+    expect(cache.isSynced).toBe(false)
     cache.listed('two')
-    expect(cache.synced).toBe(true)
+    expect(cache.isSynced).toBe(true)
   })
 })
 

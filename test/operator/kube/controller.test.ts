@@ -8,9 +8,9 @@ import {
   WorkQueue,
   type KubeMetrics,
   type ObjectKey,
-  type Outcome,
+  type ReconcileOutcome,
 } from '../../../src/operator/kube/index.ts'
-import { recordingLog, random, type RecordingLog } from './world.ts'
+import { recordingLog, random, type RecordingLog } from './fixture.ts'
 
 let time: VirtualTime
 let queue: WorkQueue
@@ -35,7 +35,7 @@ afterEach(async () => {
   queue.close()
 })
 
-function controlling(reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>): Controller {
+function controlling(reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<ReconcileOutcome>): Controller {
   const controller = new Controller({ queue, clock: time, timers: time, log, reconcile, observer: metrics.controller })
   ended = controller.run(abort.signal)
   return controller
@@ -45,7 +45,7 @@ const health = (controller: Controller | undefined, activeMs = (): number => tim
   new Health({
     clock: time,
     queue,
-    cache: { synced: true },
+    cache: { isSynced: true },
     watches: [
       {
         get activeMs() {
@@ -136,7 +136,7 @@ describe('the controller', () => {
 
   it('exports its metrics under the names of controller-runtime', async () => {
     metrics.observe({ queue, watchAgeMs: () => 1_500 })
-    const outcomes: Outcome[] = [
+    const outcomes: ReconcileOutcome[] = [
       { kind: 'ok' },
       { kind: 'ok', againAfterMs: 600_000 },
       { kind: 'terminal' },

@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { getEventListeners } from 'node:events'
 import { FoldingEventRecorder, type EventTarget } from '../../../src/operator/kube/index.ts'
 import { EVENTS } from '../fake-apiserver.ts'
-import { random, turns, until, world, type World } from './world.ts'
+import { random, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
 
-let w: World
+let w: KubeFixture
 let recorder: FoldingEventRecorder
 let drops: number
 let ended: Promise<void>
 
 beforeEach(async () => {
-  w = await world(EVENTS)
+  w = await kubeFixture(EVENTS)
   drops = 0
   recorder = new FoldingEventRecorder({
     transport: w.transport,

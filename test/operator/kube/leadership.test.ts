@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ALWAYS_LEADING, LeaseElector } from '../../../src/operator/kube/index.ts'
 import { LEASES, type FakeKind } from '../fake-apiserver.ts'
-import { transportTo, turns, until, world, type World } from './world.ts'
+import { transportTo, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
 
 interface Replica {
   readonly elector: LeaseElector
@@ -10,11 +10,11 @@ interface Replica {
   readonly ended: Promise<void>
 }
 
-let w: World
+let w: KubeFixture
 let replicas: Replica[]
 
 beforeEach(async () => {
-  w = await world(LEASES)
+  w = await kubeFixture(LEASES)
   replicas = []
 })
 afterEach(async () => {

@@ -18,10 +18,10 @@ import {
   scripted,
   turns,
   until,
-  world,
+  kubeFixture,
   type Probe,
-  type World,
-} from './world.ts'
+  type KubeFixture,
+} from './fixture.ts'
 
 interface Status {
   readonly observedGeneration: number
@@ -30,14 +30,14 @@ interface Status {
   readonly seen?: number
 }
 
-let w: World
+let w: KubeFixture
 let cache: WritableCache<Probe>
 let term: AbortController
 let mayWrite: boolean
 let kinds: string[]
 
 beforeEach(async () => {
-  w = await world()
+  w = await kubeFixture()
   cache = new WritableCache<Probe>()
   term = new AbortController()
   mayWrite = true

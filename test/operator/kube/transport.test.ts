@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { identityFromText, KubeError, type KubeRequest, type WatchLine } from '../../../src/operator/kube/index.ts'
 import { LineReader, MAX_LINE_BYTES } from '../../../src/operator/kube/line-reader.ts'
 import { PROBES } from '../fake-apiserver.ts'
-import { created, edited, transportTo, turns, until, world, type World } from './world.ts'
+import { created, edited, transportTo, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
 
 const PATH = '/apis/conformance.muster.dev/v1/namespaces/ns/probes'
 const list: KubeRequest = { method: 'GET', path: PATH }
 const never = new AbortController().signal
-let w: World
+let w: KubeFixture
 
 beforeEach(async () => {
-  w = await world()
+  w = await kubeFixture()
 })
 afterEach(() => w.close())
 

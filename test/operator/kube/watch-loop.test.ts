@@ -1,16 +1,27 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WatchLoop, WritableCache, type Change, type RestartReason } from '../../../src/operator/kube/index.ts'
 import { PROBES } from '../fake-apiserver.ts'
-import { created, edited, PROBE, probe, random, turns, until, world, type Probe, type World } from './world.ts'
+import {
+  created,
+  edited,
+  PROBE,
+  probe,
+  random,
+  turns,
+  until,
+  kubeFixture,
+  type Probe,
+  type KubeFixture,
+} from './fixture.ts'
 
-let w: World
+let w: KubeFixture
 let cache: WritableCache<Probe>
 let changes: string[]
 let restarts: RestartReason[]
 let ended: Promise<void>
 
 beforeEach(async () => {
-  w = await world()
+  w = await kubeFixture()
   cache = new WritableCache<Probe>()
   changes = []
   restarts = []
@@ -66,7 +77,7 @@ describe('the watch loop', () => {
     started()
     await watched()
     expect(cache.size).toBe(403)
-    expect(cache.synced).toBe(true)
+    expect(cache.isSynced).toBe(true)
     expect(
       w.fake.requests
         .slice(0, 3)

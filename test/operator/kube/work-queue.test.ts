@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { WorkQueue, type ObjectKey, type Priority } from '../../../src/operator/kube/index.ts'
-import { random, turns } from './world.ts'
+import { random, turns } from './fixture.ts'
 
 let time: VirtualTime
 let queue: WorkQueue

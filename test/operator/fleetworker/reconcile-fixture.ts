@@ -30,12 +30,12 @@ import {
   PooledTransport,
   WritableCache,
   type ObjectRef,
-  type Outcome,
+  type ReconcileOutcome,
 } from '../../../src/operator/kube/index.ts'
 import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
-import { recordingLog, random, transportTo, type RecordingLog } from '../kube/world.ts'
+import { recordingLog, random, transportTo, type RecordingLog } from '../kube/fixture.ts'
 import { TestFleet } from './fleet.ts'
 
 const CREATED = {
@@ -115,7 +115,7 @@ export interface RecordedEvent {
   readonly message: string
 }
 
-export class ReconcileWorld {
+export class ReconcileFixture {
   readonly time: VirtualTime
   readonly fake: FakeApiServer
   readonly master: TestMaster
@@ -137,7 +137,7 @@ export class ReconcileWorld {
   deps!: ReconcileDeps
   #workers = 0
 
-  constructor(parts: Pick<ReconcileWorld, 'time' | 'fake' | 'master'>) {
+  constructor(parts: Pick<ReconcileFixture, 'time' | 'fake' | 'master'>) {
     this.time = parts.time
     this.fake = parts.fake
     this.master = parts.master
@@ -383,24 +383,24 @@ export class ReconcileWorld {
     for (const each of all) this.cache.offer(each)
   }
 
-  reconcile(name: string, namespace = 'ns'): Promise<Outcome> {
+  reconcile(name: string, namespace = 'ns'): Promise<ReconcileOutcome> {
     return reconcile(`${namespace}/${name}`, this.deps, this.abort.signal)
   }
 
   /** Runs one reconcile with the current view, then writes its status. */
-  async act(name: string, namespace = 'ns'): Promise<Outcome> {
+  async act(name: string, namespace = 'ns'): Promise<ReconcileOutcome> {
     const outcome = await this.reconcile(name, namespace)
     await this.status.flush(AbortSignal.any([this.abort.signal, AbortSignal.timeout(CONFLICT_MS)]))
     return outcome
   }
 
-  async pass(name: string, namespace = 'ns'): Promise<Outcome> {
+  async pass(name: string, namespace = 'ns'): Promise<ReconcileOutcome> {
     await this.see()
     return this.act(name, namespace)
   }
 
   /** Like the queue: repeats the reconcile while the result asks for an immediate requeue. */
-  async settle(name: string): Promise<Outcome> {
+  async settle(name: string): Promise<ReconcileOutcome> {
     for (let round = 0; round < 6; round += 1) {
       const outcome = await this.pass(name)
       if (outcome.kind !== 'retry') return outcome
@@ -425,7 +425,7 @@ export class ReconcileWorld {
 }
 
 /** Creates a fixture with a connected worker `w1`, and nothing else. */
-export async function reconcileWorld(): Promise<ReconcileWorld> {
+export async function reconcileFixture(): Promise<ReconcileFixture> {
   const time = new VirtualTime()
   const fake = await new FakeApiServer([FLEETWORKERS, SECRETS, CONFIG_MAPS], time.wallMs).start()
   const backend = new MemoryBackend({ clock: time, random: seededRandom(5) })
@@ -436,12 +436,12 @@ export async function reconcileWorld(): Promise<ReconcileWorld> {
     random: seededRandom(MASTER_SEED),
     catalog: JOB,
   })
-  const world = new ReconcileWorld({ time, fake, master })
+  const fixture = new ReconcileFixture({ time, fake, master })
   closing.push(async () => {
-    world.abort.abort(new Error('the test is over'))
-    await world.transport.close()
+    fixture.abort.abort(new Error('the test is over'))
+    await fixture.transport.close()
     await fake.close()
   })
-  await world.work('w1')
-  return world
+  await fixture.work('w1')
+  return fixture
 }

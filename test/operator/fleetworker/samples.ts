@@ -32,11 +32,11 @@ export function configType(
 export const BASE: JsonObject = { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 }
 
 export const worker = (more: Partial<WorkerFacts> = {}): WorkerFacts => ({
-  connected: true,
+  isConnected: true,
   lastSeenMs: NOW_MS - 1_000,
   state: 'RUNNING',
   lastError: null,
-  draining: false,
+  isDraining: false,
   configGen: 7,
   appliedConfigGen: 7,
   owesSinceMs: NOW_MS - 1_000,
@@ -49,7 +49,7 @@ export const facts = (more: Partial<Facts> = {}): Facts => ({
   policy: 'Enforce',
   suspend: false,
   drain: false,
-  releasing: false,
+  isReleasing: false,
   synced: { reason: 'InSync', message: 'in force' },
   worker: worker(),
   isMasterUnavailable: false,
@@ -64,6 +64,6 @@ export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({
   synced: { reason, message: `because of ${reason}` },
 })
 /** Last seen exactly as long ago as a reconnect may take. */
-export const offline = worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS })
+export const offline = worker({ isConnected: false, lastSeenMs: NOW_MS - ONLINE_MS })
 /** Memory of a FleetWorker that never sent anything. */
 export const NOTHING_REMEMBERED: SecretState = { epoch: undefined, generation: undefined, sources: new Map() }

@@ -25,8 +25,8 @@ import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { startTestMaster, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, LEASES } from '../fake-apiserver.ts'
 import type { FakeKind } from '../fake-store.ts'
-import { CONFIG_MAPS, DEFAULTS, FLEETWORKERS, JOB, SECRETS } from '../fleetworker/reconcile-world.ts'
-import { recordingLog, type RecordingLog } from '../kube/world.ts'
+import { CONFIG_MAPS, DEFAULTS, FLEETWORKERS, JOB, SECRETS } from '../fleetworker/reconcile-fixture.ts'
+import { recordingLog, type RecordingLog } from '../kube/fixture.ts'
 import { Api, ApiTransport } from './api.ts'
 import { Faults, nextTurn, Traffic } from './faults.ts'
 import { Gate } from './gate.ts'
@@ -69,9 +69,9 @@ export async function startMasters(): Promise<Masters> {
   return { time, first, second, stop: async () => void (await Promise.all([first.stop(), second.stop()])) }
 }
 
-let worlds = 0
+let fixtures = 0
 
-export class World {
+export class FaultFixture {
   readonly api: Api
   readonly faults = new Faults()
   readonly log: RecordingLog = recordingLog()
@@ -92,8 +92,8 @@ export class World {
     this.time = masters.time
     this.master = masters.first
     this.#random = seededRandom(seed)
-    worlds += 1
-    this.id = `w${worlds}`
+    fixtures += 1
+    this.id = `w${fixtures}`
     const uuids = seededRandom(seed + 1)
     this.api = new Api(KINDS, masters.time, () => uuids.uuid())
   }

@@ -9,7 +9,7 @@ import { WebSocket } from 'ws'
 import {
   createFleetMetrics,
   Fleet,
-  type FleetOptions,
+  type FleetDeps,
   type OpenReason,
   type Registered,
   type Seen,
@@ -24,7 +24,7 @@ import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 const PATIENCE_MS = 4_000
 const PATIENT = new AbortController().signal
 
-export interface FleetWorld {
+export interface FleetFixture {
   readonly fleet: Fleet
   readonly time: VirtualTime
   readonly proxy: FaultyProxy
@@ -48,7 +48,7 @@ afterEach(async () => {
   await Promise.all(ends.splice(0).map((end) => end()))
 })
 
-export interface WorldOptions extends Partial<FleetOptions> {
+export interface FleetFixtureOptions extends Partial<FleetDeps> {
   readonly time?: VirtualTime
   readonly script?: readonly Deed[]
   readonly types?: readonly string[]
@@ -71,8 +71,8 @@ export async function fleetOf(
     firstToken = TOKENS.admin,
     time = new VirtualTime(),
     ...options
-  }: WorldOptions = {},
-): Promise<FleetWorld> {
+  }: FleetFixtureOptions = {},
+): Promise<FleetFixture> {
   const proxy = await FaultyProxy.start(masterUrl, ...script)
   const registry = new Registry()
   const [changes, turns]: [TableChange[], (OpenReason | null)[]] = [[], []]
@@ -99,7 +99,7 @@ export async function fleetOf(
     await proxy.stop()
     await running
   })
-  if (!isIdle) await until('the types are listed', () => fleet.synced)
+  if (!isIdle) await until('the types are listed', () => fleet.isSynced)
   return {
     fleet,
     time,

@@ -3,7 +3,7 @@
  * Converts the error of a call to the master into a refusal. Codes decide; messages are passed on and never parsed.
  */
 import type { MasterError } from '../../client/index.ts'
-import type { Refusal } from './ports.ts'
+import type { CallRefusal } from './ports.ts'
 
 /** No response, or a master that cannot serve: every 429 and 5xx, with or without `Retry-After` (D67). */
 export function isFailure({ code, status }: MasterError): boolean {
@@ -22,7 +22,7 @@ export function isThrottle({ code, status }: MasterError): boolean {
 }
 
 /** @param isTypeKnown what a 404 refers to: the worker if true, else the type. */
-export function refusalOf(error: MasterError, isTypeKnown: boolean): Refusal {
+export function refusalOf(error: MasterError, isTypeKnown: boolean): CallRefusal {
   const { code, faults, message, outcome, retryAfterMs } = error
   const effect = outcome === 'not_done' ? 'not_sent' : 'unknown'
   if (isThrottle(error)) return { kind: 'throttled', effect, retryAfterMs: retryAfterMs ?? 0 }

@@ -22,7 +22,7 @@ export interface Probe extends KubeObject {
   readonly spec?: { readonly type?: string; readonly slots?: number }
 }
 
-export interface World {
+export interface KubeFixture {
   readonly time: VirtualTime
   readonly fake: FakeApiServer
   readonly transport: PooledTransport
@@ -32,7 +32,7 @@ export interface World {
   close(): Promise<void>
 }
 
-export async function world(...kinds: readonly FakeKind[]): Promise<World> {
+export async function kubeFixture(...kinds: readonly FakeKind[]): Promise<KubeFixture> {
   const time = new VirtualTime()
   const fake = await new FakeApiServer(kinds.length === 0 ? [PROBES] : kinds, time.wallMs).start()
   const credentials = { current: { authorization: 'Bearer first', tls: {} } as Credentials, asked: 0 }
@@ -49,7 +49,7 @@ export async function world(...kinds: readonly FakeKind[]): Promise<World> {
 export function transportTo(
   fake: FakeApiServer,
   time: VirtualTime,
-  credentials: World['credentials'],
+  credentials: KubeFixture['credentials'],
   onRequest?: (...request: string[]) => void,
 ): PooledTransport {
   return new PooledTransport({
@@ -84,8 +84,8 @@ export function probe(name: string, meta: Partial<KubeObject['metadata']> = {}, 
 }
 
 /** Creates a probe in the fake API server. */
-export const created = ({ fake }: World, name: string, namespace = 'ns') =>
+export const created = ({ fake }: KubeFixture, name: string, namespace = 'ns') =>
   fake.store.create({ kind: PROBES, namespace }, { metadata: { name }, spec: { type: 'a' } }, 'kubectl')
 
-export const edited = ({ fake }: World, name: string, spec: object, namespace = 'ns') =>
+export const edited = ({ fake }: KubeFixture, name: string, spec: object, namespace = 'ns') =>
   fake.store.patch({ kind: PROBES, namespace, name }, '', 'application/merge-patch+json', { spec }, 'kubectl', false)
