@@ -49,8 +49,7 @@ export class WorkerConfig {
       changed,
       actor: 'script',
     })
-    if (put === 'not_found' || 'conflict' in put)
-      throw new TypeError('two simultaneous changes of the config; await setConfig')
+    if (put.kind !== 'stored') throw new TypeError('two simultaneous changes of the config; await setConfig')
     this.#gen = put.gen
     this.#current = frozen(config as AppliedConfig)
     return this.#current

@@ -104,10 +104,10 @@ export class ConfigPatcher {
         changed,
         actor,
       })
-      if (outcome === 'not_found') throw unknownWorker(ref)
-      if ('gen' in outcome)
+      if (outcome.kind === 'not_found') throw unknownWorker(ref)
+      if (outcome.kind === 'stored')
         return { epoch, gen: outcome.gen, conn: outcome.conn, changed, shown: maskSecrets(config, entry.secrets) }
-      stored = outcome.conflict
+      stored = outcome.current
     } while (clock.monotonicMs() < giveUpAt)
     throw new FleetError(
       'OVERLOADED',

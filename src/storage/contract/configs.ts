@@ -39,6 +39,16 @@ export interface ConfigPut extends Ref {
   readonly actor: string
 }
 
+/**
+ * The result of one compare-and-set. `stored`: the new generation, always `expectGen + 1`, and the connection to notify
+ * (`null` if the worker has none). `conflict`: another generation is stored, which is `current`; nothing was written.
+ * `not_found`: the worker has no record.
+ */
+export type ConfigPutResult =
+  | { readonly kind: 'stored'; readonly gen: number; readonly conn: string | null }
+  | { readonly kind: 'conflict'; readonly current: ConfigRow }
+  | { readonly kind: 'not_found' }
+
 /** Configs of workers. */
 export interface Configs {
   /**
@@ -47,17 +57,13 @@ export interface Configs {
    * A config that is equal to the stored one still raises the generation.
    *
    * @param put The new config and the generation that it is based on.
-   * @returns the new generation, always `expectGen + 1`, and the connection to notify (`null` if the worker has none).
-   *   `conflict`: another generation is stored, which is returned; nothing was written.
-   *   `not_found`: the worker has no record.
+   * @returns whether it was stored.
    * @throws {FleetError} STORAGE_FULL. Nothing was written.
    *   STORAGE_UNAVAILABLE. Not safe to retry blindly: if the outcome is unknown, a repeat may conflict with its own
    *   change. Read the config first.
    * @see D16, D18
    */
-  put(
-    put: ConfigPut,
-  ): Promise<{ readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found'>
+  put(put: ConfigPut): Promise<ConfigPutResult>
   /**
    * Reads configs.
    *

@@ -6,6 +6,7 @@ import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
 import {
   timeOfFrame,
   type ConfigPut,
+  type ConfigPutResult,
   type ConfigRow,
   type Configs,
   type HistoryRow,
@@ -28,18 +29,10 @@ export class MemoryConfigs implements Sync<Configs> {
     this.#records = records
   }
 
-  put({
-    type,
-    id,
-    expectGen,
-    config,
-    changed,
-    actor,
-  }: ConfigPut):
-    { readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found' {
+  put({ type, id, expectGen, config, changed, actor }: ConfigPut): ConfigPutResult {
     const record = this.#records.find({ type, id })
-    if (record === undefined) return 'not_found'
-    if (record.config.gen !== expectGen) return { conflict: record.config }
+    if (record === undefined) return { kind: 'not_found' }
+    if (record.config.gen !== expectGen) return { kind: 'conflict', current: record.config }
     this.#store.budget.require(2 * config.length)
     const gen = expectGen + 1
     const now = this.#store.now()
@@ -48,7 +41,7 @@ export class MemoryConfigs implements Sync<Configs> {
       record.history.push({ gen, changedAtMs: now, actor, changed: [...changed], config })
       if (record.history.length > CONFIG_HISTORY_ROWS) record.history.shift()
     })
-    return { gen, conn: record.conn }
+    return { kind: 'stored', gen, conn: record.conn }
   }
 
   get(refs: readonly Ref[]): readonly (ConfigRow | null)[] {

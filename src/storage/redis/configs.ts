@@ -31,10 +31,10 @@ export function createConfigs(caller: Caller): Configs {
         [...keysOfType(PUT, type), historyKey(type, id)],
         args,
       )) as PutReply
-      if (was === 'unknown') return 'not_found'
-      if (was === 'put') return { gen: expectGen + 1, conn: answer[0] ?? null }
+      if (was === 'unknown') return { kind: 'not_found' }
+      if (was === 'put') return { kind: 'stored', gen: expectGen + 1, conn: answer[0] ?? null }
       const [gen = '', cfg = ''] = answer
-      return { conflict: configRow(gen ?? '', cfg) }
+      return { kind: 'conflict', current: configRow(gen ?? '', cfg) }
     },
     get: (refs) =>
       inBatches(

@@ -5,7 +5,7 @@
  * (D46).
  */
 import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
-import type { ConfigPut, ConfigRow, Configs, HistoryRow, Ref, Sync } from '../index.ts'
+import type { ConfigPut, ConfigPutResult, ConfigRow, Configs, HistoryRow, Ref, Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { KIND, type Names } from './names.ts'
@@ -21,7 +21,6 @@ interface FoundConfig {
   /** The connection of its worker. */
   readonly conn: string | null
 }
-type PutResult = { readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found'
 type RaiseResult = { readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'
 
 function statementsOf(db: Database) {
@@ -60,17 +59,17 @@ export class SqliteConfigs implements Sync<Configs> {
     this.#sql = statementsOf(db)
   }
 
-  put(put: ConfigPut): PutResult {
+  put(put: ConfigPut): ConfigPutResult {
     const found = this.#find(put)
-    if (found === undefined) return 'not_found'
+    if (found === undefined) return { kind: 'not_found' }
     const { type, row, conn } = found
-    if (row.gen !== put.expectGen) return { conflict: row }
+    if (row.gen !== put.expectGen) return { kind: 'conflict', current: row }
     const gen = row.gen + 1
     const { nowMs } = this.#txn
     this.#sql.update.run(gen, put.config, nowMs, put.actor, type, put.id)
     this.#sql.addChange.run(type, put.id, gen, nowMs, put.actor, JSON.stringify(put.changed), put.config)
     this.#sql.trimChanges.run({ type, id: put.id })
-    return { gen, conn }
+    return { kind: 'stored', gen, conn }
   }
 
   get(refs: readonly Ref[]): readonly (ConfigRow | null)[] {

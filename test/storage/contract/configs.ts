@@ -26,7 +26,7 @@ export function configs(name: string, create: Create): void {
     it('increments the generation and returns the connection to notify', async () => {
       const { backend, clock } = await open()
       clock.advance(SECOND)
-      expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: 'm1/1' })
+      expect(await backend.configs.put(put(0))).toEqual({ kind: 'stored', gen: 1, conn: 'm1/1' })
       const config = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
       expect(await backend.configs.get([ref('w1'), ref('unknown')])).toEqual([config, null])
       expect((await backend.workers.get([ref('w1')]))[0]?.config).toEqual(config)
@@ -34,7 +34,10 @@ export function configs(name: string, create: Create): void {
 
     it('increments the generation even when no field changes (D16)', async () => {
       const { backend } = await open()
-      expect(await backend.configs.put(put(0, { config: DEFAULTS, changed: [] }))).toEqual({ gen: 1, conn: 'm1/1' })
+      expect(await backend.configs.put(put(0, { config: DEFAULTS, changed: [] }))).toMatchObject({
+        kind: 'stored',
+        gen: 1,
+      })
     })
 
     it('rejects a stale generation with the stored config and changes nothing (D18)', async () => {
@@ -42,7 +45,8 @@ export function configs(name: string, create: Create): void {
       await backend.configs.put(put(0))
       const stored = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
       clock.advance(SECOND)
-      for (const stale of [0, 2, 100]) expect(await backend.configs.put(put(stale))).toEqual({ conflict: stored })
+      for (const stale of [0, 2, 100])
+        expect(await backend.configs.put(put(stale))).toEqual({ kind: 'conflict', current: stored })
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
     })
 
@@ -51,15 +55,15 @@ export function configs(name: string, create: Create): void {
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))),
       )
-      expect(results.filter((answer) => answer !== 'not_found' && 'gen' in answer)).toHaveLength(1)
+      expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(1)
       expect((await backend.configs.get([ref('w1')]))[0]?.gen).toBe(1)
     })
 
     it('returns no connection for a disconnected worker, and not_found for an unknown one', async () => {
       const { backend } = await open()
       await backend.workers.disconnect([conn('w1', 'm1/1')])
-      expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: null })
-      expect(await backend.configs.put(put(0, { id: 'unknown' }))).toBe('not_found')
+      expect(await backend.configs.put(put(0))).toEqual({ kind: 'stored', gen: 1, conn: null })
+      expect(await backend.configs.put(put(0, { id: 'unknown' }))).toEqual({ kind: 'not_found' })
     })
   })
 
@@ -94,7 +98,7 @@ export function configs(name: string, create: Create): void {
       expect(await backend.configs.raise([{ ...ref('w1'), above: 41 }])).toEqual([{ gen: 42, conn: 'm1/1' }])
       expect((await backend.configs.get([ref('w1')]))[0]).toEqual({ ...before, gen: 42 })
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
-      expect(await backend.configs.put(put(42))).toEqual({ gen: 43, conn: 'm1/1' })
+      expect(await backend.configs.put(put(42))).toEqual({ kind: 'stored', gen: 43, conn: 'm1/1' })
     })
 
     it('never lowers the generation', async () => {

@@ -233,7 +233,7 @@ function notingOf(group: object, seen: Set<string>): object {
     if (Array.isArray(answer)) for (const each of answer) note(method, each)
     else if (typeof answer === 'object' && answer !== null) {
       for (const [word, value] of Object.entries(answer)) {
-        if (word === 'status' || Array.isArray(value)) note(method, value)
+        if (word === 'status' || word === 'kind' || Array.isArray(value)) note(method, value)
         else if (value !== 0 && value !== null && value !== false) seen.add(`${method} ${word}`)
       }
     }

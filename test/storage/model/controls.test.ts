@@ -49,7 +49,7 @@ const RESPONSES = [
   'drain not_found',
   'manage ok',
   'manage not_found',
-  'put gen',
+  'put stored',
   'put conflict',
   'put not_found',
   'raise gen',

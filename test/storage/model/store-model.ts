@@ -8,7 +8,7 @@ import type {
   ReportResult,
   ClaimRequest,
   ConfigPut,
-  ConfigRow,
+  ConfigPutResult,
   Conn,
   HistoryRow,
   LeaseRef,
@@ -152,21 +152,14 @@ export class FleetModel {
       return this.#workers.delete(keyOf(ref))
     })
   }
-  put({
-    type,
-    id,
-    expectGen,
-    config,
-    changed,
-    actor,
-  }: ConfigPut): { gen: number; conn: string | null } | { conflict: ConfigRow } | 'not_found' {
+  put({ type, id, expectGen, config, changed, actor }: ConfigPut): ConfigPutResult {
     const worker = this.find({ type, id })
-    if (worker === undefined) return 'not_found'
-    if (worker.config.gen !== expectGen) return { conflict: worker.config }
+    if (worker === undefined) return { kind: 'not_found' }
+    if (worker.config.gen !== expectGen) return { kind: 'conflict', current: worker.config }
     const [gen, now] = [expectGen + 1, this.#time.now]
     worker.config = { gen, config, changedAtMs: now, actor }
     worker.history = [{ gen, changedAtMs: now, actor, changed, config }, ...worker.history].slice(0, 50)
-    return { gen, conn: worker.conn }
+    return { kind: 'stored', gen, conn: worker.conn }
   }
   raise(
     items: readonly (Ref & { above: number })[],

@@ -313,7 +313,7 @@ withRedisServer('redis registry', () => {
       await workers.register([registration('w0', 'm1/1')])
       const high = Number.MAX_SAFE_INTEGER - 2
       await client.hset(`muster:{a:${TYPE}}:g`, 'w0', String(high))
-      expect(await configs.put(put(high))).toEqual({ gen: high + 1, conn: 'm1/1' })
+      expect(await configs.put(put(high))).toEqual({ kind: 'stored', gen: high + 1, conn: 'm1/1' })
       await workers.forget([ref('w0')])
       expect(await workers.register([registration('w0', 'm1/1')])).toMatchObject([{ gen: high + 2 }])
     })

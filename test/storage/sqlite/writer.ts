@@ -88,7 +88,7 @@ async function values(backend: SqliteBackend): Promise<void> {
       changed: ['n'],
       actor: 'admin',
     })
-    if (put !== 'not_found' && 'gen' in put) say({ op: 'gen', value: put.gen })
+    if (put.kind === 'stored') say({ op: 'gen', value: put.gen })
   }
 }
 
