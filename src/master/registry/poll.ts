@@ -46,7 +46,7 @@ async function raised(
   const fields = { automation_type: ref.type, worker_id: ref.id, seen, stored: stored.gen }
   regressions.inc()
   const [outcome] = await backend.configs.raise([{ ...ref, above: seen }])
-  if (outcome === 'too_far') {
+  if (outcome?.kind === 'too_far') {
     log.error('a worker reported a config generation far above the stored one; ignored it', fields)
     return stored
   }

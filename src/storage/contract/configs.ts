@@ -49,6 +49,16 @@ export type ConfigPutResult =
   | { readonly kind: 'conflict'; readonly current: ConfigRow }
   | { readonly kind: 'not_found' }
 
+/**
+ * The result of raising one generation. `raised`: the generation now stored and the connection to notify (`null` if the
+ * worker has none). `too_far`: it would rise by more than 1,000,000 in one call; nothing was written. The limit keeps a
+ * forged generation from using up the numbers. `not_found`: the worker has no record.
+ */
+export type ConfigRaiseResult =
+  | { readonly kind: 'raised'; readonly gen: number; readonly conn: string | null }
+  | { readonly kind: 'too_far' }
+  | { readonly kind: 'not_found' }
+
 /** Configs of workers. */
 export interface Configs {
   /**
@@ -87,15 +97,11 @@ export interface Configs {
    * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged.
    *
    * @param items `above`: a generation that a worker reported, 0 or more.
-   * @returns the generation now stored and the connection to notify. `too_far`: it would rise by more than 1,000,000 in
-   *   one call; nothing was written. The limit keeps a forged generation from using up the numbers. `not_found`: the
-   *   worker has no record.
+   * @returns the generation now stored, or why it was not raised.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D46
    */
-  raise(
-    items: readonly (Ref & { readonly above: number })[],
-  ): PerItem<{ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'>
+  raise(items: readonly (Ref & { readonly above: number })[]): PerItem<ConfigRaiseResult>
 }
 
 /** The history of worker statistics, which `workers.beat` writes. */

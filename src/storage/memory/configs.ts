@@ -7,6 +7,7 @@ import {
   timeOfFrame,
   type ConfigPut,
   type ConfigPutResult,
+  type ConfigRaiseResult,
   type ConfigRow,
   type Configs,
   type HistoryRow,
@@ -52,16 +53,14 @@ export class MemoryConfigs implements Sync<Configs> {
     return (this.#records.find(ref)?.history ?? []).toReversed().slice(skip, skip + limit)
   }
 
-  raise(
-    items: readonly (Ref & { readonly above: number })[],
-  ): readonly ({ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far')[] {
+  raise(items: readonly (Ref & { readonly above: number })[]): readonly ConfigRaiseResult[] {
     return items.map((item) => {
       const record = this.#records.find(item)
-      if (record === undefined) return 'not_found'
+      if (record === undefined) return { kind: 'not_found' }
       const gen = Math.max(record.config.gen, item.above + 1)
-      if (gen - record.config.gen > MAX_LEAP) return 'too_far'
+      if (gen - record.config.gen > MAX_LEAP) return { kind: 'too_far' }
       record.config = { ...record.config, gen }
-      return { gen, conn: record.conn }
+      return { kind: 'raised', gen, conn: record.conn }
     })
   }
 }

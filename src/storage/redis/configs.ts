@@ -3,7 +3,7 @@
  * The `configs` of the contract: compare-and-set of a worker's config, and its history. They lie beside the registry of
  * the type (workers-layout.ts), so that a change and the connection to notify come out of one step.
  */
-import type { ConfigRow, Configs } from '../index.ts'
+import type { ConfigRaiseResult, ConfigRow, Configs } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { keysOfType } from './keys.ts'
 import { script } from './script.ts'
@@ -66,7 +66,13 @@ export function createConfigs(caller: Caller): Configs {
           })) as readonly RaiseReply[]
         },
       )
-      return raised.map((answer) => (typeof answer === 'string' ? answer : { gen: Number(answer[0]), conn: answer[1] }))
+      return raised.map(raiseResult)
     },
   }
+}
+
+function raiseResult(reply: RaiseReply): ConfigRaiseResult {
+  if (typeof reply === 'string') return { kind: reply }
+  const [gen, conn] = reply
+  return { kind: 'raised', gen: Number(gen), conn }
 }

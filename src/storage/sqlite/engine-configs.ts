@@ -5,7 +5,16 @@
  * (D46).
  */
 import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
-import type { ConfigPut, ConfigPutResult, ConfigRow, Configs, HistoryRow, Ref, Sync } from '../index.ts'
+import type {
+  ConfigPut,
+  ConfigPutResult,
+  ConfigRaiseResult,
+  ConfigRow,
+  Configs,
+  HistoryRow,
+  Ref,
+  Sync,
+} from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { KIND, type Names } from './names.ts'
@@ -21,7 +30,6 @@ interface FoundConfig {
   /** The connection of its worker. */
   readonly conn: string | null
 }
-type RaiseResult = { readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'
 
 function statementsOf(db: Database) {
   return {
@@ -84,18 +92,18 @@ export class SqliteConfigs implements Sync<Configs> {
       .map((row) => ({ ...row, changed: JSON.parse(row.changed) as string[] }))
   }
 
-  raise(items: readonly (Ref & { readonly above: number })[]): readonly RaiseResult[] {
+  raise(items: readonly (Ref & { readonly above: number })[]): readonly ConfigRaiseResult[] {
     return items.map((item) => this.#raise(item, item.above + 1))
   }
 
-  #raise(ref: Ref, wantedGen: number): RaiseResult {
+  #raise(ref: Ref, wantedGen: number): ConfigRaiseResult {
     const found = this.#find(ref)
-    if (found === undefined) return 'not_found'
+    if (found === undefined) return { kind: 'not_found' }
     const { type, row, conn } = found
-    if (wantedGen - row.gen > MAX_RAISE) return 'too_far'
-    if (wantedGen <= row.gen) return { gen: row.gen, conn }
+    if (wantedGen - row.gen > MAX_RAISE) return { kind: 'too_far' }
+    if (wantedGen <= row.gen) return { kind: 'raised', gen: row.gen, conn }
     this.#sql.updateGen.run(wantedGen, type, ref.id)
-    return { gen: wantedGen, conn }
+    return { kind: 'raised', gen: wantedGen, conn }
   }
 
   #find(ref: Ref): FoundConfig | undefined {

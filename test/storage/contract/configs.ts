@@ -95,7 +95,9 @@ export function configs(name: string, create: Create): void {
       const { backend } = await open()
       await backend.configs.put(put(0))
       const before = (await backend.configs.get([ref('w1')]))[0]
-      expect(await backend.configs.raise([{ ...ref('w1'), above: 41 }])).toEqual([{ gen: 42, conn: 'm1/1' }])
+      expect(await backend.configs.raise([{ ...ref('w1'), above: 41 }])).toEqual([
+        { kind: 'raised', gen: 42, conn: 'm1/1' },
+      ])
       expect((await backend.configs.get([ref('w1')]))[0]).toEqual({ ...before, gen: 42 })
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       expect(await backend.configs.put(put(42))).toEqual({ kind: 'stored', gen: 43, conn: 'm1/1' })
@@ -111,9 +113,9 @@ export function configs(name: string, create: Create): void {
           { ...ref('w1'), above: 10 },
         ]),
       ).toEqual([
-        { gen: 10, conn: 'm1/1' },
-        { gen: 10, conn: 'm1/1' },
-        { gen: 11, conn: 'm1/1' },
+        { kind: 'raised', gen: 10, conn: 'm1/1' },
+        { kind: 'raised', gen: 10, conn: 'm1/1' },
+        { kind: 'raised', gen: 11, conn: 'm1/1' },
       ])
     })
 
@@ -125,7 +127,7 @@ export function configs(name: string, create: Create): void {
           { ...ref('w1'), above: 999_999 },
           { ...ref('unknown'), above: 1 },
         ]),
-      ).toEqual(['too_far', { gen: 1_000_000, conn: 'm1/1' }, 'not_found'])
+      ).toEqual([{ kind: 'too_far' }, { kind: 'raised', gen: 1_000_000, conn: 'm1/1' }, { kind: 'not_found' }])
     })
 
     it('keeps the raised generation when the worker is forgotten and registers again', async () => {

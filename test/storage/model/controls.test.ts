@@ -52,7 +52,7 @@ const RESPONSES = [
   'put stored',
   'put conflict',
   'put not_found',
-  'raise gen',
+  'raise raised',
   'raise not_found',
   'raise too_far',
   'push trimmed',

@@ -9,6 +9,7 @@ import type {
   ClaimRequest,
   ConfigPut,
   ConfigPutResult,
+  ConfigRaiseResult,
   Conn,
   HistoryRow,
   LeaseRef,
@@ -161,15 +162,13 @@ export class FleetModel {
     worker.history = [{ gen, changedAtMs: now, actor, changed, config }, ...worker.history].slice(0, 50)
     return { kind: 'stored', gen, conn: worker.conn }
   }
-  raise(
-    items: readonly (Ref & { above: number })[],
-  ): ({ gen: number; conn: string | null } | 'not_found' | 'too_far')[] {
+  raise(items: readonly (Ref & { above: number })[]): ConfigRaiseResult[] {
     return items.map((item) => {
       const worker = this.find(item)
-      if (worker === undefined) return 'not_found'
-      if (item.above + 1 - worker.config.gen > 1_000_000) return 'too_far'
+      if (worker === undefined) return { kind: 'not_found' }
+      if (item.above + 1 - worker.config.gen > 1_000_000) return { kind: 'too_far' }
       worker.config = { ...worker.config, gen: Math.max(worker.config.gen, item.above + 1) }
-      return { gen: worker.config.gen, conn: worker.conn }
+      return { kind: 'raised', gen: worker.config.gen, conn: worker.conn }
     })
   }
   row(ref: Ref): WorkerRow | null {
