@@ -82,10 +82,10 @@ function statsRoute({ backend, inspections }: MasterDeps): Route {
     handle: (request) =>
       inspections.respond(request, async (out) => {
         const { since = 0, limit = DEFAULT_N.stats, view } = request.query
-        const frames = await out.read(() => backend.stats.read(refOf(request), since, limit))
-        if (frames === 'not_found') throw unknownWorker(refOf(request))
+        const stats = await out.read(() => backend.stats.read(refOf(request), since, limit))
+        if (stats.kind === 'not_found') throw unknownWorker(refOf(request))
         out.text('[')
-        out.items(frames.map(view === 'summary' ? summaryStats : fullStats))
+        out.items(stats.frames.map(view === 'summary' ? summaryStats : fullStats))
         out.text(']')
       }),
   })

@@ -104,6 +104,10 @@ export interface Configs {
   raise(items: readonly (Ref & { readonly above: number })[]): PerItem<ConfigRaiseResult>
 }
 
+/** The frames of one worker, or `not_found` for a worker without a record. */
+export type StatsReadResult =
+  { readonly kind: 'frames'; readonly frames: readonly JsonText[] } | { readonly kind: 'not_found' }
+
 /** The history of worker statistics, which `workers.beat` writes. */
 export interface StatsHistory {
   /**
@@ -113,9 +117,9 @@ export interface StatsHistory {
    * @param ref The worker.
    * @param sinceSeconds Only frames whose `ts` is not below it, in seconds since 1970: a finite number; 0 reads all.
    * @param limit The newest ones of them, 1 to 10,000.
-   * @returns an empty list if no frame matches; `not_found` for a worker without a record.
+   * @returns `frames` is empty if no frame matches.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D10, D84
    */
-  read(ref: Ref, sinceSeconds: number, limit: number): Promise<readonly JsonText[] | 'not_found'>
+  read(ref: Ref, sinceSeconds: number, limit: number): Promise<StatsReadResult>
 }

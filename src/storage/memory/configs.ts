@@ -13,6 +13,7 @@ import {
   type HistoryRow,
   type Ref,
   type StatsHistory,
+  type StatsReadResult,
   type Sync,
 } from '../index.ts'
 import type { Store } from './store.ts'
@@ -72,14 +73,14 @@ export class MemoryStats implements Sync<StatsHistory> {
     this.#records = records
   }
 
-  read(ref: Ref, sinceSeconds: number, limit: number): readonly string[] | 'not_found' {
+  read(ref: Ref, sinceSeconds: number, limit: number): StatsReadResult {
     const record = this.#records.find(ref)
-    if (record === undefined) return 'not_found'
+    if (record === undefined) return { kind: 'not_found' }
     const newest: string[] = []
     for (let i = record.frames.length - 1; i >= 0 && newest.length < limit; i -= 1) {
       const frame = record.frames.at(i)
       if (frame !== undefined && timeOfFrame(frame) >= sinceSeconds) newest.push(frame)
     }
-    return newest.toReversed()
+    return { kind: 'frames', frames: newest.toReversed() }
   }
 }

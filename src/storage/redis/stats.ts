@@ -17,7 +17,8 @@ export function createStats(caller: Caller): StatsHistory {
       const frames = (await caller.run(READ, [...keysOfType(READ, type), ringKey(type, id)], [id], {
         repeatable: true,
       })) as readonly string[] | null
-      return frames === null ? 'not_found' : frames.filter((frame) => timeOfFrame(frame) >= sinceSeconds).slice(-limit)
+      if (frames === null) return { kind: 'not_found' }
+      return { kind: 'frames', frames: frames.filter((frame) => timeOfFrame(frame) >= sinceSeconds).slice(-limit) }
     },
   }
 }

@@ -11,6 +11,7 @@ import {
   type Ref,
   type ReportResult,
   type StatsHistory,
+  type StatsReadResult,
   type Sync,
   type WorkerReport,
 } from '../index.ts'
@@ -90,9 +91,9 @@ export class SqliteStats implements Sync<StatsHistory> {
       .pluck()
   }
 
-  read(ref: Ref, sinceSeconds: number, limit: number): readonly string[] | 'not_found' {
+  read(ref: Ref, sinceSeconds: number, limit: number): StatsReadResult {
     const found = this.#rows.find(ref)
-    if (found === undefined) return 'not_found'
-    return this.#newest.all(found.type, ref.id, sinceSeconds, limit).toReversed()
+    if (found === undefined) return { kind: 'not_found' }
+    return { kind: 'frames', frames: this.#newest.all(found.type, ref.id, sinceSeconds, limit).toReversed() }
   }
 }

@@ -149,26 +149,26 @@ export function configs(name: string, create: Create): void {
       const { backend } = await open()
       await push(backend, frames(10, 4))
       await push(backend, frames(14, 1))
-      expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual(frames(10, 5))
-      expect(await backend.stats.read(ref('w1'), 11.5, 240)).toEqual(frames(11, 4))
-      expect(await backend.stats.read(ref('w1'), 11.6, 2)).toEqual(frames(13, 2))
-      expect(await backend.stats.read(ref('w1'), 99, 2)).toEqual([])
+      expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual({ kind: 'frames', frames: frames(10, 5) })
+      expect(await backend.stats.read(ref('w1'), 11.5, 240)).toEqual({ kind: 'frames', frames: frames(11, 4) })
+      expect(await backend.stats.read(ref('w1'), 11.6, 2)).toEqual({ kind: 'frames', frames: frames(13, 2) })
+      expect(await backend.stats.read(ref('w1'), 99, 2)).toEqual({ kind: 'frames', frames: [] })
     })
 
     it('keeps the frame that arrived last as the current one, whatever its timestamp', async () => {
       const { backend } = await open()
       await push(backend, ['{"ts":5}', '{"ts":3}'])
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe('{"ts":3}')
-      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual(['{"ts":3}'])
-      expect(await backend.stats.read(ref('w1'), 4, 9)).toEqual(['{"ts":5}'])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({ kind: 'frames', frames: ['{"ts":3}'] })
+      expect(await backend.stats.read(ref('w1'), 4, 9)).toEqual({ kind: 'frames', frames: ['{"ts":5}'] })
     })
 
     it('keeps 240 frames', async () => {
       const { backend } = await open()
       for (let i = 0; i < 5; i += 1) await push(backend, frames(i * 100, 100))
-      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(260, 240))
+      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual({ kind: 'frames', frames: frames(260, 240) })
       await push(backend, frames(1_000, 300))
-      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(1_060, 240))
+      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual({ kind: 'frames', frames: frames(1_060, 240) })
     })
 
     it('keeps per-slot statistics of a worker with 1,024 slots in the history (D84)', async () => {
@@ -180,7 +180,7 @@ export function configs(name: string, create: Create): void {
       }))
       const frame = JSON.stringify({ slots: 1_024, ts: 7, metrics: { 'counter.a': 1 }, per_slot: slots })
       await push(backend, [frame])
-      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([frame])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({ kind: 'frames', frames: [frame] })
     })
 
     it('stores a frame over 128 KiB without slots in the history, but whole as the current one (D84)', async () => {
@@ -188,7 +188,7 @@ export function configs(name: string, create: Create): void {
       const slim = '{"slots":1,"ts":7,"metrics":{"counter.a":1}}'
       const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(4_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
       await push(backend, [huge])
-      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([slim])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({ kind: 'frames', frames: [slim] })
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
     })
 
@@ -197,14 +197,17 @@ export function configs(name: string, create: Create): void {
       const metrics = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`counter.of.an.automation.${i}`, i]))
       const huge = JSON.stringify({ slots: 1, ts: 7, metrics, per_slot: [] })
       await push(backend, [huge])
-      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual(['{"slots":1,"ts":7,"metrics":{}}'])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({
+        kind: 'frames',
+        frames: ['{"slots":1,"ts":7,"metrics":{}}'],
+      })
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
     })
 
     it('returns not_found for an unknown worker and an empty list before the first frame', async () => {
       const { backend } = await open()
-      expect(await backend.stats.read(ref('unknown'), 0, 1)).toBe('not_found')
-      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([])
+      expect(await backend.stats.read(ref('unknown'), 0, 1)).toEqual({ kind: 'not_found' })
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({ kind: 'frames', frames: [] })
     })
   })
 }

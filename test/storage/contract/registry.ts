@@ -186,7 +186,7 @@ export function registry(name: string, create: Create): void {
       ])
       expect(results.map(({ status: was }) => was)).toEqual(['replaced', 'replaced', 'unknown'])
       expect(await backend.workers.get([ref('w1'), ref('w2')])).toEqual(before)
-      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual({ kind: 'frames', frames: [] })
     })
 
     it('returns unknown for a forgotten worker and creates no record', async () => {
@@ -294,7 +294,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.workers.forget([ref('w1'), ref('unknown'), ref('w1')])).toEqual([true, false, false])
       expect(await backend.workers.get([ref('w1')])).toEqual([null])
       expect(await backend.configs.get([ref('w1')])).toEqual([null])
-      expect(await backend.stats.read(ref('w1'), 0, 10)).toBe('not_found')
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual({ kind: 'not_found' })
       expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([
         { previous: null, drain: false, replaced: null, gen: 4 },
       ])
@@ -306,7 +306,7 @@ export function registry(name: string, create: Create): void {
         config: { gen: 4, config: DEFAULTS, changedAtMs: null, actor: null },
       })
       expect(await backend.configs.history(ref('w1'), 10)).toEqual([])
-      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual({ kind: 'frames', frames: [] })
       await backend.workers.forget([ref('w1')])
       expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ previous: null, gen: 5 }])
     })
@@ -378,7 +378,7 @@ export function registry(name: string, create: Create): void {
       await reopen(backend)
       if (!backend.capabilities.durable) return expect(await backend.workers.get([ref('w1')])).toEqual([null])
       expect(await row(backend, 'w1')).toEqual(before)
-      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual(['{"ts":1}', '{"ts":2}'])
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual({ kind: 'frames', frames: ['{"ts":1}', '{"ts":2}'] })
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       clock.advance(HOUR)
       expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([

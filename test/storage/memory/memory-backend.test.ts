@@ -105,7 +105,7 @@ describe('memory backend: memory budget', () => {
     ).toEqual([{ status: 'ok', gen: 0 }])
     await expect(submit(backend, 'c')).rejects.toEqual(fails('STORAGE_FULL'))
     await backend.workers.beat([{ ...conn('w1', 'm1/1'), stats: [text(MANY), text(5)] }])
-    expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual([text(5)])
+    expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual({ kind: 'frames', frames: [text(5)] })
     expect(await backend.tasks.ack(TYPE, [lease])).toEqual(['ok'])
     expect(await nack(backend, await reserve(backend, 1), { permanent: true })).toEqual(['dead'])
     expect(await backend.streams.pop(TYPE, 10)).toHaveLength(1)

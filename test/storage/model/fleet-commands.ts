@@ -155,10 +155,15 @@ const read = command(
           .slice(0, limit),
         history: worker?.history.slice(0, limit) ?? [],
         stats:
-          worker?.frames
-            .slice(-240)
-            .filter((frame) => (JSON.parse(frame) as { ts: number }).ts >= since)
-            .slice(-limit) ?? 'not_found',
+          worker === undefined
+            ? { kind: 'not_found' }
+            : {
+                kind: 'frames',
+                frames: worker.frames
+                  .slice(-240)
+                  .filter((frame) => (JSON.parse(frame) as { ts: number }).ts >= since)
+                  .slice(-limit),
+              },
       },
     )
   },

@@ -114,7 +114,9 @@ async function fleet({ store }: World, { backend }: Real): Promise<void> {
       rows: refs.map((ref) => store.fleet.row(ref)),
       configs: workers.map((worker) => worker?.config ?? null),
       histories: workers.map((worker) => worker?.history ?? []),
-      stats: workers.map((worker) => worker?.frames.slice(-240) ?? 'not_found'),
+      stats: workers.map((worker) =>
+        worker === undefined ? { kind: 'not_found' } : { kind: 'frames', frames: worker.frames.slice(-240) },
+      ),
     },
   )
 }

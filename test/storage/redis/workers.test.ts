@@ -340,7 +340,7 @@ withRedisServer('redis registry', () => {
       expect(await workers.get([ref('w0')])).toMatchObject([
         { state: 'RUNNING', lastSeenAtMs: clock.wallMs(), stats: '{"ts":4}' },
       ])
-      expect(await stats.read(ref('w0'), 0, 240)).toEqual(['{"ts":4}'])
+      expect(await stats.read(ref('w0'), 0, 240)).toEqual({ kind: 'frames', frames: ['{"ts":4}'] })
       expect(await workers.forget([ref('w1')])).toEqual([true])
     })
   })
