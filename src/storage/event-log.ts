@@ -7,7 +7,7 @@
  * matches an event after it. Listeners are called in the order of the appends, within the append, and must not throw.
  */
 import { EVENT_LOG_BYTES, EVENT_LOG_LENGTH } from '../protocol/index.ts'
-import type { EventLog, LoggedEvent, NewEvent } from './backend.ts'
+import type { EventLog, EventReadResult, LoggedEvent, NewEvent } from './backend.ts'
 
 export class LocalEventLog implements EventLog {
   readonly #gate: () => void
@@ -44,16 +44,16 @@ export class LocalEventLog implements EventLog {
     for (const listener of this.#listeners) listener(logged)
   }
 
-  async read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'> {
+  async read(after: string, limit: number): Promise<EventReadResult> {
     this.#gate()
     const from = this.#numberOf(after)
-    if (from === null || from < this.#first - 1) return 'reset'
+    if (from === null || from < this.#first - 1) return { kind: 'reset' }
     const events: LoggedEvent[] = []
     for (let n = from + 1; n <= this.#last && events.length < limit; n += 1) {
       const event = this.#ring[n % this.#length]
       if (event !== undefined) events.push(event)
     }
-    return events
+    return { kind: 'events', events }
   }
 
   onAppend(on: (events: readonly LoggedEvent[]) => void): () => void {

@@ -48,6 +48,11 @@ export interface Chunk {
   readonly next: number
 }
 
+/** One page of the log: events as chunks of text, and the last id in them (`null` if there is none). */
+type FeedPage =
+  | { readonly kind: 'page'; readonly texts: readonly string[]; readonly last: string | null }
+  | { readonly kind: 'reset' }
+
 export class Feed {
   readonly #deps: MasterDeps
   /** Called when events arrive. */
@@ -124,26 +129,23 @@ export class Feed {
   /**
    * Reads one page of the log.
    * @param after The id on the wire of the last event that the client has.
-   * @returns The events as chunks of text, and the last id in them; `reset` if the log cannot be resumed at that id.
+   * @returns the page; `reset` if the log cannot be resumed at that id.
    * @throws {FleetError} if the store is unavailable.
    */
-  async read(
-    after: string,
-    { sees }: View,
-  ): Promise<{ readonly texts: readonly string[]; readonly last: string | null } | 'reset'> {
+  async read(after: string, { sees }: View): Promise<FeedPage> {
     const prefix = this.#wireId('')
-    if (!after.startsWith(prefix)) return 'reset'
-    const events = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
-    if (events === 'reset') return 'reset'
+    if (!after.startsWith(prefix)) return { kind: 'reset' }
+    const read = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
+    if (read.kind === 'reset') return read
     const texts: string[] = []
-    let rest: readonly Entry[] = events.map((event) => this.#entryOf(event))
+    let rest: readonly Entry[] = read.events.map((event) => this.#entryOf(event))
     const last = rest.at(-1)?.id ?? null
     while (rest.length > 0) {
       const { text, taken } = chunkOf(rest, sees)
       texts.push(text)
       rest = rest.slice(taken)
     }
-    return { texts, last }
+    return { kind: 'page', texts, last }
   }
 
   #keep(name: string, chunk: Chunk): void {

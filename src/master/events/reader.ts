@@ -73,7 +73,7 @@ export class Reader {
       const position = this.#feed.positionAfter(id)
       if (position !== undefined) return position
       const page = await this.#feed.read(id, this.#view)
-      if (page === 'reset') return this.#reset()
+      if (page.kind === 'reset') return this.#reset()
       for (const text of page.texts) await this.#send(text)
       if (page.last === null)
         await this.#nextWake() // The log has events that this master has not received yet.

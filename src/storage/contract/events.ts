@@ -19,6 +19,13 @@ export interface LoggedEvent extends NewEvent {
   readonly id: string
 }
 
+/**
+ * Events behind a point of the log. `reset`: that point is not in the log any more, or never was, so events may be
+ * missing; list the current state again.
+ */
+export type EventReadResult =
+  { readonly kind: 'events'; readonly events: readonly LoggedEvent[] } | { readonly kind: 'reset' }
+
 /** The log keeps the newest 10,000 events and at most 16 MiB, the newest one in any case (D84). */
 export interface EventLog {
   /**
@@ -33,12 +40,11 @@ export interface EventLog {
    *
    * @param after The id of an event; `''` is the point before the first event.
    * @param limit At most this many events, 1 or more.
-   * @returns an empty list if there is nothing newer. `reset`: that point is not in the log any more, or never was, so
-   *   events may be missing; list the current state again.
+   * @returns `events` is empty if there is nothing newer.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D31
    */
-  read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'>
+  read(after: string, limit: number): Promise<EventReadResult>
   /**
    * Calls `on` with new events, in the order of the log.
    *

@@ -15,7 +15,7 @@
  * the log, and when that is gone too, listeners get an event `reset` in its place.
  */
 import type { Log } from '../../runtime/index.ts'
-import type { EventLog, LoggedEvent, NewEvent } from '../index.ts'
+import type { EventLog, EventReadResult, LoggedEvent, NewEvent } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { eventsKey } from './keys.ts'
 import { script } from './script.ts'
@@ -73,11 +73,11 @@ export class RedisEventLog implements EventLog {
     this.#arrived(run, first, events)
   }
 
-  async read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'> {
+  async read(after: string, limit: number): Promise<EventReadResult> {
     const point = pointOf(after)
-    if (point === null) return 'reset'
+    if (point === null) return { kind: 'reset' }
     const page = await this.#page(point.run, point.number, limit)
-    return page === null ? 'reset' : page.events
+    return page === null ? { kind: 'reset' } : { kind: 'events', events: page.events }
   }
 
   onAppend(on: Listener): () => void {

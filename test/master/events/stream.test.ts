@@ -250,8 +250,8 @@ describe('Last-Event-ID', () => {
     await backend.events.append([happened(1), happened(2)])
     await backend.events.append([happened(3)])
     const [epoch = ''] = (await listen(master.url)).lastId.split('.')
-    const events = await backend.events.read('', 10)
-    const [first] = events === 'reset' ? [] : events
+    const read = await backend.events.read('', 10)
+    const [first] = read.kind === 'reset' ? [] : read.events
     const listener = await listen(master.url, { lastEventId: `${epoch}.${first?.id}` })
     await listener.first(2)
     for (const late of undelivered.splice(0)) late()

@@ -281,9 +281,9 @@ export class World {
   /** Names and data of all events so far. */
   async events(): Promise<readonly { name: string; data: Record<string, unknown> }[]> {
     await this.time.advance(0)
-    const events = await this.deps.backend.events.read('', 10_000)
-    if (events === 'reset') throw new Error('the event log was reset')
-    return events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))
+    const read = await this.deps.backend.events.read('', 10_000)
+    if (read.kind === 'reset') throw new Error('the event log was reset')
+    return read.events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))
   }
 
   async metric(name: string): Promise<string | undefined> {

@@ -65,7 +65,10 @@ withRedisServer('redis event log', () => {
       expect(first.received).toEqual(second.received)
       expect(new Set(reported(first.received)).size).toBe(100)
       const middle = first.received[49]?.id ?? ''
-      expect(await second.backend.events.read(middle, 1_000)).toEqual(first.received.slice(50))
+      expect(await second.backend.events.read(middle, 1_000)).toEqual({
+        kind: 'events',
+        events: first.received.slice(50),
+      })
     })
 
     it('notifies its own listeners before the append resolves if no event of another master is pending', async () => {
@@ -113,9 +116,9 @@ withRedisServer('redis event log', () => {
       await first.backend.events.append([event(2)])
       for (const master of [first, second])
         await master.until(() => master.received.some(({ name }) => name === 'reset'))
-      expect(await first.backend.events.read(before, 10)).toBe('reset')
+      expect(await first.backend.events.read(before, 10)).toEqual({ kind: 'reset' })
       const known = await first.backend.events.read('', 10)
-      expect(known === 'reset' ? known : reported(known)).toEqual(datas(2))
+      expect(known.kind === 'reset' ? known : reported(known.events)).toEqual(datas(2))
       expect(new Set(first.received.map(({ id }) => id)).size).toBe(first.received.length)
     })
 
@@ -157,8 +160,11 @@ withRedisServer('redis event log', () => {
       await first.backend.events.append([event('after')])
       await second.until(() => second.received.at(-1)?.data === event('after').data)
       expect(second.received.map(({ name }) => name)).toEqual(['worker.state', 'reset', 'worker.state'])
-      expect(await second.backend.events.read(second.received[0]?.id ?? '', 1)).toBe('reset')
-      expect(await second.backend.events.read(second.received[1]?.id ?? '', 10)).toEqual(second.received.slice(2))
+      expect(await second.backend.events.read(second.received[0]?.id ?? '', 1)).toEqual({ kind: 'reset' })
+      expect(await second.backend.events.read(second.received[1]?.id ?? '', 10)).toEqual({
+        kind: 'events',
+        events: second.received.slice(2),
+      })
     })
 
     it('counts the bytes of events that a master of an older release appended (D84)', async () => {
@@ -178,7 +184,7 @@ withRedisServer('redis event log', () => {
       await first.backend.events.append([odd, event(1)])
       await second.until(() => second.received.length === 2)
       expect(second.received[0]).toMatchObject(odd)
-      expect(await second.backend.events.read('', 1)).toEqual([second.received[0]])
+      expect(await second.backend.events.read('', 1)).toEqual({ kind: 'events', events: [second.received[0]] })
     })
   })
 })
