@@ -56,7 +56,7 @@ withRedisServer('clock skew', () => {
       for (const backend of [fast, slow]) {
         expect(await backend.tasks.sweep(TYPE, 0, 500)).toMatchObject({ requeued: 0 })
         expect(sole(await claim(backend))).toEqual([])
-        expect(await acquire(backend)).toEqual([{ heldUntilMs: expect.any(Number) }])
+        expect(await acquire(backend)).toMatchObject([{ kind: 'held' }])
         expect(await backend.kv.get('n', ['k'])).toEqual(['1'])
       }
       expect(performance.now() - begin).toBeLessThan(SECOND) // Otherwise the machine was too busy for a valid result.

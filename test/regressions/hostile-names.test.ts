@@ -147,7 +147,7 @@ onEachBackend('hostile names', (open) => {
         namespace,
         HOSTILE.map((name) => ({ name, owner: name, holdMs: MINUTE })),
       )
-      expect(got.filter((answer) => 'token' in answer)).toHaveLength(HOSTILE.length)
+      expect(got.filter(({ kind }) => kind === 'acquired')).toHaveLength(HOSTILE.length)
     }
     if (backend.capabilities.durable) await reopen(backend)
     for (const [i, namespace] of HOSTILE.entries()) {

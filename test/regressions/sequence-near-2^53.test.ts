@@ -93,6 +93,6 @@ onEachBackend('sequence near 2^53', (open) => {
       'n',
       ['a', 'b', 'c'].map((name) => ({ name, owner: 'w', holdMs: SECOND })),
     )
-    expect(new Set(locks.map((lock) => ('token' in lock ? lock.token : 0))).size).toBe(3)
+    expect(new Set(locks.map((lock) => (lock.kind === 'acquired' ? lock.token : 0))).size).toBe(3)
   })
 })

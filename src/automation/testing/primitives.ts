@@ -115,7 +115,7 @@ function lockMethods(
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }) => {
       if (namespace === undefined) usedNames.locks.add(name)
       const lock = only(await locks.acquire(namespace ?? type, [{ name, owner: workerId, holdMs }]))
-      if ('heldUntilMs' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntilMs) }
+      if (lock.kind === 'held') return { acquired: false, held_until: toSeconds(lock.untilMs) }
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }) => {

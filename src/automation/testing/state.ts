@@ -84,7 +84,7 @@ export async function readStore(backend: Backend, { type, pools }: CatalogEntry,
   const locks: Record<string, 'free' | 'held'> = {}
   for (const name of usedNames.locks)
     locks[name] =
-      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: OTHER_WORKER, holdMs: PROBE_HOLD_MS }]))
+      only(await backend.locks.acquire(type, [{ name, owner: OTHER_WORKER, holdMs: PROBE_HOLD_MS }])).kind === 'held'
         ? 'held'
         : 'free'
   const items: Record<string, readonly PoolItemState[]> = {}

@@ -72,7 +72,7 @@ function lockMethods(locks: Backend['locks'], writable: WritableNamespace): Meth
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }, { entry, workerId }) => {
       const to = writable(namespace, entry.type)
       const lock = only(await locks.acquire(to, [{ name, owner: workerId, holdMs }], to === entry.type))
-      if ('heldUntilMs' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntilMs) }
+      if (lock.kind === 'held') return { acquired: false, held_until: toSeconds(lock.untilMs) }
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }, { entry }) => {

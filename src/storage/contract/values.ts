@@ -49,6 +49,14 @@ export interface Kv {
   delete(namespace: string, keys: readonly string[]): PerItem<boolean>
 }
 
+/**
+ * The result of acquiring one lock. `held`: a worker has the lock, which may be the same one; `untilMs` is the end of its
+ * hold.
+ */
+export type LockResult =
+  | { readonly kind: 'acquired'; readonly token: Token; readonly expiresAtMs: EpochMs }
+  | { readonly kind: 'held'; readonly untilMs: EpochMs }
+
 /** Locks with an expiry and a fencing token. They are not re-entrant. */
 export interface Locks {
   /**
@@ -57,8 +65,7 @@ export interface Locks {
    * @param namespace 1 to 256 characters.
    * @param items `name` and `owner` (the worker): 1 to 256 characters. `holdMs`: 1,000 to 43,200,000 ms.
    * @param isOfType The namespace belongs to the automation type of the same name; false if omitted.
-   * @returns the token and the end of the hold, or `heldUntil`: the end of the hold of the current owner, which may be
-   *   the same worker.
+   * @returns the token and the end of the hold, or the end of the hold of the current owner.
    * @throws {FleetError} STORAGE_FULL, also above 10,000 held locks in the namespace. No lock of the call was acquired.
    *   STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may find the lock held by its own first call,
    *   until that hold ends.
@@ -67,7 +74,7 @@ export interface Locks {
     namespace: string,
     items: readonly { readonly name: string; readonly owner: string; readonly holdMs: number }[],
     isOfType?: boolean,
-  ): PerItem<{ readonly token: Token; readonly expiresAtMs: EpochMs } | { readonly heldUntilMs: EpochMs }>
+  ): PerItem<LockResult>
   /**
    * Moves the end of holds to now + `holdMs`, never to an earlier time.
    *

@@ -6,7 +6,15 @@
 import { MAX_KV_VALUE_BYTES } from '../../protocol/index.ts'
 import { TimerQueue } from './timer-queue.ts'
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
-import { namespacesFull, type Counters, type Kv, type Locks, type NamespaceKind, type Sync } from '../index.ts'
+import {
+  namespacesFull,
+  type Counters,
+  type Kv,
+  type LockResult,
+  type Locks,
+  type NamespaceKind,
+  type Sync,
+} from '../index.ts'
 import type { Timer } from './timer-queue.ts'
 import type { TokenSequence, TokenSequences } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -208,7 +216,7 @@ export class MemoryLocks implements Sync<Locks> {
     namespace: string,
     items: readonly { readonly name: string; readonly holdMs: number }[],
     isOfType = false,
-  ): readonly ({ readonly token: number; readonly expiresAtMs: number } | { readonly heldUntilMs: number })[] {
+  ): readonly LockResult[] {
     const locks = this.#namespaces.findOrMake(namespace, isOfType)
     locks.require(
       items.map(({ name }) => name),
@@ -218,10 +226,10 @@ export class MemoryLocks implements Sync<Locks> {
     this.#store.budget.require(items.reduce((sum, { name }) => sum + RECORD_OVERHEAD + name.length, 0))
     return items.map(({ name, holdMs }) => {
       const held = locks.all.get(name)
-      if (held !== undefined) return { heldUntilMs: held.until }
+      if (held !== undefined) return { kind: 'held', untilMs: held.until }
       const lock: Lock = { name, token: locks.fence.next(), until: this.#store.now() + holdMs, expiry: null }
       locks.set(lock, lock.until)
-      return { token: lock.token, expiresAtMs: lock.until }
+      return { kind: 'acquired', token: lock.token, expiresAtMs: lock.until }
     })
   }
 

@@ -32,7 +32,7 @@ export function createLocks(caller: Caller, clock: Clock): Locks {
       const results = (await namespaces.write(namespace, isOfType, run)) as readonly number[]
       return items.map((_, i) => {
         const [token = 0, until = 0] = results.slice(2 * i, 2 * i + 2)
-        return token === 0 ? { heldUntilMs: until } : { token, expiresAtMs: until }
+        return token === 0 ? { kind: 'held', untilMs: until } : { kind: 'acquired', token, expiresAtMs: until }
       })
     },
     extend: async (namespace, items) => {

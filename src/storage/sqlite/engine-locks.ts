@@ -3,7 +3,7 @@
  * SqliteLocks keeps locks. A lock is held by its newest token until its hold has ended; its row is removed when its
  * namespace is full or when the store is idle.
  */
-import type { Locks, Sync } from '../index.ts'
+import type { LockResult, Locks, Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { Fences } from './fences.ts'
@@ -29,7 +29,6 @@ interface LockToken {
   readonly name: string
   readonly token: number
 }
-type AcquireResult = { readonly token: number; readonly expiresAtMs: number } | { readonly heldUntilMs: number }
 
 function statementsOf(db: Database) {
   return {
@@ -72,7 +71,7 @@ export class SqliteLocks implements Sync<Locks> {
     })
   }
 
-  acquire(namespace: string, items: readonly LockRequest[], isOfType = false): readonly AcquireResult[] {
+  acquire(namespace: string, items: readonly LockRequest[], isOfType = false): readonly LockResult[] {
     const ns = this.#namespaces.findOrMake(namespace, isOfType)
     return items.map((item) => this.#acquire(namespace, ns, item))
   }
@@ -108,10 +107,10 @@ export class SqliteLocks implements Sync<Locks> {
     return limit - left
   }
 
-  #acquire(namespace: string, ns: number, { name, owner, holdMs }: LockRequest): AcquireResult {
+  #acquire(namespace: string, ns: number, { name, owner, holdMs }: LockRequest): LockResult {
     const { nowMs } = this.#txn
     const row = this.#sql.read.get(ns, name)
-    if (row !== undefined && row.until > nowMs) return { heldUntilMs: row.until }
+    if (row !== undefined && row.until > nowMs) return { kind: 'held', untilMs: row.until }
     if (row === undefined) {
       const isFull = this.#sizes.of(ns) >= MAX_LOCKS && this.#prune(ns, PRUNED_FOR_A_LOCK) === 0
       if (isFull) throw namespaceFull('locks', namespace, MAX_LOCKS)
@@ -120,7 +119,7 @@ export class SqliteLocks implements Sync<Locks> {
     const token = this.#fences.issue(this.#fences.change(ns))
     const until = nowMs + holdMs
     this.#sql.write.run(ns, name, token, until, owner)
-    return { token, expiresAtMs: until }
+    return { kind: 'acquired', token, expiresAtMs: until }
   }
 
   /** The lock, if `token` holds it now. */

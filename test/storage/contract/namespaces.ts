@@ -17,7 +17,7 @@ interface Kind {
 
 const acquire = async (backend: Backend, namespace: string, isOfType?: boolean): Promise<number> => {
   const lock = sole(await backend.locks.acquire(namespace, [{ name: 'a', owner: 'w1', holdMs: 40 * MINUTE }], isOfType))
-  return 'token' in lock ? lock.token : 0
+  return lock.kind === 'acquired' ? lock.token : 0
 }
 const tokens = new Map<string, number>()
 const KINDS: Readonly<Record<'kv' | 'locks' | 'counters', Kind>> = {

@@ -107,7 +107,7 @@ export function primitives(name: string, create: Create): void {
       sole(await backend.locks.acquire(NS, [{ name: lock, owner, holdMs }]))
     const held = async (backend: Backend, lock: string) => {
       const answer = await acquire(backend, lock)
-      if (!('token' in answer)) throw new Error('the lock was expected to be free')
+      if (answer.kind === 'held') throw new Error('the lock was expected to be free')
       return answer.token
     }
 
@@ -120,12 +120,12 @@ export function primitives(name: string, create: Create): void {
           ['a', 'b', 'a'].map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })),
         ),
       ).toEqual([
-        { token: expect.any(Number), expiresAtMs: until },
-        { token: expect.any(Number), expiresAtMs: until },
-        { heldUntilMs: until },
+        { kind: 'acquired', token: expect.any(Number), expiresAtMs: until },
+        { kind: 'acquired', token: expect.any(Number), expiresAtMs: until },
+        { kind: 'held', untilMs: until },
       ])
       clock.advance(MINUTE - 1)
-      expect(await acquire(backend, 'a')).toEqual({ heldUntilMs: until })
+      expect(await acquire(backend, 'a')).toEqual({ kind: 'held', untilMs: until })
       clock.advance(1)
       const first = await held(backend, 'a')
       await backend.locks.release(NS, [{ name: 'a', token: first }])
@@ -135,13 +135,13 @@ export function primitives(name: string, create: Create): void {
     it('is not re-entrant, also for the same owner', async () => {
       const { backend, clock } = await open()
       await acquire(backend, 'a')
-      expect(await acquire(backend, 'a')).toEqual({ heldUntilMs: clock.wallMs() + MINUTE })
+      expect(await acquire(backend, 'a')).toEqual({ kind: 'held', untilMs: clock.wallMs() + MINUTE })
     })
 
     it('grants a lock to exactly one of many callers', async () => {
       const { backend } = await open()
       const results = await Promise.all(Array.from({ length: 20 }, (_, i) => acquire(backend, 'a', MINUTE, `w${i}`)))
-      expect(results.filter((answer) => 'token' in answer)).toHaveLength(1)
+      expect(results.filter(({ kind }) => kind === 'acquired')).toHaveLength(1)
     })
 
     it('extends and releases only with the current token', async () => {
@@ -198,7 +198,7 @@ export function primitives(name: string, create: Create): void {
       await backend.locks.acquire(NS, many(0, 9_999))
       await expect(backend.locks.acquire(NS, many(9_999, 2))).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await acquire(backend, 'l9999')).toMatchObject({ token: expect.any(Number) })
-      expect(await acquire(backend, 'l0')).toMatchObject({ heldUntilMs: expect.any(Number) })
+      expect(await acquire(backend, 'l0')).toMatchObject({ kind: 'held' })
       clock.advance(MINUTE)
       await backend.locks.acquire(NS, many(20_000, 10_000))
     }, 60_000)
@@ -208,7 +208,7 @@ export function primitives(name: string, create: Create): void {
       const token = await held(backend, 'a')
       await reopen(backend)
       const again = await acquire(backend, 'a')
-      expect('heldUntilMs' in again).toBe(backend.capabilities.durable)
+      expect(again.kind === 'held').toBe(backend.capabilities.durable)
       expect(await held(backend, 'b')).toBeGreaterThan(token)
     })
   })

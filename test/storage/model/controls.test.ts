@@ -64,7 +64,7 @@ const RESPONSES = [
   'remove false',
   'remove lease_lost',
   'acquire token',
-  'acquire heldUntilMs',
+  'acquire held',
   'add out_of_range',
 ]
 

@@ -13,6 +13,7 @@ import type {
   Conn,
   HistoryRow,
   LeaseRef,
+  LockResult,
   PoolItem,
   PoolRow,
   Ref,
@@ -307,17 +308,14 @@ export class LocksModel {
     return lock !== undefined && lock.until > this.#time.now ? lock : undefined
   }
   /** @param tokens The tokens that the backend issued, in the order of the acquired locks. */
-  acquire(
-    items: readonly { name: string; holdMs: number }[],
-    tokens: readonly number[],
-  ): ({ token: number; expiresAtMs: number } | { heldUntilMs: number })[] {
+  acquire(items: readonly { name: string; holdMs: number }[], tokens: readonly number[]): LockResult[] {
     const drawn = [...tokens]
     return items.map(({ name, holdMs }) => {
       const held = this.held(name)
-      if (held !== undefined) return { heldUntilMs: held.until }
+      if (held !== undefined) return { kind: 'held', untilMs: held.until }
       const lock = { token: drawn.shift() ?? Number.NaN, until: this.#time.now + holdMs }
       this.#locks.set(name, lock)
-      return { token: lock.token, expiresAtMs: lock.until }
+      return { kind: 'acquired', token: lock.token, expiresAtMs: lock.until }
     })
   }
   extend(

@@ -157,7 +157,9 @@ const acquire = command(
   async ({ name: of, names, holdMs: ms }, world, { backend }) => {
     const items = names.map((each) => ({ name: each, owner: 'w1', holdMs: ms }))
     const results = await backend.locks.acquire(of, items)
-    const got = results.flatMap((answer, i) => ('token' in answer ? [{ id: names[i] ?? '', token: answer.token }] : []))
+    const got = results.flatMap((answer, i) =>
+      answer.kind === 'acquired' ? [{ id: names[i] ?? '', token: answer.token }] : [],
+    )
     same(results, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
   },
 )

@@ -149,7 +149,7 @@ withRedisServer('redis namespaces', () => {
     const locks = createLocks(caller, clock)
     const acquire = async (namespace: string, isOfType = false): Promise<number> => {
       const lock = sole(await locks.acquire(namespace, [{ name: 'a', owner: 'w1', holdMs: SECOND }], isOfType))
-      return 'token' in lock ? lock.token : 0
+      return lock.kind === 'acquired' ? lock.token : 0
     }
     await register(MAX_NAMESPACES)
     await client.rename(REGISTRY, 'muster:{ns}:l')
@@ -176,7 +176,7 @@ withRedisServer('redis namespaces', () => {
     await expect(set(kv, 'new')).rejects.toEqual(fails('STORAGE_FULL'))
     expect(await createCounters(caller, clock).add('old', [{ name: 'a', delta: 1 }])).toEqual([1])
     expect(await locks.acquire('old', [{ name: 'a', owner: 'w1', holdMs: MINUTE }])).toEqual([
-      { token: 1_048_578, expiresAtMs: clock.wallMs() + MINUTE },
+      { kind: 'acquired', token: 1_048_578, expiresAtMs: clock.wallMs() + MINUTE },
     ])
   })
 

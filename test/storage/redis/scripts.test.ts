@@ -188,7 +188,7 @@ withRedisServer('redis scripts', () => {
       expect(sole(await pools.claim('p', [request(10)])).map(({ id }) => id)).toEqual(['stays'])
       expect(await kv.get('n', ['n0', 'n1249'])).toEqual([null, null])
       expect(await locks.acquire('n', [{ name: 'n1249', owner: 'w1', holdMs: SECOND }])).toEqual([
-        { token: expect.any(Number), expiresAtMs: clock.wallMs() + SECOND },
+        { kind: 'acquired', token: expect.any(Number), expiresAtMs: clock.wallMs() + SECOND },
       ])
       expect(caller.runs.map(({ script }) => script)).toEqual([
         'pools.size',
@@ -218,7 +218,7 @@ withRedisServer('redis scripts', () => {
       const claim = async (): Promise<number> => sole(sole(await pools.claim('p', [request(1)]))).token
       const lock = async (name: string): Promise<number> => {
         const answer = sole(await locks.acquire('n', [{ name, owner: 'w1', holdMs: MINUTE }]))
-        return 'token' in answer ? answer.token : 0
+        return answer.kind === 'acquired' ? answer.token : 0
       }
       const atStart = Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT + 1
       expect([await claim(), await claim(), await lock('a'), await lock('b')]).toEqual([
