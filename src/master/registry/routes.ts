@@ -103,7 +103,7 @@ function drainRoute({ master: { backend }, signals, announce, onDrain }: Registr
     handle: async (request) => {
       const ref = refOf(request)
       const [drained] = await backend.workers.drain([ref])
-      if (drained === 'not_found' || drained === undefined) throw unknownWorker(ref)
+      if (drained?.kind !== 'draining') throw unknownWorker(ref)
       onDrain(ref)
       await signals.drain(ref, drained.conn)
       announce('worker.draining', ref, { state: 'DRAINING', draining: true })

@@ -51,6 +51,12 @@ export type RegisterResult =
     }
   | 'full'
 
+/**
+ * The result of draining one worker. `draining`: the connection to send the drain frame to, `null` if the record has
+ * none. `not_found`: the worker has no record.
+ */
+export type DrainResult = { readonly kind: 'draining'; readonly conn: string | null } | { readonly kind: 'not_found' }
+
 /** What arrived on one connection since its last report. Without state and stats only `lastSeenAtMs` changes. */
 export interface WorkerReport extends Conn {
   readonly state?: { readonly state: ReportedState; readonly gen: number; readonly lastError: string | null }
@@ -133,12 +139,11 @@ export interface Workers {
    * the worker is not connected, it applies to the process that registers next. Repeating it changes nothing.
    *
    * @param refs The workers.
-   * @returns the connection to send the drain frame to, `null` if the record has none; `not_found` for a worker without
-   *   a record.
+   * @returns the connection to notify, or `not_found`.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D6, D61
    */
-  drain(refs: readonly Ref[]): PerItem<{ readonly conn: string | null } | 'not_found'>
+  drain(refs: readonly Ref[]): PerItem<DrainResult>
   /**
    * Sets or clears the name of the manager of a worker.
    *

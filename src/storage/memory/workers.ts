@@ -9,6 +9,7 @@ import type {
   WorkerReport,
   ReportResult,
   Conn,
+  DrainResult,
   Ref,
   RegisterResult,
   Registration,
@@ -67,13 +68,13 @@ export class MemoryWorkers implements Sync<Workers> {
     }
   }
 
-  drain(refs: readonly Ref[]): readonly ({ readonly conn: string | null } | 'not_found')[] {
+  drain(refs: readonly Ref[]): readonly DrainResult[] {
     return refs.map((ref) => {
       const record = this.#records.find(ref)
-      if (record === undefined) return 'not_found'
+      if (record === undefined) return { kind: 'not_found' }
       if (record.drain === null) record.stateSince = this.#store.now()
       record.drain = this.#masters.isConnected(record.conn) ? boundTo(record) : 'next'
-      return { conn: record.conn }
+      return { kind: 'draining', conn: record.conn }
     })
   }
 

@@ -13,6 +13,7 @@ import {
   type WorkerReport,
   type ReportResult,
   type Conn,
+  type DrainResult,
   type Ref,
   type RegisterResult,
   type Registration,
@@ -104,12 +105,12 @@ export class RedisWorkers implements Workers {
     })
   }
 
-  async drain(refs: readonly Ref[]): Promise<readonly ('not_found' | { readonly conn: string | null })[]> {
+  async drain(refs: readonly Ref[]): Promise<readonly DrainResult[]> {
     const masters = await this.#liveMasters()
     const replies = await inBatches(refs, nameChars, (type, part) =>
       this.#run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...idsOf(part)]),
     )
-    return replies.map((reply) => (reply === null ? 'not_found' : { conn: reply[0] }))
+    return replies.map((reply) => (reply === null ? { kind: 'not_found' } : { kind: 'draining', conn: reply[0] }))
   }
 
   async manage(

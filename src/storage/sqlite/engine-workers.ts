@@ -7,6 +7,7 @@ import { MAX_ANSWER_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
 import {
   takeWithin,
   type Conn,
+  type DrainResult,
   type Ref,
   type RegisterResult,
   type Registration,
@@ -89,14 +90,14 @@ export class SqliteWorkers implements Sync<Workers> {
     }
   }
 
-  drain(refs: readonly Ref[]): readonly ({ readonly conn: string | null } | 'not_found')[] {
+  drain(refs: readonly Ref[]): readonly DrainResult[] {
     return refs.map((ref) => {
       const found = this.#rows.find(ref)
-      if (found === undefined) return 'not_found'
+      if (found === undefined) return { kind: 'not_found' }
       const { type, worker } = found
       const since = worker.drain === null ? this.#txn.nowMs : worker.since
       this.#sql.setDrain.run(this.#drainNow(worker), since, type, ref.id)
-      return { conn: worker.conn }
+      return { kind: 'draining', conn: worker.conn }
     })
   }
 

@@ -28,7 +28,10 @@ export function drains(name: string, create: Create): void {
     it('returns the connection to notify and sets the state to DRAINING', async () => {
       const { backend, clock } = await connected()
       clock.advance(SECOND)
-      expect(await backend.workers.drain([ref('w1'), ref('unknown')])).toEqual([{ conn: 'm1/1' }, 'not_found'])
+      expect(await backend.workers.drain([ref('w1'), ref('unknown')])).toEqual([
+        { kind: 'draining', conn: 'm1/1' },
+        { kind: 'not_found' },
+      ])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true, stateSinceMs: clock.wallMs() })
     })
 
@@ -53,7 +56,7 @@ export function drains(name: string, create: Create): void {
       await backend.workers.drain([ref('w1')])
       const before = await row(backend)
       clock.advance(SECOND)
-      expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: 'm1/1' }])
+      expect(await backend.workers.drain([ref('w1')])).toEqual([{ kind: 'draining', conn: 'm1/1' }])
       expect(await row(backend)).toEqual(before)
     })
 
@@ -101,7 +104,7 @@ export function drains(name: string, create: Create): void {
 
     it('applies to the next process that registers when requested while disconnected (D61)', async () => {
       const { backend } = await unavailable('i1')
-      expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: null }])
+      expect(await backend.workers.drain([ref('w1')])).toEqual([{ kind: 'draining', conn: null }])
       expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
       expect(await reported(backend, 'm1/2', 'i2')).toEqual([true])
       expect(await reported(backend, 'm1/3', 'i2')).toEqual([true])

@@ -45,7 +45,7 @@ const RESPONSES = [
   'beat drain',
   'beat replaced',
   'beat unknown',
-  'drain conn',
+  'drain draining',
   'drain not_found',
   'manage ok',
   'manage not_found',

@@ -11,6 +11,7 @@ import type {
   ConfigPutResult,
   ConfigRaiseResult,
   Conn,
+  DrainResult,
   HistoryRow,
   LeaseRef,
   LockResult,
@@ -123,14 +124,14 @@ export class FleetModel {
       if (worker?.conn === item.conn) Object.assign(worker, { conn: null, stateSinceMs: this.#time.now })
     }
   }
-  drain(refs: readonly Ref[]): ({ conn: string | null } | 'not_found')[] {
+  drain(refs: readonly Ref[]): DrainResult[] {
     return refs.map((ref) => {
       const worker = this.find(ref)
-      if (worker === undefined) return 'not_found'
+      if (worker === undefined) return { kind: 'not_found' }
       const { conn, instance } = worker
       if (worker.drain === null) worker.stateSinceMs = this.#time.now
       worker.drain = conn !== null && this.row(ref)?.connected === true ? processOf({ instance, conn }) : 'next'
-      return { conn }
+      return { kind: 'draining', conn }
     })
   }
   /** Why a worker may not reserve, or null if it may. */

@@ -328,7 +328,7 @@ withRedisServer('redis registry', () => {
       clock.advance(SECOND)
       await expect(workers.register([registration('w2', 'm1/3')])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       await expect(configs.put(put(0))).rejects.toMatchObject({ code: 'STORAGE_FULL' })
-      expect(await workers.drain([ref('w1')])).toEqual([{ conn: 'm1/2' }])
+      expect(await workers.drain([ref('w1')])).toEqual([{ kind: 'draining', conn: 'm1/2' }])
       const results = await workers.beat([
         { ...conn('w0', 'm1/1'), state: report(), stats: ['{"ts":3}', '{"ts":4}'] },
         conn('w1', 'm1/2'),
