@@ -7,7 +7,7 @@
  *   stopping ─▶ signal aborts, the run is awaited      killed ─▶ the run is abandoned
  * @see D53
  */
-import { Backoff, withLogFields } from '../runtime/index.ts'
+import { Backoff, sleep, withLogFields } from '../runtime/index.ts'
 import type { CatalogEntry } from './catalog.ts'
 import { makeContext } from './make-context.ts'
 import { Masker } from './mask.ts'
@@ -57,7 +57,7 @@ class ContinuousSlot {
       while (!signal.aborted) {
         const ending = await this.#runOnce(signal)
         if (signal.aborted) this.#stopped(ending, signal)
-        else await this.#pause(this.#settle(ending), signal)
+        else await sleep(this.#deps.timers, this.#settle(ending), signal)
       }
     } finally {
       end()
@@ -111,13 +111,5 @@ class ContinuousSlot {
     this.#deps.log.debug('the automation ended with an error after it was stopped', {
       error: failureOf(ending.thrown, this.#masker).text,
     })
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#deps.timers.sleep(ms, signal)
-    } catch (error) {
-      if (!signal.aborted) throw error
-    }
   }
 }

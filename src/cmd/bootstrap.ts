@@ -6,9 +6,9 @@
  */
 import { hostname } from 'node:os'
 import { startBootstrap } from '../operator/index.ts'
-import { systemRandom, systemTime } from '../runtime/index.ts'
+import { aborted, systemRandom, systemTime } from '../runtime/index.ts'
 import { DEFAULT_NAMESPACE, readIdentity } from './kube-identity.ts'
-import { aborted, HELP_TAIL, LOG_SETTINGS, refuse, withProcess } from './process.ts'
+import { HELP_TAIL, LOG_SETTINGS, refuse, withProcess } from './process.ts'
 import { hostPort, kubeName } from './readers.ts'
 import { describeSettings, readSettings, setting } from './settings.ts'
 

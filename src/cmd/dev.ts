@@ -5,13 +5,13 @@
  * then stops the master and exits with 0. The next start continues with the same state.
  */
 import type { Catalog } from '../automation/index.ts'
-import { systemRandom, systemTime, type Log } from '../runtime/index.ts'
+import { aborted, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { Child } from './dev/children.ts'
 import { enable, firstOutput, sampleConfig, type Master } from './dev/samples.ts'
 import { openState, type DevState } from './dev/state.ts'
 import { tokenBlock, tryBlock } from './dev/greeting.ts'
 import { runMaster } from './master.ts'
-import { aborted, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
+import { HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
 import { hostPort, list, text } from './readers.ts'
 import { describeSettings, readSettings, setting, type Values } from './settings.ts'
 import { VERSION } from './version.ts'

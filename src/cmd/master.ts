@@ -28,9 +28,9 @@ import {
   MAX_BODY_BYTES,
   MAX_TTL_SECONDS,
 } from '../protocol/index.ts'
-import { systemLoopDelay, systemRandom, systemTime, type Log } from '../runtime/index.ts'
+import { aborted, systemLoopDelay, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type BackendUrl } from './backend.ts'
-import { aborted, AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
+import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
 import { auditTo } from './audit-sink.ts'
 import { atLeast, flag, hostPort, integer, list, text, type HostPort } from './readers.ts'
 import { watchedSecret } from './secret-file.ts'

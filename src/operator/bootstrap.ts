@@ -15,7 +15,7 @@
  * FleetWorkers name, has no right to these (D63).
  * @see D54
  */
-import type { Log, Random, Time } from '../runtime/index.ts'
+import { sleep, type Log, type Random, type Time } from '../runtime/index.ts'
 import {
   apiVersionOf,
   KubeError,
@@ -105,8 +105,7 @@ export class Bootstrap {
       if (lacking !== '' && lacking !== this.#lastLogged && !signal.aborted)
         this.#deps.log.warn('a Secret that bootstrap creates is still missing, retrying', { why: lacking })
       this.#lastLogged = lacking
-      // Aborted: the loop ends.
-      await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {})
+      await sleep(this.#deps.time, lacking === '' ? PRESENT_MS : MISSING_MS, signal)
     }
   }
 

@@ -9,7 +9,7 @@
  * The first round looks at every resource before it sends unedited resources to the master. Otherwise a fleet that
  * differs as a whole would delay the resources that do not differ.
  */
-import { LogThrottle, type Log, type Random, type Time } from '../runtime/index.ts'
+import { LogThrottle, sleep, type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import {
   FLEET_WORKERS,
@@ -137,7 +137,7 @@ export class LeadershipTerm {
     const { cache, fleet, signal, time, handlers } = this.#deps
     const ending = AbortSignal.any([signal, this.#last.signal])
     const isKnown = (): boolean => cache.isSynced && (fleet.isSynced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS)
-    while (!isKnown() && !ending.aborted) await time.sleep(LOOK_MS, ending).catch(() => {}) // Aborted: the loop ends.
+    while (!isKnown() && !ending.aborted) await sleep(time, LOOK_MS, ending)
     if (ending.aborted) return
     this.#memory.beginRound(cache.all())
     handlers.requeueAll()

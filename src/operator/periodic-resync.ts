@@ -9,7 +9,7 @@
  * FleetWorker has named since this term began are visited once, one per 2 s, after the first period. Their last
  * FleetWorker may have been deleted while no operator ran.
  */
-import type { Log, Time } from '../runtime/index.ts'
+import { sleep, type Log, type Time } from '../runtime/index.ts'
 import { isOrphaned, type Fleet, type MasterWriter, type CallRefusal } from './fleet/index.ts'
 import { targetOf, type FleetWorkerObject } from './fleetworker/index.ts'
 import { keyOf, PRIORITY, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
@@ -70,10 +70,8 @@ export class PeriodicResync {
 
   /** Resolves when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#deps.time.sleep(TICK_MS, signal).catch(() => {}) // Aborted: the loop ends.
-      if (!signal.aborted) await this.#tick(signal).catch((error: unknown) => this.#failed(error, signal))
-    }
+    while (await sleep(this.#deps.time, TICK_MS, signal))
+      await this.#tick(signal).catch((error: unknown) => this.#failed(error, signal))
   }
 
   async #tick(signal: AbortSignal): Promise<void> {

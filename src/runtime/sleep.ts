@@ -1,4 +1,4 @@
-/** @module runtime/sleep  Waits in a loop that a signal can end. */
+/** @module runtime/sleep  Waits that a signal can end. */
 import type { Timers } from './clock.ts'
 
 /**
@@ -20,5 +20,13 @@ export function sleep(timers: Pick<Timers, 'after'>, ms: number, signal: AbortSi
       resolve(true)
     })
     signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Resolves when `signal` aborts; immediately if it has. Never rejects. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 }

@@ -11,6 +11,7 @@ import {
   Backoff,
   isRefusalStatus,
   parseRetryAfter,
+  Signal,
   sleep,
   type Clock,
   type Log,
@@ -41,25 +42,24 @@ export interface BusDeps {
 /** The queue of unread messages of one subscription. */
 class Listener {
   readonly queue: unknown[] = []
-  #wake: (() => void) | undefined
+  readonly #arrival: Signal
+
+  constructor(timers: Timers) {
+    this.#arrival = new Signal(timers)
+  }
 
   /** @returns false when the queue was full and the oldest message was dropped. */
   put(message: unknown): boolean {
     this.queue.push(message)
-    this.wake()
+    this.#arrival.notify()
     if (this.queue.length <= MAX_QUEUED) return true
     this.queue.shift()
     return false
   }
 
-  wake(): void {
-    this.#wake?.()
-  }
-
-  arrival(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve
-    })
+  /** Resolves when the next message arrives, or when `signal` aborts. */
+  arrival(signal: AbortSignal): Promise<void> {
+    return this.#arrival.wait(signal)
   }
 }
 
@@ -86,17 +86,14 @@ export class BusClient {
 
   /** Yields the messages published on `topic` during the iteration. Ends when `signal` aborts. */
   async *subscribe(topic: string, signal: AbortSignal): AsyncGenerator {
-    const listener = new Listener()
-    const wake = (): void => listener.wake()
+    const listener = new Listener(this.#deps.timers)
     const leave = this.#join(topic, listener)
-    signal.addEventListener('abort', wake, { once: true })
     try {
       while (!signal.aborted) {
-        if (listener.queue.length === 0) await listener.arrival()
+        if (listener.queue.length === 0) await listener.arrival(signal)
         while (listener.queue.length > 0 && !signal.aborted) yield listener.queue.shift()
       }
     } finally {
-      signal.removeEventListener('abort', wake)
       leave()
     }
   }

@@ -12,7 +12,7 @@
  * deadline. The steps after the slots are bounded too, below the 15 s that the grace period of a pod leaves for them,
  * so an unreachable master cannot keep the worker running.
  */
-import type { Cancel, Log, Timers } from '../runtime/index.ts'
+import { aborted, type Cancel, type Log, type Timers } from '../runtime/index.ts'
 
 /** After a drain frame the master leases no more tasks to this worker, but a response may still be in flight. */
 const LAST_RESERVE_MS = 1_000
@@ -103,9 +103,5 @@ export class Drain {
 
 /** @returns whether `work` finishes before `signal` aborts. */
 async function finishesInTime(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
-  const aborted = new Promise<false>((resolve) => {
-    if (signal.aborted) resolve(false)
-    else signal.addEventListener('abort', () => resolve(false), { once: true })
-  })
-  return Promise.race([work.then(() => true as const), aborted])
+  return Promise.race([work.then(() => true), aborted(signal).then(() => false)])
 }

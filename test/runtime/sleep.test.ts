@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { sleep, VirtualTime } from '../../src/runtime/index.ts'
+import { aborted, sleep, VirtualTime } from '../../src/runtime/index.ts'
 
 describe('sleep', () => {
   it('returns true after the whole time', async () => {
@@ -25,5 +25,16 @@ describe('sleep', () => {
     const time = new VirtualTime()
     expect(await sleep(time, 100, AbortSignal.abort())).toBe(false)
     expect(time.pending).toBe(0)
+  })
+})
+
+describe('aborted', () => {
+  it('resolves when the signal aborts, or immediately if it has', async () => {
+    const abort = new AbortController()
+    const ended = aborted(abort.signal)
+    abort.abort()
+    await ended
+    await aborted(abort.signal)
+    expect(abort.signal.aborted).toBe(true)
   })
 })

@@ -12,7 +12,7 @@ import {
   toMs,
   toSeconds,
 } from '../../protocol/index.ts'
-import type { Cancel, Random, Time } from '../../runtime/index.ts'
+import { Signal, type Cancel, type Random, type Time } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseLost as Lost } from '../../storage/index.ts'
 import { LeaseLost, type AppliedConfig, type CatalogEntry, type TaskLease, type TaskSource } from '../index.ts'
 import type { WorkerConfig } from './config.ts'
@@ -46,12 +46,13 @@ export class LocalTasks {
   /** IDs of the tasks that are neither acked nor dead. */
   readonly #open = new Set<string>()
   readonly #held = new Map<string, LocalLease>()
-  readonly #waiters = new Set<() => void>()
+  readonly #change: Signal
   #settling = 0
   #cancelDue: Cancel | undefined
 
   constructor(deps: TasksDeps) {
     this.#deps = deps
+    this.#change = new Signal(deps.time)
     deps.time.every(SWEEP_EVERY_MS, () => void this.#sweep())
   }
 
@@ -121,7 +122,7 @@ export class LocalTasks {
     while (!stopping.aborted) {
       const taken = this.#deps.link.isUp ? await this.#reserve(slotId) : null
       if (taken !== null) return taken
-      await this.#change(stopping)
+      await this.#change.wait(stopping)
     }
     return null
   }
@@ -228,19 +229,8 @@ export class LocalTasks {
   }
 
   #changed(): void {
-    for (const wake of this.#waiters) wake()
+    this.#change.notify()
     this.#deps.onChange()
-  }
-
-  async #change(stopping: AbortSignal): Promise<void> {
-    let wake = (): void => {}
-    await new Promise<void>((resolve) => {
-      wake = resolve
-      this.#waiters.add(wake)
-      stopping.addEventListener('abort', wake, { once: true })
-    })
-    this.#waiters.delete(wake)
-    stopping.removeEventListener('abort', wake)
   }
 }
 

@@ -9,7 +9,7 @@
  * frames. Reports are retried while the store is unavailable.
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
-import type { LogThrottle } from '../../runtime/index.ts'
+import { sleep, type LogThrottle } from '../../runtime/index.ts'
 import type { WorkerReport, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/index.ts'
@@ -102,11 +102,8 @@ export class HeartbeatWriter {
   }
 
   /** @returns false if the master is stopping. */
-  async #pauseForStore(): Promise<boolean> {
-    return this.#deps.master.timers.sleep(STORE_RETRY_MS, this.#stopping.signal).then(
-      () => true,
-      () => false,
-    )
+  #pauseForStore(): Promise<boolean> {
+    return sleep(this.#deps.master.timers, STORE_RETRY_MS, this.#stopping.signal)
   }
 
   /** @returns false if the store rejected the batch, which is then queued again. */

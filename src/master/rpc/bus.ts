@@ -7,6 +7,7 @@
  */
 import { Type } from 'typebox'
 import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
+import { aborted } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { route, type Route, type StreamBody } from '../http/index.ts'
 import { BusStreams } from './bus-streams.ts'
@@ -79,11 +80,4 @@ async function listen(
   } finally {
     for (const cancel of cancels) cancel()
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

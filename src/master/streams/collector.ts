@@ -11,7 +11,7 @@
  * lost. The sender limits the memory: {@link Collector.full} shows when to stop reading.
  */
 import { FleetError, type JsonText } from '../../protocol/index.ts'
-import { Backoff, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { Backoff, sleep, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import type { Streams } from '../../storage/index.ts'
 
 /** Limits of one push: the entries of the storage contract, and a size that keeps a step of the store short. */
@@ -123,7 +123,7 @@ export class Collector {
       } catch (error) {
         if (!isRetryable(error) || this.#deps.giveUp.aborted) throw error
         // An abort ends the pause early; one last try follows.
-        await this.#deps.timers.sleep(backoff.nextMs(), this.#deps.giveUp).catch(() => {})
+        await sleep(this.#deps.timers, backoff.nextMs(), this.#deps.giveUp)
       }
     }
   }

@@ -347,13 +347,13 @@ export class Fleet implements FleetTable {
   }
 
   async #askRights(): Promise<void> {
-    await this.#identity.ask(this.#end.signal).catch(() => {}) // Aborted.
+    await this.#identity.ask(this.#end.signal).catch(() => {}) // Rejects only when the fleet ends.
   }
 
   async #recheckToken(): Promise<void> {
     await this.#identity
       .onForbidden({ sentMs: this.#deps.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
-      .catch(() => {}) // Aborted.
+      .catch(() => {}) // Rejects only when the fleet ends.
   }
 
   #gap(): void {

@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto'
 import type { MasterClient } from '../../client/index.ts'
 import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
-import { Signal, type Clock, type Log, type Timers } from '../../runtime/index.ts'
+import { Signal, sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
 import type { CatalogType, CallRefusal } from './ports.ts'
@@ -273,7 +273,7 @@ export class TypeReader {
     let waitMs = Infinity
     while (!signal.aborted) {
       await this.#stale.wait(signal, waitMs)
-      await this.#deps.timers.sleep(STALE_WAIT_MS, signal).catch(() => {}) // Aborted: the loop ends.
+      await sleep(this.#deps.timers, STALE_WAIT_MS, signal)
       if (this.#reach === 'in_reach')
         await this.#readEach(this.records.stale(), signal).catch((error: unknown) => this.#failed(error, signal))
       waitMs = this.records.stale().length > 0 ? RETRY_MS : Infinity

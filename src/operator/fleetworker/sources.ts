@@ -21,7 +21,7 @@
  */
 import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
-import type { Clock, Log, Timers } from '../../runtime/index.ts'
+import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import {
   KubeError,
   type KubeObject,
@@ -158,10 +158,9 @@ export class Sources {
     while (!signal.aborted) {
       const names = [...which()]
       const pauseMs = Math.max(periodMs / Math.max(names.length, 1), 1_000 / perSecond)
-      if (names.length === 0) await this.#pause(EMPTY_MS, signal)
+      if (names.length === 0) await sleep(this.#deps.timers, EMPTY_MS, signal)
       for (const name of names) {
-        await this.#pause(pauseMs, signal)
-        if (!signal.aborted) await this.#poll(name, signal)
+        if (await sleep(this.#deps.timers, pauseMs, signal)) await this.#poll(name, signal)
       }
     }
   }
@@ -180,10 +179,6 @@ export class Sources {
     for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name)
     for (const key of this.#awaited.keys()) if (!awaiting.has(key)) this.#awaited.delete(key)
     return names
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return this.#deps.timers.sleep(ms, signal).catch(() => {}) // Aborted: the loop ends.
   }
 
   async #poll(name: SourceName, signal: AbortSignal): Promise<void> {

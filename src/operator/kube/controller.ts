@@ -7,7 +7,7 @@
  * them would block the lease renewal for seconds. So work is cut into time slices, one for all 16 per turn of the event
  * loop.
  */
-import type { Clock, Log, Timers } from '../../runtime/index.ts'
+import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
 import type { ReconcileOutcome, WorkQueue } from './work-queue.ts'
 
@@ -56,7 +56,7 @@ export class Controller {
 
   async #work(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const key = await this.#deps.queue.take(signal).catch(() => undefined) // Aborted.
+      const key = await this.#deps.queue.take(signal).catch(() => undefined) // Rejects only when the signal aborts.
       if (key === undefined) return
       await this.#reconcile(key, signal)
       await this.#pause(signal)
@@ -70,7 +70,7 @@ export class Controller {
 
   async #nextTurn(signal: AbortSignal): Promise<void> {
     const { clock, timers } = this.#deps
-    await timers.sleep(0, signal).catch(() => {}) // Aborted: no further key is taken.
+    await sleep(timers, 0, signal)
     this.#sliceMs = clock.monotonicMs()
     this.#turn = undefined
   }

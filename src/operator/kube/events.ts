@@ -7,6 +7,8 @@
 import {
   BoundedMap,
   retryAfterDelayMs,
+  Signal,
+  sleep,
   TokenBucket,
   type Clock,
   type Log,
@@ -80,11 +82,12 @@ export class FoldingEventRecorder implements EventRecorder {
   readonly #buckets = new Map<string, TokenBucket>()
   readonly #rate: TokenBucket
   readonly #queue: Series[] = []
-  #wake: (() => void) | undefined
+  readonly #arrival: Signal
 
   constructor(deps: EventRecorderDeps) {
     this.#deps = deps
     this.#rate = new TokenBucket(deps.clock, RATE)
+    this.#arrival = new Signal(deps.timers)
   }
 
   record(target: EventTarget, type: EventType, reason: string, message: string): void {
@@ -127,12 +130,11 @@ export class FoldingEventRecorder implements EventRecorder {
     while (!signal.aborted) {
       const series = this.#queue.shift()
       if (series === undefined) {
-        await this.#arrival(signal)
+        await this.#arrival.wait(signal)
         continue
       }
       series.isQueued = false
-      while (!this.#rate.take() && !signal.aborted)
-        await timers.sleep(Math.max(1, this.#rate.waitMs()), signal).catch(() => {}) // Aborted: the loops end.
+      while (!this.#rate.take() && !signal.aborted) await sleep(timers, Math.max(1, this.#rate.waitMs()), signal)
       await this.#send(series, signal)
     }
     stopFolding()
@@ -156,7 +158,7 @@ export class FoldingEventRecorder implements EventRecorder {
     }
     series.isQueued = true
     this.#queue.push(series)
-    this.#wake?.()
+    this.#arrival.notify()
   }
 
   async #send(series: Series, signal: AbortSignal): Promise<void> {
@@ -179,12 +181,8 @@ export class FoldingEventRecorder implements EventRecorder {
           })
           return
         }
-        await timers
-          .sleep(
-            Math.max(RETRY_MS, error instanceof KubeError ? retryAfterDelayMs(error.requestedWaitMs ?? 0, random) : 0),
-            signal,
-          )
-          .catch(() => {}) // Aborted: the loop ends.
+        const requestedMs = error instanceof KubeError ? (error.requestedWaitMs ?? 0) : 0
+        await sleep(timers, Math.max(RETRY_MS, retryAfterDelayMs(requestedMs, random)), signal)
       }
     }
     onDrop?.()
@@ -240,16 +238,5 @@ export class FoldingEventRecorder implements EventRecorder {
     const bucket = this.#buckets.get(uid) ?? new TokenBucket(this.#deps.clock, RATE_PER_OBJECT)
     this.#buckets.set(uid, bucket)
     return bucket
-  }
-
-  #arrival(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake)
-        resolve()
-      }
-      this.#wake = wake
-      signal.addEventListener('abort', wake)
-    })
   }
 }

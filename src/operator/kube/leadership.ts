@@ -12,7 +12,7 @@
  * caller's own fencing has to reject what they do later. After a pause of the process (SIGSTOP, a long block of the
  * event loop) `mayWrite` is false until `confirm` has called the API server.
  */
-import type { Clock, Log, Timers } from '../../runtime/index.ts'
+import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
 import { microTime, objectPath, collectionPath, type ObjectMeta, type Resource } from './objects.ts'
 import type { KubeTransport } from './transport.ts'
@@ -111,8 +111,7 @@ export class LeaseElector implements Leadership {
       const startedMs = clock.monotonicMs()
       await this.#try(signal)
       this.#check()
-      // Aborted: the loop ends.
-      await timers.sleep(Math.max(0, startedMs + RETRY_MS - clock.monotonicMs()), signal).catch(() => {})
+      await sleep(timers, Math.max(0, startedMs + RETRY_MS - clock.monotonicMs()), signal)
     }
     stopTicks()
     await this.release()

@@ -17,7 +17,7 @@
  * its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Backoff, Heap, retryAfterDelayMs, TokenBucket } from '../../runtime/index.ts'
+import { Backoff, Heap, retryAfterDelayMs, Signal, TokenBucket } from '../../runtime/index.ts'
 import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
 import { isBehind } from './edits.ts'
 import { heartbeatPeriodMs, nextHeartbeatMs } from './heartbeat-schedule.ts'
@@ -101,12 +101,14 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   #inFlight = 0
   #isFlushing = false
   #cancelTimer: () => void = () => {}
-  #idle: (() => void)[] = []
+  /** After every change of the entries. */
+  readonly #changed: Signal
 
   constructor(deps: StatusWriterDeps<T, S>) {
     this.#deps = deps
     this.#startedMs = deps.clock.monotonicMs()
     this.#written = new WrittenStatuses(deps.cache)
+    this.#changed = new Signal(deps.timers)
     this.#rates = {
       transition: new TokenBucket(deps.clock, TRANSITIONS),
       heartbeat: new TokenBucket(deps.clock, HEARTBEATS),
@@ -186,7 +188,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     entry.lane = 'edit'
     if (!entry.isSending) this.#enqueue(key, entry, this.#deps.clock.monotonicMs())
     const isUnderWay = (): boolean => this.#entries.get(key) === entry && entry.failures === failures
-    while (isUnderWay() && !signal.aborted) await this.#change(signal)
+    while (isUnderWay() && !signal.aborted) await this.#changed.wait(signal)
     return this.#entries.get(key) !== entry
   }
 
@@ -197,7 +199,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       if (entry.lane === 'heartbeat' && !entry.isSending) this.#entries.delete(key)
       else if (!entry.isSending) this.#enqueue(key, entry, nowMs)
     }
-    while (this.#entries.size > 0 && !signal.aborted && !this.#deps.signal.aborted) await this.#change(signal)
+    while (this.#entries.size > 0 && !signal.aborted && !this.#deps.signal.aborted) await this.#changed.wait(signal)
     this.#isFlushing = false
   }
 
@@ -331,7 +333,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     }
     this.#entries.delete(key)
     this.put(entry.target, entry.status, 'transition')
-    this.#wake()
+    this.#changed.notify()
   }
 
   #failed(key: ObjectKey, entry: StatusEntry<S>, error: unknown): void {
@@ -361,33 +363,18 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   #again(key: ObjectKey, entry: StatusEntry<S>, askedMs: number): void {
     entry.failures += 1
     this.#enqueue(key, entry, this.#deps.clock.monotonicMs() + Math.max(askedMs, entry.backoff.nextMs()))
-    this.#wake()
+    this.#changed.notify()
   }
 
   #forget(key: ObjectKey, entry: StatusEntry<S>): void {
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
-    this.#wake()
+    this.#changed.notify()
   }
 
   #end(): void {
     this.#cancelTimer()
     this.#entries.clear()
-    this.#wake()
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake)
-        resolve()
-      }
-      this.#idle.push(wake)
-      signal.addEventListener('abort', wake)
-    })
-  }
-
-  #wake(): void {
-    for (const resolve of this.#idle.splice(0)) resolve()
+    this.#changed.notify()
   }
 
   #newBackoff(): Backoff {

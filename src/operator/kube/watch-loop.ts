@@ -19,6 +19,7 @@ import {
   Backoff,
   PageSize,
   retryAfterDelayMs,
+  sleep,
   TokenBucket,
   type Clock,
   type Log,
@@ -109,7 +110,7 @@ export class WatchLoop<T extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.#round(signal)
-      await this.#deps.timers.sleep(waitMs, signal).catch(() => {}) // Aborted: the loop ends.
+      await sleep(this.#deps.timers, waitMs, signal)
     }
   }
 

@@ -232,7 +232,7 @@ export class RedisBus implements Bus {
     client.on('message', (channel: string, data: string) => this.#onMessage(channel, data))
     client.once('ready', () => void this.#resubscribe(client))
     client.once('end', () => this.#lost(client))
-    client.connect().catch(() => undefined)
+    client.connect().catch(() => undefined) // The end event follows, and connects again.
   }
 
   async #resubscribe(client: Redis): Promise<void> {

@@ -207,7 +207,7 @@ export class StoreNode {
     this.#change('preparing')
     try {
       const loading = Promise.all(scripts().map(({ source }) => this.command('SCRIPT', 'LOAD', source)))
-      loading.catch(() => undefined)
+      loading.catch(() => undefined) // Awaited below, unless this server is refused.
       this.#facts = await factsOf((name, ...args) => this.command(name, ...args))
       if (!isTooOld(this.#facts)) await loading // Else it knows no scripts like ours, and is refused for its version.
       if (this.#status === 'preparing') this.#change('prepared')

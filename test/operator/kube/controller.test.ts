@@ -77,7 +77,12 @@ describe('the controller', () => {
   it('works for one slice per turn of the event loop, not one slice per parallel worker', async () => {
     let ran = 0
     for (let index = 0; index < 400; index += 1) queue.add(`ns/${index}`, 100)
-    const timers = Object.assign(Object.create(time) as VirtualTime, { sleep: () => nextTurn() })
+    const timers = Object.assign(Object.create(time) as VirtualTime, {
+      after: (_ms: number, task: () => void) => {
+        void nextTurn().then(task)
+        return () => {}
+      },
+    })
     ended = new Controller({
       queue,
       clock: time,
