@@ -193,6 +193,7 @@ function judge(url: URL, payload: Payload, { status, headers }: Exchanged, confi
   if (expected.length > 0 ? expected.includes(status) : status >= 200 && status < 300) return
   const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}${status === 401 ? unsent(url, config) : ''}`
   if (!RETRIED.has(status) && status < 500) throw new Permanent(message)
+  // Whole seconds only: `parseRetryAfter` of the runtime, which also reads dates, is not part of the plugin API.
   const seconds = Number(headers['retry-after'])
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_RETRY_AFTER_SECONDS)
     throw new RetryIn(seconds, message)

@@ -28,7 +28,11 @@ const MAX_TTL_MS = MAX_TTL_SECONDS * 1000
 const MAX_PAGE = 1_000
 const ANY = Number.MAX_SAFE_INTEGER
 
-/** An error text as it is stored: at most 4,096 characters, without half a surrogate pair at the cut. */
+/**
+ * An error text as it is stored: at most 4,096 characters, without half a surrogate pair at the cut. The master has
+ * already truncated it (`truncateError`); this bounds other callers. It does not use the runtime, because that would
+ * load the logger in the thread of the SQLite backend.
+ */
 export function cutError(error: string): string {
   return error.length <= MAX_ERROR_CHARS ? error : error.slice(0, MAX_ERROR_CHARS).toWellFormed()
 }

@@ -15,7 +15,7 @@ import {
   type Output,
   type WorkerFrame,
 } from '../../protocol/index.ts'
-import type { LogThrottle } from '../../runtime/index.ts'
+import { truncateError, type LogThrottle } from '../../runtime/index.ts'
 import type { RegisterResult, Registration } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/index.ts'
@@ -33,6 +33,8 @@ type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
 
 /** Length limit of the pointer in a close reason, so that the problem still fits after it. */
 const MAX_PATH_CHARS = 60
+/** Length limit of a close reason in the log. */
+const MAX_LOGGED_CHARS = 200
 
 export interface InboundDeps {
   readonly master: MasterDeps
@@ -97,7 +99,7 @@ export class Inbound {
         automation_type: connection.type,
         worker_id: connection.id,
         code,
-        reason: reason.slice(0, 200),
+        reason: truncateError(reason, MAX_LOGGED_CHARS),
         suppressed,
       })
     })
@@ -113,7 +115,7 @@ export class Inbound {
         return heartbeats.state(connection, {
           state: frame.state,
           gen: frame.config_gen,
-          lastError: shortened(frame.last_error),
+          lastError: frame.last_error === null ? null : truncateError(frame.last_error, MAX_ERROR_CHARS),
         })
       case 'stats':
         checkDocument(frame)
@@ -218,7 +220,3 @@ export class Inbound {
 }
 
 const outputOf = ({ slot_id, ts, payload }: Output): Output => ({ slot_id, ts, payload })
-
-function shortened(text: string | null): string | null {
-  return text === null ? null : text.slice(0, MAX_ERROR_CHARS).toWellFormed()
-}

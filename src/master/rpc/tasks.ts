@@ -1,5 +1,6 @@
 /** @module master/rpc/tasks  RPC methods that reserve and settle tasks. Task bodies are inserted as the stored text. */
 import { MAX_ERROR_CHARS, MAX_RESERVED_PER_CALL, toSeconds, type RpcMethod } from '../../protocol/index.ts'
+import { truncateError } from '../../runtime/index.ts'
 import type { Lease, LeaseRef } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
@@ -44,7 +45,7 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
       const asks = tasks.map(({ task_id: id, token, error, retry_in_ms: retryInMs = null, permanent }) => ({
         id,
         token,
-        error: cut(error),
+        error: truncateError(error, MAX_ERROR_CHARS),
         retryInMs,
         permanent: permanent ?? false,
       }))
@@ -60,9 +61,4 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
 
 function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, body }: Lease): string {
   return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(expiresAtMs)},${body.slice(1)}`
-}
-
-/** Cutting may split a surrogate pair, which no store accepts. */
-function cut(text: string): string {
-  return text.slice(0, MAX_ERROR_CHARS).toWellFormed()
 }

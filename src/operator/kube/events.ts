@@ -10,6 +10,7 @@ import {
   Signal,
   sleep,
   TokenBucket,
+  truncateError,
   type Clock,
   type Log,
   type Random,
@@ -91,7 +92,7 @@ export class FoldingEventRecorder implements EventRecorder {
   }
 
   record(target: EventTarget, type: EventType, reason: string, message: string): void {
-    const note = message.replaceAll(CONTROLS, ' ').slice(0, MAX_NOTE_CHARS)
+    const note = truncateError(message.replaceAll(CONTROLS, ' '), MAX_NOTE_CHARS)
     const key = JSON.stringify([target.uid, type, reason, note])
     const known = this.#series.get(key)
     const nowMs = this.#deps.clock.monotonicMs()

@@ -3,7 +3,7 @@
  * Defines the error of a call to the API server. Status 0: no response arrived, so the call may or may not have taken
  * effect.
  */
-import { cappedRetryAfterMs, parseRetryAfter } from '../../runtime/index.ts'
+import { cappedRetryAfterMs, parseRetryAfter, truncateError } from '../../runtime/index.ts'
 
 export interface KubeErrorOptions extends ErrorOptions {
   /** What `Retry-After` requests, in milliseconds, not capped. */
@@ -51,7 +51,7 @@ export function errorOfStatus(status: number, body: unknown, retryAfter?: string
   return new KubeError(
     known,
     typeof reason === 'string' && reason !== '' ? reason : `Status${known}`,
-    typeof message === 'string' ? message.slice(0, MAX_MESSAGE_CHARS) : `the API server returned HTTP ${known}`,
+    typeof message === 'string' ? truncateError(message, MAX_MESSAGE_CHARS) : `the API server returned HTTP ${known}`,
     { requestedWaitMs: parseRetryAfter(retryAfter ?? String(details?.retryAfterSeconds), Number.NaN) },
   )
 }

@@ -187,7 +187,7 @@ describe('a lease', () => {
     })
     const { json } = await world.call('GET', '/automations/mailer/dead')
     const { last_error: text } = (json as { items: { last_error: string }[] }).items[0] ?? { last_error: '' }
-    expect(text).toHaveLength(4_096)
+    expect(text).toHaveLength(4_095)
     expect(text.isWellFormed()).toBe(true)
   })
 })
