@@ -1,5 +1,6 @@
 /** Provides what every long-running process needs: time, randomness, logs, traces. Imports no other folder of src. */
 export * from './backoff/index.ts'
+export * from './batcher.ts'
 export * from './bounded-map.ts'
 export * from './clock.ts'
 export * from './compare-text.ts'

@@ -15,11 +15,11 @@ import {
   type Output,
   type WorkerFrame,
 } from '../../protocol/index.ts'
-import { truncateError, type LogThrottle } from '../../runtime/index.ts'
+import { truncateError, type Batcher, type LogThrottle } from '../../runtime/index.ts'
 import type { RegisterResult, Registration } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/index.ts'
-import { Batcher } from '../queue/index.ts'
+import { createBatcher } from '../queue/index.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
 import type { HeartbeatWriter } from './heartbeat-writer.ts'
@@ -57,7 +57,7 @@ export class Inbound {
 
   constructor(deps: InboundDeps) {
     this.#deps = deps
-    this.#registrations = new Batcher((items) => deps.master.backend.workers.register(items))
+    this.#registrations = createBatcher((items) => deps.master.backend.workers.register(items))
   }
 
   /** Handles one text message. */

@@ -1,106 +1,37 @@
 /**
  * @module master/queue/batcher
- * Batches calls (group commit): calls of one operation on one automation type that arrive in one tick, or while an
- * earlier call is in flight, are sent to the store together.
+ * Batches calls of one operation on one automation type before the store (group commit). Items of one run succeed or
+ * fail together; a caller whose items were split into two runs knows which of them were stored.
  *
- *   add ─┐
- *   add ─┼─▶ waiting ──end of the tick, none in flight──▶ run(≤ 500 items) … run(≤ 500 items) ──▶ one result per item
- *   add ─┘
- *
- * Items of one `run` succeed or fail together. Each item then has its own result; a failure is returned as an Error. A
- * caller whose items were split into two runs therefore knows which of them were stored. The order is kept.
+ * The Redis backend batches calls as well, but sends up to four groups simultaneously, which are small if every call
+ * arrives alone. Measured without this layer, with 64 single submits or acks in flight: Redis runs twice to three times
+ * as many commands per task and needs 30 to 40 % more CPU time per task, and the master 1 to 14 % more (medians of 5
+ * paired runs). So the layer stays until the backend itself forms groups of this size.
  */
-import { FleetError } from '../../protocol/index.ts'
+import { Batcher } from '../../runtime/index.ts'
+import { storeOverloaded } from '../../storage/index.ts'
 
 /** The limit of items in one call of the store. */
 export const RUN_ITEMS = 500
-const MAX_WAITING_ITEMS = 10_000
-const MAX_WAITING_BYTES = 64 * 1_048_576
+const WAITING = { items: 10_000, bytes: 64 * 1_048_576 }
 
-interface Call<Item, Result> {
-  readonly items: readonly Item[]
-  readonly bytes: number
-  readonly resolve: (results: readonly (Result | Error)[]) => void
-}
-
-export class Batcher<Item, Result> {
-  readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
-  readonly #weigh: (item: Item) => number
-  #waiting: Call<Item, Result>[] = []
-  #waitingItems = 0
-  #waitingBytes = 0
-  #isFlushing = false
-
-  /** @param weigh Returns the bytes of a waiting item, if memory matters. */
-  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, weigh: (item: Item) => number = () => 0) {
-    this.#run = run
-    this.#weigh = weigh
-  }
-
-  /**
-   * Sends the items with the next batch.
-   * @returns one result per item, in order.
-   * @throws {FleetError} STORAGE_OVERLOADED if too many items are waiting. No item of this call was sent.
-   */
-  add(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
-    const bytes = items.reduce((sum, item) => sum + this.#weigh(item), 0)
-    const isFull =
-      this.#waitingItems + items.length > MAX_WAITING_ITEMS || this.#waitingBytes + bytes > MAX_WAITING_BYTES
-    if (isFull && this.#waitingItems > 0) {
-      return Promise.reject(
-        new FleetError('STORAGE_OVERLOADED', 'too many changes are waiting for the store; try again', {
-          retryAfterSeconds: 1,
-          outcome: 'not_sent',
-        }),
-      )
-    }
-    this.#waitingItems += items.length
-    this.#waitingBytes += bytes
-    return new Promise((resolve) => {
-      this.#waiting.push({ items, bytes, resolve })
-      if (!this.#isFlushing) void this.#flush()
-    })
-  }
-
-  async #flush(): Promise<void> {
-    this.#isFlushing = true
-    await Promise.resolve() // Includes everything that is added in the same tick.
-    while (this.#waiting.length > 0) {
-      const calls = this.#waiting
-      this.#waiting = []
-      this.#waitingItems = 0
-      this.#waitingBytes = 0
-      await this.#send(calls)
-    }
-    this.#isFlushing = false
-  }
-
-  async #send(calls: readonly Call<Item, Result>[]): Promise<void> {
-    const items = calls.length === 1 && calls[0] !== undefined ? calls[0].items : calls.flatMap((call) => call.items)
-    const runs: Promise<readonly (Result | Error)[]>[] = []
-    for (let from = 0; from < items.length; from += RUN_ITEMS)
-      runs.push(this.#runTogether(items.slice(from, from + RUN_ITEMS)))
-    const results = (await Promise.all(runs)).flat() as readonly (Result | Error)[]
-    let from = 0
-    for (const { items: own, resolve } of calls) {
-      resolve(results.slice(from, from + own.length))
-      from += own.length
-    }
-  }
-
-  async #runTogether(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
-    try {
-      return await this.#run(items)
-    } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error), { cause: error })
-      return items.map(() => failure)
-    }
-  }
-}
-
-/** Returns the results of a caller that cannot use a part of them. @throws the first Error among them. */
-export function allSucceeded<Result>(results: readonly (Result | Error)[]): readonly Result[] {
-  const failure = results.find((result) => result instanceof Error)
-  if (failure !== undefined) throw failure
-  return results as readonly Result[]
+/**
+ * @param run One call of the store, with 1 to 500 items.
+ * @param bytesOf The bytes of a waiting item, if memory matters.
+ * @returns a batcher that throws STORAGE_OVERLOADED if too many items are waiting.
+ */
+export function createBatcher<Item, Result>(
+  run: (items: readonly Item[]) => Promise<readonly Result[]>,
+  bytesOf?: (item: Item) => number,
+): Batcher<Item, Result> {
+  return new Batcher({
+    run,
+    ...(bytesOf !== undefined && { bytesOf }),
+    maxItems: RUN_ITEMS,
+    splitsCalls: true,
+    maxInFlight: Infinity,
+    overlaps: false,
+    waitingLimits: () => WAITING,
+    overloaded: storeOverloaded,
+  })
 }

@@ -1,4 +1,4 @@
 /** Task queues: submit and inspect routes, and the reserve and settle calls that the RPC of workers uses. */
-export { Batcher, RUN_ITEMS } from './batcher.ts'
+export { createBatcher, RUN_ITEMS } from './batcher.ts'
 export { totalsBody } from './counts.ts'
 export { Queue } from './queue.ts'

@@ -5,7 +5,7 @@
  */
 import { FleetError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Random } from '../../runtime/index.ts'
+import { allSucceeded, type Batcher, type Random } from '../../runtime/index.ts'
 import type {
   Backend,
   Lease,
@@ -16,7 +16,7 @@ import type {
   SubmitItemResult,
   Tasks,
 } from '../../storage/index.ts'
-import { allSucceeded, Batcher } from './batcher.ts'
+import { createBatcher } from './batcher.ts'
 import { TaskDispatcher, type TaskDispatcherDeps } from './task-dispatcher.ts'
 import type { ReserveOptions } from './waiters.ts'
 
@@ -59,16 +59,16 @@ export class TypeQueue {
     this.#tasks = tasks
     this.#random = deps.random
     this.#dispatcher = new TaskDispatcher(entry, { ...deps, release: (leases) => this.#releaseUndelivered(leases) })
-    this.#submits = new Batcher(
+    this.#submits = createBatcher(
       withCapacityRetry(deps.makeCapacity, (items) =>
         tasks.submit(type, deps.idempotencyTtlMs, items, deps.maxQueueLength),
       ),
       ({ body }) => body.length,
     )
     const checked = withRegressionReport(deps.onRegression)
-    this.#acks = new Batcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
-    this.#releases = new Batcher(async (leases) => checked(leases, await tasks.release(type, leases)))
-    this.#extends = new Batcher(async (leases) =>
+    this.#acks = createBatcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
+    this.#releases = createBatcher(async (leases) => checked(leases, await tasks.release(type, leases)))
+    this.#extends = createBatcher(async (leases) =>
       checked(
         leases,
         await tasks.extend(
@@ -77,7 +77,7 @@ export class TypeQueue {
         ),
       ),
     )
-    this.#nacks = new Batcher(async (items) => checked(items, await tasks.nack(type, retry, items)))
+    this.#nacks = createBatcher(async (items) => checked(items, await tasks.nack(type, retry, items)))
   }
 
   get waiting(): number {

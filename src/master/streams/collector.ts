@@ -8,7 +8,9 @@
  *                                          └ store full, or stopped while retrying ──▶ dropped, counted
  *
  * Pushing one batch at a time keeps the order. The sequence number makes a repeat harmless if the first response was
- * lost. The sender limits the memory: {@link Collector.full} shows when to stop reading.
+ * lost. The sender limits the memory: {@link Collector.full} shows when to stop reading. It is no Batcher of the
+ * runtime, because entries have no caller that waits for a result, and a batch keeps its sequence number when it is
+ * repeated.
  */
 import { FleetError, type JsonText } from '../../protocol/index.ts'
 import { Backoff, sleep, type Log, type Random, type Timers } from '../../runtime/index.ts'

@@ -6,6 +6,9 @@
  *
  *   call ──▶ waiting (≤ 10,000 items, 64 MiB) ──▶ one group in the engine (≤ 2,000 items, 8 MiB) ──▶ results
  *               └ beyond: STORAGE_OVERLOADED            └ no result within 5 s: STORAGE_UNAVAILABLE, unknown
+ *
+ * It is no Batcher of the runtime: calls of different operations share a group, each has a deadline, and each succeeds
+ * or fails on its own.
  */
 import { FleetError } from '../../protocol/index.ts'
 import type { StorageCall } from '../index.ts'

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { allSucceeded, Batcher } from '../../../src/master/queue/batcher.ts'
+import { createBatcher } from '../../../src/master/queue/batcher.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
+import { allSucceeded } from '../../../src/runtime/index.ts'
 
 /** A batcher whose runs end when the test calls `end`. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
-  const batcher = new Batcher<number, string>(
+  const batcher = createBatcher<number, string>(
     (items) =>
       new Promise((resolve, reject) => {
         runs.push({
