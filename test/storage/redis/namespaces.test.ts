@@ -126,7 +126,7 @@ withRedisServer('redis namespaces', () => {
     await register(MAX_NAMESPACES)
     clock.advance(MINUTE)
     const kv = createKv(
-      interrupted('kv.is_empty', 'muster:{k:n7}:v', () => set(other, 'n7')),
+      interrupted('kv.is-empty', 'muster:{k:n7}:v', () => set(other, 'n7')),
       clock,
     )
     await set(kv, 'new')
