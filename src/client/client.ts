@@ -13,11 +13,11 @@ import type {
   ReadyBody,
 } from '../protocol/index.ts'
 import { apiPath } from './address.ts'
-import type { Reply } from './answer.ts'
+import type { MasterResponse } from './response.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
 import { Output } from './output.ts'
 import { Tasks } from './tasks.ts'
-import { Transport, type CallOptions, type ClientOptions } from './transport.ts'
+import { Transport, type RequestOptions, type ClientOptions } from './transport.ts'
 import { Workers } from './workers.ts'
 
 /**
@@ -41,17 +41,17 @@ export class MasterClient {
   }
 
   /** Returns the installed automations; never empty. */
-  automations(options?: CallOptions): Promise<Reply<AutomationDescriptor[]>> {
+  automations(options?: RequestOptions): Promise<MasterResponse<AutomationDescriptor[]>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['automations']) }, options)
   }
 
   /** Returns the catalog: type to schemas and settings of the automation. */
-  catalog(options?: CallOptions): Promise<Reply<Record<string, CatalogEntryBody>>> {
+  catalog(options?: RequestOptions): Promise<MasterResponse<Record<string, CatalogEntryBody>>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog']) }, options)
   }
 
   /** Returns the catalog entry of one automation type. @throws {MasterError} NOT_FOUND when it is not installed. */
-  catalogEntry(type: string, options?: CallOptions): Promise<Reply<CatalogEntryBody>> {
+  catalogEntry(type: string, options?: RequestOptions): Promise<MasterResponse<CatalogEntryBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
   }
 
@@ -63,18 +63,18 @@ export class MasterClient {
    */
   pool(
     name: string,
-    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
-  ): Promise<Reply<PoolBody>> {
+    { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
+  ): Promise<MasterResponse<PoolBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
   }
 
   /** Returns counts of workers and tasks over all automations. */
-  overview(options?: CallOptions): Promise<Reply<OverviewBody>> {
+  overview(options?: RequestOptions): Promise<MasterResponse<OverviewBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['overview']) }, options)
   }
 
   /** Returns the permissions and automation types of the token. */
-  me(options?: CallOptions): Promise<Reply<MeBody>> {
+  me(options?: RequestOptions): Promise<MasterResponse<MeBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['me']) }, options)
   }
 
@@ -82,7 +82,7 @@ export class MasterClient {
    * Returns whether the master is ready; "not ready" (503) is a result too. Not repeated, because a probe has its own
    * interval.
    */
-  ready(options?: CallOptions): Promise<Reply<ReadyBody>> {
+  ready(options?: RequestOptions): Promise<MasterResponse<ReadyBody>> {
     return this.#transport.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
   }
 

@@ -38,7 +38,7 @@ export type FeedItem =
    * `resumed`: the stream continues after the last event, unless a `reset` follows. Otherwise earlier events are not
    * sent.
    */
-  | { readonly kind: 'open'; readonly epoch: string; readonly resumed: boolean }
+  | { readonly kind: 'open'; readonly epoch: string; readonly isResumed: boolean }
   | ({ readonly kind: 'event' } & FleetEvent)
   | { readonly kind: 'lost'; readonly error: MasterError; readonly retryInMs: number }
 
@@ -77,7 +77,7 @@ export async function* followEvents(
         { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) },
         either,
       )
-      yield { kind: 'open', epoch, resumed: resumeAt !== '' }
+      yield { kind: 'open', epoch, isResumed: resumeAt !== '' }
       const reader = new EventReader(resumeAt)
       for await (const chunk of guard(chunks)) {
         backoff.reset()

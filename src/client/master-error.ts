@@ -9,14 +9,14 @@
  */
 import { ERRORS, type ErrorCode, type FieldError } from '../protocol/index.ts'
 
-type AnsweredCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
+type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
 /** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
-export type MasterErrorCode = AnsweredCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
+export type MasterErrorCode = ResponseCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 
 const BY_STATUS = new Map(
   Object.entries(ERRORS)
     .filter(([, { status }]) => status !== 503)
-    .map(([code, { status }]) => [status as number, code as AnsweredCode]),
+    .map(([code, { status }]) => [status as number, code as ResponseCode]),
 )
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
@@ -42,7 +42,7 @@ export interface MasterErrorFacts extends ErrorOptions {
 }
 
 /**
- * A failed call. Check `code` for the reason, `retryable` for a later retry, and `outcome` before repeating a change.
+ * A failed call. Check `code` for the reason, `isRetryable` for a later retry, and `outcome` before repeating a change.
  */
 export class MasterError extends Error {
   override readonly name = 'MasterError'
@@ -72,7 +72,7 @@ export class MasterError extends Error {
   }
 
   /** Returns whether the same call may succeed later. Check `outcome` for whether repeating it is safe. */
-  get retryable(): boolean {
+  get isRetryable(): boolean {
     return RETRYABLE.has(this.code)
   }
 

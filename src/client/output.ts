@@ -6,9 +6,9 @@
 import { MAX_N, type LengthBody, type OutputEntry, type TailBody } from '../protocol/index.ts'
 import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
 import { apiPath, type Query } from './address.ts'
-import type { Reply } from './answer.ts'
+import type { MasterResponse } from './response.ts'
 import { MasterError } from './master-error.ts'
-import type { CallOptions, ClientOptions, Transport } from './transport.ts'
+import type { RequestOptions, ClientOptions, Transport } from './transport.ts'
 
 /** Interval of polling for new entries. */
 const LOOK_EVERY_MS = 500
@@ -38,7 +38,7 @@ export class Output {
   }
 
   /** Returns the number of entries in the stream. */
-  length(type: string, options?: CallOptions): Promise<Reply<LengthBody>> {
+  length(type: string, options?: RequestOptions): Promise<MasterResponse<LengthBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'length') }, options)
   }
 
@@ -48,8 +48,8 @@ export class Output {
    */
   peek(
     type: string,
-    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
-  ): Promise<Reply<OutputEntry[]>> {
+    { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
+  ): Promise<MasterResponse<OutputEntry[]>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
   }
 
@@ -60,8 +60,8 @@ export class Output {
    */
   pop(
     type: string,
-    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
-  ): Promise<Reply<OutputEntry[]>> {
+    { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
+  ): Promise<MasterResponse<OutputEntry[]>> {
     return this.#transport.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
   }
 
@@ -76,8 +76,8 @@ export class Output {
       n,
       after,
       ...options
-    }: CallOptions & { readonly n?: number | undefined; readonly after?: string | undefined } = {},
-  ): Promise<Reply<TailBody>> {
+    }: RequestOptions & { readonly n?: number | undefined; readonly after?: string | undefined } = {},
+  ): Promise<MasterResponse<TailBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
   }
 
@@ -91,12 +91,12 @@ export class Output {
     const { timers, random } = this.#time
     const backoff = new Backoff({ baseMs: LOOK_EVERY_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
     let after: string | undefined
-    let skipped = n !== 0
-    let count = skipped ? n : 1
+    let isSkipped = n !== 0
+    let count = isSkipped ? n : 1
     while (!signal.aborted) {
       const tail = await this.tail(type, { n: count, after, signal }).catch((error: unknown) => {
         if (signal.aborted) return null
-        if (!(error instanceof MasterError) || !error.retryable) throw error
+        if (!(error instanceof MasterError) || !error.isRetryable) throw error
         onLost?.(error)
         return error
       })
@@ -105,8 +105,8 @@ export class Output {
         backoff.reset()
         count = MAX_N // From now on all new entries, up to the maximum of a request.
         after = tail.body.entries.at(-1)?.id ?? after
-        if (skipped && tail.body.entries.length > 0) yield tail.body
-        skipped = true
+        if (isSkipped && tail.body.entries.length > 0) yield tail.body
+        isSkipped = true
       }
       const waitMs =
         tail instanceof MasterError

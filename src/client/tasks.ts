@@ -13,10 +13,10 @@ import type {
   ValidatedBody,
 } from '../protocol/index.ts'
 import { apiPath, type Query } from './address.ts'
-import type { Reply } from './answer.ts'
-import type { Call, CallOptions, Transport } from './transport.ts'
+import type { MasterResponse } from './response.ts'
+import type { HttpCall, RequestOptions, Transport } from './transport.ts'
 
-type Counted = CallOptions & { readonly n?: number | undefined }
+type Counted = RequestOptions & { readonly n?: number | undefined }
 
 /** Submits and inspects tasks. Part of the client. */
 export class Tasks {
@@ -34,7 +34,7 @@ export class Tasks {
    * @returns the ID of the task, and whether it was queued.
    * @throws {MasterError} INVALID when the task does not match; UNAVAILABLE when the queue is full.
    */
-  submit(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<SubmitResult>> {
+  submit(type: string, task: TaskBody, options?: RequestOptions): Promise<MasterResponse<SubmitResult>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks']), body: task, repeat: repeatOf([task]) },
       options,
@@ -46,7 +46,11 @@ export class Tasks {
    * @param tasks 1 to 1,000 tasks.
    * @returns one result per task, in order; an invalid task fails alone.
    */
-  submitBatch(type: string, tasks: readonly TaskBody[], options?: CallOptions): Promise<Reply<BatchResults>> {
+  submitBatch(
+    type: string,
+    tasks: readonly TaskBody[],
+    options?: RequestOptions,
+  ): Promise<MasterResponse<BatchResults>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'batch']), body: { tasks }, repeat: repeatOf(tasks) },
       options,
@@ -57,7 +61,7 @@ export class Tasks {
    * Returns the faults that `submit` would report; queues nothing.
    * @param task The task to check.
    */
-  validate(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<ValidatedBody>> {
+  validate(type: string, task: TaskBody, options?: RequestOptions): Promise<MasterResponse<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'validate']), body: task, repeat: 'always' },
       options,
@@ -69,7 +73,7 @@ export class Tasks {
    * @param taskId The ID of the task.
    * @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed.
    */
-  get(type: string, taskId: string, options?: CallOptions): Promise<Reply<TaskPlace>> {
+  get(type: string, taskId: string, options?: RequestOptions): Promise<MasterResponse<TaskPlace>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
   }
 
@@ -77,7 +81,7 @@ export class Tasks {
    * Returns the length of a queue and its first tasks.
    * @param options `n`: at most this many tasks, 1 to 10,000; 20 if omitted.
    */
-  queue(type: string, { n, ...options }: Counted = {}): Promise<Reply<QueueBody>> {
+  queue(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<QueueBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
   }
 
@@ -87,8 +91,8 @@ export class Tasks {
    */
   queueStats(
     type: string,
-    { since, limit, ...options }: CallOptions & { readonly since?: number; readonly limit?: number } = {},
-  ): Promise<Reply<QueueSample[]>> {
+    { since, limit, ...options }: RequestOptions & { readonly since?: number; readonly limit?: number } = {},
+  ): Promise<MasterResponse<QueueSample[]>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
   }
 
@@ -96,7 +100,7 @@ export class Tasks {
    * Returns the number of dead tasks and the oldest of them.
    * @param options `n`: at most this many tasks, 1 to 10,000; 50 if omitted.
    */
-  dead(type: string, { n, ...options }: Counted = {}): Promise<Reply<DeadBody>> {
+  dead(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<DeadBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['dead'], { n }) }, options)
   }
 
@@ -105,7 +109,7 @@ export class Tasks {
    * @param options `n`: at most this many tasks, 1 to 10,000; 50 if omitted.
    * @returns how many were replayed; 0 if no task is dead.
    */
-  replay(type: string, { n, ...options }: Counted = {}): Promise<Reply<ReplayedBody>> {
+  replay(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<ReplayedBody>> {
     return this.#transport.call({ method: 'POST', path: pathOf(type, ['dead', 'replay']), body: { n } }, options)
   }
 
@@ -113,7 +117,7 @@ export class Tasks {
    * Removes all dead tasks permanently. Never repeated: a second request would remove tasks that died meanwhile.
    * @returns how many were removed; 0 if no task was dead.
    */
-  clearDead(type: string, options?: CallOptions): Promise<Reply<ClearedBody>> {
+  clearDead(type: string, options?: RequestOptions): Promise<MasterResponse<ClearedBody>> {
     return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['dead']) }, options)
   }
 
@@ -127,8 +131,8 @@ export class Tasks {
     type: string,
     action: 'replay' | 'remove',
     taskIds: readonly string[],
-    options?: CallOptions,
-  ): Promise<Reply<SelectedBody>> {
+    options?: RequestOptions,
+  ): Promise<MasterResponse<SelectedBody>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['dead', 'select']), body: { action, task_ids: taskIds } },
       options,
@@ -140,7 +144,7 @@ const pathOf = (type: string, below: readonly string[], query: Query = {}): stri
   apiPath(['automations', type, ...below], query)
 
 /** A submission may be repeated if the master can recognise each task by its ID or key (D27). */
-function repeatOf(tasks: readonly TaskBody[]): NonNullable<Call['repeat']> {
+function repeatOf(tasks: readonly TaskBody[]): NonNullable<HttpCall['repeat']> {
   return tasks.every(
     ({ task_id, idempotency_key }) => typeof task_id === 'string' || typeof idempotency_key === 'string',
   )

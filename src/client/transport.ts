@@ -24,7 +24,7 @@ import {
   type Timers,
 } from '../runtime/index.ts'
 import { masterAddress, type MasterAddress } from './address.ts'
-import { readAnswer, type RawAnswer, type Reply } from './answer.ts'
+import { readResponse, type RawResponse, type MasterResponse } from './response.ts'
 import { MasterError } from './master-error.ts'
 
 const CONNECT_MS = 2_000
@@ -72,18 +72,18 @@ export interface ClientOptions {
 }
 
 /** Options of a call. */
-export interface CallOptions {
+export interface RequestOptions {
   /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
 }
 /** Options of a call that changes something. */
-export interface ChangeOptions extends CallOptions {
+export interface ChangeOptions extends RequestOptions {
   /** Who makes this change, overriding the actor of the client. */
   readonly actor?: string | undefined
 }
 
 /** A request, and when it may be repeated. */
-export interface Call {
+export interface HttpCall {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: unknown
@@ -122,7 +122,7 @@ export class Transport {
    * @returns the response of the last attempt.
    * @throws {MasterError}, or the reason with which `signal` aborted.
    */
-  async call<T>(call: Call, { signal, actor }: ChangeOptions = {}): Promise<Reply<T>> {
+  async call<T>(call: HttpCall, { signal, actor }: ChangeOptions = {}): Promise<MasterResponse<T>> {
     const { clock, timers, random, callMs = CALL_MS, attempts = ATTEMPTS } = this.#options
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
@@ -160,12 +160,16 @@ export class Transport {
   ): Promise<{ readonly chunks: AsyncIterable<Buffer>; readonly epoch: string }> {
     this.#streams ??= this.#newPool({ connections: null })
     await this.#refusals.turn(signal)
-    const answer = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
-    const type = String(answer.headers['content-type'] ?? '')
-    if (answer.statusCode === 200 && type.startsWith('text/event-stream'))
-      return { chunks: answer.body, epoch: String(answer.headers['muster-epoch'] ?? '') }
-    const raw: RawAnswer = { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
-    readAnswer(path, raw, this.#options.clock.wallMs()) // Throws for every refusal.
+    const response = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
+    const type = String(response.headers['content-type'] ?? '')
+    if (response.statusCode === 200 && type.startsWith('text/event-stream'))
+      return { chunks: response.body, epoch: String(response.headers['muster-epoch'] ?? '') }
+    const raw: RawResponse = {
+      status: response.statusCode,
+      headers: response.headers,
+      text: await response.body.text(),
+    }
+    readResponse(path, raw, this.#options.clock.wallMs()) // Throws for every refusal.
     throw new MasterError(
       'FOREIGN',
       `the response did not come from a Muster master: ${type} where server-sent events were requested`,
@@ -190,15 +194,15 @@ export class Transport {
     })
   }
 
-  async #once<T>(call: Call, actor: string | undefined, signal: AbortSignal): Promise<Reply<T>> {
+  async #once<T>(call: HttpCall, actor: string | undefined, signal: AbortSignal): Promise<MasterResponse<T>> {
     await this.#turn(signal)
-    const answer = await this.#request(this.#pool, call, actor, signal)
-    const text = await answer.body.text().catch((error: unknown) => {
-      throw noAnswer(error, signal)
+    const response = await this.#request(this.#pool, call, actor, signal)
+    const text = await response.body.text().catch((error: unknown) => {
+      throw connectionError(error, signal)
     })
-    return readAnswer<T>(
+    return readResponse<T>(
       call.path,
-      { status: answer.statusCode, headers: answer.headers, text },
+      { status: response.statusCode, headers: response.headers, text },
       this.#options.clock.wallMs(),
       call.alsoGood,
     )
@@ -227,7 +231,7 @@ export class Transport {
   /** Resolves with the head of the response. */
   async #request(
     pool: Pool,
-    { method, path, body, headers, alsoGood }: Call,
+    { method, path, body, headers, alsoGood }: HttpCall,
     actor: string | undefined,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
@@ -238,7 +242,7 @@ export class Transport {
     )
     const either = AbortSignal.any([signal, late.signal])
     try {
-      const answer = await pool.request({
+      const response = await pool.request({
         method,
         path: `${this.address.prefix}${path}`,
         signal: either,
@@ -251,10 +255,10 @@ export class Transport {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      this.#note(answer, alsoGood)
-      return answer
+      this.#note(response, alsoGood)
+      return response
     } catch (error) {
-      throw noAnswer(error, either)
+      throw connectionError(error, either)
     } finally {
       cancel()
     }
@@ -268,13 +272,13 @@ export class Transport {
   }
 }
 
-function mayRepeat({ method, repeat = method === 'GET' ? 'always' : 'never' }: Call, error: MasterError): boolean {
-  if (repeat === 'always') return error.retryable
+function mayRepeat({ method, repeat = method === 'GET' ? 'always' : 'never' }: HttpCall, error: MasterError): boolean {
+  if (repeat === 'always') return error.isRetryable
   return repeat === 'when refused' && error.code === 'RATE_LIMITED'
 }
 
 /** Converts the error of a missing or incomplete response. The reason of the caller's own abort is passed through. */
-function noAnswer(error: unknown, signal: AbortSignal): unknown {
+function connectionError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   const { code = '', message } = error as { code?: string; message: string }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return error

@@ -11,8 +11,8 @@ import type {
   WorkerBody,
 } from '../protocol/index.ts'
 import { apiPath, type Query } from './address.ts'
-import type { Reply } from './answer.ts'
-import type { CallOptions, ChangeOptions, Transport } from './transport.ts'
+import type { MasterResponse } from './response.ts'
+import type { RequestOptions, ChangeOptions, Transport } from './transport.ts'
 
 const PAGE_ROWS = 500
 
@@ -47,8 +47,8 @@ export class Workers {
   async *pages(
     type: string,
     filter: WorkerFilter = {},
-    options: CallOptions & { readonly pageRows?: number } = {},
-  ): AsyncGenerator<Reply<WorkerBody[]>> {
+    options: RequestOptions & { readonly pageRows?: number } = {},
+  ): AsyncGenerator<MasterResponse<WorkerBody[]>> {
     const limit = options.pageRows ?? PAGE_ROWS
     let after: string | undefined
     for (;;) {
@@ -67,8 +67,8 @@ export class Workers {
   page(
     type: string,
     query: WorkerFilter & { readonly limit: number; readonly after?: string | undefined },
-    options?: CallOptions,
-  ): Promise<Reply<WorkerBody[]>> {
+    options?: RequestOptions,
+  ): Promise<MasterResponse<WorkerBody[]>> {
     return this.#transport.call(
       { method: 'GET', path: apiPath(['automations', type, 'workers'], { ...query }) },
       options,
@@ -83,8 +83,8 @@ export class Workers {
   get(
     type: string,
     id: string,
-    { view, ...options }: CallOptions & Pick<WorkerFilter, 'view'> = {},
-  ): Promise<Reply<WorkerBody>> {
+    { view, ...options }: RequestOptions & Pick<WorkerFilter, 'view'> = {},
+  ): Promise<MasterResponse<WorkerBody>> {
     return this.#transport.call({ method: 'GET', path: this.#path(type, id, [], { view }) }, options)
   }
 
@@ -100,7 +100,7 @@ export class Workers {
     id: string,
     patch: JsonObject,
     { ifMatch, ...options }: ChangeOptions & { readonly ifMatch?: ConfigMark } = {},
-  ): Promise<Reply<ConfigBody>> {
+  ): Promise<MasterResponse<ConfigBody>> {
     const headers = ifMatch === undefined ? {} : { 'if-match': `"${ifMatch.epoch}.${ifMatch.configGen}"` }
     return this.#transport.call(
       { method: 'PATCH', path: this.#path(type, id, ['config']), body: patch, headers },
@@ -112,7 +112,12 @@ export class Workers {
    * Returns the faults, or the fields that `patchConfig` would change; changes nothing.
    * @param patch The fields to change.
    */
-  validateConfig(type: string, id: string, patch: JsonObject, options?: CallOptions): Promise<Reply<ValidatedBody>> {
+  validateConfig(
+    type: string,
+    id: string,
+    patch: JsonObject,
+    options?: RequestOptions,
+  ): Promise<MasterResponse<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: this.#path(type, id, ['config', 'validate']), body: patch, repeat: 'always' },
       options,
@@ -126,8 +131,8 @@ export class Workers {
   history(
     type: string,
     id: string,
-    { limit, ...options }: CallOptions & { readonly limit?: number | undefined } = {},
-  ): Promise<Reply<HistoryBody>> {
+    { limit, ...options }: RequestOptions & { readonly limit?: number | undefined } = {},
+  ): Promise<MasterResponse<HistoryBody>> {
     return this.#transport.call(
       { method: 'GET', path: this.#path(type, id, ['config', 'history'], { limit }) },
       options,
@@ -147,8 +152,8 @@ export class Workers {
       limit,
       view,
       ...options
-    }: CallOptions & Pick<WorkerFilter, 'view'> & { readonly since?: number; readonly limit?: number } = {},
-  ): Promise<Reply<Stats[]>> {
+    }: RequestOptions & Pick<WorkerFilter, 'view'> & { readonly since?: number; readonly limit?: number } = {},
+  ): Promise<MasterResponse<Stats[]>> {
     return this.#transport.call(
       { method: 'GET', path: this.#path(type, id, ['stats'], { since, limit, view }) },
       options,
@@ -159,7 +164,7 @@ export class Workers {
    * Drains a worker. Never repeated: a second request could drain the process that replaced it.
    * @returns a confirmation; the worker may still finish its tasks.
    */
-  drain(type: string, id: string, options?: ChangeOptions): Promise<Reply<DrainBody>> {
+  drain(type: string, id: string, options?: ChangeOptions): Promise<MasterResponse<DrainBody>> {
     return this.#transport.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
   }
 
@@ -168,7 +173,7 @@ export class Workers {
    * @returns a confirmation.
    * @throws {MasterError} NOT_FOUND when there is no record.
    */
-  forget(type: string, id: string, options?: ChangeOptions): Promise<Reply<RemovedBody>> {
+  forget(type: string, id: string, options?: ChangeOptions): Promise<MasterResponse<RemovedBody>> {
     return this.#transport.call({ method: 'DELETE', path: this.#path(type, id) }, options)
   }
 
@@ -185,7 +190,7 @@ export class Workers {
     id: string,
     managedBy: string,
     { force, ...options }: ChangeOptions & Forced = {},
-  ): Promise<Reply<WorkerBody>> {
+  ): Promise<MasterResponse<WorkerBody>> {
     return this.#transport.call(
       {
         method: 'PUT',
@@ -202,7 +207,11 @@ export class Workers {
    * @param options `force`: also removes the claim of another manager.
    * @returns the record without the claim.
    */
-  unclaim(type: string, id: string, { force, ...options }: ChangeOptions & Forced = {}): Promise<Reply<WorkerBody>> {
+  unclaim(
+    type: string,
+    id: string,
+    { force, ...options }: ChangeOptions & Forced = {},
+  ): Promise<MasterResponse<WorkerBody>> {
     return this.#transport.call(
       { method: 'DELETE', path: this.#path(type, id, ['claim'], { force }), repeat: 'always' },
       options,

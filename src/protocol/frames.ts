@@ -84,18 +84,18 @@ export type WorkerFrame = FrameOf<typeof WORKER_FRAMES>
 /** A frame of a master as it is on the wire, with snake_case keys (D41). */
 export type MasterFrame = FrameOf<typeof MASTER_FRAMES>
 
-/** Thrown for a frame that cannot be decoded. `unknownType` selects close code 1008 instead of 1007 (D12). */
+/** Thrown for a frame that cannot be decoded. `isUnknownType` selects close code 1008 instead of 1007 (D12). */
 export class FrameFault extends Error {
   override readonly name = 'FrameFault'
-  readonly unknownType: boolean
+  readonly isUnknownType: boolean
   /**
    * Creates the error of one frame.
    * @param message Names the field and the problem; sent as the reason of the close frame.
-   * @param unknownType Whether the `type` of the frame is unknown.
+   * @param isUnknownType Whether the `type` of the frame is unknown.
    */
-  constructor(message: string, unknownType: boolean) {
+  constructor(message: string, isUnknownType: boolean) {
     super(message)
-    this.unknownType = unknownType
+    this.isUnknownType = isUnknownType
   }
 }
 

@@ -15,7 +15,7 @@ import {
   OutputEntry,
   PoolItem,
   QueueItem,
-  RefusalBody,
+  ErrorBody,
   StatsSummary,
   SubmitResult,
   TaskBody,
@@ -24,7 +24,7 @@ import {
   WorkerSummary,
 } from './rest.ts'
 import { PoolClaim, ReservedTask } from './rpc.ts'
-import { RPC_CALLS, RpcCall, RpcReply } from './rpc-in-full.ts'
+import { RPC_CALLS, RpcCall, RpcResponseBody } from './rpc-in-full.ts'
 
 /** The named shapes, by name. */
 export const OBJECTS: Readonly<Record<string, TSchema>> = {
@@ -47,10 +47,10 @@ export const OBJECTS: Readonly<Record<string, TSchema>> = {
   PoolItem,
   ReservedTask,
   PoolClaim,
-  Refusal: RefusalBody,
+  Refusal: ErrorBody,
   Invalid: InvalidBody,
   FieldError: FieldErrorBody,
   RpcCall,
-  RpcReply,
+  RpcReply: RpcResponseBody,
   ...RPC_CALLS,
 }

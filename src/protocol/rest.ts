@@ -25,22 +25,22 @@ import {
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
 const StateName = Type.Enum([...WORKER_STATES])
-const Answer = Type.Object
+const ResponseObject = Type.Object
 
 // Errors
 /** One fault of a value (D14). */
-export const FieldErrorBody = Answer({
+export const FieldErrorBody = ResponseObject({
   path: Type.String(),
   message: Type.String(),
   keyword: Type.String(),
   params: AnyObject,
 })
 /** The body of every error but 422. */
-export const RefusalBody = Strict({ detail: Type.String() })
+export const ErrorBody = Strict({ detail: Type.String() })
 /** The body of 422: every fault. */
 export const InvalidBody = Strict({ detail: Type.Array(FieldErrorBody, { minItems: 1 }) })
 /** The response of a dry run (D49). `changed`: top-level fields, of a config that is valid. */
-export const ValidatedBody = Answer({
+export const ValidatedBody = ResponseObject({
   valid: Type.Boolean(),
   errors: Type.Array(FieldErrorBody),
   changed: Type.Optional(Type.Array(Type.String())),
@@ -49,7 +49,7 @@ export type ValidatedBody = Static<typeof ValidatedBody>
 
 // Discovery and catalog
 /** An installed automation, in the list of automations. */
-export const AutomationDescriptor = Answer({
+export const AutomationDescriptor = ResponseObject({
   type: Type.String(),
   class: Type.String(),
   kind: Kind,
@@ -57,19 +57,19 @@ export const AutomationDescriptor = Answer({
 })
 export type AutomationDescriptor = Static<typeof AutomationDescriptor>
 /** The schemas of an automation. */
-export const CatalogEntryBody = Answer({
+export const CatalogEntryBody = ResponseObject({
   type: Type.String(),
   kind: Kind,
   config: Schema,
-  queue: Type.Optional(Answer({ name: Type.String(), payload: Schema })),
-  stream: Type.Optional(Answer({ name: Type.String(), payload: Schema })),
-  pools: Type.Optional(Type.Record(Type.String(), Answer({ payload: Schema, tags: Schema }))),
+  queue: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
+  stream: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
+  pools: Type.Optional(Type.Record(Type.String(), ResponseObject({ payload: Schema, tags: Schema }))),
 })
 export type CatalogEntryBody = Static<typeof CatalogEntryBody>
 
 // Workers
 /** A worker record. */
-export const WorkerBody = Answer({
+export const WorkerBody = ResponseObject({
   worker_id: Type.String(),
   automation_type: Type.String(),
   hardware: Hardware,
@@ -92,7 +92,7 @@ export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */
 export const StatsSummary = Type.Omit(Stats, ['metrics', 'per_slot'], { additionalProperties: false })
 /** A worker record with `view=summary` (D47). */
-export const WorkerSummary = Answer({
+export const WorkerSummary = ResponseObject({
   ...WorkerBody.properties,
   hardware: Strict({ hostname: Type.String() }),
   current_stats: Nullable(StatsSummary),
@@ -108,11 +108,11 @@ export const WorkersQuery = Strict({
   view: Type.Optional(Type.Literal('summary')),
 })
 /** A config and its generation. */
-export const ConfigBody = Answer({ config: AnyObject, config_gen: Type.Integer() })
+export const ConfigBody = ResponseObject({ config: AnyObject, config_gen: Type.Integer() })
 export type ConfigBody = Static<typeof ConfigBody>
 /** The changes of a config, newest first (D39). */
 export const HistoryBody = Type.Array(
-  Answer({
+  ResponseObject({
     config_gen: Type.Integer(),
     ts: Seconds,
     actor: Type.String(),
@@ -133,21 +133,26 @@ export const StatsQuery = Strict({
   view: Type.Optional(Type.Literal('summary')),
 })
 /** The response of a drain. */
-export const DrainBody = Answer({ worker_id: Type.String(), drain: Type.Literal('requested') })
+export const DrainBody = ResponseObject({ worker_id: Type.String(), drain: Type.Literal('requested') })
 export type DrainBody = Static<typeof DrainBody>
 /** The response of the deletion of a worker. */
-export const RemovedBody = Answer({ worker_id: Type.String(), removed: Type.Boolean() })
+export const RemovedBody = ResponseObject({ worker_id: Type.String(), removed: Type.Boolean() })
 export type RemovedBody = Static<typeof RemovedBody>
 
 // Output streams
 /** One entry of an output stream. */
-export const OutputEntry = Answer({ id: Type.String(), slot_id: Type.Integer(), ts: Seconds, payload: AnyObject })
+export const OutputEntry = ResponseObject({
+  id: Type.String(),
+  slot_id: Type.Integer(),
+  ts: Seconds,
+  payload: AnyObject,
+})
 export type OutputEntry = Static<typeof OutputEntry>
 /** The number of entries of an output stream. */
-export const LengthBody = Answer({ length: Type.Integer() })
+export const LengthBody = ResponseObject({ length: Type.Integer() })
 export type LengthBody = Static<typeof LengthBody>
 /** The newest entries of an output stream. `gap`: entries before them were removed unread (D50). */
-export const TailBody = Answer({ entries: Type.Array(OutputEntry), gap: Type.Boolean() })
+export const TailBody = ResponseObject({ entries: Type.Array(OutputEntry), gap: Type.Boolean() })
 export type TailBody = Static<typeof TailBody>
 /**
  * Creates the query `?n=` of an inspection (D9).
@@ -177,22 +182,22 @@ export const TaskBatchBody = Strict({
 export const TaskBatch = Strict({ tasks: Type.Array(TaskBody, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
 /** The result of one submit: queued, or a duplicate. */
 export const SubmitResult = Type.Union([
-  Answer({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
-  Answer({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
+  ResponseObject({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
+  ResponseObject({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
 ])
 export type SubmitResult = Static<typeof SubmitResult>
 /** The result of one task of a batch submit. */
 export const BatchResult = Type.Union([
   SubmitResult,
-  Answer({
-    error: Answer({ status: Type.Integer(), detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) }),
+  ResponseObject({
+    error: ResponseObject({ status: Type.Integer(), detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) }),
   }),
 ])
 /** The results of a batch submit, in the order of its tasks. */
-export const BatchResults = Answer({ results: Type.Array(BatchResult) })
+export const BatchResults = ResponseObject({ results: Type.Array(BatchResult) })
 export type BatchResults = Static<typeof BatchResults>
 /** Where a task is (D29). */
-export const TaskPlace = Answer({
+export const TaskPlace = ResponseObject({
   task_id: Type.String(),
   place: Type.Union([
     Type.Literal('pending'),
@@ -210,25 +215,25 @@ const queueItem = {
   priority: Type.Integer(),
 }
 /** A pending task. */
-export const QueueItem = Answer(queueItem)
+export const QueueItem = ResponseObject(queueItem)
 /** The length of a queue and its first tasks. */
-export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(QueueItem) })
+export const QueueBody = ResponseObject({ length: Type.Integer(), items: Type.Array(QueueItem) })
 export type QueueBody = Static<typeof QueueBody>
 /** A dead task. */
-export const DeadItem = Answer({
+export const DeadItem = ResponseObject({
   ...queueItem,
   max_attempts: Type.Integer(),
   last_error: Nullable(Type.String()),
   died_at: Seconds,
 })
 /** The length of a dead-letter queue and its oldest tasks. */
-export const DeadBody = Answer({ length: Type.Integer(), items: Type.Array(DeadItem) })
+export const DeadBody = ResponseObject({ length: Type.Integer(), items: Type.Array(DeadItem) })
 export type DeadBody = Static<typeof DeadBody>
 /** How many dead tasks were replayed. */
-export const ReplayedBody = Answer({ replayed: Type.Integer() })
+export const ReplayedBody = ResponseObject({ replayed: Type.Integer() })
 export type ReplayedBody = Static<typeof ReplayedBody>
 /** How many dead tasks were removed. */
-export const ClearedBody = Answer({ cleared: Type.Integer() })
+export const ClearedBody = ResponseObject({ cleared: Type.Integer() })
 export type ClearedBody = Static<typeof ClearedBody>
 /** The body that replays or removes dead tasks by id (D50). */
 export const SelectBody = Strict({
@@ -236,9 +241,9 @@ export const SelectBody = Strict({
   task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
 })
 /** What happened to each selected task, in the order of the ids. */
-export const SelectedBody = Answer({
+export const SelectedBody = ResponseObject({
   results: Type.Array(
-    Answer({
+    ResponseObject({
       task_id: Type.String(),
       outcome: Type.Union([Type.Literal('replayed'), Type.Literal('removed'), Type.Literal('not_dead')]),
     }),
@@ -256,7 +261,7 @@ const queueCounts = {
   dead: Type.Integer(),
 }
 /** The tasks of a type, counted by where they are. */
-export const QueueCountsBody = Answer(queueCounts)
+export const QueueCountsBody = ResponseObject(queueCounts)
 export type QueueCountsBody = Static<typeof QueueCountsBody>
 /** The query of the statistics of a queue. `since` is in unix seconds. */
 export const QueueStatsQuery = Strict({
@@ -264,7 +269,7 @@ export const QueueStatsQuery = Strict({
   limit: Type.Optional(Type.Integer({ ...N, default: QUEUE_SAMPLES })),
 })
 /** One sample of the statistics of a queue. The last four fields are running totals. */
-export const QueueSample = Answer({
+export const QueueSample = ResponseObject({
   ts: Seconds,
   ...queueCounts,
   submitted: Type.Integer(),
@@ -274,13 +279,13 @@ export const QueueSample = Answer({
 })
 export type QueueSample = Static<typeof QueueSample>
 /** Counts of workers, tasks and outputs by automation type. */
-export const OverviewBody = Answer({
+export const OverviewBody = ResponseObject({
   ts: Seconds,
   automations: Type.Record(
     Type.String(),
-    Answer({
+    ResponseObject({
       kind: Kind,
-      workers: Answer({
+      workers: ResponseObject({
         total: Type.Integer(),
         connected: Type.Integer(),
         behind: Type.Integer(),
@@ -291,7 +296,7 @@ export const OverviewBody = Answer({
       }),
       slots: Type.Integer(),
       queue: Nullable(QueueTotals),
-      stream: Answer({ length: Type.Integer() }),
+      stream: ResponseObject({ length: Type.Integer() }),
     }),
   ),
 })
@@ -299,7 +304,7 @@ export type OverviewBody = Static<typeof OverviewBody>
 
 // Pools
 /** An item of a pool. */
-export const PoolItem = Answer({
+export const PoolItem = ResponseObject({
   id: Type.String(),
   tags: AnyObject,
   payload: AnyObject,
@@ -307,27 +312,32 @@ export const PoolItem = Answer({
   in_use_until: Nullable(Seconds),
 })
 /** The size of a pool and its first items. */
-export const PoolBody = Answer({ size: Type.Integer(), items: Type.Array(PoolItem) })
+export const PoolBody = ResponseObject({ size: Type.Integer(), items: Type.Array(PoolItem) })
 export type PoolBody = Static<typeof PoolBody>
 
 // Health and identity
 /** The response of `/healthz`. */
-export const HealthBody = Answer({ status: Type.String() })
+export const HealthBody = ResponseObject({ status: Type.String() })
 /** The response of `/readyz`. `parts`: whether each part of the master is ready. */
-export const ReadyBody = Answer({
+export const ReadyBody = ResponseObject({
   status: Type.String(),
   parts: Type.Record(Type.String(), Type.Boolean()),
   warnings: Type.Optional(Type.Array(Type.String())),
 })
 export type ReadyBody = Static<typeof ReadyBody>
 /** What the token of the request may do, and what the master is. */
-export const MeBody = Answer({
+export const MeBody = ResponseObject({
   role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
   automations: Type.Array(Type.String()),
   version: Type.String(),
   epoch: Type.String(),
-  backend: Answer({ scheme: Type.String(), durable: Type.Boolean(), shared: Type.Boolean(), pubsub: Type.Boolean() }),
-  limits: Answer({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
+  backend: ResponseObject({
+    scheme: Type.String(),
+    durable: Type.Boolean(),
+    shared: Type.Boolean(),
+    pubsub: Type.Boolean(),
+  }),
+  limits: ResponseObject({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
   permissions: Type.Array(Type.Enum([...PERMISSIONS])),
   name: Nullable(Type.String()),
 })

@@ -30,7 +30,7 @@ const results = new Map<string, TSchema>(
 )
 const code = Type.Object({ code: Type.Enum(Object.keys(RPC_ERRORS)) })
 /** The response to one call: a result or an error. */
-export const RpcReply = Type.Union([
+export const RpcResponseBody = Type.Union([
   Type.Object({ jsonrpc, id: Id, result: Type.Union([...results.values()]) }),
   Type.Object({
     jsonrpc,
@@ -43,4 +43,4 @@ export const RpcReply = Type.Union([
   }),
 ])
 /** The response of the rpc route: one reply, or one per call of a batch. */
-export const RpcAnswer = Type.Union([RpcReply, Type.Array(RpcReply, { minItems: 1 })])
+export const RpcResponsesBody = Type.Union([RpcResponseBody, Type.Array(RpcResponseBody, { minItems: 1 })])

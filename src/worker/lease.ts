@@ -13,7 +13,7 @@ import {
 import { truncateError } from '../runtime/index.ts'
 
 /** The outcome of a task, as it is sent to the master. */
-export type Outcome =
+export type Settlement =
   | { readonly method: 'tasks.ack' | 'tasks.release'; readonly item: RpcParams<'tasks.ack'>['tasks'][number] }
   | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
 
@@ -24,7 +24,7 @@ export interface NackOptions {
 
 /** Owner of the leases; see leases.ts. */
 export interface LeaseHolder {
-  settle(lease: HeldLease, outcome: Outcome): void
+  settle(lease: HeldLease, outcome: Settlement): void
   /** @throws {LeaseLost} when the lease was lost. */
   extend(lease: HeldLease): Promise<void>
 }
@@ -91,7 +91,7 @@ export class HeldLease implements TaskLease {
     this.interrupt(new SlotStopped('lease_lost'))
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: Settlement): void {
     if (this.#settled) return
     this.#settled = true
     this.#holder.settle(this, outcome)

@@ -16,13 +16,13 @@ import {
   type RpcResult,
 } from '../protocol/index.ts'
 import type { Cancel, Log, Timers } from '../runtime/index.ts'
-import { HeldLease, type LeaseHolder, type NackOptions, type Outcome } from './lease.ts'
-import type { CallOptions } from './rpc-client.ts'
+import { HeldLease, type LeaseHolder, type NackOptions, type Settlement } from './lease.ts'
+import type { RpcOptions } from './rpc-client.ts'
 
 const MAX_CALL_MS = 15_000
 
 export interface CallRpc {
-  call<M extends RpcMethod>(method: M, params: RpcParams<M>, options?: CallOptions): Promise<RpcResult<M>>
+  call<M extends RpcMethod>(method: M, params: RpcParams<M>, options?: RpcOptions): Promise<RpcResult<M>>
 }
 
 export interface LeasesDeps {
@@ -30,7 +30,7 @@ export interface LeasesDeps {
   readonly log: Log
   readonly rpc: CallRpc
   readonly visibilityMs: number
-  readonly outcomes: { add(outcome: Outcome): void }
+  readonly outcomes: { add(outcome: Settlement): void }
 }
 
 export class Leases implements LeaseHolder {
@@ -62,7 +62,7 @@ export class Leases implements LeaseHolder {
     return lease
   }
 
-  settle(lease: HeldLease, outcome: Outcome): void {
+  settle(lease: HeldLease, outcome: Settlement): void {
     this.#held.delete(lease.token)
     this.#deps.outcomes.add(outcome)
   }

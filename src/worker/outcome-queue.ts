@@ -10,8 +10,8 @@
  */
 import { MAX_BODY_BYTES, MAX_SETTLE_ITEMS, type RpcError } from '../protocol/index.ts'
 import { Backoff, sleep, type Log, type Random, type Timers } from '../runtime/index.ts'
-import type { Outcome } from './lease.ts'
-import { asRpcError, requestedDelayMs, type CallOptions, type RpcCall, type RpcOutcome } from './rpc-client.ts'
+import type { Settlement } from './lease.ts'
+import { asRpcError, requestedDelayMs, type RpcOptions, type BatchedCall, type BatchedResult } from './rpc-client.ts'
 
 const RETRY_BASE_MS = 200
 const RETRY_CAP_MS = 5_000
@@ -22,7 +22,7 @@ const ITEM_BYTES = 128
 const METHODS = ['tasks.ack', 'tasks.nack', 'tasks.release'] as const
 
 interface BatchRpc {
-  batch(calls: readonly RpcCall[], options?: CallOptions): Promise<readonly RpcOutcome[]>
+  batch(calls: readonly BatchedCall[], options?: RpcOptions): Promise<readonly BatchedResult[]>
 }
 
 export interface OutcomeQueueDeps {
@@ -37,7 +37,7 @@ export interface OutcomeQueueDeps {
 export class OutcomeQueue {
   readonly #deps: OutcomeQueueDeps
   readonly #backoff: Backoff
-  #queue: Outcome[] = []
+  #queue: Settlement[] = []
   #running = false
   #maxItems = MAX_SETTLE_ITEMS
   #idleWaiters: (() => void)[] = []
@@ -48,7 +48,7 @@ export class OutcomeQueue {
     this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: deps.random })
   }
 
-  add(outcome: Outcome): void {
+  add(outcome: Settlement): void {
     this.#queue.push(outcome)
     if (this.#running) return
     this.#running = true
@@ -75,7 +75,7 @@ export class OutcomeQueue {
     for (const wake of this.#idleWaiters.splice(0)) wake()
   }
 
-  #chunk(): readonly Outcome[] {
+  #chunk(): readonly Settlement[] {
     let bytes = 0
     let count = 0
     for (const { method, item } of this.#queue) {
@@ -91,12 +91,12 @@ export class OutcomeQueue {
    * Sends one chunk, and puts failed items back at the front. @returns how long to wait before the next chunk, in
    * milliseconds.
    */
-  async #send(chunk: readonly Outcome[]): Promise<number> {
+  async #send(chunk: readonly Settlement[]): Promise<number> {
     const groups = METHODS.map((method) => chunk.filter((each) => each.method === method)).filter(
       (group) => group.length > 0,
     )
     const calls = groups.map(
-      (group) => ({ method: group[0]?.method, params: { tasks: group.map(({ item }) => item) } }) as RpcCall,
+      (group) => ({ method: group[0]?.method, params: { tasks: group.map(({ item }) => item) } }) as BatchedCall,
     )
     try {
       const outcomes = await this.#deps.rpc.batch(calls)
@@ -108,7 +108,7 @@ export class OutcomeQueue {
     }
   }
 
-  #applyResult(group: readonly Outcome[], outcome: RpcOutcome): number {
+  #applyResult(group: readonly Settlement[], outcome: BatchedResult): number {
     if (!outcome.ok) return this.#refused(group, outcome.error)
     this.#backoff.reset()
     const results = (outcome.result as { results?: readonly { readonly ok: boolean }[] }).results ?? []
@@ -125,7 +125,7 @@ export class OutcomeQueue {
     return 0
   }
 
-  #refused(group: readonly Outcome[], error: RpcError): number {
+  #refused(group: readonly Settlement[], error: RpcError): number {
     if (error.code === 'unknown_worker') this.#deps.registerAgain('the master has no record of this worker')
     if (error.code === 'unavailable' || error.code === 'unknown_worker') return this.#retry(group, error)
     this.#deps.log.error(
@@ -138,7 +138,7 @@ export class OutcomeQueue {
     return 0
   }
 
-  #retry(group: readonly Outcome[], error: RpcError): number {
+  #retry(group: readonly Settlement[], error: RpcError): number {
     // The master has a smaller body limit.
     if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1)
     this.#queue = [...group, ...this.#queue]

@@ -48,12 +48,12 @@ const NOT_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-export interface CallOptions {
+export interface RpcOptions {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
-export type RpcCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
-export type RpcOutcome =
+export type BatchedCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
+export type BatchedResult =
   { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: RpcError }
 export interface HttpResponse {
   readonly status: number
@@ -91,7 +91,7 @@ export class RpcClient {
   }
 
   /** Sends one call. @throws {RpcError} as the head of this file describes. */
-  async call<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions = {}): Promise<RpcResult<M>> {
+  async call<M extends RpcMethod>(method: M, params: RpcParams<M>, options: RpcOptions = {}): Promise<RpcResult<M>> {
     try {
       return await this.#single(method, params, options)
     } catch (error) {
@@ -105,7 +105,7 @@ export class RpcClient {
    * Sends 1 to 1,000 calls in one request. @returns one outcome per call, in order. @throws {RpcError} without a
    * readable response.
    */
-  async batch(calls: readonly RpcCall[], options: CallOptions = {}): Promise<readonly RpcOutcome[]> {
+  async batch(calls: readonly BatchedCall[], options: RpcOptions = {}): Promise<readonly BatchedResult[]> {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
     const body = await this.#post(requests, options)
     if (!Array.isArray(body)) throw errorIn(body as RpcResponse) ?? noResponse('the response to a batch is not a list')
@@ -120,7 +120,7 @@ export class RpcClient {
   }
 
   /** Sends GET with the token. @throws {RpcError} `unavailable` without a response. Safe to retry. */
-  get(path: string, headers: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<HttpResponse> {
+  get(path: string, headers: Readonly<Record<string, string>>, options: RpcOptions = {}): Promise<HttpResponse> {
     return this.#request({ method: 'GET', path, headers: { ...headers, ...this.#authorization() } }, options)
   }
 
@@ -129,14 +129,14 @@ export class RpcClient {
     await this.#pool.destroy()
   }
 
-  async #single<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions): Promise<RpcResult<M>> {
+  async #single<M extends RpcMethod>(method: M, params: RpcParams<M>, options: RpcOptions): Promise<RpcResult<M>> {
     const response = (await this.#post({ jsonrpc: '2.0', id: this.#nextId++, method, params }, options)) as RpcResponse
     const error = errorIn(response)
     if (error !== undefined) throw error
     return (response as { result: RpcResult<M> }).result
   }
 
-  async #post(body: unknown, options: CallOptions): Promise<unknown> {
+  async #post(body: unknown, options: RpcOptions): Promise<unknown> {
     const headers = { 'content-type': 'application/json', ...this.#authorization() }
     const response = await this.#request(
       { method: 'POST', path: this.#deps.rpcPath, headers, body: JSON.stringify(body) },
@@ -148,7 +148,7 @@ export class RpcClient {
 
   async #request(
     request: Dispatcher.RequestOptions,
-    { timeoutMs = CALL_MS, signal }: CallOptions,
+    { timeoutMs = CALL_MS, signal }: RpcOptions,
   ): Promise<HttpResponse> {
     const deadline = new AbortController()
     const cancel = this.#deps.timers.after(timeoutMs, () =>

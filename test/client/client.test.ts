@@ -44,7 +44,7 @@ describe('workers', () => {
     })
     expect(
       await failure(client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 3 }, { ifMatch })),
-    ).toMatchObject({ code: 'STALE_GENERATION', status: 412, outcome: 'not_done', retryable: false })
+    ).toMatchObject({ code: 'STALE_GENERATION', status: 412, outcome: 'not_done', isRetryable: false })
     expect(
       await failure(
         client.workers.patchConfig(
@@ -67,8 +67,8 @@ describe('workers', () => {
       { config_gen: 2, actor: 'admin cli:ana', changed: ['slots'] },
     ])
     await client.workers.patchConfig('mailer', 'w1', { slots: 4 }, { actor: 'ben' })
-    const { body: history, answeredMs } = await client.workers.history('mailer', 'w1', { limit: 1 })
-    expect([history[0]?.actor, Math.abs((answeredMs ?? 0) - Date.now()) < 60_000]).toEqual(['admin ben', true])
+    const { body: history, respondedAtMs } = await client.workers.history('mailer', 'w1', { limit: 1 })
+    expect([history[0]?.actor, Math.abs((respondedAtMs ?? 0) - Date.now()) < 60_000]).toEqual(['admin ben', true])
     await master.backend.workers.beat([
       { type: 'mailer', id: 'w1', conn: 'gone/w1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":7,"metrics":{}}'] },
     ])

@@ -39,7 +39,7 @@ describe('a call that may be repeated', () => {
       Array.from({ length: 9 }, () => 'reset before' as const),
       { attempts: 2 },
     )
-    expect(await failure(client.me())).toMatchObject({ code: 'BROKEN', retryable: true, outcome: 'unknown' })
+    expect(await failure(client.me())).toMatchObject({ code: 'BROKEN', isRetryable: true, outcome: 'unknown' })
     expect(proxy.seen).toHaveLength(2)
   })
 
@@ -114,7 +114,7 @@ describe('a master that is slow or unavailable', () => {
       const { client } = await throughProxy([deed], { ...patience, clock: time, timers: time })
       expect(await failure(advancing(time, client.me()))).toMatchObject({
         code: 'TIMED_OUT',
-        retryable: true,
+        isRetryable: true,
         message: expect.stringContaining(sentence),
       })
       expect(time.pending).toBe(0)
@@ -179,7 +179,7 @@ describe('a response that is not from a master', () => {
     const error = await failure(client.workers.get('mailer', 'w1'))
     expect(error).toMatchObject({
       code: 'FOREIGN',
-      retryable: false,
+      isRetryable: false,
       message: expect.stringContaining('the response did not come from a Muster master'),
     })
     expect(error.message).toContain(words)

@@ -89,7 +89,7 @@ describe('the feed', () => {
     )
     const feed = client.events({ signal: new AbortController().signal })
     const items = await take(feed, time, (got) => kinds(got).includes('reset'))
-    expect(items.flatMap((item) => (item.kind === 'open' ? [item.resumed] : []))).toEqual([false, true, true])
+    expect(items.flatMap((item) => (item.kind === 'open' ? [item.isResumed] : []))).toEqual([false, true, true])
     expect(proxy.seen.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '5', '5'])
     await feed.return(undefined)
   })

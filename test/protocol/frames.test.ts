@@ -60,9 +60,9 @@ describe('decodeWorkerFrame', () => {
 
   it('distinguishes an unknown type, which has another close code (D12)', () => {
     expect(() => decodeWorkerFrame('{"type":"config_changed","config_gen":1}')).toThrow(
-      expect.objectContaining({ unknownType: true }),
+      expect.objectContaining({ isUnknownType: true }),
     )
-    expect(() => decodeWorkerFrame('{"type":"__proto__"}')).toThrow(expect.objectContaining({ unknownType: true }))
+    expect(() => decodeWorkerFrame('{"type":"__proto__"}')).toThrow(expect.objectContaining({ isUnknownType: true }))
   })
 
   it('returns a frame or throws a FrameFault for any text', () => {

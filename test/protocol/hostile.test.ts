@@ -152,7 +152,7 @@ describe.each([
     const twice = decode('{"type":"drain","type":"ping","id":"1","id":"2"}')
     expect(twice).toEqual({ type: 'ping', id: '2' })
     expect(outcome(decode, '{"type":"ping","id":"1","type":"nothing"}', FrameFault)).toMatchObject({
-      unknownType: true,
+      isUnknownType: true,
     })
   })
 })

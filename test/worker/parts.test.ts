@@ -3,7 +3,7 @@ import { MAX_ERROR_CHARS, MAX_FRAME_BYTES, type ReservedTask } from '../../src/p
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import type { AppliedConfig } from '../../src/automation/index.ts'
-import { HeldLease, type Outcome } from '../../src/worker/lease.ts'
+import { HeldLease, type Settlement } from '../../src/worker/lease.ts'
 import { ActiveErrors } from '../../src/worker/active-errors.ts'
 import { Prefetch } from '../../src/worker/prefetch.ts'
 import { StateReporter, stateOf, type WorkerCondition } from '../../src/worker/state-reporter.ts'
@@ -66,7 +66,7 @@ describe('the errors of a worker', () => {
 
 describe('the error of a nack', () => {
   it('is truncated between characters, never inside a surrogate pair', () => {
-    const outcomes: Outcome[] = []
+    const outcomes: Settlement[] = []
     const task = { task_id: 't', token: 1, payload: {}, attempt: 0, lease_seconds: 60 } as unknown as ReservedTask
     const lease = new HeldLease(task, {} as AppliedConfig, {
       settle: (_lease, outcome) => void outcomes.push(outcome),

@@ -3,7 +3,7 @@ import { LeaseLost, type AppliedConfig, type TaskLease } from '../../src/automat
 import { RpcError, type RpcMethod, type RpcParams, type RpcResult } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Leases } from '../../src/worker/leases.ts'
-import type { RpcCall, RpcOutcome } from '../../src/worker/rpc-client.ts'
+import type { BatchedCall, BatchedResult } from '../../src/worker/rpc-client.ts'
 import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
 import { TaskFeed } from '../../src/worker/tasks.ts'
 import { recordingLog, runTurns, type RecordingLog } from './fixtures.ts'
@@ -112,8 +112,8 @@ function reserve(
   })
 }
 
-async function batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> {
-  const items = (each: RpcCall): readonly Item[] => (each.params as { tasks: readonly Item[] }).tasks
+async function batch(calls: readonly BatchedCall[]): Promise<readonly BatchedResult[]> {
+  const items = (each: BatchedCall): readonly Item[] => (each.params as { tasks: readonly Item[] }).tasks
   batches.push(calls.map((each) => [each.method, items(each).length] as const))
   if (trouble !== undefined) throw trouble
   return calls.map((each) => {

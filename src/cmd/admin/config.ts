@@ -3,7 +3,7 @@
  * `muster config`: shows and changes the config of a worker, and lists its history.
  * @see D15, D16, D17, D39, D49
  */
-import { MasterError, type Reply } from '../../client/index.ts'
+import { MasterError, type MasterResponse } from '../../client/index.ts'
 import {
   mergeConfig,
   secretPathsOf,
@@ -139,7 +139,7 @@ const set = verb({
 async function change(
   { client, io, options, printer, timeoutMs }: Set,
   worker: WorkerName,
-  record: Reply<WorkerBody>,
+  record: MasterResponse<WorkerBody>,
   patch: JsonObject,
 ): Promise<number> {
   const { managed_by, config_gen: configGen } = record.body

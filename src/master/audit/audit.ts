@@ -17,7 +17,7 @@ import { Counter, type Registry } from 'prom-client'
 import { ERRORS, FleetError, MAX_ACTOR_CHARS, MAX_NAME_CHARS } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Part } from '../deps.ts'
-import { RefusalWindow } from './refusal-window.ts'
+import { RejectionThrottle } from './rejection-throttle.ts'
 
 /**
  * `control`: changes of workers, configs, dead letters and outputs. `auth`: refused and replaced tokens.
@@ -27,7 +27,7 @@ export const AUDIT_CLASSES = ['control', 'auth', 'data'] as const
 export type AuditClass = (typeof AUDIT_CLASSES)[number]
 
 /** How a call ended. `unknown`: the store did not respond, so the change may have been made. */
-type Outcome = 'done' | 'refused' | 'failed' | 'unknown'
+type CallStatus = 'done' | 'refused' | 'failed' | 'unknown'
 
 export interface AuditOptions {
   readonly classes: ReadonlySet<AuditClass>
@@ -55,12 +55,12 @@ export interface AuditedCall {
 }
 
 /** Why a token was refused. `role`: it is valid, but not for the control channel. */
-export type TokenRefusal = 'missing' | 'malformed' | 'wrong' | 'role'
+export type TokenRejection = 'missing' | 'malformed' | 'wrong' | 'role'
 
 export interface Audit {
   call(call: AuditedCall): void
   /** @param where the path, without its query. */
-  refusedToken(reason: TokenRefusal, peer: string | undefined, where: string): void
+  refusedToken(reason: TokenRejection, peer: string | undefined, where: string): void
   /** The tokens were replaced by those of changed files. */
   replacedTokens(): void
 }
@@ -84,7 +84,7 @@ export class AuditTrail implements Audit, Part {
   readonly #deps: AuditDeps
   readonly #options: AuditOptions
   readonly #dropped: Counter
-  readonly #window = new RefusalWindow<object>((entry, count) => this.#write({ ...entry, count }))
+  readonly #window = new RejectionThrottle<object>((entry, count) => this.#write({ ...entry, count }))
   #stop = (): void => {}
 
   constructor(deps: AuditDeps, options: AuditOptions) {
@@ -128,7 +128,7 @@ export class AuditTrail implements Audit, Part {
     else this.#write(entry)
   }
 
-  refusedToken(reason: TokenRefusal, peer: string | undefined, where: string): void {
+  refusedToken(reason: TokenRejection, peer: string | undefined, where: string): void {
     if (!this.#options.classes.has('auth')) return
     this.#window.add(JSON.stringify([peer, reason]), {
       actor: null,
@@ -166,7 +166,7 @@ export class AuditTrail implements Audit, Part {
 }
 
 /** The `detail` of a failed call, as the client received it. */
-function ended(error: unknown): { readonly outcome: Outcome; readonly status: number } {
+function ended(error: unknown): { readonly outcome: CallStatus; readonly status: number } {
   if (!(error instanceof FleetError)) return { outcome: 'failed', status: 503 }
   const { status } = ERRORS[error.code]
   if (status < 500) return { outcome: 'refused', status }

@@ -6,5 +6,5 @@ export {
   type Audit,
   type AuditClass,
   type AuditOptions,
-  type TokenRefusal,
+  type TokenRejection,
 } from './audit.ts'

@@ -35,7 +35,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 const SHA256 = /^[0-9a-fA-F]{64}$/
 const TYPE = new RegExp(TYPE_PATTERN)
 
-type Entry = Readonly<Record<string, unknown>>
+type TokenSpec = Readonly<Record<string, unknown>>
 
 /** @returns the valid entries. The faults of the other entries are appended to `faults`. */
 export function namedTokensOf(text: string | undefined, faults: string[], allowShort: boolean): readonly NamedToken[] {
@@ -49,10 +49,10 @@ export function namedTokensOf(text: string | undefined, faults: string[], allowS
   }
   const read = entries.map((entry: unknown, index) => ({ entry, where: `entry ${index + 1} of ${SETTING}` }))
   const own = read.map(({ entry, where }) =>
-    isObject(entry) ? entryFaults(entry, where, allowShort) : [`${where} is not a JSON object`],
+    isObject(entry) ? tokenSpecFaults(entry, where, allowShort) : [`${where} is not a JSON object`],
   )
   faults.push(...own.flat())
-  const good = read.filter((_, index) => own[index]?.length === 0).map(({ entry }) => toToken(entry as Entry))
+  const good = read.filter((_, index) => own[index]?.length === 0).map(({ entry }) => toToken(entry as TokenSpec))
   faults.push(...repeatedNames(good))
   return good
 }
@@ -60,7 +60,7 @@ export function namedTokensOf(text: string | undefined, faults: string[], allowS
 /** The digest by which an entry of SVC_TOKENS and the authenticator compare tokens. */
 export const sha256Of = (bearerToken: string): string => createHash('sha256').update(bearerToken).digest('hex')
 
-function entryFaults(entry: Entry, where: string, allowShort: boolean): readonly string[] {
+function tokenSpecFaults(entry: TokenSpec, where: string, allowShort: boolean): readonly string[] {
   const unknown = Object.keys(entry).filter((key) => !KEYS.includes(key))
   return [
     ...(unknown.length > 0 ? [`${where} has an unknown key; known: ${KEYS.join(', ')}`] : []),
@@ -73,7 +73,7 @@ function entryFaults(entry: Entry, where: string, allowShort: boolean): readonly
   ]
 }
 
-function grantFaults({ role, permissions }: Entry, where: string): readonly string[] {
+function grantFaults({ role, permissions }: TokenSpec, where: string): readonly string[] {
   if ((role === undefined) === (permissions === undefined)) return [`${where} needs either "role" or "permissions"`]
   if (role !== undefined)
     return SCOPED_ROLES.some((known) => known === role)
@@ -86,7 +86,7 @@ function grantFaults({ role, permissions }: Entry, where: string): readonly stri
   return isList ? [] : [`${where} does not list permissions; known: ${SCOPED_PERMISSIONS.join(', ')}`]
 }
 
-function typesFaults({ types }: Entry, where: string): readonly string[] {
+function typesFaults({ types }: TokenSpec, where: string): readonly string[] {
   const isList =
     Array.isArray(types) &&
     types.length > 0 &&
@@ -96,7 +96,7 @@ function typesFaults({ types }: Entry, where: string): readonly string[] {
     : [`${where} does not list automation types; for example "types": ["mailer"], or ["*"] for every type`]
 }
 
-function secretFaults({ token, sha256 }: Entry, where: string, allowShort: boolean): readonly string[] {
+function secretFaults({ token, sha256 }: TokenSpec, where: string, allowShort: boolean): readonly string[] {
   if ((token === undefined) === (sha256 === undefined)) return [`${where} needs either "token" or "sha256"`]
   if (token !== undefined)
     return typeof token === 'string'
@@ -108,7 +108,7 @@ function secretFaults({ token, sha256 }: Entry, where: string, allowShort: boole
 }
 
 /** @param entry An entry without faults. */
-function toToken(entry: Entry): NamedToken {
+function toToken(entry: TokenSpec): NamedToken {
   const { name, role, permissions, types, token, sha256 } = entry as {
     name: string
     role?: (typeof SCOPED_ROLES)[number]
@@ -132,7 +132,7 @@ function repeatedNames(tokens: readonly NamedToken[]): readonly string[] {
     : []
 }
 
-const isObject = (value: unknown): value is Entry =>
+const isObject = (value: unknown): value is TokenSpec =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function jsonOf(text: string): unknown {

@@ -18,9 +18,9 @@ import { WebSocketServer, type RawData, type WebSocket } from 'ws'
 import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { NO_AUDIT, type Audit, type TokenRefusal } from '../audit/index.ts'
+import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
 import type { Principal } from '../auth/index.ts'
-import { refuseRaw } from '../http/index.ts'
+import { rejectRaw } from '../http/index.ts'
 import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
 import { HeartbeatWriter } from './heartbeat-writer.ts'
@@ -53,7 +53,7 @@ export interface Control extends Part {
   closeRevoked(): void
 }
 
-interface Refusal {
+interface HandshakeRejection {
   readonly code: number
   readonly reason: string
 }
@@ -163,7 +163,7 @@ class ControlChannel implements Control {
     const handshake = readHandshake(request)
     if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
     if (this.#closing) return this.#refuse(socket, 503, 'room', 'the master is stopping')
-    const refusal = this.#refusalOf(handshake)
+    const refusal = this.#rejectionOf(handshake)
     if (refusal !== null) {
       if (refusal.code === CLOSE.INVALID_TOKEN) this.#auditRefusal(handshake, request)
       if (this.#refusedSockets.isFull)
@@ -200,7 +200,7 @@ class ControlChannel implements Control {
 
   #refuse(socket: Duplex, status: 404 | 503, reason: string, detail: string): void {
     this.#refused.inc({ reason })
-    refuseRaw(socket, status, detail, this.#deps.random.uuid(), status === 503 ? { 'retry-after': '1' } : {})
+    rejectRaw(socket, status, detail, this.#deps.random.uuid(), status === 503 ? { 'retry-after': '1' } : {})
   }
 
   #isWorkerToken(bearerToken: string): boolean {
@@ -211,7 +211,7 @@ class ControlChannel implements Control {
   /**
    * Why a handshake is rejected; null if it is not. The token is checked first, so that strangers learn nothing else.
    */
-  #refusalOf({ type, id, bearerToken }: Handshake): Refusal | null {
+  #rejectionOf({ type, id, bearerToken }: Handshake): HandshakeRejection | null {
     if (bearerToken === undefined || !this.#isWorkerToken(bearerToken))
       return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
     if (!this.#deps.catalog.has(type))
@@ -234,12 +234,12 @@ class ControlChannel implements Control {
   /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
   #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
     const principal = bearerToken === undefined ? 'missing' : this.#deps.identify(bearerToken)
-    const reason: TokenRefusal = typeof principal === 'string' ? principal : 'role'
+    const reason: TokenRejection = typeof principal === 'string' ? principal : 'role'
     const { audit = NO_AUDIT } = this.#deps
     audit.refusedToken(reason, request.socket.remoteAddress, request.url ?? '')
   }
 
-  #reject(socket: WebSocket, { code, reason }: Refusal): void {
+  #reject(socket: WebSocket, { code, reason }: HandshakeRejection): void {
     this.#refused.inc({ reason: code === CLOSE.INVALID_TOKEN ? 'token' : 'path' })
     socket.on('error', ignored)
     this.#refusedSockets.close(socket, code, reason)

@@ -74,7 +74,7 @@ export class Inbound {
 
   #onFault(connection: Connection, error: unknown): void {
     if (error instanceof FrameFault)
-      return this.refuse(connection, error.unknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
+      return this.refuse(connection, error.isUnknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
     const [fault] = error instanceof FleetError && typeof error.detail !== 'string' ? error.detail : []
     if (fault !== undefined)
       return this.refuse(connection, CLOSE.INVALID_FRAME, `${fault.path.slice(0, MAX_PATH_CHARS)}: ${fault.message}`)

@@ -18,7 +18,7 @@ import { toSeconds } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
 import type { LoggedEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { Ring, type Entry } from './ring.ts'
+import { Ring, type RingEvent } from './ring.ts'
 
 const WAKE_EVERY_MS = 50
 const WAKE_MS_PER_READER = 0.2
@@ -138,7 +138,7 @@ export class Feed {
     const read = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
     if (read.kind === 'reset') return read
     const texts: string[] = []
-    let rest: readonly Entry[] = read.events.map((event) => this.#entryOf(event))
+    let rest: readonly RingEvent[] = read.events.map((event) => this.#entryOf(event))
     const last = rest.at(-1)?.id ?? null
     while (rest.length > 0) {
       const { text, taken } = chunkOf(rest, sees)
@@ -175,7 +175,7 @@ export class Feed {
   }
 
   /** An event `reset` in the log has no data: its master missed events that it cannot read. */
-  #entryOf({ id, name, scope, data }: LoggedEvent): Entry {
+  #entryOf({ id, name, scope, data }: LoggedEvent): RingEvent {
     const wireId = this.#wireId(id)
     return { id: wireId, scope, text: name === 'reset' ? this.resetText() : wireText(wireId, name, data) }
   }
@@ -187,7 +187,7 @@ export class Feed {
     this.#push({ id: this.newestId, scope: '*', text: this.resetText() })
   }
 
-  #push(entry: Entry): void {
+  #push(entry: RingEvent): void {
     this.#ring.push(entry)
     if (this.#isWakeDue) return
     this.#isWakeDue = true
@@ -211,7 +211,7 @@ export class Feed {
 
 /** Joins the visible events up to the size of a chunk. @returns the text, and how many entries it covers. */
 function chunkOf(
-  entries: readonly Entry[],
+  entries: readonly RingEvent[],
   sees: (scope: string) => boolean,
 ): { readonly text: string; readonly taken: number } {
   let text = ''

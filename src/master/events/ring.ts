@@ -9,14 +9,14 @@ import { MAX_EVENTS_BEHIND } from '../../protocol/index.ts'
 const MAX_CHARS = 8 * 1_048_576
 
 /** One event on the wire. `scope` is the automation type it belongs to, or '*' if every client may see it. */
-export interface Entry {
+export interface RingEvent {
   readonly id: string
   readonly scope: string
   readonly text: string
 }
 
 export class Ring {
-  readonly #entries: Entry[] = []
+  readonly #entries: RingEvent[] = []
   /** The position after the event of each id, including the event before the oldest one. */
   readonly #positions: Map<string, number>
   #before: string
@@ -34,7 +34,7 @@ export class Ring {
     return this.#first + this.#entries.length
   }
 
-  push(entry: Entry): void {
+  push(entry: RingEvent): void {
     this.#entries.push(entry)
     this.#positions.set(entry.id, this.end)
     this.#chars += entry.text.length
@@ -53,7 +53,7 @@ export class Ring {
   }
 
   /** The events from one position up to another. */
-  between(from: number, to: number): readonly Entry[] {
+  between(from: number, to: number): readonly RingEvent[] {
     return this.#entries.slice(from - this.#first, to - this.#first)
   }
 

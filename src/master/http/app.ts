@@ -63,7 +63,7 @@ export function createApp(deps: AppDeps): Express {
     throw noRoute(methodsOf(response))
   })
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
-    responseWriter.fail(contextOf(response), refusal(error)),
+    responseWriter.fail(contextOf(response), asFleetError(error)),
   )
   return app
 }
@@ -210,7 +210,7 @@ function writeAudit(
 }
 
 /** Express reports a path that cannot be decoded as a URIError. */
-function refusal(error: unknown): unknown {
+function asFleetError(error: unknown): unknown {
   return error instanceof URIError ? new FleetError('BAD_REQUEST', 'the path is not valid percent-encoding') : error
 }
 

@@ -9,7 +9,7 @@ const TOKEN_SHARE = 1 / 4
 const RESERVE = 1 / 10
 
 /** Why there is no place: `token` uses its share already, or `all` places are in use. */
-export type NoPlace = 'token' | 'all'
+export type ShareExceeded = 'token' | 'all'
 
 export class FairShare {
   readonly #perToken: number
@@ -33,7 +33,7 @@ export class FairShare {
   }
 
   /** Why there is no place; null if there is one. */
-  check({ role, key }: Principal): NoPlace | null {
+  check({ role, key }: Principal): ShareExceeded | null {
     if (this.#taken >= (role === 'scoped' ? this.#unreserved : this.#places)) return 'all'
     return (this.#byToken.get(key) ?? 0) >= this.#perToken ? 'token' : null
   }

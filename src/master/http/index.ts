@@ -15,5 +15,5 @@ export {
   type RouteRequest,
   type StreamBody,
 } from './route.ts'
-export { refuseRaw } from './server.ts'
+export { rejectRaw } from './server.ts'
 export { StartupListener } from './startup.ts'

@@ -24,10 +24,10 @@ export function parseJson(text: string): unknown {
 }
 
 /** A container on the path to the current value. The pointer is only built after a fault. */
-interface Place {
+interface DocumentNode {
   readonly container: object
   readonly depth: number
-  readonly above: Place | null
+  readonly above: DocumentNode | null
   readonly key: string | number
 }
 
@@ -39,7 +39,7 @@ interface Place {
 export function checkDocument(document: unknown): number {
   if (typeof document !== 'object' || document === null) return checkedScalar(document, null, '')
   let values = 1
-  const open: Place[] = [{ container: document, depth: 1, above: null, key: '' }]
+  const open: DocumentNode[] = [{ container: document, depth: 1, above: null, key: '' }]
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const entries = Array.isArray(place.container) ? place.container.entries() : objectEntries(place)
     for (const [key, value] of entries) {
@@ -53,14 +53,14 @@ export function checkDocument(document: unknown): number {
   return values
 }
 
-function objectEntries(place: Place): [string, unknown][] {
+function objectEntries(place: DocumentNode): [string, unknown][] {
   const entries = Object.entries(place.container) as [string, unknown][]
   if (entries.length > MAX_JSON_KEYS)
     throw invalid(pointerTo(place), `has more than ${MAX_JSON_KEYS} keys`, 'maxProperties', { limit: MAX_JSON_KEYS })
   return entries
 }
 
-function deeper(container: object, above: Place, key: string | number): Place {
+function deeper(container: object, above: DocumentNode, key: string | number): DocumentNode {
   const place = { container, depth: above.depth + 1, above, key }
   if (place.depth > MAX_JSON_DEPTH)
     throw invalid(pointerTo(place), `is nested deeper than ${MAX_JSON_DEPTH} levels`, 'maxDepth', {
@@ -69,13 +69,13 @@ function deeper(container: object, above: Place, key: string | number): Place {
   return place
 }
 
-function checkedScalar(value: unknown, above: Place | null, key: string | number): number {
+function checkedScalar(value: unknown, above: DocumentNode | null, key: string | number): number {
   if (typeof value === 'number' && !Number.isFinite(value))
     throw invalid(`${pointerTo(above)}${above === null ? '' : pointerStep(key)}`, 'is too large for a number', 'finite')
   return 1
 }
 
-function pointerTo(place: Place | null): string {
+function pointerTo(place: DocumentNode | null): string {
   let pointer = ''
   for (let at = place; at !== null && at.above !== null; at = at.above) pointer = pointerStep(at.key) + pointer
   return pointer

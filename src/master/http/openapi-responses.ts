@@ -11,10 +11,10 @@
  *
  * A method that a path does not support gets 405. No operation can describe that, so it is only listed in `components`.
  */
-import { API_PREFIX, ERRORS, InvalidBody, RefusalBody } from '../../protocol/index.ts'
+import { API_PREFIX, ERRORS, InvalidBody, ErrorBody } from '../../protocol/index.ts'
 import type { Route } from './route.ts'
 
-interface Refusal {
+interface ErrorResponse {
   readonly name: string
   readonly description: string
   readonly headers?: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ interface Refusal {
 
 const header = (name: string): object => ({ $ref: `#/components/headers/${name}` })
 
-const REFUSALS: Readonly<Record<number, Refusal>> = {
+const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   400: {
     name: 'BadRequest',
     description: 'Malformed HTTP or JSON, or a request that this automation does not support.',
@@ -84,15 +84,15 @@ export function components(): object {
       WwwAuthenticate: text('How to authenticate.'),
     },
     responses: Object.fromEntries(
-      Object.entries(REFUSALS).map(([status, refusal]) => [refusal.name, response(refusal, Number(status))]),
+      Object.entries(ERROR_RESPONSES).map(([status, refusal]) => [refusal.name, response(refusal, Number(status))]),
     ),
   }
 }
 
-function response({ description, headers = {} }: Refusal, status: number): object {
+function response({ description, headers = {} }: ErrorResponse, status: number): object {
   return {
     description,
-    content: { 'application/json': { schema: status === ERRORS.INVALID.status ? InvalidBody : RefusalBody } },
+    content: { 'application/json': { schema: status === ERRORS.INVALID.status ? InvalidBody : ErrorBody } },
     headers: {
       'Muster-Request-Id': header('RequestId'),
       'Muster-Epoch': header('EpochOfApi'),
@@ -125,19 +125,19 @@ export function responsesOf(row: Route): object {
   return {
     200: { description: 'Done.', headers, content: content({ schema, media }) },
     ...Object.fromEntries(
-      refusalsOf(row).map((status) => [status, { $ref: `#/components/responses/${refusalName(status)}` }]),
+      errorStatusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorResponseName(status)}` }]),
     ),
     ...Object.fromEntries(own),
   }
 }
 
-function refusalName(status: number): string {
-  const refusal = REFUSALS[status]
+function errorResponseName(status: number): string {
+  const refusal = ERROR_RESPONSES[status]
   if (refusal === undefined) throw new TypeError(`no refusal has the status ${status}: add it to REFUSALS`)
   return refusal.name
 }
 
-function refusalsOf({ access, path, query, body, refuses = [] }: Route): number[] {
+function errorStatusesOf({ access, path, query, body, refuses = [] }: Route): number[] {
   const names = [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups }) => groups?.['name'])
   const checked = query !== undefined || body !== undefined || names.some((name) => name !== 'type')
   return [

@@ -75,24 +75,24 @@ export function createHttpServer({
   server.on('drop', onDrop)
   server.on('checkContinue', app) // The body reader sends 100 Continue after the sender was accepted.
   server.on('checkExpectation', app) // The application rejects it, with a detail.
-  const refuse = (socket: Duplex, status: number, detail: string): void => {
+  const reject = (socket: Duplex, status: number, detail: string): void => {
     onRefusal(status)
-    refuseRaw(socket, status, detail, requestId())
+    rejectRaw(socket, status, detail, requestId())
   }
   server.on('upgrade', (request, socket, head) => {
     const fault = headFault(request)
     if (requests.count(socket) > 0)
       socket.destroy() // Only reached if Node is too old for `shouldUpgradeCallback`.
     else if (fault === null) onUpgrade(request, socket, head)
-    else refuse(socket, fault.status, fault.detail)
+    else reject(socket, fault.status, fault.detail)
   })
   server.on('connect', (_request, socket) =>
-    refuse(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
+    reject(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
   )
   server.on('clientError', (error: ClientError, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || requests.isResponding(socket)) return void socket.destroy()
     const [status, detail] = meaning(error)
-    refuse(socket, status, detail)
+    reject(socket, status, detail)
   })
   return server
 }
@@ -113,7 +113,7 @@ export function listen(
 }
 
 /** Writes a refusal to a socket that has no response object, and closes it. */
-export function refuseRaw(
+export function rejectRaw(
   socket: Duplex,
   status: number,
   detail: string,

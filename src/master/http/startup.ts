@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ReadyBody } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
-import { createHttpServer, listen, refuseRaw } from './server.ts'
+import { createHttpServer, listen, rejectRaw } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 
 const RETRY_AFTER = { 'retry-after': '2' }
@@ -34,7 +34,7 @@ export class StartupListener {
       onRefusal: () => undefined,
       onDrop: () => undefined,
       app: (request, response) => this.#respond(request, response),
-      onUpgrade: (_request, socket) => refuseRaw(socket, 503, this.#detail(), requestId(), RETRY_AFTER),
+      onUpgrade: (_request, socket) => rejectRaw(socket, 503, this.#detail(), requestId(), RETRY_AFTER),
     })
   }
 

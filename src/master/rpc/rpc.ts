@@ -17,7 +17,7 @@ import {
   FleetError,
   MAX_RPC_CALLS,
   RPC_VALIDATORS,
-  RpcAnswer,
+  RpcResponsesBody,
   RpcBody,
   RpcError,
   type FieldError,
@@ -38,12 +38,12 @@ const RETRY_AFTER_MS = 1_000
 const GRANTS: ReadonlySet<string> = new Set<RpcMethod>(['tasks.reserve', 'pool.claim', 'lock.acquire'])
 
 type AnyMethod = (params: unknown, caller: Caller, exact: unknown) => Promise<unknown>
-type CallId = string | number | null
-interface Call {
+type RequestId = string | number | null
+interface RpcRequest {
   readonly jsonrpc: '2.0'
   readonly method: string
   readonly params?: unknown
-  readonly id?: CallId
+  readonly id?: RequestId
 }
 
 export function createRpc(deps: MasterDeps, queue: Queue): Part {
@@ -61,7 +61,7 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         long: true,
         bodyInFull: RpcBody,
         example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
-        response: RpcAnswer,
+        response: RpcResponsesBody,
         others: { 204: { description: 'All calls were notifications, which have no response.' } },
         summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
         handle: ({ params, entry, signal, body, exactBody }) =>
@@ -124,12 +124,12 @@ class Rpc {
   async #respond(call: unknown, exactCall: unknown, caller: Caller): Promise<string | null> {
     const fault = shapeFault(call)
     if (fault !== null) return this.#failed(idOf(call, exactCall), new RpcError('invalid_request', fault))
-    const { method } = call as Call
-    const params = (call as Call).params ?? {}
-    const { id } = exactCall as Call // The id is returned as the same text.
+    const { method } = call as RpcRequest
+    const params = (call as RpcRequest).params ?? {}
+    const { id } = exactCall as RpcRequest // The id is returned as the same text.
     if (id === undefined && GRANTS.has(method)) return null
     try {
-      const result = await this.#invoke(method, params, caller, (exactCall as Call).params ?? params)
+      const result = await this.#invoke(method, params, caller, (exactCall as RpcRequest).params ?? params)
       return id === undefined
         ? null
         : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
@@ -148,7 +148,7 @@ class Rpc {
     return (this.#methods[name as RpcMethod] as AnyMethod)(params, caller, exact)
   }
 
-  #failed(id: CallId, error: RpcError): string {
+  #failed(id: RequestId, error: RpcError): string {
     this.#errors.inc({ code: error.code })
     return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${JSON.stringify(error.toBody())}}`
   }
@@ -223,7 +223,7 @@ function checkIntegers(method: string, exact: unknown): void {
 /** Why a value is not a valid call; null if it is one. */
 function shapeFault(call: unknown): string | null {
   if (typeof call !== 'object' || call === null || Array.isArray(call)) return 'a call must be an object'
-  const { jsonrpc, method, id, params } = call as Record<keyof Call, unknown>
+  const { jsonrpc, method, id, params } = call as Record<keyof RpcRequest, unknown>
   if (jsonrpc !== '2.0') return '/jsonrpc: must be "2.0"'
   if (typeof method !== 'string') return '/method: must be a string'
   if (!isId(id) && id !== undefined) return '/id: must be a string, a number or null'
@@ -231,11 +231,11 @@ function shapeFault(call: unknown): string | null {
   return null
 }
 
-function idOf(call: unknown, exactCall: unknown): CallId {
+function idOf(call: unknown, exactCall: unknown): RequestId {
   const id: unknown = typeof call === 'object' && call !== null ? (call as { id?: unknown }).id : null
-  return isId(id) ? ((exactCall as Call).id ?? null) : null
+  return isId(id) ? ((exactCall as RpcRequest).id ?? null) : null
 }
 
-function isId(id: unknown): id is CallId {
+function isId(id: unknown): id is RequestId {
   return typeof id === 'string' || typeof id === 'number' || id === null
 }

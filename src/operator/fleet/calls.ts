@@ -2,11 +2,11 @@
  * @module operator/fleet/calls
  * Sends every call to the master:
  *
- *   breaker open? ─▶ unavailable   wait for the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a CallRefusal
+ *   breaker open? ─▶ unavailable   wait for the limiter ─▶ still leading? ─▶ send ─▶ MasterResponse, or a CallRefusal
  *                                      ▲                                      │
  *                                      └── once: a read or PUT whose connection broke, a 403 of a replaced token
  */
-import { MasterError, type Reply } from '../../client/index.ts'
+import { MasterError, type MasterResponse } from '../../client/index.ts'
 import {
   LogThrottle,
   isRefusalStatus,
@@ -27,10 +27,10 @@ export interface MasterCall<T> {
   readonly type?: string
   /** The line of the limiter in which the call waits. Default: `reconcile`. */
   readonly line?: Line
-  readonly send: (signal: AbortSignal) => Promise<Reply<T>>
+  readonly send: (signal: AbortSignal) => Promise<MasterResponse<T>>
 }
 
-export type ReplyResult<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | CallRefusal
+export type ReplyResult<T> = { readonly kind: 'ok'; readonly reply: MasterResponse<T> } | CallRefusal
 
 /** A call that was sent. */
 export interface Sent {
@@ -104,7 +104,7 @@ export class Calls {
   }
 
   /** Sends one request, whatever the state of the breaker. @throws the abort reason of `signal`. */
-  async once<T>({ method, send }: MasterCall<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
+  async once<T>({ method, send }: MasterCall<T>, signal: AbortSignal): Promise<MasterResponse<T> | MasterError> {
     const { breaker, clock, limiter, metrics, random } = this.#deps
     const sentMs = clock.monotonicMs()
     const ended = (code: string, failed: boolean, waitMs = 0): void => {

@@ -38,7 +38,7 @@ export class FeedReader {
       } else if (item.kind === 'open') {
         this.#isLive = true
         onOpen(item.epoch)
-        if (!item.resumed) onGap()
+        if (!item.isResumed) onGap()
       } else if (item.name === 'reset') {
         onGap()
       } else {

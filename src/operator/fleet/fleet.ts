@@ -290,11 +290,11 @@ export class Fleet implements FleetTable {
   }
 
   #sourceOf(
-    { epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined },
+    { epoch, respondedAtMs }: { readonly epoch: string; readonly respondedAtMs: number | undefined },
     begun: number,
   ): Source | null {
     // The header has whole seconds, so on average it is half a second behind.
-    if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#deps.clock.monotonicMs()
+    if (respondedAtMs !== undefined) this.#aheadMs = respondedAtMs + 500 - this.#deps.clock.monotonicMs()
     return this.#life.observe(epoch, begun, this.#sequence.next())
       ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
       : null

@@ -40,7 +40,7 @@ export interface TypeReaderDeps {
   readonly call: <T>(call: MasterCall<T>, signal: AbortSignal) => Promise<ReplyResult<T>>
   /** The source of a response that was requested as `begun`. `null`: an earlier epoch. */
   readonly sourceOf: (
-    reply: { readonly epoch: string; readonly answeredMs: number | undefined },
+    reply: { readonly epoch: string; readonly respondedAtMs: number | undefined },
     begun: number,
   ) => Source | null
   readonly covers: () => boolean | undefined

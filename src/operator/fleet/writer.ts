@@ -3,7 +3,7 @@
  * Sends calls about one worker. Responses are applied to the table first. When a response was lost, the entry becomes
  * stale and is read again. A type that the token does not cover costs no call.
  */
-import type { MasterClient, Reply } from '../../client/index.ts'
+import type { MasterClient, MasterResponse } from '../../client/index.ts'
 import type { ConfigBody, HistoryBody, JsonObject, WorkerBody } from '../../protocol/index.ts'
 import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
@@ -17,7 +17,7 @@ export interface WriterDeps {
   readonly call: <T>(call: MasterCall<T>, signal: AbortSignal) => Promise<ReplyResult<T>>
   readonly readerOf: (type: string) => TypeReader | undefined
   readonly covers: (type: string) => boolean | undefined
-  readonly sourceOf: (reply: Reply<unknown>, begun: number) => Source | null
+  readonly sourceOf: (reply: MasterResponse<unknown>, begun: number) => Source | null
   /** By the master's clock. */
   readonly nowMs: () => number
 }
@@ -162,11 +162,11 @@ export class Writer implements MasterWriter {
 
   #registered(answer: ReplyResult<WorkerBody>): CallResult<Registered> {
     if (answer.kind !== 'ok') return answer
-    const { body, epoch, answeredMs } = answer.reply
+    const { body, epoch, respondedAtMs } = answer.reply
     return {
       kind: 'ok',
       epoch,
-      value: { kind: 'registered', record: body, epoch, isStale: false, readMs: answeredMs ?? this.#deps.nowMs() },
+      value: { kind: 'registered', record: body, epoch, isStale: false, readMs: respondedAtMs ?? this.#deps.nowMs() },
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * @module master/audit/refusal-window
+ * @module master/audit/rejection-throttle
  * Limits repeated refusals to two lines per key and window: the first one immediately, with count 1, and one at the end
  * of the window with the number of the refusals after it. A client that is refused 1,000 times a second writes two
  * lines a minute.
@@ -9,7 +9,7 @@
 const MAX_KEYS = 1_000
 const OTHERS = ''
 
-export class RefusalWindow<T> {
+export class RejectionThrottle<T> {
   readonly #emit: (entry: T, count: number) => void
   /** The last entry of each key, and how many refusals were not emitted. */
   readonly #keys = new Map<string, { entry: T; count: number }>()

@@ -1,5 +1,5 @@
 /**
- * @module client/answer
+ * @module client/response
  * Parses responses. A response comes from a master if it is JSON and, below /api/v1, names the epoch of the store
  * (D47). Anything else is the page of a proxy or of another service, whatever its status, and is never used as data.
  */
@@ -8,38 +8,43 @@ import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/index.ts'
 import { codeOfStatus, MasterError } from './master-error.ts'
 
 /** A response as it was received. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
 }
 
 /** A successful response of a master. */
-export interface Reply<T> {
+export interface MasterResponse<T> {
   /** The body, unchanged. */
   readonly body: T
   /** The epoch of the store, which changes when it loses its state (D15); '' outside of /api/v1. */
   readonly epoch: string
   readonly requestId: string | undefined
   /** Time of the response by the clock of the master, to the second; undefined without a `Date` header. */
-  readonly answeredMs: number | undefined
+  readonly respondedAtMs: number | undefined
 }
 
 /**
  * Reads a response.
  * @param path The path of the request.
- * @param answer The whole response.
+ * @param response The whole response.
  * @param nowMs Wall-clock time in milliseconds since 1970, for a `Retry-After` that is a date.
  * @param alsoGood An HTTP status besides 2xx whose body is data, such as 503 of `/readyz`.
  * @returns the parsed body, with numbers that a double cannot hold as their source text (D75).
  * @throws {MasterError} for every other status, and for a response that is not from a master.
  */
-export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, alsoGood?: number): Reply<T> {
-  const { status, headers } = answer
-  const good = (status >= 200 && status < 300) || status === alsoGood
+export function readResponse<T>(
+  path: string,
+  response: RawResponse,
+  nowMs: number,
+  alsoGood?: number,
+): MasterResponse<T> {
+  const { status, headers } = response
+  const isGood = (status >= 200 && status < 300) || status === alsoGood
   const requestId = first(headers['muster-request-id'])
   const epoch = first(headers['muster-epoch']) ?? ''
-  const body = parsed(answer.text)
+  const body = parsed(response.text)
   const requestedMs = parseRetryAfter(headers['retry-after'], nowMs)
   const retryAfterMs = requestedMs === undefined ? undefined : cappedRetryAfterMs(requestedMs)
   if (body === undefined || (epoch === '' && path.includes(`${API_PREFIX}/`))) {
@@ -47,11 +52,11 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
     // A 404 of another service does not mean that a worker is unknown, nor a 401 that the token is wrong.
     throw new MasterError(
       code === 'UNAVAILABLE' || code === 'RATE_LIMITED' ? code : 'FOREIGN',
-      `the response did not come from a Muster master: ${describe(answer)}`,
+      `the response did not come from a Muster master: ${describe(response)}`,
       { status, requestId, retryAfterMs },
     )
   }
-  if (good) return { body: body as T, epoch, requestId, answeredMs: dateOf(first(headers['date'])) }
+  if (isGood) return { body: body as T, epoch, requestId, respondedAtMs: dateOf(first(headers['date'])) }
   const { sentence, faults } = detailOf(body, status)
   throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
 }
@@ -69,7 +74,7 @@ function parsed(text: string): unknown {
 
 const SHOWN_CHARS = 80
 
-function describe({ status, headers, text }: RawAnswer): string {
+function describe({ status, headers, text }: RawResponse): string {
   const location = first(headers['location'])
   if (location !== undefined)
     return `HTTP ${status}, a redirect to ${hostOf(location)}; use the URL of the master itself`
