@@ -14,7 +14,7 @@ import { parse } from 'yaml'
 import { started, type Ran } from '../hack/tree.ts'
 import { testBackend } from '../storage/contract.ts'
 import { startRedis, type RedisServer } from '../kit/redis-server.ts'
-import { backendAt, DURABLE } from '../storage/redis/world.ts'
+import { backendAt, DURABLE } from '../storage/redis/fixture.ts'
 
 jest.retryTimes(1) // As in the other runs of the contract, for a busy machine.
 

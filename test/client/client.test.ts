@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { MasterError } from '../../src/client/index.ts'
 import { runMaster, TOKENS } from '../kit/running-master.ts'
-import { clientOf, emit, makeDead, register } from './world.ts'
+import { clientOf, emit, makeDead, register } from './fixture.ts'
 
 async function world() {
   const master = await runMaster()

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { MasterError, type ClientOptions, type MasterClient } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Deed } from './faulty-proxy.ts'
-import { advancing, clientOf, emit, makeDead, register, throughProxy } from './world.ts'
+import { advancing, clientOf, emit, makeDead, register, throughProxy } from './fixture.ts'
 
 const failure = (call: Promise<unknown>): Promise<MasterError> =>
   call.then(

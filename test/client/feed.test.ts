@@ -5,7 +5,7 @@ import { EventReader } from '../../src/protocol/event-stream/index.ts'
 import type { FeedItem } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Deed } from './faulty-proxy.ts'
-import { advancing, throughProxy } from './world.ts'
+import { advancing, throughProxy } from './fixture.ts'
 
 /** A stream that writes `text`, and then ends or stays open. */
 const stream =

@@ -7,7 +7,7 @@ import { MasterError, type MasterClient } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { runTurns } from '../kit/index.ts'
 import type { FaultyProxy } from './faulty-proxy.ts'
-import { register, throughProxy } from './world.ts'
+import { register, throughProxy } from './fixture.ts'
 
 const OUTAGE_MS = 75_000
 const RECOVERY_MS = 31_000

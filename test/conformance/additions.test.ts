@@ -9,8 +9,8 @@ import {
   SECOND,
   type Json,
   type Listening,
-  type World,
-} from './world.ts'
+  type ConformanceFixture,
+} from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 interface Event {
@@ -36,13 +36,13 @@ function eventsOf({ text }: Listening): Event[] {
 }
 
 onEachStore('additions', (open) => {
-  const withWorker = async (options = {}): Promise<World> => {
+  const withWorker = async (options = {}): Promise<ConformanceFixture> => {
     const world = await open(options)
     await world.worker('w-1')
     return world
   }
   /** Waits for the newest event of this name. The master publishes events in batches, so the test advances the time. */
-  const received = async (world: World, stream: Listening, name: string): Promise<Event> => {
+  const received = async (world: ConformanceFixture, stream: Listening, name: string): Promise<Event> => {
     await eventually(async () => {
       await world.time.advance(50)
       return eventsOf(stream).some((event) => event.name === name)

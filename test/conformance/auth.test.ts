@@ -1,6 +1,17 @@
 /** Bearer tokens: which token may use which route. */
 import { expect, it } from '@jest/globals'
-import { ADMIN, API, EVERY, onEachStore, OTHER, SCOPED, SECOND, WORKER, WORKER_PEER, type World } from './world.ts'
+import {
+  ADMIN,
+  API,
+  EVERY,
+  onEachStore,
+  OTHER,
+  SCOPED,
+  SECOND,
+  WORKER,
+  WORKER_PEER,
+  type ConformanceFixture,
+} from './fixture.ts'
 
 const TYPE = `${API}/automations/mailer`
 const W = `${TYPE}/workers/w-1`
@@ -30,7 +41,7 @@ function bodyFor(method: string, path: string): object | undefined {
 
 onEachStore('auth', (open) => {
   const ask = async (
-    world: World,
+    world: ConformanceFixture,
     route: string,
     token: string | null,
     headers: Record<string, string> = {},

@@ -1,6 +1,6 @@
 /** The configuration of a worker: PATCH, poll, generations, secrets, history. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SCOPED, WORKER, type Json, type World } from './world.ts'
+import { API, onEachStore, SCOPED, WORKER, type Json, type ConformanceFixture } from './fixture.ts'
 
 const PATH = `${API}/automations/mailer/workers/w-1/config`
 const MASK = '********'
@@ -10,9 +10,9 @@ onEachStore('config', (open) => {
     const world = await open()
     return { world, worker: await world.worker('w-1') }
   }
-  const poll = (world: World, headers: Record<string, string> = {}) =>
+  const poll = (world: ConformanceFixture, headers: Record<string, string> = {}) =>
     world.call('GET', PATH, { token: WORKER, headers })
-  const patch = (world: World, body: unknown, headers: Record<string, string> = {}) =>
+  const patch = (world: ConformanceFixture, body: unknown, headers: Record<string, string> = {}) =>
     world.call('PATCH', PATH, { body, headers })
 
   it('patch/shallow, route/patch, D13d: merges only top-level fields', async () => {

@@ -9,14 +9,14 @@ import {
   WORKER,
   WORKER_PEER,
   type Json,
-  type World,
-} from './world.ts'
+  type ConformanceFixture,
+} from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 onEachStore('control channel', (open) => {
   /** The close event after `frame` as the first frame of a new connection. */
   const closeOf = async (
-    world: World,
+    world: ConformanceFixture,
     frame: object | string,
     { registered = false }: { registered?: boolean } = {},
   ) => {

@@ -1,10 +1,10 @@
 /** The dead-letter queue: inspection, replay, clear. */
 import { expect, it } from '@jest/globals'
-import { onEachStore, type Json, type World } from './world.ts'
+import { onEachStore, type Json, type ConformanceFixture } from './fixture.ts'
 
 onEachStore('dead letters', (open) => {
   /** Opens a fixture with `count` dead tasks that died one second apart, `d-0` first. */
-  const withDead = async (count: number, task: object = {}): Promise<World> => {
+  const withDead = async (count: number, task: object = {}): Promise<ConformanceFixture> => {
     const world = await open()
     await world.worker('w-1')
     for (let i = 0; i < count; i += 1) {
@@ -13,8 +13,9 @@ onEachStore('dead letters', (open) => {
     }
     return world
   }
-  const dead = (world: World, query = ''): Promise<Json> => world.ok('GET', `/mailer/dead${query}`)
-  const replay = (world: World, body: object = {}): Promise<Json> => world.ok('POST', '/mailer/dead/replay', body)
+  const dead = (world: ConformanceFixture, query = ''): Promise<Json> => world.ok('GET', `/mailer/dead${query}`)
+  const replay = (world: ConformanceFixture, body: object = {}): Promise<Json> =>
+    world.ok('POST', '/mailer/dead/replay', body)
   const ids = ({ items }: Json): string[] => items.map(({ id }: Json) => id)
 
   it('dead-item/fields, route/dead, D29a: shows each dead task with its max attempts, error and time of death', async () => {

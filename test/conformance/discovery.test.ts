@@ -1,6 +1,6 @@
 /** Information about the automations and about the master. */
 import { expect, it } from '@jest/globals'
-import { ADMIN, API, EVERY, onEachStore, SCHEMAS, SCOPED, WORKER, type Json } from './world.ts'
+import { ADMIN, API, EVERY, onEachStore, SCHEMAS, SCOPED, WORKER, type Json } from './fixture.ts'
 
 onEachStore('discovery', (open) => {
   it('automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: lists the installed automations', async () => {

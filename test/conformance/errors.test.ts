@@ -1,12 +1,12 @@
 /** Rejections: statuses and bodies that apply to every route. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, type World } from './world.ts'
+import { API, onEachStore, type ConformanceFixture } from './fixture.ts'
 
 const TASKS = `${API}/automations/mailer/tasks`
 const GOOD = { payload: { to: 'x' } }
 
 onEachStore('errors', (open) => {
-  const submit = (world: World, body: unknown, headers: Record<string, string> = {}) =>
+  const submit = (world: ConformanceFixture, body: unknown, headers: Record<string, string> = {}) =>
     world.call('POST', TASKS, { body, headers })
 
   it('error/detail, D14b: contains the single field detail, a sentence unless fields are invalid', async () => {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ADMIN, onEachStore, WORKER, type World } from './world.ts'
+import { ADMIN, onEachStore, WORKER, type ConformanceFixture } from './fixture.ts'
 
 const run = promisify(execFile)
 const CLIENTS = join(import.meta.dirname, 'clients')
@@ -24,7 +24,11 @@ const hasGo = spawnSync('go', ['mod', 'download'], { ...go, timeout: 60_000 }).s
 const hasPython = spawnSync('python3', ['--version']).status === 0
 
 /** Runs a client against the master of `world` and returns the lines that it prints. */
-async function played(world: World, program: string, args: readonly string[] = []): Promise<readonly unknown[]> {
+async function played(
+  world: ConformanceFixture,
+  program: string,
+  args: readonly string[] = [],
+): Promise<readonly unknown[]> {
   const env = {
     PATH: process.env['PATH'] ?? '',
     MASTER_URL: world.url,

@@ -1,6 +1,6 @@
 /** GET /metrics: the text exposition format. */
 import { expect, it } from '@jest/globals'
-import { onEachStore } from './world.ts'
+import { onEachStore } from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 onEachStore('metrics', (open) => {

@@ -1,18 +1,18 @@
 /** Pools: exclusive claims by workers, inspection by admins. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, type Json, type World } from './world.ts'
+import { API, onEachStore, SECOND, type Json, type ConformanceFixture } from './fixture.ts'
 
 const HOLD_MS = 30_000
 const item = (id: string, more: object = {}) => ({ id, tags: { region: 'eu' }, payload: { user: id }, ...more })
-const put = (world: World, ...items: object[]): Promise<Json> =>
+const put = (world: ConformanceFixture, ...items: object[]): Promise<Json> =>
   world.rpc('w-1', 'pool.put', { pool: 'accounts', items })
-const claim = (world: World, more: object = {}): Promise<Json> =>
+const claim = (world: ConformanceFixture, more: object = {}): Promise<Json> =>
   world.rpc('w-1', 'pool.claim', { pool: 'accounts', hold_ms: HOLD_MS, ...more })
-const inspect = async (world: World, query = ''): Promise<Json> =>
+const inspect = async (world: ConformanceFixture, query = ''): Promise<Json> =>
   (await world.call('GET', `${API}/pools/accounts${query}`)).body
 
 onEachStore('pools', (open) => {
-  const withWorker = async (): Promise<World> => {
+  const withWorker = async (): Promise<ConformanceFixture> => {
     const world = await open()
     await world.worker('w-1')
     return world

@@ -1,15 +1,15 @@
 /** The JSON-RPC route of workers: primitives, batches, errors. Tasks are in tasks.test.ts, pools in pools.test.ts. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, WORKER, type Json, type World } from './world.ts'
+import { API, onEachStore, SECOND, WORKER, type Json, type ConformanceFixture } from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 onEachStore('rpc', (open) => {
-  const withWorker = async (): Promise<World> => {
+  const withWorker = async (): Promise<ConformanceFixture> => {
     const world = await open()
     await world.worker('w-1')
     return world
   }
-  const post = (world: World, body: unknown, id = 'w-1') =>
+  const post = (world: ConformanceFixture, body: unknown, id = 'w-1') =>
     world.call('POST', `${API}/automations/mailer/workers/${id}/rpc`, { token: WORKER, body })
   const call = (method: string, params: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params })
 

@@ -1,22 +1,22 @@
 /** Output streams: limits, peek, pop, tail. */
 import { expect, it } from '@jest/globals'
-import { eventuallyMatches, onEachStore, SECOND, type Json, type Worker, type World } from './world.ts'
+import { eventuallyMatches, onEachStore, SECOND, type Json, type Worker, type ConformanceFixture } from './fixture.ts'
 
 onEachStore('streams', (open) => {
-  const length = (world: World): Promise<Json> => world.ok('GET', '/probe/output/length')
+  const length = (world: ConformanceFixture): Promise<Json> => world.ok('GET', '/probe/output/length')
   const numbers = (entries: Json): number[] => entries.map(({ payload }: Json) => payload.i)
-  const pop = (world: World, n?: number): Promise<Json> =>
+  const pop = (world: ConformanceFixture, n?: number): Promise<Json> =>
     world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
-  const tail = (world: World, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
+  const tail = (world: ConformanceFixture, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
 
   /** Opens a stream of `count` outputs, numbered from 0. */
-  const stream = async (count: number): Promise<{ world: World; worker: Worker }> => {
+  const stream = async (count: number): Promise<{ world: ConformanceFixture; worker: Worker }> => {
     const world = await open()
     const worker = await world.worker('p-1', { type: 'probe' })
     await push(world, worker, 0, count)
     return { world, worker }
   }
-  const push = async (world: World, worker: Worker, from: number, count: number): Promise<void> => {
+  const push = async (world: ConformanceFixture, worker: Worker, from: number, count: number): Promise<void> => {
     const before = (await length(world)).length
     for (let at = from; at < from + count; at += 1_000) {
       worker.send({

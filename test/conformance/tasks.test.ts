@@ -1,18 +1,19 @@
 /** Tasks from submit to their end. Workers use the rpc route, like the workers of this project. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, type Json, type World } from './world.ts'
+import { API, onEachStore, SECOND, type Json, type ConformanceFixture } from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 const MINUTE = 60 * SECOND
 
 onEachStore('tasks', (open) => {
-  const withWorker = async (options = {}): Promise<World> => {
+  const withWorker = async (options = {}): Promise<ConformanceFixture> => {
     const world = await open(options)
     await world.worker('w-1')
     await world.worker('b-1', { type: 'brief' })
     return world
   }
-  const queue = (world: World, query = '', type = 'mailer'): Promise<Json> => world.ok('GET', `/${type}/queue${query}`)
+  const queue = (world: ConformanceFixture, query = '', type = 'mailer'): Promise<Json> =>
+    world.ok('GET', `/${type}/queue${query}`)
   const names = (items: Json[]): string[] => items.map(({ id, task_id: taskId }) => id ?? taskId)
 
   it('route/submit, task/submit, task/task_id, task/priority-default: queues a task with a generated id', async () => {

@@ -3,20 +3,26 @@
  * compared as texts.
  */
 import { expect, it } from '@jest/globals'
-import { API, eventuallyMatches, HARDWARE, onEachStore, WORKER, type Json, type World } from './world.ts'
+import { API, eventuallyMatches, HARDWARE, onEachStore, WORKER, type Json, type ConformanceFixture } from './fixture.ts'
 
 /** 2^53 + 1, the smallest positive integer that a double cannot hold, and other numbers of 64-bit clients. */
 const BIG = '9007199254740993'
 const NUMBERS = `{"id":${BIG},"signed":-9223372036854775808,"unsigned":18446744073709551615,"price":0.1234567890123456789,"list":[${BIG},{"deep":${BIG}}]}`
 
 onEachStore('wire', (open) => {
-  const withWorker = async (type = 'brief'): Promise<World> => {
+  const withWorker = async (type = 'brief'): Promise<ConformanceFixture> => {
     const world = await open()
     await world.worker('w-1', { type })
     return world
   }
   const automations = `${API}/automations`
-  const text = async (world: World, method: string, path: string, body?: string, token?: string): Promise<string> => {
+  const text = async (
+    world: ConformanceFixture,
+    method: string,
+    path: string,
+    body?: string,
+    token?: string,
+  ): Promise<string> => {
     const answer = await world.call(method, path, {
       ...(body !== undefined && { body }),
       ...(token !== undefined && { token }),
@@ -24,7 +30,7 @@ onEachStore('wire', (open) => {
     expect([path, answer.status]).toEqual([path, 200])
     return answer.text
   }
-  const rpc = (world: World, method: string, params: string, type = 'brief', id = '1'): Promise<string> =>
+  const rpc = (world: ConformanceFixture, method: string, params: string, type = 'brief', id = '1'): Promise<string> =>
     text(
       world,
       'POST',

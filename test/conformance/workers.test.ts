@@ -1,6 +1,15 @@
 /** The registry: records, states, statistics, drain and forget. */
 import { expect, it } from '@jest/globals'
-import { API, eventuallyMatches, HARDWARE, onEachStore, OTHER, WORKER, type Json, type World } from './world.ts'
+import {
+  API,
+  eventuallyMatches,
+  HARDWARE,
+  onEachStore,
+  OTHER,
+  WORKER,
+  type Json,
+  type ConformanceFixture,
+} from './fixture.ts'
 import { eventually } from '../kit/index.ts'
 
 const STATS = {
@@ -9,7 +18,8 @@ const STATS = {
   rss_mb: 80.25,
   metrics: { 'counter.sent': 7, 'gauge.open': 2, 'histogram.ms.p95': 9 },
 }
-const history = (world: World, query = ''): Promise<Json[]> => world.ok('GET', `/mailer/workers/w-1/stats${query}`)
+const history = (world: ConformanceFixture, query = ''): Promise<Json[]> =>
+  world.ok('GET', `/mailer/workers/w-1/stats${query}`)
 
 onEachStore('workers', (open) => {
   it('worker/worker_id, worker/automation_type, worker/hardware, worker/config, worker/config_gen, worker/state, worker/last_seen, worker/last_error, worker/current_stats, route/worker, frame/register, registry/unknown-register, D3a, D4b, D8, D61e: has every field immediately after register', async () => {

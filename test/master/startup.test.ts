@@ -11,7 +11,7 @@ import { WebSocket } from 'ws'
 import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
-import { THREAD_URL } from '../storage/sqlite/world.ts'
+import { THREAD_URL } from '../storage/sqlite/fixture.ts'
 import { runMaster } from '../kit/running-master.ts'
 
 const PAGE = 4_096

@@ -4,12 +4,12 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend, Lease } from '../../src/storage/index.ts'
-import { TYPE, VISIBILITY, dead, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
-import type { World } from '../storage/contract/world.ts'
+import { TYPE, VISIBILITY, dead, nack, reserve, sole, submit, task } from '../storage/contract/fixture.ts'
+import type { StoreFixture } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 /** Events between two failures that must not count as a failure. */
-const DETOURS: Readonly<Record<string, (world: World, lease: Lease) => Promise<unknown>>> = {
+const DETOURS: Readonly<Record<string, (world: StoreFixture, lease: Lease) => Promise<unknown>>> = {
   none: async ({ backend }, lease) => backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }]),
   release: async ({ backend }, lease) => backend.tasks.release(TYPE, [lease]),
   'lost lease': async ({ backend, clock }) => {

@@ -2,13 +2,13 @@
 import { describe } from '@jest/globals'
 import { seededRandom } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { worlds } from '../storage/contract/world.ts'
-import type { Create, World } from '../storage/contract/world.ts'
-import { withRedisStore } from '../storage/redis/world.ts'
-import { backendOn, folders } from '../storage/sqlite/world.ts'
+import { storeFixtures } from '../storage/contract/fixture.ts'
+import type { Create, StoreFixture } from '../storage/contract/fixture.ts'
+import { withRedisStore } from '../storage/redis/fixture.ts'
+import { backendOn, folders } from '../storage/sqlite/fixture.ts'
 
 /** `tests` gets a function that opens a store on a clock. The store is closed after the test. */
-export function onEachBackend(name: string, tests: (open: () => Promise<World>) => void): void {
+export function onEachBackend(name: string, tests: (open: () => Promise<StoreFixture>) => void): void {
   const folder = folders()
   let seed = 0
   const backends: Readonly<Record<string, Create>> = {
@@ -16,6 +16,6 @@ export function onEachBackend(name: string, tests: (open: () => Promise<World>) 
     sqlite: async (clock) => backendOn(folder().file, clock),
   }
   for (const [backend, create] of Object.entries(backends))
-    describe(`${name} (${backend})`, () => tests(worlds(create)))
-  withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(worlds(create))))
+    describe(`${name} (${backend})`, () => tests(storeFixtures(create)))
+  withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(storeFixtures(create))))
 }

@@ -15,7 +15,7 @@ import {
   sole,
   start,
   submit,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
 const open: { close(): Promise<unknown> }[] = []

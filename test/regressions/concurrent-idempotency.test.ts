@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend, SubmitItemResult } from '../../src/storage/index.ts'
-import { MINUTE, TYPE, inFlight, reserve, sole, task } from '../storage/contract/world.ts'
+import { MINUTE, TYPE, inFlight, reserve, sole, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const WINDOW = MINUTE

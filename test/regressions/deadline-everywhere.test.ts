@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
 import { CALLS } from '../storage/contract/lifecycle.ts'
-import { DAY, TYPE, start, task } from '../storage/contract/world.ts'
+import { DAY, TYPE, start, task } from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
 const WITHIN_MS = 2_000

@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
-import { DAY, TYPE, fails, killed, reserve, start, submit, task } from '../storage/contract/world.ts'
+import { DAY, TYPE, fails, killed, reserve, start, submit, task } from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const VOLATILE = ['volatile-lru', 'volatile-lfu', 'volatile-random', 'volatile-ttl']

@@ -1,6 +1,6 @@
 /** Regression: tasks overtook each other after a retry or a release. The first task in a queue must be served first. */
 import { expect, it } from '@jest/globals'
-import { SECOND, TYPE, VISIBILITY, ids, inFlight, nack, pending, reserve, submit } from '../storage/contract/world.ts'
+import { SECOND, TYPE, VISIBILITY, ids, inFlight, nack, pending, reserve, submit } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('fifo across retry and release', (open) => {

@@ -17,7 +17,7 @@ import {
   reopen,
   sole,
   task,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('hostile names', (open) => {

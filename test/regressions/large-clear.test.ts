@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend } from '../../src/storage/index.ts'
-import { TYPE, dead, killed, nack, pending, reserve, submit, task } from '../storage/contract/world.ts'
+import { TYPE, dead, killed, nack, pending, reserve, submit, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const isSoak = process.env['SOAK'] === '1'

@@ -3,7 +3,7 @@
  * not by the clock alone.
  */
 import { expect, it } from '@jest/globals'
-import { HOUR, TYPE, VISIBILITY, ids, inFlight, nack, refOf, reserve, sole } from '../storage/contract/world.ts'
+import { HOUR, TYPE, VISIBILITY, ids, inFlight, nack, refOf, reserve, sole } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('late ack before sweep', (open) => {

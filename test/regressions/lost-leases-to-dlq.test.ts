@@ -17,15 +17,15 @@ import {
   sole,
   submit,
   task,
-} from '../storage/contract/world.ts'
-import type { World } from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
+import type { StoreFixture } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const MAX_LOST = 4
 const sweep = (backend: Backend): ReturnType<Backend['tasks']['sweep']> => backend.tasks.sweep(TYPE, MAX_LOST, 500)
 
 /** Loses every lease of a round. */
-async function loseAll({ backend, clock }: World): Promise<{ requeued: number; dead: number }> {
+async function loseAll({ backend, clock }: StoreFixture): Promise<{ requeued: number; dead: number }> {
   await reserve(backend)
   clock.advance(VISIBILITY)
   const { requeued, dead: died } = await sweep(backend)

@@ -24,9 +24,9 @@ import {
   sole,
   start,
   task,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
-import { backendOn, folders } from '../storage/sqlite/world.ts'
+import { backendOn, folders } from '../storage/sqlite/fixture.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const FEW = 10

@@ -23,7 +23,7 @@ import {
   sole,
   start,
   submit,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const GROWS = [

@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend, NewTask, SubmitItemResult } from '../../src/storage/index.ts'
-import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } from '../storage/contract/world.ts'
+import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const BOUND = 4

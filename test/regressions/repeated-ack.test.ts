@@ -3,7 +3,7 @@
  * change nothing (D24).
  */
 import { expect, it } from '@jest/globals'
-import { HOUR, TYPE, ids, inFlight, refOf, reopen, reserve, sole, submit, task } from '../storage/contract/world.ts'
+import { HOUR, TYPE, ids, inFlight, refOf, reopen, reserve, sole, submit, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('repeated ack', (open) => {

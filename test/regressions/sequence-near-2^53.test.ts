@@ -18,7 +18,7 @@ import {
   sole,
   submit,
   task,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 /** In the year 2230, tokens (now · 1,024) are within 10 % of 2^53. */

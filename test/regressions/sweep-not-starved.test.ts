@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend, SweepResult } from '../../src/storage/index.ts'
-import { DAY, SECOND, TYPE, VISIBILITY, ids, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
+import { DAY, SECOND, TYPE, VISIBILITY, ids, nack, reserve, sole, submit, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const EACH = 1_200

@@ -16,7 +16,7 @@ import {
   reserve,
   submit,
   task,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const tiered = (id: string, tier: Tier): NewTask => task(id, { tier })

@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Backend, NewTask, ReserveResult, Tier } from '../../src/storage/index.ts'
-import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from '../storage/contract/world.ts'
+import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 const brief = (id: string, tier: Tier = 1): NewTask => task(id, { tier, ttlMs: SECOND })

@@ -15,7 +15,7 @@ import {
   start,
   submit,
   task,
-} from '../storage/contract/world.ts'
+} from '../storage/contract/fixture.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 
 const ROUNDS = 10

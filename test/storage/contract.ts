@@ -16,9 +16,9 @@ import { tasksIn } from './contract/tasks-in.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
 import { tasksSweep } from './contract/tasks-sweep.ts'
-import type { Create } from './contract/world.ts'
+import type { Create } from './contract/fixture.ts'
 
-export type { Create } from './contract/world.ts'
+export type { Create } from './contract/fixture.ts'
 
 /** Runs the whole contract. `create` returns an isolated, unopened backend that uses the given clock. */
 export function testBackend(name: string, create: Create): void {

@@ -17,7 +17,7 @@ import {
 } from '../../protocol/index.ts'
 import { withLogFields } from '../../runtime/index.ts'
 import { requirePermission, type Principal } from '../auth/index.ts'
-import { readJson } from './body.ts'
+import { readJson, type JsonBody } from './body.ts'
 import type { RequestContext } from './request-context.ts'
 import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
@@ -136,17 +136,25 @@ function checkName(name: string, value: string): void {
 }
 
 function bodyReader(route: Route, schema: object, maxBodyBytes: number): (context: RequestContext) => Promise<Body> {
-  const { bodyMayBeAbsent = false, bodyMayBeArray = false, keepsNumbers = false } = route
+  const { bodyMayBeAbsent = false } = route
   const validate = compileValidator(schema)
-  return async (context) => {
-    const { text, document } = await readJson(context, maxBodyBytes, bodyMayBeAbsent)
-    if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray))
-      throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
-    checkBody(document, validate)
-    const exactBody = withSourceNumbers(text, document)
-    if (exactBody !== document && !keepsNumbers) checkIntegers(exactBody)
-    return { body: document, exactBody }
-  }
+  return async (context) => checkedBody(route, validate, await readJson(context, maxBodyBytes, bodyMayBeAbsent))
+}
+
+/**
+ * Checks a body against its route.
+ *
+ * @returns the body as handlers receive it.
+ * @throws {FleetError} BAD_REQUEST if it is not an object, INVALID with the faults.
+ */
+export function checkedBody(route: Route, validate: Validator, { text, document }: JsonBody): Body {
+  const { bodyMayBeArray = false, keepsNumbers = false } = route
+  if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray))
+    throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
+  checkBody(document, validate)
+  const exactBody = withSourceNumbers(text, document)
+  if (exactBody !== document && !keepsNumbers) checkIntegers(exactBody)
+  return { body: document, exactBody }
 }
 
 function checkBody(document: unknown, validate: Validator): void {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
-import { register } from '../../client/world.ts'
-import { cells, lines, muster, type Terminal } from './world.ts'
+import { register } from '../../client/fixture.ts'
+import { cells, lines, muster, type Terminal } from './fixture.ts'
 
 let folder: string
 beforeAll(() => {

@@ -9,8 +9,8 @@ import { NOUNS } from '../../../src/cmd/admin/index.ts'
 import { parseWords } from '../../../src/cmd/admin/parse.ts'
 import { freePort } from '../../e2e/fleet.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
-import { register } from '../../client/world.ts'
-import { lines, muster } from './world.ts'
+import { register } from '../../client/fixture.ts'
+import { lines, muster } from './fixture.ts'
 
 const NOWHERE = 'http://127.0.0.1:9'
 

@@ -1,9 +1,9 @@
 /** `muster tasks`, `queue`, `dead`, `output`, `pools` and `automations`. */
 import { describe, expect, it } from '@jest/globals'
 import { FaultyProxy } from '../../client/faulty-proxy.ts'
-import { emit, makeDead } from '../../client/world.ts'
+import { emit, makeDead } from '../../client/fixture.ts'
 import { runMaster } from '../../kit/running-master.ts'
-import { cells, lines, muster, type Terminal } from './world.ts'
+import { cells, lines, muster, type Terminal } from './fixture.ts'
 
 async function world() {
   const master = await runMaster()

@@ -2,12 +2,19 @@ import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { outputFrame, registerFrame, statsFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+import {
+  outputFrame,
+  registerFrame,
+  statsFrame,
+  RegistryFixture,
+  WORKER_TOKEN,
+  type WorkerClient,
+} from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()

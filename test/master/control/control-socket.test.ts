@@ -4,12 +4,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MAX_PIECES, mergePieces } from '../../../src/master/control/control-socket.ts'
-import { outputFrame, registerFrame, World, WORKER_TOKEN } from '../registry/world.ts'
+import { outputFrame, registerFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()

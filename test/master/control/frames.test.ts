@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { closeReason } from '../../../src/master/control/connection.ts'
-import { outputFrame, stateFrame, statsFrame, World, WORKER_TOKEN } from '../registry/world.ts'
+import { outputFrame, stateFrame, statsFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()

@@ -3,12 +3,12 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MAX_HANDSHAKES_PER_SECOND, MAX_UNREGISTERED } from '../../../src/master/control/limits.ts'
 import { readHandshake } from '../../../src/master/control/handshake.ts'
-import { ADMIN_TOKEN, registerFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+import { ADMIN_TOKEN, registerFrame, RegistryFixture, WORKER_TOKEN, type WorkerClient } from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { outputFrame, registerFrame, World, type WorkerClient } from '../registry/world.ts'
+import { outputFrame, registerFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(() => world.close())
 

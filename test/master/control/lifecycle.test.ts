@@ -1,11 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { registerFrame, stateFrame, statsFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+import {
+  registerFrame,
+  stateFrame,
+  statsFrame,
+  RegistryFixture,
+  WORKER_TOKEN,
+  type WorkerClient,
+} from '../registry/fixture.ts'
 
-let world: World
-const others: World[] = []
+let world: RegistryFixture
+const others: RegistryFixture[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const other of others.splice(0)) await other.close()
@@ -85,7 +92,7 @@ describe('two connections of one worker', () => {
   })
 
   it('on two masters keep only the newest, by signal (D11, D33)', async () => {
-    const other = await World.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const older = await world.worker('w1')
     const newer = await other.worker('w1')
@@ -94,7 +101,7 @@ describe('two connections of one worker', () => {
   })
 
   it('on two masters keep only the newest when the signal was lost: the older one closes at its next frame (D11, G6)', async () => {
-    const other = await World.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
     others.push(other)
     world.deps.backend.bus.signal = async () => {}
     const older = await world.worker('w1')
@@ -238,7 +245,7 @@ describe('config_changed', () => {
   })
 
   it('is also sent after a PATCH on another master (D33)', async () => {
-    const other = await World.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const worker = await world.worker('w1')
     await other.patch('w1', { slots: 3 })
@@ -314,7 +321,7 @@ describe('drain', () => {
   })
 
   it('reaches the queue of the master that has the socket (G14)', async () => {
-    const other = await World.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const worker = await world.worker('w1')
     await other.call('POST', '/w1/drain')

@@ -5,7 +5,7 @@ import { Connection } from '../../../src/master/control/connection.ts'
 import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES } from '../../../src/master/control/limits.ts'
 import { Outbound } from '../../../src/master/control/outbound.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { entryOf } from '../registry/world.ts'
+import { entryOf } from '../registry/fixture.ts'
 
 /** A fake peer: the test sets how many bytes are unread, which a real socket does not allow. */
 function peer() {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MAX_REFUSED_SOCKETS } from '../../../src/protocol/index.ts'
-import { registerFrame, World, WORKER_TOKEN } from '../registry/world.ts'
+import { registerFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
 
 const STRANGERS = 1_000
 const CONTROL = '/api/v1/automations/mailer/workers/w1/control'
@@ -11,10 +11,10 @@ const UPGRADE =
   `GET ${CONTROL} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n'
 
-let world: World
+let world: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()

@@ -1,10 +1,10 @@
 /** Events about worker states: published for changes only, and rate-limited per worker (D31, D51). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { stateFrame, World, type WorkerClient } from '../registry/world.ts'
+import { stateFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
-let world: World
+let world: RegistryFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(() => world.close())
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_EVENT_STREAMS, MAX_EVENTS_BEHIND } from '../../../src/protocol/index.ts'
 import { TOKENS } from '../../kit/running-master.ts'
 import { Listener } from './listener.ts'
-import { happened, openWorld, range } from './world.ts'
+import { happened, openEventsFixture, range } from './fixture.ts'
 
 const listeners: Listener[] = []
 afterEach(() => {
@@ -28,7 +28,7 @@ async function listen(url: string, token: string = TOKENS.admin): Promise<Listen
 
 describe('a thousand readers', () => {
   it('all receive every event; one more is refused until one leaves', async () => {
-    const { master, backend, time } = await openWorld({ tokens })
+    const { master, backend, time } = await openEventsFixture({ tokens })
     for (const token of [...SCOPED.slice(0, 3), TOKENS.admin]) {
       for (let at = 0; at < SHARE; at += 50) await Promise.all(range(at, 50).map(() => listen(master.url, token)))
     }
@@ -58,7 +58,7 @@ describe('a thousand readers', () => {
 
 describe('a thousand readers of one token', () => {
   it('leave places for every other token, and all scoped tokens leave a tenth to the admin (D71)', async () => {
-    const { master } = await openWorld({ tokens })
+    const { master } = await openEventsFixture({ tokens })
     const [greedy = '', ...others] = SCOPED
     const statuses: (number | undefined)[] = []
     for (let at = 0; at < MAX_EVENT_STREAMS; at += 50) {
@@ -91,7 +91,7 @@ describe('a reader that does not read', () => {
   const LINE = 'x'.repeat(1_000)
 
   it('uses a bounded amount of memory, and receives a reset when it reads again (G10)', async () => {
-    const { master, tell } = await openWorld()
+    const { master, tell } = await openEventsFixture()
     const slow = await Promise.all(range(0, 50).map(() => listen(master.url)))
     const [quick, ...rest] = [await listen(master.url), ...slow]
     for (const { response } of rest) response.pause()
@@ -122,7 +122,7 @@ describe('a reader that does not read', () => {
   }, 60_000)
 
   it('is disconnected after 30 s while other readers continue', async () => {
-    const { master, time, tell } = await openWorld()
+    const { master, time, tell } = await openEventsFixture()
     const [stuck, quick] = [await listen(master.url), await listen(master.url)]
     stuck.response.pause()
     for (let n = 0; n < 12_000; n += 500) {
@@ -139,7 +139,7 @@ describe('a reader that does not read', () => {
   }, 60_000)
 
   it('is disconnected when the master stops, whatever it has not read', async () => {
-    const { master, time, tell } = await openWorld()
+    const { master, time, tell } = await openEventsFixture()
     const stuck = await listen(master.url)
     stuck.response.pause()
     for (let n = 0; n < 12_000; n += 500) {

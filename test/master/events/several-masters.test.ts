@@ -12,7 +12,7 @@ import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { recordingLog } from '../../kit/index.ts'
 import { testCatalog } from '../../kit/running-master.ts'
-import { replaced } from './world.ts'
+import { replaced } from './fixture.ts'
 
 class Store {
   readonly time = new VirtualTime()

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { Listener, type ListenOptions } from './listener.ts'
-import { happened, openWorld, range, replaced } from './world.ts'
+import { happened, openEventsFixture, range, replaced } from './fixture.ts'
 
 const listeners: Listener[] = []
 afterEach(() => {
@@ -20,7 +20,7 @@ const numbers = (listener: Listener): unknown[] => listener.events.map(({ data }
 
 describe('an event stream', () => {
   it('begins with an id to resume from, then sends every new event, its data on one line (D31, D51)', async () => {
-    const { master, tell } = await openWorld()
+    const { master, tell } = await openEventsFixture()
     await tell(happened(0))
     const listener = await listen(master.url)
     expect(listener.response.headers).toMatchObject({
@@ -43,7 +43,7 @@ describe('an event stream', () => {
   })
 
   it('sends the changes of a worker, but never a config, a secret or a heartbeat (D51)', async () => {
-    const { master, backend, time } = await openWorld()
+    const { master, backend, time } = await openEventsFixture()
     const listener = await listen(master.url)
     const ref = { type: 'mailer', id: 'w' }
     await backend.workers.register([
@@ -84,7 +84,7 @@ describe('an event stream', () => {
   })
 
   it('is kept open by a comment every 15 s', async () => {
-    const { master, time } = await openWorld()
+    const { master, time } = await openEventsFixture()
     const listener = await listen(master.url)
     for (const comments of [1, 2, 3]) {
       await time.advance(15_000)
@@ -109,7 +109,9 @@ describe('an event stream', () => {
       [TOKENS.everyType, ['*']],
     ])
     let scopes: ReadonlyMap<string, readonly string[]> = all
-    const { master, time, tell } = await openWorld({ rereadTokens: async () => ({ tokens: { ...tokens, scopes } }) })
+    const { master, time, tell } = await openEventsFixture({
+      rereadTokens: async () => ({ tokens: { ...tokens, scopes } }),
+    })
     const [revoked, changed, kept] = await Promise.all(
       [TOKENS.mailer, TOKENS.probe, TOKENS.everyType].map((token) => listen(master.url, { token })),
     )
@@ -124,7 +126,7 @@ describe('an event stream', () => {
   })
 
   it('sends a scoped token only the events of its types, and sends a reset to every token (D51, S2)', async () => {
-    const { master, tell } = await openWorld()
+    const { master, tell } = await openEventsFixture()
     const [mailer, everyType] = await Promise.all(
       [TOKENS.mailer, TOKENS.everyType].map((token) => listen(master.url, { token })),
     )
@@ -147,7 +149,7 @@ describe('an event stream', () => {
 
 describe('Last-Event-ID', () => {
   it('resumes after that event, with every event once and in order, from the ring buffer or the log (G10)', async () => {
-    const { master, tell } = await openWorld()
+    const { master, tell } = await openEventsFixture()
     const witness = await listen(master.url)
     const begun = witness.lastId
     for (const from of range(0, 30)) await tell(...range(from * 100, 100).map((n) => happened(n)))
@@ -165,9 +167,9 @@ describe('Last-Event-ID', () => {
   })
 
   it('leads to one reset when the event was removed, belongs to another run, or never existed (D31, D51)', async () => {
-    const earlier = await openWorld()
+    const earlier = await openEventsFixture()
     const [before] = [await listen(earlier.master.url)]
-    const { master, tell } = await openWorld()
+    const { master, tell } = await openEventsFixture()
     const witness = await listen(master.url)
     const begun = witness.lastId
     await tell(...range(0, 10_001).map((n) => happened(n)))
@@ -203,7 +205,7 @@ describe('Last-Event-ID', () => {
 
   it('of another epoch leads to a reset, and so do open streams (D15, D46)', async () => {
     let epoch = 'epoch-of-the-beginning'
-    const { master, time, tell } = await openWorld({
+    const { master, time, tell } = await openEventsFixture({
       wrap: (real) =>
         replaced(real, {
           meta: { info: async () => ({ ...(await real.meta.info()), epoch }), beat: (id) => real.meta.beat(id) },
@@ -227,7 +229,7 @@ describe('Last-Event-ID', () => {
 
   it('waits for an event that is in the log but was not reported to this master yet', async () => {
     const undelivered: (() => void)[] = []
-    const { master, backend, time, tell } = await openWorld({
+    const { master, backend, time, tell } = await openEventsFixture({
       wrap: (real) => {
         let newest = real.events.newest()
         return replaced(real, {
@@ -265,7 +267,7 @@ describe('Last-Event-ID', () => {
 
   it('ends the stream cleanly while the store is unavailable, so that the client reconnects', async () => {
     let isUnavailable = false
-    const { master, tell } = await openWorld({
+    const { master, tell } = await openEventsFixture({
       wrap: (real) =>
         replaced(real, {
           events: {

@@ -2,18 +2,18 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { QueueSample } from '../../../src/protocol/index.ts'
 import type { TestMaster } from '../../kit/running-master.ts'
 import { onEachStore } from '../stores.ts'
-import { UNAVAILABLE, settled, Watched, World } from './world.ts'
+import { UNAVAILABLE, settled, Watched, QueueFixture } from './fixture.ts'
 
 const STATS = '/automations/mailer/queue/stats'
 const EVERY_MS = 15_000
 
 describe('queue/stats', () => {
-  let world: World
+  let world: QueueFixture
   const store = new Watched()
   afterEach(() => world.close())
   const open = async (): Promise<void> => {
     store.failure = () => undefined
-    world = await World.open({ backend: store.wrap })
+    world = await QueueFixture.open({ backend: store.wrap })
     await settled(world)
   }
   const stats = async (query = '', type = 'mailer'): Promise<readonly QueueSample[]> =>

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { UNAVAILABLE, entryOf, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, entryOf, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
 
 const TASKS = '/automations/mailer/tasks'
 const BATCH = `${TASKS}/batch`
 const mail = (more: object = {}): object => ({ payload: { to: 'a@b' }, ...more })
 
-let world: World
-const open = async (options: WorldOptions = {}): Promise<World> => (world = await World.open(options))
+let world: QueueFixture
+const open = async (options: QueueFixtureOptions = {}): Promise<QueueFixture> =>
+  (world = await QueueFixture.open(options))
 afterEach(() => world.close())
 
 describe('submitting a task', () => {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { UNAVAILABLE, entryOf, settled, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, entryOf, settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
 
-let world: World
-async function open(options: WorldOptions = {}): Promise<World> {
-  world = await World.open(options)
+let world: QueueFixture
+async function open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {
+  world = await QueueFixture.open(options)
   await world.workers(['w', 'v'])
   return world
 }
@@ -66,12 +66,12 @@ describe('the sweep', () => {
     const store = new Watched()
     store.gate = (name) =>
       name === 'tasks.sweep' && store.named(name).at(-1)?.[0] === 'slow' ? new Promise(() => {}) : undefined
-    world = await World.open({ backend: store.wrap, entries: [entryOf('slow'), entryOf('mailer')] })
+    world = await QueueFixture.open({ backend: store.wrap, entries: [entryOf('slow'), entryOf('mailer')] })
     await world.time.advance(100_000)
     const swept = store.named('tasks.sweep').map(([type]) => type)
     expect(swept.filter((type) => type === 'slow')).toHaveLength(1)
     expect(swept.filter((type) => type === 'mailer').length).toBeGreaterThanOrEqual(9)
-    world = await World.open() // The sweep of the first one hangs by design.
+    world = await QueueFixture.open() // The sweep of the first one hangs by design.
   })
 
   it('skips continuous automations, and spreads the types over the period', async () => {

@@ -2,11 +2,14 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_WAITERS, Waiters } from '../../../src/master/queue/waiters.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { UNAVAILABLE, settled, Watched, World, type WorldOptions } from './world.ts'
+import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
 
-let world: World
-async function open(options: WorldOptions = {}, workers: readonly string[] = ['w', 'v', 'u']): Promise<World> {
-  world = await World.open(options)
+let world: QueueFixture
+async function open(
+  options: QueueFixtureOptions = {},
+  workers: readonly string[] = ['w', 'v', 'u'],
+): Promise<QueueFixture> {
+  world = await QueueFixture.open(options)
   await world.workers(workers)
   return world
 }

@@ -2,14 +2,14 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RpcResult } from '../../../src/protocol/index.ts'
-import { settled, Watched, World } from './world.ts'
+import { settled, Watched, QueueFixture } from './fixture.ts'
 
-let world: World
+let world: QueueFixture
 const store = new Watched()
-async function open(): Promise<World> {
+async function open(): Promise<QueueFixture> {
   store.calls.length = 0
   store.gate = () => undefined
-  world = await World.open({ backend: store.wrap })
+  world = await QueueFixture.open({ backend: store.wrap })
   await world.workers(['w', 'v'])
   return world
 }

@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
 import type { Lease } from '../../../src/storage/index.ts'
-import { settled, Watched, World } from './world.ts'
+import { settled, Watched, QueueFixture } from './fixture.ts'
 
 const WORKERS = ['a', 'b', 'c'] as const
 
@@ -32,14 +32,14 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 /** One run: the open leases and the waiting reserves. */
 class Run {
-  readonly #world: World
+  readonly #world: QueueFixture
   readonly #store: Watched
   readonly leases: Lease[] = []
   readonly waiting = new Map<AbortController, { worker: string }>()
   #free = (): void => {}
   #generation = 0
 
-  constructor(world: World, store: Watched) {
+  constructor(world: QueueFixture, store: Watched) {
     this.#world = world
     this.#store = store
   }
@@ -114,7 +114,7 @@ describe('an idle worker', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
         const store = new Watched()
-        const world = await World.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
+        const world = await QueueFixture.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
         await world.workers(WORKERS, { max_attempts: 1_000 })
         const run = new Run(world, store)
         for (const each of steps) await run.take(each)

@@ -1,10 +1,10 @@
 /** Claims, which show who manages a config (D31, D51). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { World } from './world.ts'
+import { RegistryFixture } from './fixture.ts'
 
-let world: World
+let world: RegistryFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
   await world.record('w1')
 })
 afterEach(() => world.close())

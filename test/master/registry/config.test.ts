@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Backend, ConfigPut } from '../../../src/storage/index.ts'
-import { World, WORKER_TOKEN, type Detail, type Reply } from './world.ts'
+import { RegistryFixture, WORKER_TOKEN, type Detail, type Reply } from './fixture.ts'
 
 const MASK = '********'
 const CANARY = 'canary-7f3a91'
 
-let world: World
+let world: RegistryFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
   await world.record('w1')
 })
 afterEach(() => world.close())
@@ -197,7 +197,7 @@ describe('concurrent PATCHes', () => {
 
   it('are retried after a change by another master, and keep that change (D18)', async () => {
     let interfered = false
-    const interfering = await World.open({
+    const interfering = await RegistryFixture.open({
       backend: (real) =>
         withPut(real, async (put) => {
           if (!interfered) {
@@ -219,7 +219,7 @@ describe('concurrent PATCHes', () => {
   })
 
   it('return 412 when another change came first and If-Match was sent (D15, D18)', async () => {
-    const interfering = await World.open({
+    const interfering = await RegistryFixture.open({
       backend: (real) =>
         withPut(real, async (put) => {
           await real.configs.put({ ...put, config: '{"slots":7}', actor: 'scoped' })
@@ -236,7 +236,7 @@ describe('concurrent PATCHes', () => {
   })
 
   it('return 503 when other changes come first for 5 s', async () => {
-    const crowded: World = await World.open({
+    const crowded: RegistryFixture = await RegistryFixture.open({
       backend: (real) =>
         withPut(real, async (put) => {
           crowded.time.jump(1_000)

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Tasks } from '../../../src/storage/index.ts'
-import { registration, task } from '../../storage/contract/world.ts'
+import { registration, task } from '../../storage/contract/fixture.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 

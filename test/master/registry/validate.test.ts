@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { onEachStore } from '../stores.ts'
-import { World, type Reply } from './world.ts'
+import { RegistryFixture, type Reply } from './fixture.ts'
 
 const MASK = '********'
 const CANARY = 'canary-7f3a91'
@@ -12,9 +12,9 @@ interface Validated {
 }
 
 describe('config/validate', () => {
-  let world: World
+  let world: RegistryFixture
   beforeEach(async () => {
-    world = await World.open()
+    world = await RegistryFixture.open()
     await world.record('w1')
   })
   afterEach(() => world.close())

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { statsText } from '../../../src/master/registry/index.ts'
-import { HARDWARE, World, type Detail } from './world.ts'
+import { HARDWARE, RegistryFixture, type Detail } from './fixture.ts'
 
-let world: World
+let world: RegistryFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await RegistryFixture.open()
 })
 afterEach(() => world.close())
 

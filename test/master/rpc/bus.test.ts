@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../src/storage/index.ts'
-import { settled, World } from '../queue/world.ts'
+import { settled, QueueFixture } from '../queue/fixture.ts'
 
-let world: World
+let world: QueueFixture
 afterEach(() => world.close())
 
 /** Adds a bus to the memory backend, which has none between processes. */
@@ -33,12 +33,12 @@ const BUS = '/automations/mailer/workers/w/bus'
 
 describe('publishing', () => {
   it('succeeds, also when the backend has no bus', async () => {
-    world = await World.open()
+    world = await QueueFixture.open()
     expect(await world.rpc('w', 'bus.publish', { topic: 'orders', message: { a: 1 } })).toEqual({})
   })
 
   it('is rejected on the topics of outputs, which are reserved for the master (S13)', async () => {
-    world = await World.open()
+    world = await QueueFixture.open()
     for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit', 'event:mailer.emit']) {
       expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({
         code: -32_602,
@@ -49,7 +49,7 @@ describe('publishing', () => {
   })
 
   it('is refused above 64 KiB of JSON', async () => {
-    world = await World.open()
+    world = await QueueFixture.open()
     await world.rpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_534) })
     expect((await world.tryRpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_535) })).error).toMatchObject({
       data: { errors: [{ path: '/message' }] },
@@ -59,7 +59,7 @@ describe('publishing', () => {
 
 describe('listening', () => {
   it('receives what is published on its topics while it listens, one event per line', async () => {
-    world = await World.open({ backend: withBus })
+    world = await QueueFixture.open({ backend: withBus })
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=a%20b&topic=orders`, client.signal)
     await settled(world)
@@ -77,7 +77,7 @@ describe('listening', () => {
   })
 
   it('treats a topic with and without the prefix `event:` as the same topic, and returns the name of the request', async () => {
-    world = await World.open({ backend: withBus })
+    world = await QueueFixture.open({ backend: withBus })
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=event:orders&topic=event:`, client.signal)
     await settled(world)
@@ -97,7 +97,7 @@ describe('listening', () => {
 
   it('confirms the subscription when it is active, not before', async () => {
     let subscribed = (): void => undefined
-    world = await World.open({
+    world = await QueueFixture.open({
       backend: (real) => withBus(real, () => new Promise((resolve) => void (subscribed = resolve))),
     })
     const client = new AbortController()
@@ -112,7 +112,7 @@ describe('listening', () => {
   })
 
   it('receives a keep-alive every 15 s, also without a bus', async () => {
-    world = await World.open()
+    world = await QueueFixture.open()
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders`, client.signal)
     await world.rpc('v', 'bus.publish', { topic: 'orders', message: 1 })
@@ -126,7 +126,7 @@ describe('listening', () => {
   })
 
   it('ends for a reader that is a megabyte behind (G17)', async () => {
-    world = await World.open({ backend: withBus })
+    world = await QueueFixture.open({ backend: withBus })
     const { chunks, ended } = await world.stream(`${BUS}?topic=t`, new AbortController().signal, () => false)
     await settled(world)
     const outcome = expect(ended).rejects.toMatchObject({ code: 'OVERLOADED' })
@@ -137,7 +137,7 @@ describe('listening', () => {
   })
 
   it('accepts 1 to 64 topics', async () => {
-    world = await World.open()
+    world = await QueueFixture.open()
     const topics = (count: number): string => Array.from({ length: count }, (_, at) => `topic=t${at}`).join('&')
     for (const query of ['', topics(65), 'topic=', `topic=${'x'.repeat(257)}`])
       expect((await world.call('GET', `${BUS}?${query}`)).status).toBe(422)

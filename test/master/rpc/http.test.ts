@@ -8,7 +8,7 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { TaskPlace } from '../../../src/storage/index.ts'
 import { recordingLog } from '../../kit/index.ts'
-import { entryOf } from '../queue/world.ts'
+import { entryOf } from '../queue/fixture.ts'
 
 const ADMIN = 'admin-token-of-this-test'
 const WORKER = 'worker-token-of-this-test'

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { RpcParams, RpcResult } from '../../../src/protocol/index.ts'
-import { World } from '../queue/world.ts'
+import { QueueFixture } from '../queue/fixture.ts'
 
-let world: World
+let world: QueueFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await QueueFixture.open()
 })
 afterEach(() => world.close())
 

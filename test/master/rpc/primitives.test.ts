@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { World } from '../queue/world.ts'
+import { QueueFixture } from '../queue/fixture.ts'
 
-let world: World
+let world: QueueFixture
 beforeEach(async () => {
-  world = await World.open()
+  world = await QueueFixture.open()
 })
 afterEach(() => world.close())
 

@@ -1,11 +1,11 @@
 /** The JSON-RPC protocol: shapes, errors, batches and notifications. Other files test the methods. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError, RPC_METHODS } from '../../../src/protocol/index.ts'
-import { UNAVAILABLE, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
+import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
 
-let world: World
-async function open(options: WorldOptions = {}): Promise<World> {
-  world = await World.open(options)
+let world: QueueFixture
+async function open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {
+  world = await QueueFixture.open(options)
   await world.workers(['w', 'v'])
   return world
 }

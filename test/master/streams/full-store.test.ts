@@ -5,9 +5,9 @@ import { levelOf } from '../../../src/master/streams/keeper.ts'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
-import { backendAt } from '../../storage/redis/world.ts'
+import { backendAt } from '../../storage/redis/fixture.ts'
 import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
-import { backendOn, folders } from '../../storage/sqlite/world.ts'
+import { backendOn, folders } from '../../storage/sqlite/fixture.ts'
 import { runMaster } from '../../kit/running-master.ts'
 
 const MIB = 1_048_576

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Output } from '../../../src/protocol/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { UNAVAILABLE, entryOf, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
+import { UNAVAILABLE, entryOf, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
 
-let world: World
-const open = async (options: WorldOptions = {}): Promise<World> => (world = await World.open(options))
+let world: QueueFixture
+const open = async (options: QueueFixtureOptions = {}): Promise<QueueFixture> =>
+  (world = await QueueFixture.open(options))
 afterEach(() => world.close())
 
 const output = (sent: number, ts = 1.5): Output => ({ slot_id: 2, ts, payload: { sent } })

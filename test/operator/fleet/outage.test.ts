@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { register } from '../../client/world.ts'
+import { register } from '../../client/fixture.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../kit/running-master.ts'
 import { fleetOf, masterOn, pathOf, registered, type FleetFixtureOptions } from './fixture.ts'

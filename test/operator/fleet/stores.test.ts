@@ -1,12 +1,12 @@
 /** Tests the table when a master restarts with the same store, with an older state of it, or with another store. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { register } from '../../client/world.ts'
+import { register } from '../../client/fixture.ts'
 import { startTestMaster, type TestMaster } from '../../kit/running-master.ts'
 import { systemRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { backendOn, folders } from '../../storage/sqlite/world.ts'
+import { backendOn, folders } from '../../storage/sqlite/fixture.ts'
 import { fleetOf, pathOf, registered, type FleetFixture } from './fixture.ts'
 
 const masters: TestMaster[] = []

@@ -1,7 +1,7 @@
 /** Contract of worker configs and of the statistics history. */
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULTS, SECOND, conn, ref, registration, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { DEFAULTS, SECOND, conn, ref, registration, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, ConfigPut } from '../../../src/storage/index.ts'
 
 const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
@@ -14,14 +14,14 @@ const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
 })
 
 export function configs(name: string, create: Create): void {
-  const registered = (open: ReturnType<typeof worlds>) => async () => {
+  const registered = (open: ReturnType<typeof storeFixtures>) => async () => {
     const world = await open()
     await world.backend.workers.register([registration('w1', 'm1/1')])
     return world
   }
 
   describe(`${name} backend: configs.put`, () => {
-    const open = registered(worlds(create))
+    const open = registered(storeFixtures(create))
 
     it('increments the generation and returns the connection to notify', async () => {
       const { backend, clock } = await open()
@@ -68,7 +68,7 @@ export function configs(name: string, create: Create): void {
   })
 
   describe(`${name} backend: configs.history`, () => {
-    const open = registered(worlds(create))
+    const open = registered(storeFixtures(create))
 
     it('returns the newest change first, at most 50 entries (D39)', async () => {
       const { backend, clock } = await open()
@@ -89,7 +89,7 @@ export function configs(name: string, create: Create): void {
   })
 
   describe(`${name} backend: configs.raise`, () => {
-    const open = registered(worlds(create))
+    const open = registered(storeFixtures(create))
 
     it('sets the generation above the given one and leaves config and history unchanged (D46)', async () => {
       const { backend } = await open()
@@ -139,7 +139,7 @@ export function configs(name: string, create: Create): void {
   })
 
   describe(`${name} backend: stats.read`, () => {
-    const open = registered(worlds(create))
+    const open = registered(storeFixtures(create))
     const frames = (from: number, n: number): string[] =>
       Array.from({ length: n }, (_, i) => `{"slots":1,"ts":${from + i}.5}`)
     const push = (backend: Backend, stats: readonly string[]) =>

@@ -1,7 +1,7 @@
 /** Contract of drains (D6, D61): which process a drain applies to, which connections are notified, and what ends it. */
 import { describe, expect, it } from '@jest/globals'
-import { HARDWARE, SECOND, conn, ref, registration, sole, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { HARDWARE, SECOND, conn, ref, registration, sole, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
 
 const row = async (backend: Backend): Promise<WorkerRow | null> => sole(await backend.workers.get([ref('w1')]))
@@ -12,7 +12,7 @@ const reported = async (backend: Backend, name: string, instance = ''): Promise<
 
 export function drains(name: string, create: Create): void {
   describe(`${name} backend: workers.drain`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const connected = async (instance = '') => {
       const world = await open()
       await world.backend.meta.beat('m1')

@@ -16,10 +16,10 @@ import {
   reopen,
   start,
   task,
-  worlds,
+  storeFixtures,
   ManualClock,
-} from './world.ts'
-import type { Create } from './world.ts'
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, LoggedEvent, NewEvent, MasterSignal } from '../../../src/storage/index.ts'
 
 /** One call of every method that returns a promise. */
@@ -122,7 +122,7 @@ const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
 
 export function lifecycle(name: string, create: Create): void {
   describe(`${name} backend: open and close`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     for (const [method, call] of Object.entries(CALLS)) {
       it(`rejects ${method} before open and after close`, async () => {
@@ -174,7 +174,7 @@ export function lifecycle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: meta`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('generates an epoch once, for an empty store (D15)', async () => {
       const { backend } = await open()
@@ -199,7 +199,7 @@ export function lifecycle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: bus`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('delivers messages to the subscribers of a topic if and only if it declares pubsub', async () => {
       const { backend } = await open()
@@ -237,7 +237,7 @@ export function lifecycle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: events`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const event = (n: number): NewEvent => ({ name: 'worker.state', scope: TYPE, data: `{"n":${n}}` })
     const events = (from: number, count: number): NewEvent[] => Array.from({ length: count }, (_, i) => event(from + i))
     const read = async (backend: Backend, after: string, limit = 100): Promise<readonly LoggedEvent[]> => {

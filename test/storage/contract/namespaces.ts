@@ -1,7 +1,7 @@
 /** Contract of the limit on the number of namespaces of kv, locks and counters (D100). */
 import { describe, expect, it } from '@jest/globals'
-import { fails, MINUTE, reopen, sole, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { fails, MINUTE, reopen, sole, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import { MAX_NAMESPACES } from '../../../src/storage/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
@@ -46,7 +46,7 @@ async function fill(write: (namespace: string) => Promise<unknown>, count = MAX_
 
 export function namespaces(name: string, create: Create): void {
   describe.each(ALL)(`${name} backend: namespaces of %s`, (kind) => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const { write, empty } = KINDS[kind]
 
     it('are limited to 1,000, but existing namespaces and those of automation types stay writable (D100)', async () => {
@@ -84,7 +84,7 @@ export function namespaces(name: string, create: Create): void {
   })
 
   describe(`${name} backend: namespaces whose entries expire`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('stop counting towards the limit (D100)', async () => {
       const { backend, clock } = await open()

@@ -1,8 +1,8 @@
 /** Contract of inspections that are read in pieces: they neither skip nor repeat an item. */
 import { describe, expect, it } from '@jest/globals'
 import type { QueueRow } from '../../../src/storage/index.ts'
-import { TYPE, ids, killed, reserve, submit, task, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { TYPE, ids, killed, reserve, submit, task, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 
 const KIB = 1_024
 const BODY = `{"payload":"${'x'.repeat(10 * KIB)}","priority":0,"submitted_at":1}`
@@ -11,7 +11,7 @@ const PIECE = 32 * KIB
 
 export function pieces(name: string, create: Create): void {
   describe(`${name} backend: inspections in pieces (D82)`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('list the whole queue in one step and then load the bodies of the tasks that still exist', async () => {
       const { backend } = await open()

@@ -1,7 +1,7 @@
 /** Contract of pools: items, exclusive claims, tags and expiry. */
 import { describe, expect, it } from '@jest/globals'
-import { HOSTILE, HOUR, MINUTE, SECOND, fails, ids, item, refOf, reopen, sole, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { HOSTILE, HOUR, MINUTE, SECOND, fails, ids, item, refOf, reopen, sole, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, Claim, ClaimRequest } from '../../../src/storage/index.ts'
 
 const POOL = 'proxies'
@@ -22,7 +22,7 @@ const release = (backend: Backend, claims: readonly Claim[]) => backend.pools.re
 
 export function pools(name: string, create: Create): void {
   describe(`${name} backend: pools.put, list and remove`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('lists items oldest first, at most n, with the size of the pool', async () => {
       const { backend, clock } = await open()
@@ -156,7 +156,7 @@ export function pools(name: string, create: Create): void {
   })
 
   describe(`${name} backend: pools.claim`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('returns the item with a token that only grows', async () => {
       const { backend, clock } = await open()
@@ -250,7 +250,7 @@ export function pools(name: string, create: Create): void {
   })
 
   describe(`${name} backend: a large claim`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('returns at most 32 MiB, but at least one item, and leaves the rest unclaimed in order', async () => {
       const { backend } = await open()
@@ -266,7 +266,7 @@ export function pools(name: string, create: Create): void {
   })
 
   describe(`${name} backend: pools.extend and release`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('extends a live claim and never shortens it', async () => {
       const { backend, clock } = await open()

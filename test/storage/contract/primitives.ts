@@ -1,7 +1,7 @@
 /** Contract of the primitives for plugins: key-value store, locks and counters. */
 import { describe, expect, it } from '@jest/globals'
-import { HOSTILE, HOUR, MINUTE, SECOND, fails, reopen, sole, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { HOSTILE, HOUR, MINUTE, SECOND, fails, reopen, sole, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
 const NS = 'render'
@@ -9,7 +9,7 @@ const MAX = Number.MAX_SAFE_INTEGER
 
 export function primitives(name: string, create: Create): void {
   describe(`${name} backend: kv`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const set = (backend: Backend, key: string, value: string, ttlMs: number | null = null) =>
       backend.kv.set(NS, [{ key, value, ttlMs }])
 
@@ -102,7 +102,7 @@ export function primitives(name: string, create: Create): void {
   })
 
   describe(`${name} backend: locks`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const acquire = async (backend: Backend, lock: string, holdMs = MINUTE, owner = 'w1') =>
       sole(await backend.locks.acquire(NS, [{ name: lock, owner, holdMs }]))
     const held = async (backend: Backend, lock: string) => {
@@ -214,7 +214,7 @@ export function primitives(name: string, create: Create): void {
   })
 
   describe(`${name} backend: counters`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     const add = async (backend: Backend, counter: string, delta: number) =>
       sole(await backend.counters.add(NS, [{ name: counter, delta }]))
 

@@ -13,9 +13,9 @@ import {
   registration,
   reopen,
   sole,
-  worlds,
-} from './world.ts'
-import type { Create } from './world.ts'
+  storeFixtures,
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, WorkerReport, WorkerRow } from '../../../src/storage/index.ts'
 
 const beat = (id: string, name: string, more: Partial<WorkerReport> = {}): WorkerReport => ({
@@ -34,7 +34,7 @@ const row = async (backend: Backend, id: string): Promise<WorkerRow | null> =>
 
 export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.register`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('creates a record with the default config, state IDLE and generation 0 (D3, D4)', async () => {
       const { backend, clock } = await open()
@@ -129,7 +129,7 @@ export function registry(name: string, create: Create): void {
   })
 
   describe(`${name} backend: workers.beat`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('stores the state frame and when the state last changed (D47)', async () => {
       const { backend, clock } = await open()
@@ -208,7 +208,7 @@ export function registry(name: string, create: Create): void {
   })
 
   describe(`${name} backend: workers, connected and disconnected`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('clears only the given connection, not a newer one', async () => {
       const { backend, clock } = await open()
@@ -257,7 +257,7 @@ export function registry(name: string, create: Create): void {
   })
 
   describe(`${name} backend: workers.manage, forget and page`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('stores the manager of a worker (D31)', async () => {
       const { backend } = await open()

@@ -1,13 +1,13 @@
 /** Contract of trimming streams without pushes: by age and by bytes, one part at a time. */
 import { describe, expect, it } from '@jest/globals'
-import { HOUR, TYPE, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { HOUR, TYPE, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 
 const entry = (i: number): string => JSON.stringify({ i, text: 'x'.repeat(1_000) })
 
 export function streamBounds(name: string, create: Create): void {
   describe(`${name} backend: streams.trim and bytes (D83)`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('drops the oldest entries until at most the given bytes remain, and counts the remaining bytes', async () => {
       const {

@@ -1,7 +1,7 @@
 /** Contract of the output streams. */
 import { describe, expect, it } from '@jest/globals'
-import { HOSTILE, HOUR, MINUTE, SECOND, TYPE, ids, reopen, sole, worlds } from './world.ts'
-import type { Create } from './world.ts'
+import { HOSTILE, HOUR, MINUTE, SECOND, TYPE, ids, reopen, sole, storeFixtures } from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
 const MIB = 1_048_576
@@ -18,7 +18,7 @@ function pusher(backend: Backend, type = TYPE): (...list: readonly string[]) => 
 
 export function streams(name: string, create: Create): void {
   describe(`${name} backend: streams.push`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('appends entries unchanged, with ids that grow and sort as text (D30)', async () => {
       const { backend, clock } = await open()
@@ -75,7 +75,7 @@ export function streams(name: string, create: Create): void {
   })
 
   describe(`${name} backend: streams.peek and pop`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('peeks at the oldest n entries and removes none', async () => {
       const { backend } = await open()
@@ -128,7 +128,7 @@ export function streams(name: string, create: Create): void {
   })
 
   describe(`${name} backend: streams.tail`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('returns the newest n entries, oldest first, without a starting id (D50)', async () => {
       const { backend } = await open()
@@ -181,7 +181,7 @@ export function streams(name: string, create: Create): void {
   })
 
   describe(`${name} backend: streams across a restart`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('keeps its entries if and only if it is durable, and continues the ids', async () => {
       const { backend, clock } = await open()

@@ -20,13 +20,13 @@ import {
   sole,
   submit,
   task,
-  worlds,
-} from './world.ts'
-import type { Create } from './world.ts'
+  storeFixtures,
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 
 export function tasksIn(name: string, create: Create): void {
   describe(`${name} backend: tasks.submit`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('appends tasks to their tier, unchanged', async () => {
       const { backend } = await open()
@@ -204,7 +204,7 @@ export function tasksIn(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.reserve`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('leases high before normal before low, first in, first out within each tier', async () => {
       const { backend } = await open()

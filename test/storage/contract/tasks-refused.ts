@@ -12,9 +12,9 @@ import {
   registration,
   sole,
   submit,
-  worlds,
-} from './world.ts'
-import type { Create } from './world.ts'
+  storeFixtures,
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, ReserveResult, ReserveRequest } from '../../../src/storage/index.ts'
 
 const request = (worker: string, more: Partial<ReserveRequest> = {}): ReserveRequest => ({
@@ -37,7 +37,7 @@ const put = (backend: Backend, id: string, expectGen: number) =>
 
 export function tasksRefused(name: string, create: Create): void {
   describe(`${name} backend: tasks.reserve, rejections`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
     /** Workers w1 and w2, and the tasks a, b and c. */
     const staffed = async () => {
       const world = await open()

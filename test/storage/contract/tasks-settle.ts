@@ -17,9 +17,9 @@ import {
   sole,
   submit,
   task,
-  worlds,
-} from './world.ts'
-import type { Create } from './world.ts'
+  storeFixtures,
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 
 /** Every operation on a lease. */
@@ -32,7 +32,7 @@ const uses: readonly (readonly [string, (backend: Backend, lease: LeaseRef) => P
 
 export function tasksSettle(name: string, create: Create): void {
   describe(`${name} backend: tasks, ended leases`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('acks a task only by its own token, not by the token of another acked task (D80)', async () => {
       const { backend } = await open()
@@ -140,7 +140,7 @@ export function tasksSettle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.ack`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('removes the task permanently', async () => {
       const { backend, clock } = await open()
@@ -179,7 +179,7 @@ export function tasksSettle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.nack`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('schedules a retry and counts the attempt', async () => {
       const { backend, clock } = await open()
@@ -285,7 +285,7 @@ export function tasksSettle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.extend`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('moves the deadline, so that a long run is delivered once', async () => {
       const { backend, clock } = await open()
@@ -331,7 +331,7 @@ export function tasksSettle(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.release`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('puts tasks back to the front of their tier, in the given order, without counting an attempt', async () => {
       const { backend } = await open()

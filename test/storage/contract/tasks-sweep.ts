@@ -19,13 +19,13 @@ import {
   sole,
   submit,
   task,
-  worlds,
-} from './world.ts'
-import type { Create } from './world.ts'
+  storeFixtures,
+} from './fixture.ts'
+import type { Create } from './fixture.ts'
 
 export function tasksSweep(name: string, create: Create): void {
   describe(`${name} backend: tasks.sweep`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('hides a reserved task until its visibility deadline, then queues it again', async () => {
       const { backend, clock } = await open()
@@ -173,7 +173,7 @@ export function tasksSweep(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.dead and replay`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('lists the oldest death first, at most n, with the total length', async () => {
       const { backend, clock } = await open()
@@ -264,7 +264,7 @@ export function tasksSweep(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.clearDead and select`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('removes all dead tasks and frees their ids', async () => {
       const { backend } = await open()
@@ -330,7 +330,7 @@ export function tasksSweep(name: string, create: Create): void {
   })
 
   describe(`${name} backend: tasks.locate, queue and counts`, () => {
-    const open = worlds(create)
+    const open = storeFixtures(create)
 
     it('returns the state of each task', async () => {
       const { backend } = await open()

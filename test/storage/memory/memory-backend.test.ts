@@ -24,7 +24,7 @@ import {
   sole,
   submit,
   task,
-} from '../contract/world.ts'
+} from '../contract/fixture.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/index.ts'
 
 const open: MemoryBackend[] = []

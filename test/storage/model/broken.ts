@@ -6,7 +6,7 @@ import { seededRandom } from '../../../src/runtime/index.ts'
 import type { Backend, Lease, LeaseRef, ReserveResult, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/memory-backend.ts'
-import type { Create } from '../contract/world.ts'
+import type { Create } from '../contract/fixture.ts'
 
 const random = seededRandom(1)
 const YEAR_MS = 31_536_000_000

@@ -1,13 +1,13 @@
 /** A model command: applies an operation to backend and model, then compares everything that can be read. */
 import fc from 'fast-check'
 import { compareReads } from './reads.ts'
-import type { Real, World } from './world.ts'
+import type { Real, ModelFixture } from './fixture.ts'
 
-export type AnyCommand = fc.Arbitrary<fc.AsyncCommand<World, Real>>
+export type AnyCommand = fc.Arbitrary<fc.AsyncCommand<ModelFixture, Real>>
 /** Return 'quiet' to skip the comparison, so that the next command is the first to observe the change. */
-type Run<A> = (args: A, world: World, real: Real) => Promise<void | 'quiet'>
+type Run<A> = (args: A, world: ModelFixture, real: Real) => Promise<void | 'quiet'>
 
-class Command<A> implements fc.AsyncCommand<World, Real> {
+class Command<A> implements fc.AsyncCommand<ModelFixture, Real> {
   readonly #name: string
   readonly #args: A
   readonly #run: Run<A>
@@ -20,7 +20,7 @@ class Command<A> implements fc.AsyncCommand<World, Real> {
 
   check = (): boolean => true
 
-  async run(world: World, real: Real): Promise<void> {
+  async run(world: ModelFixture, real: Real): Promise<void> {
     if ((await this.#run(this.#args, world, real)) !== 'quiet') await compareReads(world, real)
   }
 

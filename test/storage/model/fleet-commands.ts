@@ -2,11 +2,11 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
-import { DEFAULTS, HARDWARE } from '../contract/world.ts'
+import { DEFAULTS, HARDWARE } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
-import { MASTERS, TYPES, WORKERS, same } from './world.ts'
-import type { World } from './world.ts'
+import { MASTERS, TYPES, WORKERS, same } from './fixture.ts'
+import type { ModelFixture } from './fixture.ts'
 
 const ref: fc.Arbitrary<Ref> = fc.record({ type: fc.constantFrom(...TYPES), id: fc.constantFrom(...WORKERS) })
 const refs = fc.array(ref, { minLength: 1, maxLength: 3 })
@@ -14,7 +14,7 @@ const master = fc.constantFrom(...MASTERS)
 /** 'live': the recorded connection. 'stale': another one. */
 const which = fc.constantFrom('live', 'live', 'live', 'stale')
 
-function connOf(world: World, of: Ref, wanted: string): string {
+function connOf(world: ModelFixture, of: Ref, wanted: string): string {
   return (wanted === 'live' ? world.store.fleet.find(of)?.conn : null) ?? 'm1/0'
 }
 

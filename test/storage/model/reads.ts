@@ -4,13 +4,13 @@
  */
 import { expect } from '@jest/globals'
 import type { Ref, StreamEntry } from '../../../src/storage/index.ts'
-import { IDS, KEYS, TYPES, WORKERS, same } from './world.ts'
-import type { Real, World } from './world.ts'
+import { IDS, KEYS, TYPES, WORKERS, same } from './fixture.ts'
+import type { Real, ModelFixture } from './fixture.ts'
 
 /** Only the newest generated ids are compared; older tasks are usually gone. */
 const DRAWN_SHOWN = 50
 
-export async function compareReads(world: World, real: Real): Promise<void> {
+export async function compareReads(world: ModelFixture, real: Real): Promise<void> {
   await Promise.all([
     ...TYPES.flatMap((type) => [tasks(type, world, real), stream(type, world, real), things(type, world, real)]),
     fleet(world, real),
@@ -18,12 +18,12 @@ export async function compareReads(world: World, real: Real): Promise<void> {
   ])
 }
 
-async function time({ time: { now }, epoch }: World, { backend }: Real): Promise<void> {
+async function time({ time: { now }, epoch }: ModelFixture, { backend }: Real): Promise<void> {
   const info = await backend.meta.info()
   same({ epoch: info.epoch, nowMs: info.nowMs }, { epoch, nowMs: now })
 }
 
-async function tasks(type: string, world: World, { backend }: Real): Promise<void> {
+async function tasks(type: string, world: ModelFixture, { backend }: Real): Promise<void> {
   const model = world.store.tasks(type)
   const ids = [...IDS, ...world.drawnIds.slice(-DRAWN_SHOWN)]
   const [queue, dead, places, [counts]] = await Promise.all([
@@ -46,7 +46,7 @@ async function tasks(type: string, world: World, { backend }: Real): Promise<voi
   for (const { body } of shown) expect(world.settled.has(body)).toBe(false)
 }
 
-async function stream(type: string, world: World, { backend }: Real): Promise<void> {
+async function stream(type: string, world: ModelFixture, { backend }: Real): Promise<void> {
   const model = world.store.stream(type)
   const [peeked, tail, [length]] = await Promise.all([
     backend.streams.peek(type, 10_000),
@@ -58,7 +58,7 @@ async function stream(type: string, world: World, { backend }: Real): Promise<vo
   same({ peeked, tail, length }, { peeked: entries, tail: { entries, gap: false }, length: entries.length })
 }
 
-function newId(type: string, world: World, shown: StreamEntry | undefined): string {
+function newId(type: string, world: ModelFixture, shown: StreamEntry | undefined): string {
   const id = shown?.id ?? ''
   const seen = world.seenIds(type)
   expect(id > (seen.at(-1) ?? '')).toBe(true)
@@ -67,7 +67,7 @@ function newId(type: string, world: World, shown: StreamEntry | undefined): stri
 }
 
 /** Pools, values and counters. Locks have no read operation. */
-async function things(name: string, world: World, { backend }: Real): Promise<void> {
+async function things(name: string, world: ModelFixture, { backend }: Real): Promise<void> {
   const {
     time: { now },
     store,
@@ -95,7 +95,7 @@ async function things(name: string, world: World, { backend }: Real): Promise<vo
   )
 }
 
-async function fleet({ store }: World, { backend }: Real): Promise<void> {
+async function fleet({ store }: ModelFixture, { backend }: Real): Promise<void> {
   const refs = TYPES.flatMap((type) => WORKERS.map((id): Ref => ({ type, id })))
   const [pages, rows, configs] = await Promise.all([
     Promise.all(TYPES.map((type) => backend.workers.page(type, null, 1_000))),

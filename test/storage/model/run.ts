@@ -8,14 +8,14 @@
  */
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
-import { DEFAULTS, HARDWARE, ManualClock, start } from '../contract/world.ts'
-import type { Create } from '../contract/world.ts'
+import { DEFAULTS, HARDWARE, ManualClock, start } from '../contract/fixture.ts'
+import type { Create } from '../contract/fixture.ts'
 import type { AnyCommand } from './command.ts'
 import { crewCommands, fleetCommands } from './fleet-commands.ts'
 import { taskCommands } from './task-commands.ts'
 import { thingCommands, timeCommands } from './thing-commands.ts'
-import { TYPES, World } from './world.ts'
-import type { Real } from './world.ts'
+import { TYPES, ModelFixture } from './fixture.ts'
+import type { Real } from './fixture.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
 const MAX_COMMANDS = 200
@@ -83,7 +83,7 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
     await start(backend)
     try {
       const { epoch, nowMs } = await backend.meta.info()
-      const model = new World(epoch, nowMs)
+      const model = new ModelFixture(epoch, nowMs)
       const crew = TYPES.map((type) => ({
         type,
         id: 'w1',
@@ -110,7 +110,7 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
   return { commands: ran, failure: details.failed ? reportOf(details) : null }
 }
 
-function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<World, Real>>]>): string {
+function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<ModelFixture, Real>>]>): string {
   const report = fc.defaultReportMessage(details) ?? ''
   const replayPath = /replayPath="(?<replay>[^"]*)"/.exec(report)?.groups?.['replay'] ?? ''
   const error =

@@ -3,11 +3,11 @@ import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/storage/index.ts'
 import type { LeaseRef, NewTask, SweepResult, Tier } from '../../../src/storage/index.ts'
-import { RETRY } from '../contract/world.ts'
+import { RETRY } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
-import { IDS, KEYS, TYPES, pick, same } from './world.ts'
-import type { Pick, World } from './world.ts'
+import { IDS, KEYS, TYPES, pick, same } from './fixture.ts'
+import type { Pick, ModelFixture } from './fixture.ts'
 
 const WINDOW_MS = 20_000
 const type = fc.constantFrom(...TYPES)
@@ -28,7 +28,7 @@ const newTask = fc.record({
  * A task as the master creates it: with an id of the client, a generated id, or rarely a generated id a second time.
  */
 function taskOf(
-  world: World,
+  world: ModelFixture,
   { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
 ): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
@@ -55,14 +55,14 @@ function unused(taken: Set<number>, at: number): number {
   return free
 }
 
-const deadlinesOf = (world: World, of: string): Set<number> =>
+const deadlinesOf = (world: ModelFixture, of: string): Set<number> =>
   new Set(
     world.store
       .tasks(of)
       .in('in_flight')
       .map(({ at }) => at),
   )
-const leasesOf = (world: World, of: string, wanted: readonly Pick[]): LeaseRef[] =>
+const leasesOf = (world: ModelFixture, of: string, wanted: readonly Pick[]): LeaseRef[] =>
   wanted.map((each) => world.leaseOf(of, world.store.tasks(of).in('in_flight'), each))
 
 const submit = command(
@@ -105,7 +105,7 @@ const reserve = command(
 
 /** Replaces 'not_issued' by 'lease_lost', because the model has no token counter. Fails if the token was issued. */
 function asLost<A>(
-  world: World,
+  world: ModelFixture,
   of: string,
   leases: readonly LeaseRef[],
   results: readonly A[],
@@ -182,7 +182,7 @@ const limits = fc.record({ type, maxLost: fc.constantFrom(0, 1, 2, 2, 3), limit:
  * If several expired windows end at the same time, the backend may choose which ones a limited sweep removes. The limit
  * is then lifted.
  */
-function limitOf(world: World, { type: of, limit }: { readonly type: string; readonly limit: number }): number {
+function limitOf(world: ModelFixture, { type: of, limit }: { readonly type: string; readonly limit: number }): number {
   const ends = world.store
     .tasks(of)
     .endedKeys()

@@ -2,11 +2,11 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { LeaseRef } from '../../../src/storage/index.ts'
-import { HOUR, reopen } from '../contract/world.ts'
+import { HOUR, reopen } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
-import { IDS, KEYS, TYPES, pick, same } from './world.ts'
-import type { Pick, World } from './world.ts'
+import { IDS, KEYS, TYPES, pick, same } from './fixture.ts'
+import type { Pick, ModelFixture } from './fixture.ts'
 
 const name = fc.constantFrom(...TYPES)
 const key = fc.constantFrom(...KEYS)
@@ -66,7 +66,7 @@ const tail = command(
 // ── Pools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const fenceOf = (kind: 'pool' | 'lock', of: string): string => `${kind} ${of}`
-function claimsOf(world: World, pool: string, wanted: readonly Pick[]): LeaseRef[] {
+function claimsOf(world: ModelFixture, pool: string, wanted: readonly Pick[]): LeaseRef[] {
   const live = world.store.pool(pool).items.filter(({ until }) => until > world.time.now)
   return wanted.map((each) => world.leaseOf(fenceOf('pool', pool), live, each))
 }
@@ -144,7 +144,7 @@ const remove = command(
 
 // ── Locks, values, counters ─────────────────────────────────────────────────────────────────────────────────────────
 
-function locksOf(world: World, of: string, wanted: Pick): { name: string; token: number } {
+function locksOf(world: ModelFixture, of: string, wanted: Pick): { name: string; token: number } {
   const live = KEYS.flatMap((each) => ({ id: each, token: world.store.locks(of).held(each)?.token ?? 0 })).filter(
     ({ token }) => token > 0,
   )

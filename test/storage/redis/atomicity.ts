@@ -6,7 +6,7 @@
 import { expect, it } from '@jest/globals'
 import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
-import { sole } from '../contract/world.ts'
+import { sole } from '../contract/fixture.ts'
 import type { TracedCaller } from './traced.ts'
 
 /** The whole content of the server, by key. */

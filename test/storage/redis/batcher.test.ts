@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Batchers } from '../../../src/storage/redis/batcher.ts'
-import { fails } from '../contract/world.ts'
+import { fails } from '../contract/fixture.ts'
 
 /** An item that fills a group on its own. */
 const LARGE = -1

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
-import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/world.ts'
+import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { Forwarder } from './forwarder.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 

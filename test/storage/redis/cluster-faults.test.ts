@@ -9,8 +9,8 @@ import { key } from '../../../src/storage/redis/keys.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { FleetError } from '../../../src/protocol/index.ts'
-import { DAY, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
-import { migrateSlot } from './cluster-world.ts'
+import { DAY, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { migrateSlot } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from '../../kit/redis-server.ts'
 
 const open: { close(): Promise<void> }[] = []

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { key } from '../../../src/storage/redis/keys.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
-import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
+import { masterAt, migrateSlot, ownerOf } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
 import { eventually } from '../../kit/index.ts'
 

@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { testBackend } from '../contract.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from '../../kit/redis-server.ts'
-import { backendAt, DURABLE } from './world.ts'
+import { backendAt, DURABLE } from './fixture.ts'
 
 /** Commands without a key that scripts may use. */
 const KEYLESS = new Set(['INFO', 'TIME', 'PUBLISH', 'SPUBLISH', 'PUBSUB'])

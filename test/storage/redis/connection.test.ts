@@ -8,7 +8,7 @@ import { key } from '../../../src/storage/redis/keys.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
 import { eventually, recordingLog } from '../../kit/index.ts'
-import { fails } from '../contract/world.ts'
+import { fails } from '../contract/fixture.ts'
 import { Forwarder } from './forwarder.ts'
 import {
   startCluster,

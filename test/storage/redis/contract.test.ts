@@ -1,4 +1,4 @@
 import { testBackend } from '../contract.ts'
-import { withRedisStore } from './world.ts'
+import { withRedisStore } from './fixture.ts'
 
 withRedisStore('redis backend', (create) => testBackend('redis', create))

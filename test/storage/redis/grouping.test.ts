@@ -1,6 +1,6 @@
 /** Tests that many small calls are grouped into a few scripts, and each caller gets the result it would get alone. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { DAY, ids, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
+import { DAY, ids, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { startRedis, withRedisServer } from '../../kit/redis-server.ts'

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Reservation } from '../../../src/storage/index.ts'
-import { DAY, ref, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
+import { DAY, ref, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { startRedis, withRedisServer } from '../../kit/redis-server.ts'
 
 const WORKERS = Array.from({ length: 200 }, (_, i) => `w${i}`)

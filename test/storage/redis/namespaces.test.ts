@@ -11,7 +11,7 @@ import { createCounters } from '../../../src/storage/redis/counters.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { createKv } from '../../../src/storage/redis/kv.ts'
 import { createLocks } from '../../../src/storage/redis/locks.ts'
-import { fails, HOUR, ManualClock, MINUTE, SECOND, sole } from '../contract/world.ts'
+import { fails, HOUR, ManualClock, MINUTE, SECOND, sole } from '../contract/fixture.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 

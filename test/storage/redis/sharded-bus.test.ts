@@ -8,7 +8,7 @@ import { VirtualTime } from '../../../src/runtime/index.ts'
 import { key, shardedTopic } from '../../../src/storage/redis/keys.ts'
 import type { RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
-import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
+import { masterAt, migrateSlot, ownerOf } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
 import { eventually } from '../../kit/index.ts'
 

@@ -8,7 +8,7 @@ import { metaKey } from '../../../src/storage/redis/keys.ts'
 import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { recordingLog, HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../kit/index.ts'
-import { fails } from '../contract/world.ts'
+import { fails } from '../contract/fixture.ts'
 import {
   startRedis,
   startSentinel,

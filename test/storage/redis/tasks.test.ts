@@ -22,7 +22,7 @@ import {
   registration,
   sole,
   task,
-} from '../contract/world.ts'
+} from '../contract/fixture.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
 import { contents } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'

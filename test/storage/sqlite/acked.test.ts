@@ -1,9 +1,9 @@
 /** Tests the acks of a store that an older release wrote. They are remembered by token, without their task (D80). */
 import Database from 'better-sqlite3'
 import { describe, expect, it } from '@jest/globals'
-import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
+import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
-import { backendOn, folders } from './world.ts'
+import { backendOn, folders } from './fixture.ts'
 
 const folder = folders()
 

@@ -5,8 +5,8 @@ import { Committer } from '../../../src/storage/sqlite/committer.ts'
 import type { CallGroup, CallResult, CallRule } from '../../../src/storage/sqlite/calls.ts'
 import { Engine } from '../../../src/storage/sqlite/engine.ts'
 import { SqliteBackend, type SqliteOptions } from '../../../src/storage/sqlite/index.ts'
-import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/world.ts'
-import { backendOn, folders, THREAD_URL } from './world.ts'
+import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/fixture.ts'
+import { backendOn, folders, THREAD_URL } from './fixture.ts'
 
 const folder = folders()
 const opened: SqliteBackend[] = []

@@ -2,7 +2,7 @@ import { afterAll } from '@jest/globals'
 import type { EngineHost } from '../../../src/storage/sqlite/host.ts'
 import { ThreadHost } from '../../../src/storage/sqlite/host.ts'
 import { testBackend } from '../contract.ts'
-import { backendOn, folders, THREAD_URL } from './world.ts'
+import { backendOn, folders, THREAD_URL } from './fixture.ts'
 
 const folder = folders()
 /** One thread for all tests, because starting one takes longer than most of the tests. */

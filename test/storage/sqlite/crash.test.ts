@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, type Random } from '../../../src/runtime/index.ts'
-import { backendOn, folders } from './world.ts'
+import { backendOn, folders } from './fixture.ts'
 import type { Line } from './writer.ts'
 import type { SqliteBackend } from '../../../src/storage/sqlite/index.ts'
 

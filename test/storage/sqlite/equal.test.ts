@@ -6,8 +6,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, type Random } from '../../../src/runtime/index.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { ask, ManualClock, SECOND, start } from '../contract/world.ts'
-import { backendOn, folders } from './world.ts'
+import { ask, ManualClock, SECOND, start } from '../contract/fixture.ts'
+import { backendOn, folders } from './fixture.ts'
 
 const CALLS = 4_000
 const TYPES = ['a', 'b']

@@ -1,7 +1,7 @@
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { testModel } from '../model/run.ts'
-import { backendOn, folders } from './world.ts'
+import { backendOn, folders } from './fixture.ts'
 
 const folder = folders()
 const timers = new WeakMap<Backend, VirtualTime>()

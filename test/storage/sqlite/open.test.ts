@@ -21,8 +21,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Log } from '../../../src/runtime/index.ts'
 import { systemTime } from '../../../src/runtime/index.ts'
 import { APPLICATION_ID, SCHEMA } from '../../../src/storage/sqlite/schema.ts'
-import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/world.ts'
-import { backendOn, folders, THREAD_URL } from './world.ts'
+import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/fixture.ts'
+import { backendOn, folders, THREAD_URL } from './fixture.ts'
 import type { SqliteBackend, SqliteOptions } from '../../../src/storage/sqlite/index.ts'
 
 const PAGE = 4_096

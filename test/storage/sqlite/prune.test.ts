@@ -1,8 +1,8 @@
 /** Tests that the idle work deletes large texts in steps of bounded size. */
 import { expect, it } from '@jest/globals'
 import { Engine } from '../../../src/storage/sqlite/engine.ts'
-import { HOUR, ManualClock, SECOND, TYPE, killed, reserve, start, submit, task } from '../contract/world.ts'
-import { backendOn, folders } from './world.ts'
+import { HOUR, ManualClock, SECOND, TYPE, killed, reserve, start, submit, task } from '../contract/fixture.ts'
+import { backendOn, folders } from './fixture.ts'
 
 const folder = folders()
 const BODY = `{"payload":"${'x'.repeat(262_000)}","priority":0,"submitted_at":1}`

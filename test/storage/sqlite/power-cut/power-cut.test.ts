@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { systemTime } from '../../../../src/runtime/index.ts'
-import { backendOn } from '../world.ts'
+import { backendOn } from '../fixture.ts'
 
 const WRITER = join(import.meta.dirname, 'writer.ts')
 const [WRITE, TRUNCATE, SYNC, FAILED_SYNC, UNLINK] = [1, 2, 3, 4, 5]

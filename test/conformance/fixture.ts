@@ -13,8 +13,8 @@ import { seededRandom, VirtualTime, type Clock } from '../../src/runtime/index.t
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { eventually, type LogLine, recordingLog } from '../kit/index.ts'
-import { withRedisStore } from '../storage/redis/world.ts'
-import { backendOn, folders } from '../storage/sqlite/world.ts'
+import { withRedisStore } from '../storage/redis/fixture.ts'
+import { backendOn, folders } from '../storage/sqlite/fixture.ts'
 
 export const SECOND = 1_000
 /** Nothing takes long, but the machine may be busy. */
@@ -77,7 +77,7 @@ const catalog = () =>
     defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
   ])
 
-interface WorldOptions {
+interface ConformanceFixtureOptions {
   readonly submitRpsPerToken?: number
   readonly maxBodyBytes?: number
   readonly maxQueueLength?: number
@@ -103,7 +103,7 @@ export interface Listening {
   readonly text: () => string
   readonly end: () => void
 }
-export type Open = (options?: WorldOptions) => Promise<World>
+export type Open = (options?: ConformanceFixtureOptions) => Promise<ConformanceFixture>
 
 /** Runs `tests` on a master with each store. Each fixture is closed after its test. */
 export function onEachStore(section: string, tests: (open: Open) => void): void {
@@ -120,7 +120,7 @@ export function onEachStore(section: string, tests: (open: Open) => void): void 
 }
 
 function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
-  const worlds: World[] = []
+  const worlds: ConformanceFixture[] = []
   afterEach(async () => {
     for (const world of worlds.splice(0)) await world.close()
   })
@@ -159,13 +159,13 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
         ...options,
       },
     })
-    const world = new World(master, time, lines, backend.capabilities)
+    const world = new ConformanceFixture(master, time, lines, backend.capabilities)
     worlds.push(world)
     return world
   }
 }
 
-export class World {
+export class ConformanceFixture {
   readonly time: VirtualTime
   readonly lines: readonly LogLine[]
   readonly capabilities: Backend['capabilities']

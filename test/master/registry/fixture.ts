@@ -108,7 +108,7 @@ export interface Reply {
   readonly json: unknown
 }
 
-export class World {
+export class RegistryFixture {
   readonly time = new VirtualTime()
   readonly sink = new TestSink()
   readonly drains: Ref[] = []
@@ -124,9 +124,14 @@ export class World {
   readonly #clients: WorkerClient[] = []
 
   static async open(
-    options: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World } = {},
-  ): Promise<World> {
-    const world = new World(options)
+    options: {
+      backend?: (real: Backend) => Backend
+      catalog?: Catalog
+      masterId?: string
+      shared?: RegistryFixture
+    } = {},
+  ): Promise<RegistryFixture> {
+    const world = new RegistryFixture(options)
     if (options.shared === undefined) await world.deps.backend.open(AbortSignal.timeout(5_000))
     await world.beat()
     world.time.every(5_000, () => void world.beat())
@@ -146,7 +151,7 @@ export class World {
     backend?: (real: Backend) => Backend
     catalog?: Catalog
     masterId?: string
-    shared?: World
+    shared?: RegistryFixture
   }) {
     const random = seededRandom(7)
     const store = shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend

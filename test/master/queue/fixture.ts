@@ -9,7 +9,9 @@ import type { MasterDeps, MasterSettings, Part } from '../../../src/master/deps.
 import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
+import type { JsonBody } from '../../../src/master/http/body.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
+import { checkedBody } from '../../../src/master/http/serve.ts'
 import type { Principal } from '../../../src/master/auth/index.ts'
 import { JsonChunks, RawJson, type HandlerResult, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
@@ -80,7 +82,7 @@ const accounts = {
 /** Shared by all worlds: the document depends only on the route table. */
 let contract: Contract | undefined
 
-export interface WorldOptions {
+export interface QueueFixtureOptions {
   readonly settings?: Partial<MasterSettings>
   readonly entries?: readonly CatalogEntry[]
   /** Wraps the store, to make it fail or to observe it. */
@@ -101,7 +103,7 @@ export type RpcReply<M extends RpcMethod> =
   | { id: unknown; result: RpcResult<M>; error?: never }
   | { id: unknown; result?: never; error: { code: number; message: string; data: Record<string, unknown> } }
 
-export class World {
+export class QueueFixture {
   readonly time = new VirtualTime()
   readonly log: RecordingLog = recordingLog()
   readonly deps: MasterDeps
@@ -109,14 +111,14 @@ export class World {
   readonly streams: Streams
   readonly #parts: readonly Part[]
 
-  static async open(options: WorldOptions = {}): Promise<World> {
-    const world = new World(options)
+  static async open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {
+    const world = new QueueFixture(options)
     await world.deps.backend.open(AbortSignal.timeout(5_000))
     for (const part of world.#parts) await part.start?.()
     return world
   }
 
-  private constructor({ settings = {}, entries, backend = (real) => real }: WorldOptions) {
+  private constructor({ settings = {}, entries, backend = (real) => real }: QueueFixtureOptions) {
     const random = seededRandom(7)
     const catalog = entries ?? [
       entryOf('mailer', { pools: new Map([['accounts', accounts]]) }),
@@ -249,15 +251,14 @@ export class World {
   ): Promise<HandlerResult> {
     const { pathname, search } = new URL(`http://localhost/api/v1${path}`)
     const { route, params } = this.#find(method, pathname)
-    if (route.body !== undefined) {
-      const faults = compileValidator(route.body)(body)
-      if (faults.length > 0) throw new FleetError('INVALID', faults)
-    }
+    const received =
+      route.body === undefined
+        ? { body: undefined, exactBody: undefined }
+        : checkedBody(route, compileValidator(route.body), receivedJson(body))
     const wanted = role ?? (route.access === 'worker' ? 'worker' : 'admin')
     return await route.handle({
       params,
-      body,
-      exactBody: body,
+      ...received,
       signal,
       header: () => undefined,
       principal:
@@ -346,6 +347,12 @@ export class World {
   }
 }
 
+/** @returns a body as the HTTP server reads it. An absent body reads as an empty object. */
+function receivedJson(body: unknown = {}): JsonBody {
+  const text = JSON.stringify(body)
+  return { text, document: JSON.parse(text) as unknown }
+}
+
 function jsonOf(body: unknown): unknown {
   if (body instanceof RawJson) return JSON.parse(body.text) as unknown
   if (!(body instanceof JsonChunks)) return JSON.parse(JSON.stringify(body ?? null)) as unknown
@@ -400,4 +407,4 @@ export const UNAVAILABLE = new FleetError('STORAGE_UNAVAILABLE', 'the store at /
 })
 
 /** Lets pending work settle, without advancing the time. */
-export const settled = (world: World): Promise<void> => world.time.advance(0)
+export const settled = (world: QueueFixture): Promise<void> => world.time.advance(0)

@@ -65,13 +65,13 @@ export class ManualClock implements Clock {
 
 /** Returns an isolated, unopened backend that uses `clock`. Closing and opening it again keeps the same store. */
 export type Create = (clock: ManualClock) => Promise<Backend>
-export interface World {
+export interface StoreFixture {
   readonly backend: Backend
   readonly clock: ManualClock
 }
 
 /** Call once per describe. Returns a function that opens a fixture; its backend is closed after the test. */
-export function worlds(create: Create): () => Promise<World> {
+export function storeFixtures(create: Create): () => Promise<StoreFixture> {
   const open: Backend[] = []
   afterEach(async () => {
     for (const backend of open.splice(0)) await backend.close()

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
-import type { ManualClock } from '../contract/world.ts'
+import type { ManualClock } from '../contract/fixture.ts'
 import { StoreModel } from './store-model.ts'
 import type { Time } from './tasks-model.ts'
 
@@ -36,7 +36,7 @@ export const pick: fc.Arbitrary<Pick> = fc.record({
   j: fc.nat(50),
 })
 
-export class World {
+export class ModelFixture {
   readonly time: Time
   store: StoreModel
   epoch: string

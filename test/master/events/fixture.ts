@@ -5,7 +5,7 @@ import type { Backend, NewEvent } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 
-export interface EventsWorld {
+export interface EventsFixture {
   readonly master: TestMaster
   readonly backend: Backend
   readonly time: VirtualTime
@@ -13,10 +13,10 @@ export interface EventsWorld {
   readonly tell: (...events: readonly NewEvent[]) => Promise<void>
 }
 
-export async function openWorld({
+export async function openEventsFixture({
   wrap = (real) => real,
   ...options
-}: Partial<MasterOptions> & { wrap?: (real: Backend) => Backend } = {}): Promise<EventsWorld> {
+}: Partial<MasterOptions> & { wrap?: (real: Backend) => Backend } = {}): Promise<EventsFixture> {
   const time = new VirtualTime()
   const backend = wrap(new MemoryBackend({ clock: time, random: systemRandom }))
   const master = await runMaster({ backend, clock: time, timers: time, ...options })
