@@ -10,7 +10,7 @@
  * FleetWorker may have been deleted while no operator ran.
  */
 import { sleep, type Log, type Time } from '../runtime/index.ts'
-import { isOrphaned, type Fleet, type MasterWriter, type CallRefusal } from './fleet/index.ts'
+import { isOrphaned, type Fleet, type MasterWriter } from './fleet/index.ts'
 import { targetOf, type FleetWorkerObject } from './fleetworker/index.ts'
 import { keyOf, PRIORITY, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
@@ -21,8 +21,6 @@ const KEYS_PER_TICK = 10
 const TICKS_PER_VISIT = 2
 /** The actor that the history of a worker shows. */
 const ACTOR = 'kubernetes:muster-operator'
-/** Refusals that every other call would meet as well. */
-const FUTILE: ReadonlySet<string> = new Set<CallRefusal['kind']>(['unavailable', 'throttled', 'not_leading'])
 
 export interface PeriodicResyncDeps {
   readonly time: Time
@@ -121,8 +119,15 @@ export class PeriodicResync {
           error: answer.message,
         })
         break
-      default:
-        return FUTILE.has(answer.kind)
+      case 'unavailable':
+      case 'throttled':
+      case 'not_leading': // Every other call would fail as well.
+        return true
+      case 'forbidden':
+      case 'not_registered':
+      case 'stale':
+      case 'unknown_type':
+        return false
     }
     this.#done.add(claim)
     return false

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const WITHIN_MS = 20_000
 const EVERY_MS = 10
 
-export interface EventuallyOptions {
+interface EventuallyOptions {
   /** The condition in words, for the error. Default: its source. */
   readonly what?: string
   readonly withinMs?: number

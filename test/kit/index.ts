@@ -3,7 +3,7 @@
  * own file (`running-master.ts`, `redis-server.ts`), so that a unit test does not load a master.
  */
 export { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from './certificates.ts'
-export { eventually, type EventuallyOptions } from './eventually.ts'
+export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'
 export { recordingLog, type LogLine, type RecordingLog } from './recording-log.ts'
 export { SLACK } from './slack.ts'

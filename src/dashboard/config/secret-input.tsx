@@ -67,7 +67,8 @@ export function SecretInput(props: InputProps) {
 }
 
 /** The input of the new value: a password field for text, otherwise JSON. */
-function NewSecretInput({ form, pointer, shape, marks: { id, 'aria-required': _, ...marks } }: InputProps) {
+function NewSecretInput({ form, pointer, shape, marks: fieldMarks }: InputProps) {
+  const { id, 'aria-required': _, ...marks } = fieldMarks
   const value = valueOf(form, pointer)
   if (shape.kind === 'string' && typeof value === 'string')
     return (

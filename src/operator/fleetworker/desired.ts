@@ -50,7 +50,7 @@ export interface Desired {
 }
 
 /** Why there is nothing to send. A retry with the same object has the same result. */
-export interface InvalidConfig {
+interface InvalidConfig {
   readonly kind: 'invalid'
   readonly reason: 'ConfigInvalid' | 'SecretNotWriteOnly'
   readonly message: string
