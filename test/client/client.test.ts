@@ -3,7 +3,7 @@ import { MasterError } from '../../src/client/index.ts'
 import { runMaster, TOKENS } from '../kit/running-master.ts'
 import { clientOf, emit, makeDead, register } from './fixture.ts'
 
-async function world() {
+async function fixture() {
   const master = await runMaster()
   return { master, client: clientOf(master.url) }
 }
@@ -15,7 +15,7 @@ const failure = (call: Promise<unknown>): Promise<MasterError> =>
 
 describe('workers', () => {
   it('are returned in pages, each worker once, filtered by the master (D40)', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     for (const id of ['w1', 'w2', 'w3', 'w4', 'w5']) await register(master, id)
     const pages: string[][] = []
     for await (const { body } of client.workers.pages('mailer', {}, { pageRows: 2 }))
@@ -29,7 +29,7 @@ describe('workers', () => {
   })
 
   it('are read with the epoch of the store, for a change with If-Match (D15)', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     await register(master, 'odd id %2F ?')
     const before = await client.workers.get('mailer', 'odd id %2F ?')
     expect(before).toMatchObject({
@@ -58,7 +58,7 @@ describe('workers', () => {
   })
 
   it('include the last change, statistics, and deletion (D39)', async () => {
-    const { master } = await world()
+    const { master } = await fixture()
     const client = clientOf(master.url, { actor: 'cli:ana' })
     await register(master, 'w1')
     await client.workers.patchConfig('mailer', 'w1', { slots: 2 })
@@ -87,7 +87,7 @@ describe('workers', () => {
 
 describe('tasks', () => {
   it('are submitted, found and inspected', async () => {
-    const { client } = await world()
+    const { client } = await fixture()
     expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' }, priority: 3 })).body).toEqual({
       task_id: 't1',
       queued: true,
@@ -112,7 +112,7 @@ describe('tasks', () => {
   })
 
   it('can be listed as dead, replayed and cleared', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     await makeDead(master, ['a', 'b', 'c'])
     expect((await client.tasks.dead('mailer', { n: 2 })).body).toMatchObject({
       length: 3,
@@ -125,7 +125,7 @@ describe('tasks', () => {
 
 describe('output', () => {
   it('can be counted, peeked, tailed and popped (D50)', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     await emit(master, [1, 2, 3])
     expect((await client.output.length('mailer')).body).toEqual({ length: 3 })
     expect((await client.output.peek('mailer', { n: 2 })).body.map((each) => each.slot_id)).toEqual([1, 2])
@@ -140,7 +140,7 @@ describe('output', () => {
   })
 
   it('can be followed until the signal aborts', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     await emit(master, [1, 2])
     const end = new AbortController()
     const slots: number[] = []
@@ -155,7 +155,7 @@ describe('output', () => {
 
 describe('the rest of the API', () => {
   it('returns the catalog, pools, permissions of the token and readiness of the master', async () => {
-    const { master, client } = await world()
+    const { master, client } = await fixture()
     expect((await client.automations()).body.map(({ type }) => type)).toEqual(['mailer', 'probe'])
     expect(Object.keys((await client.catalog()).body)).toEqual(['mailer', 'probe'])
     expect((await client.catalogEntry('probe')).body).toMatchObject({ type: 'probe', kind: 'ContinuousAutomation' })
@@ -168,7 +168,7 @@ describe('the rest of the API', () => {
   })
 
   it('sends the current token (D22)', async () => {
-    const { master } = await world()
+    const { master } = await fixture()
     let token = 'an-old-token'
     const client = clientOf(master.url, { token: () => token })
     expect(await failure(client.me())).toMatchObject({ code: 'FORBIDDEN', status: 403 })

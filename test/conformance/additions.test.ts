@@ -37,29 +37,29 @@ function eventsOf({ text }: Listening): Event[] {
 
 onEachStore('additions', (open) => {
   const withWorker = async (options = {}): Promise<ConformanceFixture> => {
-    const world = await open(options)
-    await world.worker('w-1')
-    return world
+    const fixture = await open(options)
+    await fixture.worker('w-1')
+    return fixture
   }
   /** Waits for the newest event of this name. The master publishes events in batches, so the test advances the time. */
-  const received = async (world: ConformanceFixture, stream: Listening, name: string): Promise<Event> => {
+  const received = async (fixture: ConformanceFixture, stream: Listening, name: string): Promise<Event> => {
     await eventually(async () => {
-      await world.time.advance(50)
+      await fixture.time.advance(50)
       return eventsOf(stream).some((event) => event.name === name)
     })
     return eventsOf(stream).findLast((event) => event.name === name) as Event
   }
 
   it('D48a: summarizes the fleet, limited to the types of the token', async () => {
-    const world = await withWorker()
-    const worker = await world.worker('w-2')
+    const fixture = await withWorker()
+    const worker = await fixture.worker('w-2')
     worker.state({ state: 'RUNNING' })
     worker.stats({ slots: 3 })
-    await eventuallyMatches(() => world.record('w-2'), { state: 'RUNNING' })
-    await eventually(async () => (await world.record('w-2')).current_stats !== null)
-    await world.dead('w-1')
-    for (const priority of [1, 0, 0, -1]) await world.submit({ priority })
-    const { status, body } = await world.call('GET', `${API}/overview`)
+    await eventuallyMatches(() => fixture.record('w-2'), { state: 'RUNNING' })
+    await eventually(async () => (await fixture.record('w-2')).current_stats !== null)
+    await fixture.dead('w-1')
+    for (const priority of [1, 0, 0, -1]) await fixture.submit({ priority })
+    const { status, body } = await fixture.call('GET', `${API}/overview`)
     expect([status, typeof body.ts, Object.keys(body.automations).toSorted()]).toEqual([
       200,
       'number',
@@ -69,23 +69,23 @@ onEachStore('additions', (open) => {
       kind: 'BatchAutomation',
       workers: { total: 2, connected: 2, behind: expect.any(Number), IDLE: 1, RUNNING: 1, ERROR: 0, DRAINING: 0 },
       slots: 3,
-      queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 1, oldest_submitted_at: world.now },
+      queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 1, oldest_submitted_at: fixture.now },
       stream: { length: 0 },
     })
     expect(body.automations.probe).toMatchObject({ kind: 'ContinuousAutomation', queue: null, workers: { total: 0 } })
-    expect(Object.keys((await world.call('GET', `${API}/overview`, { token: SCOPED })).body.automations)).toEqual([
+    expect(Object.keys((await fixture.call('GET', `${API}/overview`, { token: SCOPED })).body.automations)).toEqual([
       'mailer',
     ])
   })
 
   it('D48b: samples the queue every 15 s, oldest first, with running totals', async () => {
-    const world = await withWorker()
-    for (let i = 0; i < 3; i += 1) await world.submit({})
-    const [task] = await world.reserve('w-1')
-    await world.settle('w-1', 'ack', task)
-    await world.pass(31 * SECOND)
-    await eventually(async () => (await world.ok('GET', '/mailer/queue/stats')).length >= 2)
-    const rows = await world.ok('GET', '/mailer/queue/stats')
+    const fixture = await withWorker()
+    for (let i = 0; i < 3; i += 1) await fixture.submit({})
+    const [task] = await fixture.reserve('w-1')
+    await fixture.settle('w-1', 'ack', task)
+    await fixture.pass(31 * SECOND)
+    await eventually(async () => (await fixture.ok('GET', '/mailer/queue/stats')).length >= 2)
+    const rows = await fixture.ok('GET', '/mailer/queue/stats')
     expect(rows.at(-1)).toEqual({
       ts: expect.any(Number),
       high: 0,
@@ -101,15 +101,15 @@ onEachStore('additions', (open) => {
     })
     const times = rows.map(({ ts }: Json) => ts)
     expect(times).toEqual(times.toSorted((a: number, b: number) => a - b))
-    expect(await world.ok('GET', '/mailer/queue/stats?limit=1')).toEqual([rows.at(-1)])
-    expect(await world.ok('GET', `/mailer/queue/stats?since=${times.at(-1)}`)).toEqual([rows.at(-1)])
+    expect(await fixture.ok('GET', '/mailer/queue/stats?limit=1')).toEqual([rows.at(-1)])
+    expect(await fixture.ok('GET', `/mailer/queue/stats?since=${times.at(-1)}`)).toEqual([rows.at(-1)])
     for (const query of ['limit=0', 'limit=10001', 'since=-1'])
-      expect([query, await world.status('GET', `/mailer/queue/stats?${query}`)]).toEqual([query, 422])
+      expect([query, await fixture.status('GET', `/mailer/queue/stats?${query}`)]).toEqual([query, 422])
   })
 
   it('D49a: validates a PATCH without changing anything', async () => {
-    const world = await withWorker()
-    const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/workers/w-1/config/validate', body)
+    const fixture = await withWorker()
+    const validate = (body: unknown): Promise<Json> => fixture.ok('POST', '/mailer/workers/w-1/config/validate', body)
     expect(await validate({ slots: 5 })).toEqual({ valid: true, errors: [], changed: ['slots'] })
     expect(await validate({ slots: 'x', colour: 1 })).toMatchObject({
       valid: false,
@@ -117,29 +117,29 @@ onEachStore('additions', (open) => {
         expect.objectContaining({ path: '/slots', message: expect.any(String), keyword: expect.any(String) }),
       ]),
     })
-    expect(await world.record('w-1')).toMatchObject({ config_gen: 0, config: { slots: 1 } })
-    expect(await world.status('POST', '/mailer/workers/unknown/config/validate', {})).toBe(404)
+    expect(await fixture.record('w-1')).toMatchObject({ config_gen: 0, config: { slots: 1 } })
+    expect(await fixture.status('POST', '/mailer/workers/unknown/config/validate', {})).toBe(404)
   })
 
   it('D49b: validates a submit without queueing it or counting it against a rate limit', async () => {
-    const world = await withWorker({ submitRpsPerToken: 1 })
-    const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/tasks/validate', body)
+    const fixture = await withWorker({ submitRpsPerToken: 1 })
+    const validate = (body: unknown): Promise<Json> => fixture.ok('POST', '/mailer/tasks/validate', body)
     for (let i = 0; i < 5; i += 1)
       expect(await validate({ payload: { to: 'x' }, priority: 3 })).toMatchObject({ valid: true, errors: [] })
     expect(await validate({ payload: {} })).toMatchObject({
       valid: false,
       errors: [expect.objectContaining({ path: expect.stringMatching(/^\/payload/) })],
     })
-    expect((await world.ok('GET', '/mailer/queue')).length).toBe(0)
-    expect((await world.submit({})).queued).toBe(true)
-    expect(await world.status('POST', '/probe/tasks/validate', { payload: {} })).toBe(400)
+    expect((await fixture.ok('GET', '/mailer/queue')).length).toBe(0)
+    expect((await fixture.submit({})).queued).toBe(true)
+    expect(await fixture.status('POST', '/probe/tasks/validate', { payload: {} })).toBe(400)
   })
 
   it('D50a: replays or removes only the named dead tasks', async () => {
-    const world = await withWorker()
-    for (const id of ['a', 'b', 'c']) await world.dead('w-1', { task_id: id })
+    const fixture = await withWorker()
+    for (const id of ['a', 'b', 'c']) await fixture.dead('w-1', { task_id: id })
     const select = (action: string, ids: readonly string[]): Promise<Json> =>
-      world.ok('POST', '/mailer/dead/select', { action, task_ids: ids })
+      fixture.ok('POST', '/mailer/dead/select', { action, task_ids: ids })
     expect(await select('replay', ['b', 'unknown'])).toEqual({
       results: [
         { task_id: 'b', outcome: 'replayed' },
@@ -147,55 +147,55 @@ onEachStore('additions', (open) => {
       ],
     })
     expect(await select('remove', ['c'])).toEqual({ results: [{ task_id: 'c', outcome: 'removed' }] })
-    expect([await world.place('a'), await world.place('b'), await world.place('c')]).toEqual([
+    expect([await fixture.place('a'), await fixture.place('b'), await fixture.place('c')]).toEqual([
       'dead',
       'pending',
       'gone',
     ])
     for (const body of [{ action: 'replay', task_ids: [] }, { action: 'keep', task_ids: ['a'] }, { action: 'replay' }])
-      expect(await world.status('POST', '/mailer/dead/select', body)).toBe(422)
+      expect(await fixture.status('POST', '/mailer/dead/select', body)).toBe(422)
   })
 
   it('D31a, D51a: publishes changes, and continues behind the last event', async () => {
-    const world = await open()
-    const stream = await world.listen(`${API}/events`)
+    const fixture = await open()
+    const stream = await fixture.listen(`${API}/events`)
     expect([stream.status, stream.contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
-    const worker = await world.worker('w-1')
-    expect(await received(world, stream, 'worker.registered')).toMatchObject({
+    const worker = await fixture.worker('w-1')
+    expect(await received(fixture, stream, 'worker.registered')).toMatchObject({
       id: expect.stringMatching(/./),
       data: { type: 'mailer', worker_id: 'w-1', ts: expect.any(Number) },
     })
     worker.state({ state: 'RUNNING' })
-    expect((await received(world, stream, 'worker.state')).data).toMatchObject({ worker_id: 'w-1', state: 'RUNNING' })
-    await world.patch('w-1', { slots: 2, password: 'hunter2' })
-    const changed = await received(world, stream, 'worker.config_changed')
+    expect((await received(fixture, stream, 'worker.state')).data).toMatchObject({ worker_id: 'w-1', state: 'RUNNING' })
+    await fixture.patch('w-1', { slots: 2, password: 'hunter2' })
+    const changed = await received(fixture, stream, 'worker.config_changed')
     expect(changed.data).toMatchObject({ worker_id: 'w-1', config_gen: 1 })
     worker.state({ state: 'RUNNING', config_gen: 1 })
-    expect((await received(world, stream, 'worker.config_applied')).data).toMatchObject({ worker_id: 'w-1' })
+    expect((await received(fixture, stream, 'worker.config_applied')).data).toMatchObject({ worker_id: 'w-1' })
     stream.end()
-    await world.ok('POST', '/mailer/workers/w-1/drain')
-    const again = await world.listen(`${API}/events`, { headers: { 'last-event-id': changed.id } })
-    await received(world, again, 'worker.draining')
+    await fixture.ok('POST', '/mailer/workers/w-1/drain')
+    const again = await fixture.listen(`${API}/events`, { headers: { 'last-event-id': changed.id } })
+    await received(fixture, again, 'worker.draining')
     expect(eventsOf(again).map(({ name }) => name)).not.toContain('worker.registered')
     worker.socket.terminate()
-    await received(world, again, 'worker.disconnected')
-    await world.ok('DELETE', '/mailer/workers/w-1')
-    await received(world, again, 'worker.forgotten')
+    await received(fixture, again, 'worker.disconnected')
+    await fixture.ok('DELETE', '/mailer/workers/w-1')
+    await received(fixture, again, 'worker.forgotten')
     expect(stream.text() + again.text()).not.toContain('hunter2')
-    const lost = await world.listen(`${API}/events`, { headers: { 'last-event-id': 'nowhere' } })
-    await received(world, lost, 'reset')
+    const lost = await fixture.listen(`${API}/events`, { headers: { 'last-event-id': 'nowhere' } })
+    await received(fixture, lost, 'reset')
   })
 
   it('D31c: publishes to a scoped token only the events of its types', async () => {
-    const world = await open()
+    const fixture = await open()
     const [mine, others] = [
-      await world.listen(`${API}/events`, { token: SCOPED }),
-      await world.listen(`${API}/events`, { token: OTHER }),
+      await fixture.listen(`${API}/events`, { token: SCOPED }),
+      await fixture.listen(`${API}/events`, { token: OTHER }),
     ]
-    await world.worker('w-1')
-    await world.worker('p-1', { type: 'probe' })
-    await received(world, mine, 'worker.registered')
-    await received(world, others, 'worker.registered')
+    await fixture.worker('w-1')
+    await fixture.worker('p-1', { type: 'probe' })
+    await received(fixture, mine, 'worker.registered')
+    await received(fixture, others, 'worker.registered')
     expect([
       eventsOf(mine).filter(({ data }) => data.type === 'probe'),
       eventsOf(others).filter(({ data }) => data.type === 'mailer'),
@@ -203,42 +203,42 @@ onEachStore('additions', (open) => {
   })
 
   it('D31b, D51b: records the manager of a config, and still accepts PATCHes of others', async () => {
-    const world = await withWorker()
+    const fixture = await withWorker()
     const claim = `/mailer/workers/w-1/claim`
-    expect(await world.ok('PUT', claim, { managed_by: 'kubernetes:fleet/w-1' })).toMatchObject({
+    expect(await fixture.ok('PUT', claim, { managed_by: 'kubernetes:fleet/w-1' })).toMatchObject({
       worker_id: 'w-1',
       managed_by: 'kubernetes:fleet/w-1',
       config_gen: 0,
     })
-    expect(await world.ok('PUT', claim, { managed_by: 'other' })).toMatchObject({ managed_by: 'other' })
-    expect(await world.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
+    expect(await fixture.ok('PUT', claim, { managed_by: 'other' })).toMatchObject({ managed_by: 'other' })
+    expect(await fixture.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
     for (const bad of ['', 'x'.repeat(129), 'é', 7])
-      expect([bad, await world.status('PUT', claim, { managed_by: bad })]).toEqual([bad, 422])
-    for (let time = 0; time < 2; time += 1) expect([200, 204]).toContain(await world.status('DELETE', claim))
-    expect(await world.record('w-1')).toMatchObject({ managed_by: null, config_gen: 1 })
-    expect(await world.status('PUT', '/mailer/workers/unknown/claim', { managed_by: 'x' })).toBe(404)
+      expect([bad, await fixture.status('PUT', claim, { managed_by: bad })]).toEqual([bad, 422])
+    for (let time = 0; time < 2; time += 1) expect([200, 204]).toContain(await fixture.status('DELETE', claim))
+    expect(await fixture.record('w-1')).toMatchObject({ managed_by: null, config_gen: 1 })
+    expect(await fixture.status('PUT', '/mailer/workers/unknown/claim', { managed_by: 'x' })).toBe(404)
   })
 
   it("D66: lets a scoped token replace or delete another's claim only as its holder or with force, and an admin always", async () => {
-    const world = await withWorker()
+    const fixture = await withWorker()
     const [claim, holder] = ['/mailer/workers/w-1/claim', 'kubernetes:fleet/w-1#01234567']
     const scoped = async (
       method: string,
       more: { query?: string; body?: object; actor?: string } = {},
     ): Promise<number> =>
       (
-        await world.call(method, `${API}/automations${claim}${more.query ?? ''}`, {
+        await fixture.call(method, `${API}/automations${claim}${more.query ?? ''}`, {
           token: SCOPED,
           body: more.body,
           headers: more.actor === undefined ? {} : { 'muster-actor': more.actor },
         })
       ).status
-    const managedBy = async (): Promise<unknown> => (await world.record('w-1'))['managed_by']
+    const managedBy = async (): Promise<unknown> => (await fixture.record('w-1'))['managed_by']
     expect([
       await scoped('PUT', { body: { managed_by: holder } }),
       await scoped('PUT', { body: { managed_by: holder } }),
     ]).toEqual([200, 200])
-    const refused = await world.call('PUT', `${API}/automations${claim}`, {
+    const refused = await fixture.call('PUT', `${API}/automations${claim}`, {
       token: SCOPED,
       body: { managed_by: 'mine' },
     })
@@ -263,7 +263,7 @@ onEachStore('additions', (open) => {
     ]).toEqual([200, 200, null])
     await scoped('PUT', { body: { managed_by: holder } })
     expect([
-      await world.status('PUT', claim, { managed_by: 'admin' }),
+      await fixture.status('PUT', claim, { managed_by: 'admin' }),
       await scoped('DELETE', { query: '?force=true' }),
       await managedBy(),
     ]).toEqual([200, 200, null])

@@ -41,33 +41,33 @@ function bodyFor(method: string, path: string): object | undefined {
 
 onEachStore('auth', (open) => {
   const ask = async (
-    world: ConformanceFixture,
+    fixture: ConformanceFixture,
     route: string,
     token: string | null,
     headers: Record<string, string> = {},
   ): Promise<number> => {
     const [method = '', path = ''] = route.split(' ')
     const body = bodyFor(method, path)
-    return (await world.call(method, path, { token, headers, ...(body !== undefined && { body }) })).status
+    return (await fixture.call(method, path, { token, headers, ...(body !== undefined && { body }) })).status
   }
   /** The statuses of each route for each token. Worker `w-1` is registered for each route. */
   const statuses = async (routes: readonly string[], tokens: readonly string[]): Promise<number[][]> => {
-    const world = await open()
+    const fixture = await open()
     const seen: number[][] = []
     for (const route of routes) {
-      await world.worker('w-1')
+      await fixture.worker('w-1')
       const row: number[] = []
-      for (const token of tokens) row.push(await ask(world, route, token))
+      for (const token of tokens) row.push(await ask(fixture, route, token))
       seen.push(row)
     }
     return seen
   }
 
   it('auth/row-healthz, auth/row-metrics, auth/row-page, route/metrics, D20: requires no token for health, metrics and the page', async () => {
-    const world = await open()
-    expect(await ask(world, OPEN[0] ?? '', null)).toBe(200)
-    expect(await ask(world, OPEN[1] ?? '', null)).toBe(200)
-    expect([401, 403]).not.toContain(await ask(world, OPEN[2] ?? '', null))
+    const fixture = await open()
+    expect(await ask(fixture, OPEN[0] ?? '', null)).toBe(200)
+    expect(await ask(fixture, OPEN[1] ?? '', null)).toBe(200)
+    expect([401, 403]).not.toContain(await ask(fixture, OPEN[2] ?? '', null))
   })
 
   it('auth/row-admin, D61i: lets only admin read automations, catalog and pools', async () => {
@@ -101,15 +101,15 @@ onEachStore('auth', (open) => {
   })
 
   it('auth/401, error/401, auth/403, error/403: is 401 without a valid header, 403 with a wrong token', async () => {
-    const world = await open()
+    const fixture = await open()
     for (const route of [...ADMIN_ONLY, ...READS, `GET ${W}/config`]) {
-      expect([route, await ask(world, route, null), await ask(world, route, 'an-unknown-token')]).toEqual([
+      expect([route, await ask(fixture, route, null), await ask(fixture, route, 'an-unknown-token')]).toEqual([
         route,
         401,
         403,
       ])
       for (const authorization of ['Basic YWRtaW4=', 'Bearer', ADMIN])
-        expect([route, authorization, await ask(world, route, null, { authorization })]).toEqual([
+        expect([route, authorization, await ask(fixture, route, null, { authorization })]).toEqual([
           route,
           authorization,
           401,
@@ -118,15 +118,15 @@ onEachStore('auth', (open) => {
   })
 
   it('auth/shared: accepts one worker token for every worker id', async () => {
-    const world = await open()
-    for (const id of ['w-1', 'w-2']) await world.worker(id)
+    const fixture = await open()
+    for (const id of ['w-1', 'w-2']) await fixture.worker(id)
     for (const id of ['w-1', 'w-2'])
-      expect(await world.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
+      expect(await fixture.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
   })
 
   it('auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: limits the submits per second of each token separately', async () => {
-    const world = await open({ submitRpsPerToken: 2 })
-    const submit = (token: string) => world.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
+    const fixture = await open({ submitRpsPerToken: 2 })
+    const submit = (token: string) => fixture.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
     for (const token of [ADMIN, SCOPED]) {
       const responses = [await submit(token), await submit(token), await submit(token)]
       expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
@@ -135,20 +135,20 @@ onEachStore('auth', (open) => {
         'string',
       ])
     }
-    await world.time.advance(SECOND)
-    expect([(await submit(ADMIN)).status, await ask(world, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
+    await fixture.time.advance(SECOND)
+    expect([(await submit(ADMIN)).status, await ask(fixture, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
   })
 
   it('auth/rate-unlimited: does not limit submits by default', async () => {
-    const world = await open()
-    const responses = await Promise.all(Array.from({ length: 100 }, () => ask(world, `POST ${TYPE}/tasks`, SCOPED)))
+    const fixture = await open()
+    const responses = await Promise.all(Array.from({ length: 100 }, () => ask(fixture, `POST ${TYPE}/tasks`, SCOPED)))
     expect(new Set(responses)).toEqual(new Set([200]))
   })
 
   it('D38b: counts every task of a batch', async () => {
-    const world = await open({ submitRpsPerToken: 10 })
+    const fixture = await open({ submitRpsPerToken: 10 })
     const batch = (length: number): Promise<number> =>
-      world.status('POST', '/mailer/tasks/batch', { tasks: Array.from({ length }, () => ({ payload: { to: 'x' } })) })
+      fixture.status('POST', '/mailer/tasks/batch', { tasks: Array.from({ length }, () => ({ payload: { to: 'x' } })) })
     expect([await batch(9), await batch(2), await batch(1)]).toEqual([200, 429, 200])
   })
 })

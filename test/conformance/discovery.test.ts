@@ -18,8 +18,8 @@ onEachStore('discovery', (open) => {
   })
 
   it('config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: includes the four base fields in every Config schema', async () => {
-    const world = await open()
-    const { body } = await world.call('GET', `${API}/automations`)
+    const fixture = await open()
+    const { body } = await fixture.call('GET', `${API}/automations`)
     for (const {
       config_schema: { properties },
     } of body as Json[]) {
@@ -47,20 +47,20 @@ onEachStore('discovery', (open) => {
   })
 
   it('catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: shows declared parts and omits the others', async () => {
-    const world = await open()
-    const mailer = await world.call('GET', `${API}/catalog/mailer`)
+    const fixture = await open()
+    const mailer = await fixture.call('GET', `${API}/catalog/mailer`)
     expect(mailer.body).toMatchObject({
       queue: { payload: SCHEMAS.payload },
       stream: { payload: SCHEMAS.output },
       pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
     })
     expect([typeof mailer.body.queue.name, typeof mailer.body.stream.name]).toEqual(['string', 'string'])
-    const probe = await world.call('GET', `${API}/catalog/probe`)
+    const probe = await fixture.call('GET', `${API}/catalog/probe`)
     expect(probe.body).not.toHaveProperty('queue')
     expect(probe.body).not.toHaveProperty('pools')
-    const brief = await world.call('GET', `${API}/catalog/brief`)
+    const brief = await fixture.call('GET', `${API}/catalog/brief`)
     expect(brief.body).not.toHaveProperty('stream')
-    expect((await world.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
+    expect((await fixture.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
   })
 
   it('route/healthz, D45a: returns ok while the master runs', async () => {
@@ -74,19 +74,19 @@ onEachStore('discovery', (open) => {
   })
 
   it('D32b, D56e: describes every route, without a token', async () => {
-    const world = await open()
-    const { status, body } = await world.call('GET', `${API}/openapi.json`, { token: null })
+    const fixture = await open()
+    const { status, body } = await fixture.call('GET', `${API}/openapi.json`, { token: null })
     expect(status).toBe(200)
     expect(body.openapi).toMatch(/^3\./)
-    for (const route of world.routes.filter((each) => each.includes(` ${API}/`))) {
+    for (const route of fixture.routes.filter((each) => each.includes(` ${API}/`))) {
       const [method = '', path = ''] = route.split(' ')
       expect(Object.keys(body.paths[path] ?? {})).toContain(method.toLowerCase())
     }
   })
 
   it('D32c, D61g: returns what each token may do', async () => {
-    const world = await open()
-    const me = async (token: string): Promise<Json> => (await world.call('GET', `${API}/me`, { token })).body
+    const fixture = await open()
+    const me = async (token: string): Promise<Json> => (await fixture.call('GET', `${API}/me`, { token })).body
     expect(await me(ADMIN)).toMatchObject({ role: 'admin', automations: ['*'] })
     expect(await me(WORKER)).toMatchObject({ role: 'worker' })
     expect(await me(SCOPED)).toMatchObject({ role: 'scoped', automations: ['mailer'] })
@@ -94,15 +94,15 @@ onEachStore('discovery', (open) => {
   })
 
   it('D47a, D59a: sends the epoch and a request id with every response, including rejections', async () => {
-    const world = await open()
+    const fixture = await open()
     const responses = [
-      await world.call('GET', `${API}/automations`),
-      await world.call('GET', `${API}/automations`, { token: null }),
-      await world.call('GET', `${API}/nowhere`),
+      await fixture.call('GET', `${API}/automations`),
+      await fixture.call('GET', `${API}/automations`, { token: null }),
+      await fixture.call('GET', `${API}/nowhere`),
     ]
     expect(new Set(responses.map(({ headers }) => headers.get('muster-epoch'))).size).toBe(1)
     expect(responses[0]?.headers.get('muster-epoch')).toMatch(/./)
-    const ids = [...responses, await world.call('GET', '/healthz')].map(({ headers }) =>
+    const ids = [...responses, await fixture.call('GET', '/healthz')].map(({ headers }) =>
       headers.get('muster-request-id'),
     )
     expect(ids.every((id) => id !== null && id !== '')).toBe(true)
@@ -110,13 +110,13 @@ onEachStore('discovery', (open) => {
   })
 
   it('endpoint/json, endpoint/version-prefix: responds with JSON everywhere except the page and the metrics', async () => {
-    const world = await open()
+    const fixture = await open()
     const typeOf = async (path: string): Promise<string | null> =>
-      (await world.call('GET', path)).headers.get('content-type')
+      (await fixture.call('GET', path)).headers.get('content-type')
     for (const path of ['/healthz', `${API}/automations`, `${API}/catalog`, `${API}/nowhere`])
       expect(await typeOf(path)).toMatch(/^application\/json/)
     expect(await typeOf('/metrics')).toMatch(/^text\/plain/)
-    expect(world.routes.filter((route) => !route.includes(` ${API}/`)).toSorted()).toEqual([
+    expect(fixture.routes.filter((route) => !route.includes(` ${API}/`)).toSorted()).toEqual([
       'GET /',
       'GET /assets/{file}',
       'GET /healthz',

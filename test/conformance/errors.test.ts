@@ -6,21 +6,21 @@ const TASKS = `${API}/automations/mailer/tasks`
 const GOOD = { payload: { to: 'x' } }
 
 onEachStore('errors', (open) => {
-  const submit = (world: ConformanceFixture, body: unknown, headers: Record<string, string> = {}) =>
-    world.call('POST', TASKS, { body, headers })
+  const submit = (fixture: ConformanceFixture, body: unknown, headers: Record<string, string> = {}) =>
+    fixture.call('POST', TASKS, { body, headers })
 
   it('error/detail, D14b: contains the single field detail, a sentence unless fields are invalid', async () => {
-    const world = await open({ maxBodyBytes: 4_096 })
+    const fixture = await open({ maxBodyBytes: 4_096 })
     const responses = [
-      await world.call('GET', `${API}/automations`, { token: null }),
-      await world.call('GET', `${API}/automations`, { token: 'wrong' }),
-      await world.call('GET', `${API}/automations/mailer/workers/unknown`),
-      await world.call('PUT', TASKS, { body: {} }),
-      await submit(world, '{'),
-      await submit(world, { payload: { to: 'x'.repeat(5_000) } }),
-      await submit(world, 'x', { 'content-type': 'text/plain' }),
-      await world.call('POST', `${API}/automations/probe/tasks`, { body: GOOD }),
-      await submit(world, { payload: {} }),
+      await fixture.call('GET', `${API}/automations`, { token: null }),
+      await fixture.call('GET', `${API}/automations`, { token: 'wrong' }),
+      await fixture.call('GET', `${API}/automations/mailer/workers/unknown`),
+      await fixture.call('PUT', TASKS, { body: {} }),
+      await submit(fixture, '{'),
+      await submit(fixture, { payload: { to: 'x'.repeat(5_000) } }),
+      await submit(fixture, 'x', { 'content-type': 'text/plain' }),
+      await fixture.call('POST', `${API}/automations/probe/tasks`, { body: GOOD }),
+      await submit(fixture, { payload: {} }),
     ]
     expect(responses.map(({ status, body }) => [status, Object.keys(body), typeof body.detail])).toEqual([
       [401, ['detail'], 'string'],
@@ -36,20 +36,20 @@ onEachStore('errors', (open) => {
   })
 
   it('D14c: is 400 for a body that is not JSON or not an object', async () => {
-    const world = await open()
+    const fixture = await open()
     for (const body of ['{', '[]', '7', '"x"', 'null'])
-      expect([body, (await submit(world, body)).status]).toEqual([body, 400])
+      expect([body, (await submit(fixture, body)).status]).toEqual([body, 400])
   })
 
   it('D14d: is 413 above the maximum body size', async () => {
-    const world = await open()
-    expect((await submit(world, { payload: { to: 'x'.repeat(1_048_576) } })).status).toBe(413)
-    expect((await submit(world, { payload: { to: 'x'.repeat(1_000_000) } })).status).toBe(200)
+    const fixture = await open()
+    expect((await submit(fixture, { payload: { to: 'x'.repeat(1_048_576) } })).status).toBe(413)
+    expect((await submit(fixture, { payload: { to: 'x'.repeat(1_000_000) } })).status).toBe(200)
   })
 
   it('D14e: is 405 with Allow for a known path with another method', async () => {
-    const world = await open()
-    const { status, headers } = await world.call('PUT', `${API}/automations/mailer/dead`, { body: {} })
+    const fixture = await open()
+    const { status, headers } = await fixture.call('PUT', `${API}/automations/mailer/dead`, { body: {} })
     expect([
       status,
       headers
@@ -61,35 +61,35 @@ onEachStore('errors', (open) => {
   })
 
   it('D14f, endpoint/json-bodies: is 415 for a body that is not JSON', async () => {
-    const world = await open()
+    const fixture = await open()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
-      expect((await submit(world, JSON.stringify(GOOD), { 'content-type': type })).status).toBe(415)
+      expect((await submit(fixture, JSON.stringify(GOOD), { 'content-type': type })).status).toBe(415)
   })
 
   it('D9a, D9b: is 422 naming the field for an n that is no integer of 1..10000', async () => {
-    const world = await open()
+    const fixture = await open()
     for (const n of ['0', '-1', '1.5', '10001', 'x', '']) {
       for (const path of ['mailer/output/peek', 'mailer/queue', 'mailer/dead']) {
-        const { status, body } = await world.call('GET', `${API}/automations/${path}?n=${n}`)
+        const { status, body } = await fixture.call('GET', `${API}/automations/${path}?n=${n}`)
         expect([path, n, status, body.detail?.[0]?.path]).toEqual([path, n, 422, '/n'])
       }
-      expect((await world.call('GET', `${API}/pools/accounts?n=${n}`)).status).toBe(422)
+      expect((await fixture.call('GET', `${API}/pools/accounts?n=${n}`)).status).toBe(422)
     }
     for (const n of [0, -1, 1.5, 10_001, 'x', true]) {
       for (const path of ['mailer/output/pop', 'mailer/dead/replay']) {
-        const { status, body } = await world.call('POST', `${API}/automations/${path}`, { body: { n } })
+        const { status, body } = await fixture.call('POST', `${API}/automations/${path}`, { body: { n } })
         expect([path, n, status, body.detail?.[0]?.path]).toEqual([path, n, 422, '/n'])
       }
     }
-    expect((await world.call('GET', `${API}/automations/mailer/queue?n=10000`)).status).toBe(200)
+    expect((await fixture.call('GET', `${API}/automations/mailer/queue?n=10000`)).status).toBe(200)
   })
 
   it('D41: uses only snake_case', async () => {
-    const world = await open()
-    const worker = await world.worker('w-1')
+    const fixture = await open()
+    const worker = await fixture.worker('w-1')
     worker.stats()
-    await world.submit({})
-    await world.patch('w-1', { slots: 2 })
+    await fixture.submit({})
+    await fixture.patch('w-1', { slots: 2 })
     const keys = new Set<string>()
     const collect = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return
@@ -106,7 +106,7 @@ onEachStore('errors', (open) => {
       '/mailer/queue',
       '/mailer/dead',
     ])
-      collect(await world.ok('GET', path))
+      collect(await fixture.ok('GET', path))
     expect(keys.size).toBeGreaterThan(20)
     expect([...keys].filter((key) => /[A-Z]/.test(key))).toEqual([])
   })

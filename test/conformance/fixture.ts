@@ -1,5 +1,5 @@
 /**
- * @module test/conformance/world
+ * @module test/conformance/fixture
  * Fixture of the conformance tests: a whole master on each kind of store, with real HTTP and WebSockets. Only the test
  * advances the time. Nothing here uses the project's schemas or constants: requests and frames are written by hand, as
  * a client would that knows only the contract.
@@ -122,7 +122,7 @@ export function onEachStore(section: string, tests: (open: Open) => void): void 
 function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
   const worlds: ConformanceFixture[] = []
   afterEach(async () => {
-    for (const world of worlds.splice(0)) await world.close()
+    for (const fixture of worlds.splice(0)) await fixture.close()
   })
   return async (options = {}) => {
     const time = new VirtualTime()
@@ -159,9 +159,9 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
         ...options,
       },
     })
-    const world = new ConformanceFixture(master, time, lines, backend.capabilities)
-    worlds.push(world)
-    return world
+    const fixture = new ConformanceFixture(master, time, lines, backend.capabilities)
+    worlds.push(fixture)
+    return fixture
   }
 }
 

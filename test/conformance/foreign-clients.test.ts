@@ -23,15 +23,15 @@ const go = { cwd: join(CLIENTS, 'go'), env: { ...process.env, GOTOOLCHAIN: 'loca
 const hasGo = spawnSync('go', ['mod', 'download'], { ...go, timeout: 60_000 }).status === 0
 const hasPython = spawnSync('python3', ['--version']).status === 0
 
-/** Runs a client against the master of `world` and returns the lines that it prints. */
+/** Runs a client against the master of `fixture` and returns the lines that it prints. */
 async function played(
-  world: ConformanceFixture,
+  fixture: ConformanceFixture,
   program: string,
   args: readonly string[] = [],
 ): Promise<readonly unknown[]> {
   const env = {
     PATH: process.env['PATH'] ?? '',
-    MASTER_URL: world.url,
+    MASTER_URL: fixture.url,
     ADMIN_TOKEN: ADMIN,
     WORKER_TOKEN: WORKER,
     PYTHONDONTWRITEBYTECODE: '1',

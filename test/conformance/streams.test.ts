@@ -3,21 +3,22 @@ import { expect, it } from '@jest/globals'
 import { eventuallyMatches, onEachStore, SECOND, type Json, type Worker, type ConformanceFixture } from './fixture.ts'
 
 onEachStore('streams', (open) => {
-  const length = (world: ConformanceFixture): Promise<Json> => world.ok('GET', '/probe/output/length')
+  const length = (fixture: ConformanceFixture): Promise<Json> => fixture.ok('GET', '/probe/output/length')
   const numbers = (entries: Json): number[] => entries.map(({ payload }: Json) => payload.i)
-  const pop = (world: ConformanceFixture, n?: number): Promise<Json> =>
-    world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
-  const tail = (world: ConformanceFixture, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
+  const pop = (fixture: ConformanceFixture, n?: number): Promise<Json> =>
+    fixture.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
+  const tail = (fixture: ConformanceFixture, query = ''): Promise<Json> =>
+    fixture.ok('GET', `/probe/output/tail${query}`)
 
   /** Opens a stream of `count` outputs, numbered from 0. */
-  const stream = async (count: number): Promise<{ world: ConformanceFixture; worker: Worker }> => {
-    const world = await open()
-    const worker = await world.worker('p-1', { type: 'probe' })
-    await push(world, worker, 0, count)
-    return { world, worker }
+  const stream = async (count: number): Promise<{ fixture: ConformanceFixture; worker: Worker }> => {
+    const fixture = await open()
+    const worker = await fixture.worker('p-1', { type: 'probe' })
+    await push(fixture, worker, 0, count)
+    return { fixture, worker }
   }
-  const push = async (world: ConformanceFixture, worker: Worker, from: number, count: number): Promise<void> => {
-    const before = (await length(world)).length
+  const push = async (fixture: ConformanceFixture, worker: Worker, from: number, count: number): Promise<void> => {
+    const before = (await length(fixture)).length
     for (let at = from; at < from + count; at += 1_000) {
       worker.send({
         type: 'output_batch',
@@ -28,41 +29,41 @@ onEachStore('streams', (open) => {
         })),
       })
     }
-    await eventuallyMatches(() => length(world), { length: Math.min(50_000, before + count) })
+    await eventuallyMatches(() => length(fixture), { length: Math.min(50_000, before + count) })
   }
 
   it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: stores entries with generated ids', async () => {
-    const { world } = await stream(3)
-    expect(await length(world)).toEqual({ length: 3 })
-    const entries = await world.ok('GET', '/probe/output/peek')
+    const { fixture } = await stream(3)
+    expect(await length(fixture)).toEqual({ length: 3 })
+    const entries = await fixture.ok('GET', '/probe/output/peek')
     expect(entries).toEqual([0, 1, 2].map((i) => ({ id: expect.any(String), slot_id: 0, ts: 1, payload: { i } })))
     const ids = entries.map(({ id }: Json) => id)
     expect([new Set(ids).size, ids.toSorted()]).toEqual([3, ids])
   })
 
   it('route/peek, limits/n-peek, D9d: peeks at the oldest entries, 10 without n, and removes none', async () => {
-    const { world } = await stream(12)
-    expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(numbers(await world.ok('GET', '/probe/output/peek?n=2'))).toEqual([0, 1])
-    expect(await length(world)).toEqual({ length: 12 })
+    const { fixture } = await stream(12)
+    expect(numbers(await fixture.ok('GET', '/probe/output/peek'))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(numbers(await fixture.ok('GET', '/probe/output/peek?n=2'))).toEqual([0, 1])
+    expect(await length(fixture)).toEqual({ length: 12 })
   })
 
   it('route/pop, pop/destructive, D9h: pops the oldest entries once, 10 without n', async () => {
-    const { world } = await stream(15)
-    expect(numbers(await pop(world, 3))).toEqual([0, 1, 2])
-    expect(numbers(await pop(world))).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
-    expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([13, 14])
+    const { fixture } = await stream(15)
+    expect(numbers(await pop(fixture, 3))).toEqual([0, 1, 2])
+    expect(numbers(await pop(fixture))).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+    expect(numbers(await fixture.ok('GET', '/probe/output/peek'))).toEqual([13, 14])
   })
 
   it('pop/atomic: returns no entry to two concurrent pops', async () => {
-    const { world } = await stream(100)
-    const popped = await Promise.all(Array.from({ length: 20 }, () => pop(world, 7)))
+    const { fixture } = await stream(100)
+    const popped = await Promise.all(Array.from({ length: 20 }, () => pop(fixture, 7)))
     expect(popped.flatMap(numbers).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i))
   })
 
   it('pop/does-not-wait: returns immediately with nothing for an empty stream', async () => {
-    const world = await open()
-    expect([await pop(world), await world.ok('GET', '/probe/output/peek'), await length(world)]).toEqual([
+    const fixture = await open()
+    expect([await pop(fixture), await fixture.ok('GET', '/probe/output/peek'), await length(fixture)]).toEqual([
       [],
       [],
       { length: 0 },
@@ -70,33 +71,33 @@ onEachStore('streams', (open) => {
   })
 
   it('stream/entries, limits/stream-entries: keeps the newest 50,000', async () => {
-    const { world, worker } = await stream(50_000)
-    await push(world, worker, 50_000, 5)
-    await eventuallyMatches(async () => ({ first: numbers(await world.ok('GET', '/probe/output/peek?n=1'))[0] }), {
+    const { fixture, worker } = await stream(50_000)
+    await push(fixture, worker, 50_000, 5)
+    await eventuallyMatches(async () => ({ first: numbers(await fixture.ok('GET', '/probe/output/peek?n=1'))[0] }), {
       first: 5,
     })
-    expect(await length(world)).toEqual({ length: 50_000 })
+    expect(await length(fixture)).toEqual({ length: 50_000 })
   })
 
   it('stream/age, limits/stream-age, D61d: drops entries older than 3600 s during a push', async () => {
-    const { world, worker } = await stream(3)
-    world.time.jump(3_601 * SECOND)
+    const { fixture, worker } = await stream(3)
+    fixture.time.jump(3_601 * SECOND)
     worker.output({ i: 9 }, { ts: 1 })
-    await eventuallyMatches(async () => ({ all: numbers(await world.ok('GET', '/probe/output/peek')).join() }), {
+    await eventuallyMatches(async () => ({ all: numbers(await fixture.ok('GET', '/probe/output/peek')).join() }), {
       all: '9',
     })
   })
 
   it('D50b: returns the newest entries, continues behind an id, and reports a gap', async () => {
-    const { world } = await stream(5)
-    const newest = await tail(world, '?n=2')
+    const { fixture } = await stream(5)
+    const newest = await tail(fixture, '?n=2')
     expect([numbers(newest.entries), newest.gap]).toEqual([[3, 4], false])
-    const [first] = await world.ok('GET', '/probe/output/peek?n=1')
-    const behind = await tail(world, `?after=${first.id}`)
+    const [first] = await fixture.ok('GET', '/probe/output/peek?n=1')
+    const behind = await tail(fixture, `?after=${first.id}`)
     expect([numbers(behind.entries), behind.gap]).toEqual([[1, 2, 3, 4], false])
-    await pop(world, 3)
-    expect(await tail(world, `?after=${first.id}`)).toMatchObject({ gap: true })
-    expect(await length(world)).toEqual({ length: 2 })
+    await pop(fixture, 3)
+    expect(await tail(fixture, `?after=${first.id}`)).toMatchObject({ gap: true })
+    expect(await length(fixture)).toEqual({ length: 2 })
   })
 
   it('stream/not-changeable: has no route that changes the limits of a stream', async () => {

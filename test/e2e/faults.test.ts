@@ -26,7 +26,7 @@ interface WorkerRecord {
 let fleet: Fleet
 afterEach(() => fleet.stop())
 
-async function world(): Promise<Proc> {
+async function fixture(): Promise<Proc> {
   fleet = new Fleet()
   return fleet.startMaster(AUTOMATIONS)
 }
@@ -57,7 +57,7 @@ function starts(): readonly { readonly id: string; readonly pid: number; readonl
 
 describe('a worker', () => {
   it('that was stopped past its leases settles no task and runs no task whose lease it lost (G5)', async () => {
-    await world()
+    await fixture()
     const sleeper = worker('slow', 'sleeper')
     await fleet.configure('slow', 'sleeper', { enabled: true, slots: 2 })
     const tasks = [await submit(SLOW, { ms: 300 }), await submit(SLOW, { ms: 300 })]
@@ -87,7 +87,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('releases its tasks at SIGTERM without counting an attempt, and exits with 0 (G8, G14)', async () => {
-    await world()
+    await fixture()
     const leaving = worker('slow', 'leaving', { SVC_DRAIN_TIMEOUT_SECONDS: '1' })
     await fleet.configure('slow', 'leaving', { enabled: true, slots: 3 })
     const registered = performance.now()
@@ -103,7 +103,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('survives a misbehaving plugin, reports each fault, and writes few log lines (G17, G25)', async () => {
-    await world()
+    await fixture()
     const hardy = worker('bad', 'hardy')
     await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
     const failing = ['throws immediately', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
@@ -127,7 +127,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('with an uncaught exception fails that task, releases the others and exits with 1 (D95)', async () => {
-    await world()
+    await fixture()
     const crashing = worker('bad', 'crashing')
     await fleet.configure('bad', 'crashing', { enabled: true, slots: 2, max_attempts: 1 })
     await submit(BAD, { way: 'never ends' })
@@ -145,7 +145,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('warns at its start when it sends its token unencrypted to another host', async () => {
-    await world()
+    await fixture()
     const remote = worker('slow', 'remote', { SVC_MASTER_URL: fleet.url.replace('127.0.0.1', '0.0.0.0') })
     await until(
       'the warning is logged',
@@ -155,7 +155,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('exits immediately at a second SIGTERM while it is draining', async () => {
-    await world()
+    await fixture()
     const stubborn = worker('bad', 'stubborn')
     await fleet.configure('bad', 'stubborn', { enabled: true, slots: 1 })
     await submit(BAD, { way: 'never ends' })
@@ -173,7 +173,7 @@ describe('a worker', () => {
   }, 60_000)
 
   it('that shares its id with another backs off, and logs what to do (D11)', async () => {
-    await world()
+    await fixture()
     const twins = [worker('slow', 'twin'), worker('slow', 'twin')]
     await until('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
     await until(
@@ -192,7 +192,7 @@ describe('a worker', () => {
 
 describe('a fleet', () => {
   it('keeps accepted tasks and never runs an acked one again while its processes are killed (G1, G2, G3)', async () => {
-    let master = await world()
+    let master = await fixture()
     const workers = ['a', 'b'].map((id) => worker('slow', id))
     for (const id of ['a', 'b']) await fleet.configure('slow', id, { enabled: true, slots: 8 })
     const accepted = new Set<string>()
@@ -230,7 +230,7 @@ describe('a fleet', () => {
   }, 120_000)
 
   it('applies new configs after the master lost its store (D15)', async () => {
-    const master = await world()
+    const master = await fixture()
     worker('slow', 'w')
     for (const slots of [1, 2, 3]) await fleet.configure('slow', 'w', { enabled: true, slots })
     await until('the third config is applied', async () => (await record('slow', 'w')).applied_config_gen === 3)

@@ -56,7 +56,7 @@ afterEach(async () => {
   for (const part of worlds.splice(0).toReversed()) await part.stop()
 })
 
-async function world(): Promise<{ fleet: Fleet; target: Target; master: Proc; allowed: object }> {
+async function fixture(): Promise<{ fleet: Fleet; target: Target; master: Proc; allowed: object }> {
   const target = await new Target().start()
   const fleet = new Fleet()
   worlds.push(target, fleet)
@@ -90,7 +90,7 @@ const worker = (fleet: Fleet, path: string): Promise<Worker> => fleet.ok<Worker>
 
 describe('a fleet of processes', () => {
   it('probes a real server and runs 10,000 tasks exactly once, each with its output (G1, G2)', async () => {
-    const { fleet, target, allowed } = await world()
+    const { fleet, target, allowed } = await fixture()
     fleet.startWorker('http-probe', 'p-1')
     fleet.startWorker('http-request', 'r-1')
     fleet.startWorker('http-request', 'r-2')
@@ -128,7 +128,7 @@ describe('a fleet of processes', () => {
   }, 180_000)
 
   it('runs the tasks of a killed worker on another one (G1)', async () => {
-    const { fleet, target, allowed } = await world()
+    const { fleet, target, allowed } = await fixture()
     const doomed = fleet.startWorker('http-request', 'doomed')
     await fleet.configure('http-request', 'doomed', { enabled: true, slots: 5, ...allowed })
     const ids = await submit(
@@ -154,7 +154,7 @@ describe('a fleet of processes', () => {
   }, 150_000)
 
   it('applies a config PATCH in under a second without disturbing running slots (D15)', async () => {
-    const { fleet, target, allowed } = await world()
+    const { fleet, target, allowed } = await fixture()
     fleet.startWorker('http-request', 'r-1')
     const path = `${REQUESTS}/workers/r-1`
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 2, ...allowed })
@@ -179,7 +179,7 @@ describe('a fleet of processes', () => {
   }, 60_000)
 
   it('drains a worker: it finishes running tasks, takes no new one, and exits with 0 (G14)', async () => {
-    const { fleet, target, allowed } = await world()
+    const { fleet, target, allowed } = await fixture()
     const leaving = fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 1, ...allowed })
     const [running] = await submit(fleet, [`${target.url}/hold/1`])
@@ -197,7 +197,7 @@ describe('a fleet of processes', () => {
   }, 60_000)
 
   it('loses no task when the master is killed and restarted, and its workers reconnect (G1)', async () => {
-    const { fleet, target, master, allowed } = await world()
+    const { fleet, target, master, allowed } = await fixture()
     fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 8, ...allowed })
     const acknowledged: string[] = []

@@ -54,7 +54,7 @@ interface Refusal {
   readonly detail: string
 }
 
-export interface WorldOptions {
+export interface OutageOptions {
   readonly redis?: RedisOptions
   /** URL of the store for the master, if it is not the server itself. */
   readonly url?: (redis: RedisServer) => Promise<string> | string
@@ -87,7 +87,7 @@ export class OutageFixture {
     redis: options = { appendfsync: 'always' },
     url = (redis) => redis.url,
     settings = {},
-  }: WorldOptions = {}): Promise<OutageFixture> {
+  }: OutageOptions = {}): Promise<OutageFixture> {
     const redis = await startRedis(options)
     const fleet = new Fleet(await url(redis))
     try {
@@ -354,29 +354,29 @@ export class OutageFixture {
 
 /** How a store becomes unavailable and returns. */
 export interface Outage {
-  readonly begin: (world: OutageFixture) => Promise<unknown>
-  readonly end: (world: OutageFixture) => Promise<unknown>
+  readonly begin: (fixture: OutageFixture) => Promise<unknown>
+  readonly end: (fixture: OutageFixture) => Promise<unknown>
   readonly lastsMs?: number
 }
 
 /** Runs one outage from beginning to end with all checks. */
-export async function throughOutage(world: OutageFixture, { begin, end, lastsMs = 3_000 }: Outage): Promise<void> {
-  const epoch = await world.epoch
-  const long = await world.submitted('steady', lastsMs + 2_500)
-  const waiting = world.waitForTask()
-  world.startLoad()
-  await world.moreAcknowledged(300)
-  await until('the long task has started', async () => world.begun().some(([id]) => id === long))
+export async function throughOutage(fixture: OutageFixture, { begin, end, lastsMs = 3_000 }: Outage): Promise<void> {
+  const epoch = await fixture.epoch
+  const long = await fixture.submitted('steady', lastsMs + 2_500)
+  const waiting = fixture.waitForTask()
+  fixture.startLoad()
+  await fixture.moreAcknowledged(300)
+  await until('the long task has started', async () => fixture.begun().some(([id]) => id === long))
   const gone = performance.now()
-  await begin(world)
-  await world.isRefused()
+  await begin(fixture)
+  await fixture.isRefused()
   await pause(Math.max(0, lastsMs - (performance.now() - gone)))
-  expect(await world.status('/healthz')).toBe(200)
-  await end(world)
-  await world.isServed(waiting)
-  await world.moreAcknowledged(300)
-  await world.allDone()
-  await world.ranOnce(long)
-  expect(await world.epoch).toBe(epoch)
-  for (const worker of world.workers) expect(worker.child.exitCode).toBeNull()
+  expect(await fixture.status('/healthz')).toBe(200)
+  await end(fixture)
+  await fixture.isServed(waiting)
+  await fixture.moreAcknowledged(300)
+  await fixture.allDone()
+  await fixture.ranOnce(long)
+  expect(await fixture.epoch).toBe(epoch)
+  for (const worker of fixture.workers) expect(worker.child.exitCode).toBeNull()
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import { withRedisServer, type RedisServer } from '../kit/redis-server.ts'
-import { OutageFixture, throughOutage, type Outage, type WorldOptions } from './outage.ts'
+import { OutageFixture, throughOutage, type Outage, type OutageOptions } from './outage.ts'
 import { until } from './fleet.ts'
 
 const TIMEOUT_MS = 120_000
@@ -49,22 +49,22 @@ const ABSENCES: readonly (readonly [string, Outage])[] = [
   ],
 ]
 
-async function worldBehind(): Promise<{ world: OutageFixture; network: Forwarder }> {
+async function fixtureBehind(): Promise<{ fixture: OutageFixture; network: Forwarder }> {
   let network: Forwarder | null = null
   const url = async (redis: RedisServer): Promise<string> => {
     network = keep(await Forwarder.to(redis.port))
     return `kvstore://127.0.0.1:${network.port}`
   }
-  const world = keep(await OutageFixture.start({ url }))
+  const fixture = keep(await OutageFixture.start({ url }))
   if (network === null) throw new Error('the fixture did not ask for its URL')
-  return { world, network }
+  return { fixture, network }
 }
 
-const started = async (options: WorldOptions = {}): Promise<OutageFixture> => keep(await OutageFixture.start(options))
+const started = async (options: OutageOptions = {}): Promise<OutageFixture> => keep(await OutageFixture.start(options))
 
 /** Rejected requests with these words in their detail. A busy machine rejects requests for other reasons as well. */
-const refusedFor = (world: OutageFixture, words: string): OutageFixture['refused'] =>
-  world.refused.filter(({ detail }) => detail.includes(words))
+const refusedFor = (fixture: OutageFixture, words: string): OutageFixture['refused'] =>
+  fixture.refused.filter(({ detail }) => detail.includes(words))
 
 withRedisServer('a fleet whose Redis is unavailable', () => {
   describe('a fleet whose Redis', () => {
@@ -82,8 +82,8 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     ] as const)(
       'is behind a network that is %s loses no task and is served again within 10 s (G1, G2, G18)',
       async (_, way) => {
-        const { world, network } = await worldBehind()
-        await throughOutage(world, { begin: async () => network[way](), end: async () => network.mend() })
+        const { fixture, network } = await fixtureBehind()
+        await throughOutage(fixture, { begin: async () => network[way](), end: async () => network.mend() })
       },
       TIMEOUT_MS,
     )
@@ -93,12 +93,12 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
       async () => {
         const file = join(tmpdir(), `muster-password-${process.pid}`)
         writeFileSync(file, 'first\n', { mode: 0o600 })
-        const world = await started({
+        const fixture = await started({
           redis: { appendfsync: 'always', password: 'first' },
           url: ({ port }) => `kvstore://127.0.0.1:${port}`,
           settings: { SVC_BACKEND_PASSWORD_FILE: file },
         })
-        await throughOutage(world, {
+        await throughOutage(fixture, {
           begin: async ({ redis }) => {
             const client = redis.connect()
             await client.config('SET', 'requirepass', 'second')
@@ -107,13 +107,13 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
           end: async () => {
             await until(
               'the log names the password',
-              async () => world.master.output().includes('SVC_BACKEND_PASSWORD'),
-              world.master.output,
+              async () => fixture.master.output().includes('SVC_BACKEND_PASSWORD'),
+              fixture.master.output,
             )
             writeFileSync(file, 'second\n')
           },
         })
-        expect(world.master.output()).not.toMatch(/first|second\b/)
+        expect(fixture.master.output()).not.toMatch(/first|second\b/)
       },
       TIMEOUT_MS,
     )
@@ -121,16 +121,16 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     it(
       'was flushed of its scripts is not affected (SCRIPT FLUSH)',
       async () => {
-        const world = await started()
-        const waiting = world.waitForTask()
-        world.startLoad()
+        const fixture = await started()
+        const waiting = fixture.waitForTask()
+        fixture.startLoad()
         for (let flushed = 0; flushed < 20; flushed += 1) {
-          await world.moreAcknowledged(10)
-          await admin(world.redis, 'SCRIPT', 'FLUSH')
+          await fixture.moreAcknowledged(10)
+          await admin(fixture.redis, 'SCRIPT', 'FLUSH')
         }
-        await world.isServed(waiting)
-        await world.allDone()
-        expect(refusedFor(world, 'the store')).toEqual([])
+        await fixture.isServed(waiting)
+        await fixture.allDone()
+        expect(refusedFor(fixture, 'the store')).toEqual([])
       },
       TIMEOUT_MS,
     )
@@ -140,34 +140,34 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     it(
       'at its memory limit rejects new tasks, still settles, pops and clears, and recovers when memory is free (G18)',
       async () => {
-        const world = await started()
-        const waiting = world.waitForTask()
-        const running = await world.submitted('steady', 3_000)
-        world.startLoad()
-        await world.moreAcknowledged(100)
-        await until('the long task runs', async () => world.begun().some(([id]) => id === running))
-        await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '1')
+        const fixture = await started()
+        const waiting = fixture.waitForTask()
+        const running = await fixture.submitted('steady', 3_000)
+        fixture.startLoad()
+        await fixture.moreAcknowledged(100)
+        await until('the long task runs', async () => fixture.begun().some(([id]) => id === running))
+        await admin(fixture.redis, 'CONFIG', 'SET', 'maxmemory', '1')
         // A PATCH of the load may be rejected before the first submit.
         const refusedSubmits = (): OutageFixture['refused'] =>
-          refusedFor(world, 'memory limit').filter(({ what }) => what === 'a submit')
+          refusedFor(fixture, 'memory limit').filter(({ what }) => what === 'a submit')
         await until('submits are rejected for this reason', async () => refusedSubmits().length > 10)
         expect(refusedSubmits()[0]).toMatchObject({ status: 503, retryAfter: '5' })
-        expect([await world.status('/readyz'), await world.status('/healthz')]).toEqual([200, 200])
+        expect([await fixture.status('/readyz'), await fixture.status('/healthz')]).toEqual([200, 200])
 
         await until(
           'the running task is settled',
-          async () => (await world.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404,
+          async () => (await fixture.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404,
         )
         await until(
           'the queue is empty',
-          async () => (await world.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0,
+          async () => (await fixture.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0,
         )
-        expect((await world.fleet.call('POST', '/automations/quick/output/pop', { n: 10 })).status).toBe(200)
-        expect((await world.fleet.call('DELETE', '/automations/quick/dead')).status).toBe(200)
+        expect((await fixture.fleet.call('POST', '/automations/quick/output/pop', { n: 10 })).status).toBe(200)
+        expect((await fixture.fleet.call('DELETE', '/automations/quick/dead')).status).toBe(200)
 
-        await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '0')
-        await world.isServed(waiting)
-        await world.allDone()
+        await admin(fixture.redis, 'CONFIG', 'SET', 'maxmemory', '0')
+        await fixture.isServed(waiting)
+        await fixture.allDone()
       },
       TIMEOUT_MS,
     )
@@ -175,33 +175,33 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     it(
       'because of a disk error (MISCONF) rejects every change, and recovers on its own (G18)',
       async () => {
-        const world = await started({
+        const fixture = await started({
           redis: { appendfsync: 'always', config: ['save 3600 1000000', 'dbfilename dump.rdb'] },
         })
-        const taken = join(world.redis.folder, 'dump.rdb', 'taken')
+        const taken = join(fixture.redis.folder, 'dump.rdb', 'taken')
         const saved = async (status: string): Promise<void> => {
-          await admin(world.redis, 'BGSAVE')
+          await admin(fixture.redis, 'BGSAVE')
           await until(`a snapshot is ${status}`, async () =>
-            String(await admin(world.redis, 'INFO', 'persistence')).includes(`rdb_last_bgsave_status:${status}`),
+            String(await admin(fixture.redis, 'INFO', 'persistence')).includes(`rdb_last_bgsave_status:${status}`),
           )
         }
-        const waiting = world.waitForTask()
-        world.startLoad()
-        await world.moreAcknowledged(100)
+        const waiting = fixture.waitForTask()
+        fixture.startLoad()
+        await fixture.moreAcknowledged(100)
         mkdirSync(taken, { recursive: true }) // A snapshot cannot replace a folder.
         await saved('err')
         await until('submits are rejected for this reason', async () =>
-          refusedFor(world, 'its disk').some(({ what }) => what === 'a submit'),
+          refusedFor(fixture, 'its disk').some(({ what }) => what === 'a submit'),
         )
-        expect(refusedFor(world, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })
-        expect(await world.status('/healthz')).toBe(200)
+        expect(refusedFor(fixture, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })
+        expect(await fixture.status('/healthz')).toBe(200)
 
         rmdirSync(taken)
-        rmdirSync(join(world.redis.folder, 'dump.rdb'))
+        rmdirSync(join(fixture.redis.folder, 'dump.rdb'))
         await pause(1_000)
         await saved('ok')
-        await world.isServed(waiting)
-        await world.allDone()
+        await fixture.isServed(waiting)
+        await fixture.allDone()
       },
       TIMEOUT_MS,
     )

@@ -20,7 +20,7 @@ const LONGEST_ABSENCE_MS = 2_500
 
 const open: OutageFixture[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const fixture of open.splice(0)) await fixture.close()
 })
 
 const tell = (line: string): void => void process.stderr.write(`redis-restarts: ${line}\n`)
@@ -32,34 +32,34 @@ withRedisServer('a fleet whose Redis is restarted', () => {
       async () => {
         tell(`seed ${SEED}`)
         const random = seededRandom(SEED)
-        const world = await OutageFixture.start()
-        open.push(world)
-        const epoch = await world.epoch
-        world.startLoad(isSoak ? 50 : 5)
+        const fixture = await OutageFixture.start()
+        open.push(fixture)
+        const epoch = await fixture.epoch
+        fixture.startLoad(isSoak ? 50 : 5)
         let slowestMs = 0
         for (let restart = 1; restart <= RESTARTS; restart += 1) {
-          const waiting = Array.from({ length: WAITERS }, () => world.waitForTask())
-          await world.moreAcknowledged(20)
-          await (random.unit() < 0.5 ? world.redis.kill() : world.redis.stop())
+          const waiting = Array.from({ length: WAITERS }, () => fixture.waitForTask())
+          await fixture.moreAcknowledged(20)
+          await (random.unit() < 0.5 ? fixture.redis.kill() : fixture.redis.stop())
           await pause(random.unit() * LONGEST_ABSENCE_MS)
-          await world.redis.start()
+          await fixture.redis.start()
           const returnedMs = performance.now()
           const ids = waiting.map((_, n) => `still-${restart}-${n}`)
-          await Promise.all(ids.map((id) => world.submitted('still', 0, id)))
+          await Promise.all(ids.map((id) => fixture.submitted('still', 0, id)))
           expect((await Promise.all(waiting)).toSorted()).toEqual(ids)
           const servedMs = Math.round(performance.now() - returnedMs)
           if (servedMs >= WAITERS_SERVED_WITHIN_MS)
             throw new Error(
-              `restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n${world.master.output().slice(-8_000)}`,
+              `restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n${fixture.master.output().slice(-8_000)}`,
             )
           slowestMs = Math.max(slowestMs, servedMs)
           if (restart % 10 === 0)
             tell(
-              `${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests rejected, reserves served after ${slowestMs} ms at most, longest request ${world.longest.ms} ms`,
+              `${restart} of ${RESTARTS} restarts, ${fixture.acknowledged.length} tasks acknowledged, ${fixture.refused.length} requests rejected, reserves served after ${slowestMs} ms at most, longest request ${fixture.longest.ms} ms`,
             )
         }
-        await world.allDone(isSoak ? 600_000 : 60_000)
-        expect(await world.epoch).toBe(epoch)
+        await fixture.allDone(isSoak ? 600_000 : 60_000)
+        expect(await fixture.epoch).toBe(epoch)
       },
       TIMEOUT_MS,
     )

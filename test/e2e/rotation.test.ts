@@ -16,12 +16,12 @@ const BACK_WITHIN_MS = 10_000
 
 const worlds: Rotation[] = []
 afterEach(async () => {
-  await Promise.all(worlds.splice(0).map((world) => world.stop()))
+  await Promise.all(worlds.splice(0).map((fixture) => fixture.stop()))
 })
 function open(): Rotation {
-  const world = new Rotation()
-  worlds.push(world)
-  return world
+  const fixture = new Rotation()
+  worlds.push(fixture)
+  return fixture
 }
 
 type Settings = Readonly<Record<string, string>>
@@ -190,53 +190,53 @@ class Rotation {
 
 describe('the rotation of the worker token', () => {
   it('loses no task and rejects no worker in the three steps of the specification', async () => {
-    const world = open()
-    await world.start()
-    expect(await world.accepted()).toEqual({ old: true, new: false })
-    await world.restartMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both tokens are accepted
-    expect(await world.accepted()).toEqual({ old: true, new: true })
-    for (const id of IDS) await world.moveWorker(id, { SVC_WORKER_TOKEN: NEW_TOKEN }) // 2: workers move one at a time
-    await world.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old token stops working
-    expect(await world.accepted()).toEqual({ old: false, new: true })
-    await world.finish()
-    expect(world.seen()).not.toContain('rejected the worker token')
+    const fixture = open()
+    await fixture.start()
+    expect(await fixture.accepted()).toEqual({ old: true, new: false })
+    await fixture.restartMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both tokens are accepted
+    expect(await fixture.accepted()).toEqual({ old: true, new: true })
+    for (const id of IDS) await fixture.moveWorker(id, { SVC_WORKER_TOKEN: NEW_TOKEN }) // 2: workers move one at a time
+    await fixture.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old token stops working
+    expect(await fixture.accepted()).toEqual({ old: false, new: true })
+    await fixture.finish()
+    expect(fixture.seen()).not.toContain('rejected the worker token')
   }, 180_000)
 
   it('needs no restart with token files: a worker reconnects once, when its old token is removed (D22)', async () => {
-    const world = open()
-    world.write('worker', WORKER_TOKEN)
-    world.write('peers', '')
-    world.write('of-workers', WORKER_TOKEN)
-    await world.start(
-      { SVC_WORKER_TOKEN_FILE: world.file('worker'), SVC_WORKER_TOKENS_FILE: world.file('peers') },
-      { SVC_WORKER_TOKEN: '', SVC_WORKER_TOKEN_FILE: world.file('of-workers') },
+    const fixture = open()
+    fixture.write('worker', WORKER_TOKEN)
+    fixture.write('peers', '')
+    fixture.write('of-workers', WORKER_TOKEN)
+    await fixture.start(
+      { SVC_WORKER_TOKEN_FILE: fixture.file('worker'), SVC_WORKER_TOKENS_FILE: fixture.file('peers') },
+      { SVC_WORKER_TOKEN: '', SVC_WORKER_TOKEN_FILE: fixture.file('of-workers') },
     )
-    world.write('peers', NEW_TOKEN) // 1
-    await until('both are accepted', async () => (await world.accepted()).new)
-    world.write('of-workers', NEW_TOKEN) // 2
+    fixture.write('peers', NEW_TOKEN) // 1
+    await until('both are accepted', async () => (await fixture.accepted()).new)
+    fixture.write('of-workers', NEW_TOKEN) // 2
     await until(
       'the workers have read it',
-      async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
-      () => world.seen(),
+      async () => fixture.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
+      () => fixture.seen(),
     )
-    expect(await world.rejectedCount()).toBe(0)
-    world.write('worker', NEW_TOKEN) // 3
-    world.write('peers', '')
+    expect(await fixture.rejectedCount()).toBe(0)
+    fixture.write('worker', NEW_TOKEN) // 3
+    fixture.write('peers', '')
     await until(
       'the old token is rejected',
-      async () => !(await world.accepted()).old,
-      () => world.seen(),
+      async () => !(await fixture.accepted()).old,
+      () => fixture.seen(),
       6_000,
     )
     await until(
       'their sockets are closed',
-      async () => (await world.rejectedCount()) === IDS.length,
-      () => world.seen(),
+      async () => (await fixture.rejectedCount()) === IDS.length,
+      () => fixture.seen(),
       6_000,
     )
-    await world.allBack()
-    await world.finish()
-    expect(await world.rejectedCount()).toBe(IDS.length)
-    expect(await world.accepted()).toEqual({ old: false, new: true })
+    await fixture.allBack()
+    await fixture.finish()
+    expect(await fixture.rejectedCount()).toBe(IDS.length)
+    expect(await fixture.accepted()).toEqual({ old: false, new: true })
   }, 180_000)
 })

@@ -87,7 +87,7 @@ afterEach(async () => {
   for (const part of worlds.splice(0).toReversed()) await part.stop()
 })
 
-async function world(): Promise<{ receiver: Receiver; fleet: Fleet }> {
+async function fixture(): Promise<{ receiver: Receiver; fleet: Fleet }> {
   const receiver = await new Receiver().start()
   const fleet = new Fleet()
   worlds.push(receiver, fleet)
@@ -96,7 +96,7 @@ async function world(): Promise<{ receiver: Receiver; fleet: Fleet }> {
 
 describe('traces', () => {
   it('are exported by master and worker with the names of the specification', async () => {
-    const { receiver, fleet } = await world()
+    const { receiver, fleet } = await fixture()
     await fleet.startMaster({ ...receiver.settings, OTEL_SERVICE_NAME: 'the-master' })
     fleet.startWorker('http-request', 'r-1', receiver.settings)
     fleet.startWorker('http-probe', 'p-1', { ...receiver.settings, SVC_OTEL_ENABLED: '1' })
@@ -150,7 +150,7 @@ describe('traces', () => {
   }, 60_000)
 
   it('cost one warning and no exit code when the collector is unavailable', async () => {
-    const { fleet, receiver } = await world()
+    const { fleet, receiver } = await fixture()
     const { settings } = receiver
     await worlds.shift()?.stop()
     const master = await fleet.startMaster({ ...settings, OTEL_EXPORTER_OTLP_TIMEOUT: '500' })

@@ -9,7 +9,7 @@ import type { StoreFixture } from '../storage/contract/fixture.ts'
 import { onEachBackend } from './backends.ts'
 
 /** Events between two failures that must not count as a failure. */
-const DETOURS: Readonly<Record<string, (world: StoreFixture, lease: Lease) => Promise<unknown>>> = {
+const DETOURS: Readonly<Record<string, (fixture: StoreFixture, lease: Lease) => Promise<unknown>>> = {
   none: async ({ backend }, lease) => backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }]),
   release: async ({ backend }, lease) => backend.tasks.release(TYPE, [lease]),
   'lost lease': async ({ backend, clock }) => {
@@ -30,14 +30,14 @@ onEachBackend('attempts exact', (open) => {
   for (const max of [1, 2, 3, 7]) {
     for (const own of [true, false]) {
       it(`dies with failure ${max} of ${max}, with ${own ? 'its own limit' : "the worker's limit"}`, async () => {
-        const world = await open()
-        const { backend } = world
+        const fixture = await open()
+        const { backend } = fixture
         await submit(backend, task('a', { maxAttempts: own ? max : null }))
         for (let failed = 0; failed < max; failed += 1) {
           for (const [name, detour] of Object.entries(DETOURS)) {
             const lease = await leased(backend, own ? 1_000 : max)
             expect(lease).toMatchObject({ attempt: failed, maxAttempts: max })
-            await detour(world, lease)
+            await detour(fixture, lease)
             if (name === 'none' || name === 'refused settling') await backend.tasks.release(TYPE, [lease])
           }
           const lease = await leased(backend, own ? 1_000 : max)

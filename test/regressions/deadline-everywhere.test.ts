@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.close()
 })
 
-async function world(): Promise<{ redis: RedisServer; backend: RedisBackend }> {
+async function startBackend(): Promise<{ redis: RedisServer; backend: RedisBackend }> {
   const redis = await startRedis({ appendfsync: 'always' })
   const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
   open.push(redis, backend) // The store is closed first, so closing the backend does not wait for it.
@@ -70,7 +70,7 @@ withRedisServer('deadline everywhere', () => {
     it.each(WAYS)(
       'ends every call of every method within 2 s when the store %s, and later calls immediately',
       async (_way, go) => {
-        const { redis, backend } = await world()
+        const { redis, backend } = await startBackend()
         await go(redis)
         const calls = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
         expect(await ended(calls)).toEqual(isUnavailable(calls))
@@ -80,7 +80,7 @@ withRedisServer('deadline everywhere', () => {
     )
 
     it.each(WAYS)('ends queued calls within 2 s when the store %s', async (_way, go) => {
-      const { redis, backend } = await world()
+      const { redis, backend } = await startBackend()
       await go(redis)
       const groups = Object.fromEntries(
         Array.from({ length: GROUPS }, (_group, n) => [

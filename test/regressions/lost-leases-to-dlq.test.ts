@@ -34,10 +34,10 @@ async function loseAll({ backend, clock }: StoreFixture): Promise<{ requeued: nu
 
 onEachBackend('lost leases to the dead-letter queue', (open) => {
   it('moves a task that kills its workers to the dead-letter queue, and lets other tasks pass', async () => {
-    const world = await open()
-    const { backend, clock } = world
+    const fixture = await open()
+    const { backend, clock } = fixture
     await submit(backend, 'killer', 'good')
-    for (let lost = 1; lost < MAX_LOST; lost += 1) expect(await loseAll(world)).toEqual({ requeued: 2, dead: 0 })
+    for (let lost = 1; lost < MAX_LOST; lost += 1) expect(await loseAll(fixture)).toEqual({ requeued: 2, dead: 0 })
     const leases = await reserve(backend)
     await backend.tasks.ack(
       TYPE,
@@ -54,11 +54,11 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
   })
 
   it('does not count failures, releases and late extends as lost leases', async () => {
-    const world = await open()
-    const { backend, clock } = world
+    const fixture = await open()
+    const { backend, clock } = fixture
     await submit(backend, task('a', { maxAttempts: 1_000 }))
     for (let lost = 1; lost < MAX_LOST; lost += 1) {
-      expect(await loseAll(world)).toEqual({ requeued: 1, dead: 0 })
+      expect(await loseAll(fixture)).toEqual({ requeued: 1, dead: 0 })
       await nack(backend, await reserve(backend), { retryInMs: SECOND })
       clock.advance(SECOND)
       await backend.tasks.release(TYPE, await reserve(backend))
@@ -70,12 +70,12 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
       )
       await backend.tasks.release(TYPE, late)
     }
-    expect(await loseAll(world)).toEqual({ requeued: 0, dead: 1 })
+    expect(await loseAll(fixture)).toEqual({ requeued: 0, dead: 1 })
   })
 
   it('counts each lost lease once, however many sweeps run', async () => {
-    const world = await open()
-    const { backend, clock } = world
+    const fixture = await open()
+    const { backend, clock } = fixture
     await submit(backend, 'a')
     for (let lost = 1; lost < MAX_LOST; lost += 1) {
       await reserve(backend)
@@ -83,21 +83,21 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
       const swept = await Promise.all([sweep(backend), sweep(backend), sweep(backend)])
       expect(swept.reduce((sum, { requeued }) => sum + requeued, 0)).toBe(1)
     }
-    expect(await loseAll(world)).toEqual({ requeued: 0, dead: 1 })
+    expect(await loseAll(fixture)).toEqual({ requeued: 0, dead: 1 })
   })
 
   it('moves many tasks to the dead letters in deadline order, and restarts the count with a replay', async () => {
-    const world = await open()
-    const { backend, clock } = world
+    const fixture = await open()
+    const { backend, clock } = fixture
     await submit(backend, 'a', 'b', 'c')
-    for (let lost = 1; lost < MAX_LOST; lost += 1) await loseAll(world)
+    for (let lost = 1; lost < MAX_LOST; lost += 1) await loseAll(fixture)
     for (const visibility of [3, 2, 1]) await reserve(backend, 1, visibility * SECOND)
     clock.advance(3 * SECOND)
     expect(await sweep(backend)).toMatchObject({ requeued: 0, dead: 3 })
     expect(await dead(backend)).toEqual(['c', 'b', 'a'])
     await backend.tasks.replay(TYPE, 3)
-    for (let lost = 1; lost < MAX_LOST; lost += 1) expect(await loseAll(world)).toEqual({ requeued: 3, dead: 0 })
-    expect(await loseAll(world)).toEqual({ requeued: 0, dead: 3 })
+    for (let lost = 1; lost < MAX_LOST; lost += 1) expect(await loseAll(fixture)).toEqual({ requeued: 3, dead: 0 })
+    expect(await loseAll(fixture)).toEqual({ requeued: 0, dead: 3 })
   })
 
   it('requeues a task without limit if the limit is 0', async () => {

@@ -27,7 +27,7 @@ const polled = async (master: TestMaster, id: string): Promise<unknown> =>
       config: unknown
     }
   ).config
-async function world(...ids: string[]) {
+async function startMaster(...ids: string[]) {
   const master = await runMaster()
   for (const id of ids) await register(master, id)
   return {
@@ -39,7 +39,7 @@ async function world(...ids: string[]) {
 describe('muster workers', () => {
   it('ls lists the workers of one type, or of all types of the token, and never truncates names', async () => {
     const long = `w-${'x'.repeat(200)}`
-    const { master, run } = await world('w1', long)
+    const { master, run } = await startMaster('w1', long)
     await register(master, 'p1', 'probe')
     await master.backend.workers.beat([
       {
@@ -67,7 +67,7 @@ describe('muster workers', () => {
   })
 
   it('get -o json prints the unchanged response of the API, and -o yaml the same data', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     const answer = await record(master, 'w1')
     expect(JSON.parse((await run('workers get mailer/w1 -o json')).out)).toEqual(answer)
     expect(parse((await run('workers get mailer/w1 -o yaml')).out)).toEqual(answer)
@@ -75,7 +75,7 @@ describe('muster workers', () => {
   })
 
   it('drain starts a drain, and --wait times out with exit code 6', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect(await run('workers drain mailer/w1 -o json')).toMatchObject({
       code: 0,
       out: '{\n  "worker_id": "w1",\n  "drain": "requested"\n}\n',
@@ -86,7 +86,7 @@ describe('muster workers', () => {
   })
 
   it('forget prompts for confirmation, and changes nothing without it', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect(await run('workers forget mailer/w1', { answer: false })).toMatchObject({
       code: 1,
       out: '',
@@ -104,7 +104,7 @@ describe('muster workers', () => {
 
 describe('muster config', () => {
   it('set reads values by the schema, sends If-Match and the name of the user, and prints the new generation', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     const ran = await run(['config', 'set', 'mailer/w1', 'slots=2', 'enabled=true', 'host=7'])
     expect(ran).toMatchObject({ code: 0, err: 'the config of mailer/w1 is now at generation 1\n' })
     expect(await record(master, 'w1')).toMatchObject({
@@ -122,7 +122,7 @@ describe('muster config', () => {
   })
 
   it('set sends no request when nothing would change (D16)', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect(await run('config set mailer/w1 slots=1 enabled=false -o json')).toMatchObject({
       code: 0,
       err: 'no changes: the config of mailer/w1 stays at generation 0\n',
@@ -131,7 +131,7 @@ describe('muster config', () => {
   })
 
   it('set reports every invalid field before it sends a change', async () => {
-    const { run } = await world('w1')
+    const { run } = await startMaster('w1')
     const ran = await run('config set mailer/w1 slot=2 slots=two enabled hosts=x password=hunter2 --unset nothing')
     expect(ran).toMatchObject({ code: 2, out: '' })
     expect(ran.err).toContain('slot      is not a field of this config; did you mean slots?')
@@ -149,7 +149,7 @@ describe('muster config', () => {
   })
 
   it('set reads secrets from a file or stdin, and a masked value keeps the secret (D17)', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect((await run(`config set mailer/w1 password=@${file('secret', 'hunter2\n')}`)).code).toBe(0)
     expect(await polled(master, 'w1')).toMatchObject({ password: 'hunter2' })
     const shown = (await run('config get mailer/w1 -o yaml')).out
@@ -163,7 +163,7 @@ describe('muster config', () => {
   })
 
   it('set -f reads JSON and YAML, and reports a file that is neither', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect((await run(`config set mailer/w1 -f ${file('a.json', '{"slots": 3}')} enabled=true`)).code).toBe(0)
     expect((await run(`config set mailer/w1 -f ${file('b.yaml', 'host: h # a name\n')}`)).code).toBe(0)
     expect((await record(master, 'w1'))['config']).toMatchObject({ slots: 3, enabled: true, host: 'h' })
@@ -172,7 +172,7 @@ describe('muster config', () => {
   })
 
   it('set changes nothing when another client changed the config first, and names that client, exit code 5', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     const overtaken = await run('config set mailer/w1 -f -', {
       stdin: async () => {
         await master.call('PATCH', '/api/v1/automations/mailer/workers/w1/config', {
@@ -190,7 +190,7 @@ describe('muster config', () => {
   })
 
   it('set --wait waits until the worker has applied the config, and times out with exit code 6', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     expect(await run('config set mailer/w1 slots=2 --wait --timeout 1')).toMatchObject({
       code: 6,
       err: expect.stringContaining('timed out after 1 s waiting for mailer/w1 to apply generation 1'),
@@ -203,7 +203,7 @@ describe('muster config', () => {
   })
 
   it('set warns when another system manages the config', async () => {
-    const { master, run } = await world('w1')
+    const { master, run } = await startMaster('w1')
     await master.backend.workers.manage([{ type: 'mailer', id: 'w1', managedBy: 'kubernetes:ns/w1' }])
     expect((await run('config set mailer/w1 slots=2')).err).toContain(
       'this config is managed by kubernetes:ns/w1, which may revert your change',
@@ -211,7 +211,7 @@ describe('muster config', () => {
   })
 
   it('get shows the current config, and history the past ones', async () => {
-    const { run } = await world('w1')
+    const { run } = await startMaster('w1')
     await run('config set mailer/w1 slots=2')
     await run('config set mailer/w1 slots=3 enabled=true')
     expect(await run('config get mailer/w1')).toMatchObject({

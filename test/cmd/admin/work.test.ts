@@ -5,7 +5,7 @@ import { emit, makeDead } from '../../client/fixture.ts'
 import { runMaster } from '../../kit/running-master.ts'
 import { cells, lines, muster, type Terminal } from './fixture.ts'
 
-async function world() {
+async function startMaster() {
   const master = await runMaster()
   return {
     master,
@@ -16,7 +16,7 @@ const ndjson = (text: string): unknown[] => lines(text).map((line) => JSON.parse
 
 describe('muster tasks', () => {
   it('submit queues a task with the values of its options, and get finds it', async () => {
-    const { run } = await world()
+    const { run } = await startMaster()
     expect(
       await run([
         'tasks',
@@ -49,7 +49,7 @@ describe('muster tasks', () => {
   })
 
   it('submit -f reads one body, or one per line, and sends a thousand per request; exit code 1 when one failed (D38)', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     expect(
       await run('tasks submit mailer -f - --priority 1 -o json', {
         stdin: '{\n "task_id": "one",\n "payload": {"to": "a"}\n}',
@@ -67,7 +67,7 @@ describe('muster tasks', () => {
   })
 
   it('submit and print numbers unchanged that a double cannot represent (D75)', async () => {
-    const { run } = await world()
+    const { run } = await startMaster()
     const id = '9007199254740993'
     await run(['tasks', 'submit', 'mailer', '--payload', `{"to":"a","id":${id}}`])
     await run('tasks submit mailer -f -', {
@@ -96,7 +96,7 @@ describe('muster tasks', () => {
   })
 
   it('submit -f reports the invalid lines and submits nothing', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     for (const [stdin, words] of [
       ['{"payload":{}}\n[1]\nx', 'line 2 of - is not a JSON object'],
       ['{"to":"a"}', 'task 1 has no payload'],
@@ -117,7 +117,7 @@ describe('muster tasks', () => {
 
 describe('muster queue and muster dead', () => {
   it('ls list pending tasks, and dead tasks with the oldest first', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     await makeDead(master, ['a', 'b'])
     await run(['tasks', 'submit', 'mailer', '--payload', JSON.stringify({ to: 'x'.repeat(200) }), '--task-id', 'waits'])
     const queue = await run('queue ls mailer')
@@ -140,7 +140,7 @@ describe('muster queue and muster dead', () => {
   })
 
   it('replay and clear prompt for confirmation, and print how many tasks they changed', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     await makeDead(master, ['a', 'b', 'c'])
     expect(await run('dead replay mailer -n 1', { answer: false })).toMatchObject({
       code: 1,
@@ -178,7 +178,7 @@ describe('muster queue and muster dead', () => {
 
 describe('muster output', () => {
   it('peek and pop print one entry per line, pop after confirmation', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     await emit(master, [1, 2, 3])
     expect(ndjson((await run('output peek mailer -n 2')).out)).toMatchObject([
       { slot_id: 1, payload: { sent: true } },
@@ -192,7 +192,7 @@ describe('muster output', () => {
   })
 
   it('tail --no-follow ends, and tail follows until its reader closes the pipe', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     await emit(master, [1, 2])
     expect(ndjson((await run('output tail mailer -n 1 --no-follow')).out)).toMatchObject([{ slot_id: 2 }])
     const reader = new AbortController()
@@ -204,7 +204,7 @@ describe('muster output', () => {
   })
 
   it('escapes terminal control sequences in every output format', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     await master.backend.streams.push('mailer', 'test', 1, [
       JSON.stringify({ slot_id: 1, ts: 1, payload: { text: '\u001b[2J\u009b2J\u0007' } }),
     ])
@@ -220,7 +220,7 @@ describe('muster output', () => {
 
 describe('muster pools and muster automations', () => {
   it('list installed automations, pools and the items of a pool', async () => {
-    const { master, run } = await world()
+    const { master, run } = await startMaster()
     expect(cells((await run('automations ls')).out).map(([type]) => type)).toEqual(['TYPE', 'mailer', 'probe'])
     expect(cells((await run('automations ls mailer')).out)).toContainEqual([
       'slots',

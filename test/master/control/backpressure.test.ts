@@ -11,50 +11,50 @@ import {
   type WorkerClient,
 } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await world.close()
+  await fixture.close()
 })
 
 describe('inbound back-pressure', () => {
   it('pauses the sockets that feed a full type, and resumes them when the type has capacity again', async () => {
-    const [worker, other] = [await world.worker('w1'), await world.worker('f1', { type: 'feed' })]
-    world.sink.fill('mailer')
+    const [worker, other] = [await fixture.worker('w1'), await fixture.worker('f1', { type: 'feed' })]
+    fixture.sink.fill('mailer')
     worker.send(outputFrame({ n: 0 }))
-    while (world.sink.taken.length === 0) await world.time.advance(1)
+    while (fixture.sink.taken.length === 0) await fixture.time.advance(1)
     for (let n = 1; n <= 50; n += 1) worker.send(outputFrame({ n, filler: 'x'.repeat(10_000) }))
     other.send(outputFrame({ other: true }))
     await other.settled()
-    await world.time.advance(100)
-    const before = world.sink.taken.filter(({ type }) => type === 'mailer').length
+    await fixture.time.advance(100)
+    const before = fixture.sink.taken.filter(({ type }) => type === 'mailer').length
     expect(before).toBeLessThan(50)
-    world.sink.relieve('mailer')
+    fixture.sink.relieve('mailer')
     await worker.settled()
-    expect(world.sink.taken.filter(({ type }) => type === 'mailer')).toHaveLength(51)
+    expect(fixture.sink.taken.filter(({ type }) => type === 'mailer')).toHaveLength(51)
   })
 
   it('pauses a socket with 256 KiB of frames that are not stored yet, and loses none', async () => {
-    const worker = await world.worker('w1')
-    const { workers } = world.deps.backend
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
     const beat = workers.beat.bind(workers)
     let taken = 0
     workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     for (let ts = 1; ts <= 40; ts += 1) worker.send(statsFrame({ ts, metrics: { filler: 'x'.repeat(50_000) } }))
-    for (let turn = 0; turn < 20; turn += 1) await world.time.advance(10)
+    for (let turn = 0; turn < 20; turn += 1) await fixture.time.advance(10)
     workers.beat = async (items) => {
       taken = Math.max(taken, ...items.map(({ stats = [] }) => stats.length))
       return beat(items)
     }
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     await worker.settled()
     expect(taken).toBeGreaterThan(0)
     expect(taken).toBeLessThan(20)
-    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
+    expect((await fixture.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
       Array.from({ length: 40 }, (_, index) => index + 1),
     )
   })
@@ -63,20 +63,20 @@ describe('inbound back-pressure', () => {
 describe('outbound back-pressure', () => {
   /** A worker that does not read while the master sends it more responses than the socket buffers can take. */
   async function congested(pings: number, idChars: number): Promise<WorkerClient> {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.socket.pause()
     for (let n = 0; n < pings; n += 1) worker.send({ type: 'ping', id: 'x'.repeat(idChars) })
-    while (worker.socket.bufferedAmount > 0) await world.time.advance(0)
-    for (let turn = 0; turn < 20; turn += 1) await world.time.advance(0)
+    while (worker.socket.bufferedAmount > 0) await fixture.time.advance(0)
+    for (let turn = 0; turn < 20; turn += 1) await fixture.time.advance(0)
     return worker
   }
 
   it('keeps only the newest config_changed and the drain for a peer that does not read (G17)', async () => {
     const worker = await congested(400, 60_000)
-    for (const slots of [2, 3, 4]) await world.patch('w1', { slots })
-    await world.call('POST', '/w1/drain')
+    for (const slots of [2, 3, 4]) await fixture.patch('w1', { slots })
+    await fixture.call('POST', '/w1/drain')
     worker.socket.resume()
-    for (let turn = 0; turn < 3; turn += 1) await world.time.advance(1_000)
+    for (let turn = 0; turn < 3; turn += 1) await fixture.time.advance(1_000)
     await worker.settled()
     expect(worker.frames.filter(({ type }) => type !== 'ping')).toEqual([
       { type: 'config_changed', config_gen: 3 },
@@ -86,7 +86,7 @@ describe('outbound back-pressure', () => {
 
   /** A worker without a WebSocket client that never reads after its handshake. */
   async function deaf(id: string): Promise<Socket> {
-    const socket = connectSocket({ port: world.port, host: '127.0.0.1' })
+    const socket = connectSocket({ port: fixture.port, host: '127.0.0.1' })
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write(
@@ -106,12 +106,12 @@ describe('outbound back-pressure', () => {
     const ended = gone.then(() => true)
     for (
       let elapsed = 0;
-      elapsed < 80 && !(await Promise.race([ended, world.time.advance(1_000).then(() => false)]));
+      elapsed < 80 && !(await Promise.race([ended, fixture.time.advance(1_000).then(() => false)]));
       elapsed += 1
     );
     socket.resume()
     await gone
-    const other = await world.worker('w2')
+    const other = await fixture.worker('w2')
     await other.settled()
   }, 20_000)
 })

@@ -6,14 +6,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MAX_PIECES, mergePieces } from '../../../src/master/control/control-socket.ts'
 import { outputFrame, registerFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await world.close()
+  await fixture.close()
 })
 
 const MASK = [0, 0, 0, 0]
@@ -40,7 +40,7 @@ function fragments(message: Buffer, size: number): Buffer {
 }
 
 async function opened(id: string): Promise<Socket> {
-  const socket = connectSocket(world.port, '127.0.0.1')
+  const socket = connectSocket(fixture.port, '127.0.0.1')
   sockets.push(socket)
   socket.on('error', () => {})
   socket.write(
@@ -86,7 +86,7 @@ describe('a fragmented frame', () => {
     const socket = await opened('w1')
     await write(socket, fragments(frame, size))
     await handled(socket)
-    expect(JSON.stringify(world.sink.payloads)).toHaveLength(
+    expect(JSON.stringify(fixture.sink.payloads)).toHaveLength(
       JSON.stringify([{ text: '' }]).length + 1_048_576 - JSON.stringify(outputFrame({ text: '' })).length,
     )
   })
@@ -105,7 +105,7 @@ describe('a fragmented frame', () => {
       ]),
     )
     await handled(socket)
-    expect(world.sink.payloads).toEqual([{ n: 1 }])
+    expect(fixture.sink.payloads).toEqual([{ n: 1 }])
   })
 
   it('does not keep the socket chunks of its fragments in memory (G17)', async () => {
@@ -130,7 +130,7 @@ describe('a fragmented frame', () => {
     expect((await keptBytes()) - before).toBeLessThan(12 * 1_048_576)
     await write(socket, fragment(CONTINUATION | FIN, Buffer.from(JSON.stringify(outputFrame({ n: 1 })))))
     await handled(socket)
-    expect(world.sink.payloads).toEqual([{ n: 1 }])
+    expect(fixture.sink.payloads).toEqual([{ n: 1 }])
   })
 })
 

@@ -4,14 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { closeReason } from '../../../src/master/control/connection.ts'
 import { outputFrame, stateFrame, statsFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await world.close()
+  await fixture.close()
 })
 
 describe('an invalid frame', () => {
@@ -42,7 +42,7 @@ describe('an invalid frame', () => {
     ],
     ['with an unprintable type name', '{"type":"\\u0000\\u001b[31m\\n"}', 1008, /^[\x20-\x7e]+$/],
   ])('%s closes its connection with a reason (D12, S16)', async (_, text, code, reason) => {
-    const [worker, other] = [await world.worker('w1'), await world.worker('w2')]
+    const [worker, other] = [await fixture.worker('w1'), await fixture.worker('w2')]
     worker.socket.send(text)
     const closed = await worker.closed
     expect(closed.code).toBe(code)
@@ -52,33 +52,33 @@ describe('an invalid frame', () => {
   })
 
   it('that is binary closes its connection, whatever its content', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.socket.send(Buffer.from(JSON.stringify(stateFrame())), { binary: true })
     expect(await worker.closed).toMatchObject({ code: 1007, reason: expect.stringContaining('binary') })
   })
 
   it('above 1 MiB closes its connection with 1009 (D12)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.socket.send('x'.repeat(1_048_577))
     expect((await worker.closed).code).toBe(1009)
   })
 
   it('with a __proto__ key changes no prototype and is passed on as data (S7)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.socket.send('{"type":"output","slot_id":0,"ts":1,"payload":{"__proto__":{"polluted":true}}}')
     await worker.settled()
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
-    expect(JSON.stringify(world.sink.payloads)).toBe('[{"__proto__":{"polluted":true}}]')
+    expect(JSON.stringify(fixture.sink.payloads)).toBe('[{"__proto__":{"polluted":true}}]')
   })
 
   it('is logged at most once per minute per worker', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const worker = await world.worker('w1')
+      const worker = await fixture.worker('w1')
       worker.socket.send('{"type":"reboot"}')
       await worker.closed
     }
     expect(
-      world.log.lines.filter(({ message }) => message === 'disconnected a worker that broke the protocol'),
+      fixture.log.lines.filter(({ message }) => message === 'disconnected a worker that broke the protocol'),
     ).toHaveLength(1)
   })
 })
@@ -86,7 +86,7 @@ describe('an invalid frame', () => {
 describe('a broken byte stream', () => {
   /** Opens a control socket without a WebSocket client and sends `bytes`. Returns the close code and reason. */
   async function closedBy(bytes: Buffer): Promise<{ code: number; reason: string }> {
-    const socket = connectSocket(world.port, '127.0.0.1')
+    const socket = connectSocket(fixture.port, '127.0.0.1')
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write(
@@ -127,26 +127,26 @@ describe('a broken byte stream', () => {
       1009,
     ],
   ])('with %s closes only that connection, with a reason (S16, D74)', async (_, bytes, code) => {
-    const other = await world.worker('w2')
+    const other = await fixture.worker('w2')
     const closed = await closedBy(bytes)
     expect(closed).toEqual({ code, reason: expect.stringMatching(/^[\x20-\x7e]{10,123}$/) })
     expect(
-      world.log.lines.find(({ message }) => message === 'disconnected a worker that broke the protocol')?.fields,
+      fixture.log.lines.find(({ message }) => message === 'disconnected a worker that broke the protocol')?.fields,
     ).toMatchObject({
       worker_id: 'w1',
       ...closed,
     })
     for (const socket of sockets) socket.destroy()
-    while ((await world.metric('svc_control_closed_total')) === undefined)
+    while ((await fixture.metric('svc_control_closed_total')) === undefined)
       await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await world.metric('svc_control_closed_total')).toBe(`svc_control_closed_total{code="${code}"} 1`)
+    expect(await fixture.metric('svc_control_closed_total')).toBe(`svc_control_closed_total{code="${code}"} 1`)
     await other.settled()
   })
 })
 
 describe('outputs', () => {
   it('reach the sink in the order sent, one by one and in batches (D37, G10)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send(outputFrame({ n: 1 }))
     worker.send({
       type: 'output_batch',
@@ -157,8 +157,8 @@ describe('outputs', () => {
     })
     worker.send(outputFrame({ n: 4 }))
     await worker.settled()
-    expect(world.sink.payloads).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }])
-    expect(world.sink.taken[0]).toEqual({
+    expect(fixture.sink.payloads).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }])
+    expect(fixture.sink.taken[0]).toEqual({
       type: 'mailer',
       workerId: 'w1',
       outputs: [{ slot_id: 0, ts: 1, payload: { n: 1 } }],
@@ -166,8 +166,8 @@ describe('outputs', () => {
   })
 
   it('close the connection when the sink throws, and no other connection', async () => {
-    const [worker, other] = [await world.worker('w1'), await world.worker('w2')]
-    world.sink.accept = () => {
+    const [worker, other] = [await fixture.worker('w1'), await fixture.worker('w2')]
+    fixture.sink.accept = () => {
       throw new RangeError('Maximum call stack size exceeded')
     }
     worker.send(outputFrame({}))
@@ -178,7 +178,7 @@ describe('outputs', () => {
 
 describe('a ping', () => {
   it('gets a response with the same id', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send({ type: 'ping', id: 'abc' })
     expect(await worker.next()).toEqual({ type: 'ping', id: 'abc' })
   })
@@ -186,42 +186,42 @@ describe('a ping', () => {
 
 describe('state and statistics', () => {
   it('keep the last state and every stats frame of a burst, oldest first', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     for (let ts = 1; ts <= 20; ts += 1) {
       worker.send(stateFrame({ state: ts % 2 === 0 ? 'RUNNING' : 'ERROR', last_error: `e${ts}` }))
       worker.send(statsFrame({ ts }))
     }
     await worker.settled()
-    expect(await world.get('/w1')).toMatchObject({ state: 'RUNNING', last_error: 'e20', current_stats: { ts: 20 } })
-    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
+    expect(await fixture.get('/w1')).toMatchObject({ state: 'RUNNING', last_error: 'e20', current_stats: { ts: 20 } })
+    expect((await fixture.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
       Array.from({ length: 20 }, (_, index) => index + 1),
     )
   })
 
   it('keep per_slot when it is sent (D10)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     const per_slot = [{ slot_id: 3, age_seconds: 9, counters: { sent: 2 } }]
     worker.send(statsFrame({ per_slot }))
     await worker.settled()
-    expect(await world.get('/w1/stats')).toMatchObject([{ per_slot }])
+    expect(await fixture.get('/w1/stats')).toMatchObject([{ per_slot }])
   })
 
   it('update last_seen, like any other frame', async () => {
-    const worker = await world.worker('w1')
-    await world.time.advance(7_000)
+    const worker = await fixture.worker('w1')
+    await fixture.time.advance(7_000)
     await worker.settled()
-    expect(await world.get('/w1')).toMatchObject({ last_seen: world.time.wallMs() / 1_000 })
+    expect(await fixture.get('/w1')).toMatchObject({ last_seen: fixture.time.wallMs() / 1_000 })
   })
 
   it('truncate a long error text', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send(stateFrame({ state: 'ERROR', last_error: 'x'.repeat(100_000) }))
     await worker.settled()
-    expect(String((await world.get('/w1'))['last_error'])).toHaveLength(4_096)
+    expect(String((await fixture.get('/w1'))['last_error'])).toHaveLength(4_096)
   })
 
   it('publish events only for changes (D31, D51)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     for (const frame of [
       stateFrame(),
       stateFrame({ ts: 2 }),
@@ -231,7 +231,7 @@ describe('state and statistics', () => {
       worker.send(frame)
       await worker.settled()
     }
-    const events = (await world.events()).map(({ name, data }) => [
+    const events = (await fixture.events()).map(({ name, data }) => [
       name,
       data['state'] ?? data['applied_config_gen'] ?? data['connected'],
     ])

@@ -5,21 +5,21 @@ import { MAX_HANDSHAKES_PER_SECOND, MAX_UNREGISTERED } from '../../../src/master
 import { readHandshake } from '../../../src/master/control/handshake.ts'
 import { ADMIN_TOKEN, registerFrame, RegistryFixture, WORKER_TOKEN, type WorkerClient } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await world.close()
+  await fixture.close()
 })
 
 const CONTROL = '/api/v1/automations/mailer/workers/w1/control'
 
 /** Sends raw text and returns the first bytes of the response. */
 async function raw(text: string): Promise<string> {
-  const socket = connectSocket(world.port, '127.0.0.1')
+  const socket = connectSocket(fixture.port, '127.0.0.1')
   sockets.push(socket)
   socket.on('error', () => {})
   socket.write(text)
@@ -34,12 +34,15 @@ const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 
 describe('the token of a control socket', () => {
   it('is read from the header or from the query', async () => {
-    for (const client of [world.connect('w1'), world.connect('w2', { token: null, query: `?token=${WORKER_TOKEN}` })]) {
+    for (const client of [
+      fixture.connect('w1'),
+      fixture.connect('w2', { token: null, query: `?token=${WORKER_TOKEN}` }),
+    ]) {
       await client.opened
       client.send(registerFrame(client.socket.url.includes('/w1/') ? 'w1' : 'w2'))
       await client.settled()
     }
-    expect(await world.get<unknown[]>('?connected=true')).toHaveLength(2)
+    expect(await fixture.get<unknown[]>('?connected=true')).toHaveLength(2)
   })
 
   it.each([
@@ -48,26 +51,26 @@ describe('the token of a control socket', () => {
     ['missing', { token: null }],
     ['wrong in the query', { token: null, query: '?token=guess' }],
   ])('that is %s is accepted, and then the socket is closed with 4401 (D12)', async (_, options) => {
-    const client = world.connect('w1', options)
+    const client = fixture.connect('w1', options)
     await client.opened
     expect((await client.closed).code).toBe(4401)
   })
 
   it('may contain a comma, as in any other request', async () => {
-    world.validTokens.set('one,token', { role: 'worker', key: 'c', id: 'c' })
-    const client = world.connect('w1', { token: 'one,token' })
+    fixture.validTokens.set('one,token', { role: 'worker', key: 'c', id: 'c' })
+    const client = fixture.connect('w1', { token: 'one,token' })
     await client.opened
     client.send(registerFrame('w1'))
     await client.settled()
-    expect(await world.get('/w1')).toMatchObject({ connected: true })
+    expect(await fixture.get('/w1')).toMatchObject({ connected: true })
   })
 
   it('in the header takes precedence over one in the query', async () => {
-    expect((await world.connect('w1', { token: 'guess', query: `?token=${WORKER_TOKEN}` }).closed).code).toBe(4401)
+    expect((await fixture.connect('w1', { token: 'guess', query: `?token=${WORKER_TOKEN}` }).closed).code).toBe(4401)
   })
 
   it('is checked before the type, so a client without a token cannot find out which types exist', async () => {
-    expect((await world.connect('w1', { type: 'unknown', token: 'guess' }).closed).code).toBe(4401)
+    expect((await fixture.connect('w1', { type: 'unknown', token: 'guess' }).closed).code).toBe(4401)
   })
 
   it('is removed from the request URL, whatever its path (S15)', () => {
@@ -79,13 +82,13 @@ describe('the token of a control socket', () => {
   })
 
   it('that is revoked closes its own sockets and no other (D22)', async () => {
-    world.validTokens.set('next-worker-token', { role: 'worker', key: 'n', id: 'n' })
-    const [stays, goes] = [world.connect('w1', { token: 'next-worker-token' }), world.connect('w2')]
+    fixture.validTokens.set('next-worker-token', { role: 'worker', key: 'n', id: 'n' })
+    const [stays, goes] = [fixture.connect('w1', { token: 'next-worker-token' }), fixture.connect('w2')]
     await Promise.all([stays.opened, goes.opened])
     stays.send(registerFrame('w1'))
     await stays.settled()
-    world.validTokens.delete(WORKER_TOKEN)
-    world.control.closeRevoked()
+    fixture.validTokens.delete(WORKER_TOKEN)
+    fixture.control.closeRevoked()
     expect((await goes.closed).code).toBe(4401)
     await stays.settled()
   })
@@ -93,11 +96,11 @@ describe('the token of a control socket', () => {
 
 describe('the path of a control socket', () => {
   it('with an unknown type is closed with 1008 (D12, D61)', async () => {
-    expect((await world.connect('w1', { type: 'unknown' }).closed).code).toBe(1008)
+    expect((await fixture.connect('w1', { type: 'unknown' }).closed).code).toBe(1008)
   })
 
   it.each(['a/b', 'tab\there', 'x'.repeat(257)])('with an invalid id is closed with 1008: %j', async (id) => {
-    expect((await world.connect(id).closed).code).toBe(1008)
+    expect((await fixture.connect(id).closed).code).toBe(1008)
   })
 
   it.each([
@@ -118,13 +121,13 @@ describe('the path of a control socket', () => {
 
 describe('the register frame', () => {
   it('must arrive within 10 s (D12)', async () => {
-    const [silent, prompt] = [world.connect('w1'), world.connect('w2')]
+    const [silent, prompt] = [fixture.connect('w1'), fixture.connect('w2')]
     await Promise.all([silent.opened, prompt.opened])
     prompt.send(registerFrame('w2'))
     await prompt.settled()
-    await world.time.advance(9_000)
+    await fixture.time.advance(9_000)
     expect(silent.socket.readyState).toBe(silent.socket.OPEN)
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     expect(await silent.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register') })
     await prompt.settled()
   })
@@ -136,42 +139,42 @@ describe('the register frame', () => {
       output: { slot_id: 0, ts: 1, payload: {} },
       ping: { id: 'x' },
     }
-    const client = world.connect('w1')
+    const client = fixture.connect('w1')
     await client.opened
     client.send({ type, ...frames[type] })
     expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register') })
-    expect(world.sink.taken).toEqual([])
+    expect(fixture.sink.taken).toEqual([])
   })
 
   it.each([
     ['worker_id', registerFrame('w2')],
     ['automation_type', registerFrame('w1', { type: 'feed' })],
   ])('must name the %s of the path (D12)', async (field, frame) => {
-    const client = world.connect('w1')
+    const client = fixture.connect('w1')
     await client.opened
     client.send(frame)
     expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining(field) })
   })
 
   it('of another protocol version closes the connection with 4000', async () => {
-    const client = world.connect('w1')
+    const client = fixture.connect('w1')
     await client.opened
     client.send(registerFrame('w1', { protocol_version: 2 }))
     expect((await client.closed).code).toBe(4000)
-    expect((await world.call('GET', '/w1')).status).toBe(404)
+    expect((await fixture.call('GET', '/w1')).status).toBe(404)
   })
 
   it('may be repeated for the same worker, but not for another one (S16)', async () => {
-    const client = await world.worker('w1')
+    const client = await fixture.worker('w1')
     client.send(registerFrame('w1', { hardware: { cores: 64, ram_gb: 4, hostname: 'h', kernel: 'k' } }))
     await client.settled()
-    expect(await world.get('/w1')).toMatchObject({ connected: true, hardware: { cores: 64 } })
+    expect(await fixture.get('/w1')).toMatchObject({ connected: true, hardware: { cores: 64 } })
     client.send(registerFrame('w2'))
     expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('worker_id') })
   })
 
   it('with a huge hardware record is rejected', async () => {
-    const client = world.connect('w1')
+    const client = fixture.connect('w1')
     await client.opened
     client.send(registerFrame('w1', { hardware: { cores: 1, ram_gb: 4, hostname: 'h'.repeat(20_000), kernel: 'k' } }))
     expect(await client.closed).toMatchObject({ code: 1007, reason: expect.stringContaining('/hardware') })
@@ -182,7 +185,7 @@ describe('admission', () => {
   const open = (count: number): Promise<WorkerClient[]> =>
     Promise.all(
       Array.from({ length: count }, async (_, index) => {
-        const client = world.connect(`w${index}`)
+        const client = fixture.connect(`w${index}`)
         await client.opened
         return client
       }),
@@ -193,14 +196,14 @@ describe('admission', () => {
     const answer = await raw(upgrade(CONTROL, GOOD))
     expect(answer).toMatch(/^HTTP\/1\.1 503 /)
     expect(answer.toLowerCase()).toContain('retry-after: 1')
-    world.time.jump(1_000)
+    fixture.time.jump(1_000)
     expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 101 /)
   })
 
   it('rejects further sockets while too many have not registered (S15)', async () => {
     for (let opened = 0; opened < MAX_UNREGISTERED; opened += MAX_HANDSHAKES_PER_SECOND) {
       await open(MAX_HANDSHAKES_PER_SECOND)
-      world.time.jump(1_000)
+      fixture.time.jump(1_000)
     }
     expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 503 /)
   }, 20_000)
@@ -208,15 +211,15 @@ describe('admission', () => {
 
 describe('shutdown of the master', () => {
   it('closes every socket with the given code, rejects new ones and terminates clients that do not respond', async () => {
-    const worker = await world.worker('w1')
-    const deaf = connectSocket(world.port, '127.0.0.1')
+    const worker = await fixture.worker('w1')
+    const deaf = connectSocket(fixture.port, '127.0.0.1')
     sockets.push(deaf)
     deaf.write(upgrade(CONTROL, `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`))
     await once(deaf, 'data')
     const cut = once(deaf, 'close')
-    const closed = world.control.closeAll(1001, 'the master is stopping')
+    const closed = fixture.control.closeAll(1001, 'the master is stopping')
     expect(await worker.closed).toEqual({ code: 1001, reason: 'the master is stopping' })
-    await world.time.advance(3_000)
+    await fixture.time.advance(3_000)
     await Promise.all([closed, cut])
     expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 503 /)
   })

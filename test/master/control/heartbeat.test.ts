@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { outputFrame, registerFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 /** A worker that does not respond to protocol pings. */
 async function silent(id: string): Promise<WorkerClient> {
-  const client = world.connect(id, { autoPong: false })
+  const client = fixture.connect(id, { autoPong: false })
   await client.opened
   client.send(registerFrame(id))
   await client.settled()
@@ -19,39 +19,39 @@ async function silent(id: string): Promise<WorkerClient> {
 
 describe('pings', () => {
   it('are sent to every worker every 20 s', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     const ping = new Promise((resolve) => worker.socket.once('ping', resolve))
-    await world.time.advance(20_000)
+    await fixture.time.advance(20_000)
     await ping
     expect(worker.pings).toBe(1)
   })
 
   it('close the connection within 61 s when two of them got no response (D12, G12)', async () => {
-    const [deaf, alive] = [await silent('w1'), await world.worker('w2')]
+    const [deaf, alive] = [await silent('w1'), await fixture.worker('w2')]
     for (let elapsed = 0; elapsed < 40; elapsed += 20) {
       const pings = [deaf, alive].map((worker) => new Promise((resolve) => worker.socket.once('ping', resolve)))
-      await world.time.advance(20_000)
+      await fixture.time.advance(20_000)
       await Promise.all(pings)
       await alive.settled()
     }
     expect(deaf.socket.readyState).toBe(WebSocket.OPEN)
-    await world.time.advance(21_000)
+    await fixture.time.advance(21_000)
     expect((await deaf.closed).code).toBe(1006)
     await alive.settled()
-    expect(await world.get<unknown[]>('?connected=true')).toMatchObject([{ worker_id: 'w2' }])
+    expect(await fixture.get<unknown[]>('?connected=true')).toMatchObject([{ worker_id: 'w2' }])
   })
 
   it('are sent in slices of 100, all within the same round', async () => {
     const workers: WorkerClient[] = []
-    for (let n = 0; n < 250; n += 1) workers.push(await world.worker(`w${n}`))
+    for (let n = 0; n < 250; n += 1) workers.push(await fixture.worker(`w${n}`))
     const pinged = (): number => workers.filter(({ pings }) => pings > 0).length
     const first = new Promise((resolve) => workers[99]?.socket.once('ping', resolve))
-    await world.time.advance(20_000)
+    await fixture.time.advance(20_000)
     await first
     await Promise.all(workers.slice(0, 100).map((worker) => worker.settled()))
     expect(pinged()).toBe(100)
     const last = new Promise((resolve) => workers[249]?.socket.once('ping', resolve))
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     await last
     await Promise.all(workers.map((worker) => worker.settled()))
     expect(pinged()).toBe(250)
@@ -59,12 +59,12 @@ describe('pings', () => {
 
   it('do not close a socket that the master itself has paused (G12)', async () => {
     const worker = await silent('w1')
-    world.sink.fill('mailer')
+    fixture.sink.fill('mailer')
     worker.send(outputFrame({ n: 1 }))
-    while (world.sink.taken.length === 0) await world.time.advance(1)
-    await world.time.advance(120_000)
+    while (fixture.sink.taken.length === 0) await fixture.time.advance(1)
+    await fixture.time.advance(120_000)
     expect(worker.socket.readyState).toBe(WebSocket.OPEN)
-    world.sink.relieve('mailer')
+    fixture.sink.relieve('mailer')
     await worker.settled()
   })
 })

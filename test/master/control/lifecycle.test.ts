@@ -9,18 +9,18 @@ import {
   type WorkerClient,
 } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const others: RegistryFixture[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const other of others.splice(0)) await other.close()
-  await world.close()
+  await fixture.close()
 })
 
-const drain = (id = 'w1'): Promise<unknown> => world.call('POST', `/${id}/drain`)
-const state = async (id = 'w1'): Promise<unknown> => (await world.get(`/${id}`))['state']
+const drain = (id = 'w1'): Promise<unknown> => fixture.call('POST', `/${id}/drain`)
+const state = async (id = 'w1'): Promise<unknown> => (await fixture.get(`/${id}`))['state']
 async function says(worker: WorkerClient, more: object = {}): Promise<void> {
   worker.send(stateFrame(more))
   await worker.settled()
@@ -28,8 +28,8 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 
 describe('registration', () => {
   it('creates an IDLE record with the default config at generation 0 (D3, D4)', async () => {
-    await world.worker('w1')
-    expect(await world.get('/w1')).toMatchObject({
+    await fixture.worker('w1')
+    expect(await fixture.get('/w1')).toMatchObject({
       state: 'IDLE',
       connected: true,
       config_gen: 0,
@@ -38,43 +38,47 @@ describe('registration', () => {
   })
 
   it('of a known worker keeps state and config, and publishes connected but not registered (D3)', async () => {
-    const first = await world.worker('w1')
+    const first = await fixture.worker('w1')
     await says(first)
-    await world.patch('w1', { slots: 4 })
+    await fixture.patch('w1', { slots: 4 })
     await first.close()
-    await world.worker('w1')
-    expect(await world.get('/w1')).toMatchObject({
+    await fixture.worker('w1')
+    expect(await fixture.get('/w1')).toMatchObject({
       state: 'RUNNING',
       connected: true,
       config_gen: 1,
       config: { slots: 4 },
     })
-    const names = (await world.events()).map(({ name }) => name)
+    const names = (await fixture.events()).map(({ name }) => name)
     expect(names.filter((name) => name === 'worker.registered')).toHaveLength(1)
     expect(names.filter((name) => name === 'worker.connected')).toHaveLength(2)
   })
 
   it('is processed in order with the frames that follow it', async () => {
-    const worker = world.connect('w1')
+    const worker = fixture.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
     worker.send(stateFrame({ state: 'ERROR', last_error: 'cold start' }))
     worker.send(statsFrame({ ts: 7 }))
     await worker.settled()
-    expect(await world.get('/w1')).toMatchObject({ state: 'ERROR', last_error: 'cold start', current_stats: { ts: 7 } })
+    expect(await fixture.get('/w1')).toMatchObject({
+      state: 'ERROR',
+      last_error: 'cold start',
+      current_stats: { ts: 7 },
+    })
   })
 
   it('is rejected with 1008 when the type has too many workers', async () => {
-    world.deps.backend.workers.register = async (items) => items.map(() => 'full')
-    const worker = world.connect('w1')
+    fixture.deps.backend.workers.register = async (items) => items.map(() => 'full')
+    const worker = fixture.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
     expect(await worker.closed).toMatchObject({ code: 1008, reason: 'too many workers of this type' })
   })
 
   it('is closed with 1013 while the store is unavailable', async () => {
-    world.deps.backend.workers.register = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
-    const worker = world.connect('w1')
+    fixture.deps.backend.workers.register = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
+    const worker = fixture.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
     expect((await worker.closed).code).toBe(1013)
@@ -83,28 +87,28 @@ describe('registration', () => {
 
 describe('two connections of one worker', () => {
   it('keep only the newest: the older one is closed with 1008 (D11)', async () => {
-    const older = await world.worker('w1')
-    const newer = await world.worker('w1')
+    const older = await fixture.worker('w1')
+    const newer = await fixture.worker('w1')
     expect(await older.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
     await says(newer, { state: 'ERROR' })
-    expect(await world.get('/w1')).toMatchObject({ connected: true, state: 'ERROR' })
-    expect((await world.events()).filter(({ name }) => name === 'worker.disconnected')).toEqual([])
+    expect(await fixture.get('/w1')).toMatchObject({ connected: true, state: 'ERROR' })
+    expect((await fixture.events()).filter(({ name }) => name === 'worker.disconnected')).toEqual([])
   })
 
   it('on two masters keep only the newest, by signal (D11, D33)', async () => {
-    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: fixture, masterId: 'm2' })
     others.push(other)
-    const older = await world.worker('w1')
+    const older = await fixture.worker('w1')
     const newer = await other.worker('w1')
     expect((await older.closed).reason).toBe('replaced by a newer connection')
     await newer.settled()
   })
 
   it('on two masters keep only the newest when the signal was lost: the older one closes at its next frame (D11, G6)', async () => {
-    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: fixture, masterId: 'm2' })
     others.push(other)
-    world.deps.backend.bus.signal = async () => {}
-    const older = await world.worker('w1')
+    fixture.deps.backend.bus.signal = async () => {}
+    const older = await fixture.worker('w1')
     await other.worker('w1')
     older.send(stateFrame({ state: 'ERROR' }))
     expect((await older.closed).reason).toBe('replaced by a newer connection')
@@ -114,19 +118,19 @@ describe('two connections of one worker', () => {
 
 describe('the end of a connection', () => {
   it('is stored in the record and published as an event, after the last frames', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send(stateFrame({ state: 'ERROR', last_error: 'last words' }))
     await worker.close()
-    await world.time.advance(0)
-    expect(await world.get('/w1')).toMatchObject({ connected: false, state: 'ERROR', last_error: 'last words' })
-    expect((await world.events()).at(-1)).toMatchObject({
+    await fixture.time.advance(0)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: false, state: 'ERROR', last_error: 'last words' })
+    expect((await fixture.events()).at(-1)).toMatchObject({
       name: 'worker.disconnected',
       data: { worker_id: 'w1', connected: false },
     })
   })
 
   it('during registration does not leave the worker connected', async () => {
-    const { workers } = world.deps.backend
+    const { workers } = fixture.deps.backend
     const register = workers.register.bind(workers)
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -134,39 +138,39 @@ describe('the end of a connection', () => {
       await held
       return register(items)
     }
-    const worker = world.connect('w1')
+    const worker = fixture.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
-    await world.time.advance(0)
-    world.control.closeRevoked() // The token is still valid: nothing is closed.
+    await fixture.time.advance(0)
+    fixture.control.closeRevoked() // The token is still valid: nothing is closed.
     worker.socket.terminate()
     await worker.closed
-    world.validTokens.delete(WORKER_TOKEN)
-    world.control.closeRevoked()
-    await world.time.advance(3_000)
+    fixture.validTokens.delete(WORKER_TOKEN)
+    fixture.control.closeRevoked()
+    await fixture.time.advance(3_000)
     release()
-    await world.time.advance(0)
-    expect(await world.get('/w1')).toMatchObject({ connected: false })
+    await fixture.time.advance(0)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: false })
   })
 
   it('is stored when the store is available again', async () => {
-    const worker = await world.worker('w1')
-    const { workers } = world.deps.backend
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
     const disconnect = workers.disconnect.bind(workers)
     workers.disconnect = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     await worker.close()
-    await world.time.advance(3_000)
-    expect(await world.get('/w1')).toMatchObject({ connected: true })
+    await fixture.time.advance(3_000)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: true })
     workers.disconnect = disconnect
-    await world.time.advance(1_000)
-    expect(await world.get('/w1')).toMatchObject({ connected: false })
+    await fixture.time.advance(1_000)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: false })
   })
 })
 
 describe('an unavailable store', () => {
   it('receives the newest state and every statistics frame when it is available again (G18)', async () => {
-    const worker = await world.worker('w1')
-    const { workers } = world.deps.backend
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
     const beat = workers.beat.bind(workers)
     workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     worker.send(stateFrame({ state: 'RUNNING' }))
@@ -177,28 +181,28 @@ describe('an unavailable store', () => {
     await worker.settled()
     expect(await state()).toBe('IDLE')
     workers.beat = beat
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await state()).toBe('ERROR')
-    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual([1, 2])
-    expect(world.log.lines.filter(({ message }) => message.includes('failed to store'))).toHaveLength(1)
+    expect((await fixture.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual([1, 2])
+    expect(fixture.log.lines.filter(({ message }) => message.includes('failed to store'))).toHaveLength(1)
   })
 })
 
 describe('a state that the store rejected', () => {
   it('is written again without another frame (G18)', async () => {
-    const worker = await world.worker('w1')
-    const { workers } = world.deps.backend
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
     const beat = workers.beat.bind(workers)
     workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     await says(worker, { state: 'ERROR' })
     workers.beat = beat
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await state()).toBe('ERROR')
   })
 
   it('does not overwrite a newer state', async () => {
-    const worker = await world.worker('w1')
-    const { workers } = world.deps.backend
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
     const beat = workers.beat.bind(workers)
     let refuse = (): void => {}
     workers.beat = () =>
@@ -207,21 +211,21 @@ describe('a state that the store rejected', () => {
     await says(worker, { state: 'RUNNING' })
     workers.beat = beat
     refuse()
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await state()).toBe('RUNNING')
   })
 })
 
 describe('config_changed', () => {
   it('is sent immediately after a PATCH', async () => {
-    const worker = await world.worker('w1')
-    await world.patch('w1', { slots: 3 })
+    const worker = await fixture.worker('w1')
+    await fixture.patch('w1', { slots: 3 })
     expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
   })
 
   it('is sent once, with the next state frame, when its signal was lost (G6)', async () => {
-    const worker = await world.worker('w1')
-    await world.deps.backend.configs.put({
+    const worker = await fixture.worker('w1')
+    await fixture.deps.backend.configs.put({
       type: 'mailer',
       id: 'w1',
       expectGen: 0,
@@ -237,17 +241,17 @@ describe('config_changed', () => {
   })
 
   it('is not sent to a worker that already reports the generation', async () => {
-    await (await world.worker('w1')).close()
-    await world.patch('w1', { slots: 3 })
-    const again = await world.worker('w1')
+    await (await fixture.worker('w1')).close()
+    await fixture.patch('w1', { slots: 3 })
+    const again = await fixture.worker('w1')
     await says(again, { config_gen: 1 })
     expect(again.frames).toEqual([])
   })
 
   it('is also sent after a PATCH on another master (D33)', async () => {
-    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: fixture, masterId: 'm2' })
     others.push(other)
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     await other.patch('w1', { slots: 3 })
     expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
   })
@@ -255,16 +259,16 @@ describe('config_changed', () => {
 
 describe('drain', () => {
   it('sends one frame per request, and no state frame of that process clears DRAINING (D6)', async () => {
-    const worker = await world.worker('w1', { instance: 'p1' })
+    const worker = await fixture.worker('w1', { instance: 'p1' })
     await drain()
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker, { state: 'RUNNING', last_error: 'still busy' })
-    expect(await world.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true, last_error: 'still busy' })
+    expect(await fixture.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true, last_error: 'still busy' })
     await drain()
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker)
     expect(worker.frames).toEqual([])
-    const states = (await world.events())
+    const states = (await fixture.events())
       .filter(({ name }) => name === 'worker.state')
       .map(({ data }) => [data['state'], data['last_error']])
     expect(states).toEqual([
@@ -274,46 +278,46 @@ describe('drain', () => {
   })
 
   it('is repeated to the same process when it reconnects (D6)', async () => {
-    const worker = await world.worker('w1', { instance: 'p1' })
+    const worker = await fixture.worker('w1', { instance: 'p1' })
     await drain()
     await worker.close()
-    const again = await world.worker('w1', { instance: 'p1' })
+    const again = await fixture.worker('w1', { instance: 'p1' })
     expect(await again.next()).toEqual({ type: 'drain' })
     expect(await state()).toBe('DRAINING')
   })
 
   it('ends with a new process, which is IDLE (D6)', async () => {
-    const worker = await world.worker('w1', { instance: 'p1' })
+    const worker = await fixture.worker('w1', { instance: 'p1' })
     await drain()
     await worker.close()
-    const next = await world.worker('w1', { instance: 'p2' })
+    const next = await fixture.worker('w1', { instance: 'p2' })
     expect(next.frames).toEqual([])
-    expect(await world.get('/w1')).toMatchObject({ state: 'IDLE', draining: false })
+    expect(await fixture.get('/w1')).toMatchObject({ state: 'IDLE', draining: false })
   })
 
   it('without instance_id is bound to the connection (D5, D6)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     await drain()
     await says(worker, { state: 'RUNNING' })
     expect(await state()).toBe('DRAINING')
     await worker.close()
-    const next = await world.worker('w1')
+    const next = await fixture.worker('w1')
     expect(next.frames).toEqual([])
     expect(await state()).toBe('IDLE')
   })
 
   it('requested while the worker is disconnected is sent to the next process that registers (D6, D61)', async () => {
-    await (await world.worker('w1', { instance: 'p1' })).close()
-    await world.time.advance(0)
+    await (await fixture.worker('w1', { instance: 'p1' })).close()
+    await fixture.time.advance(0)
     await drain()
-    const next = await world.worker('w1', { instance: 'p2' })
+    const next = await fixture.worker('w1', { instance: 'p2' })
     expect(await next.next()).toEqual({ type: 'drain' })
     expect(await state()).toBe('DRAINING')
   })
 
   it('is sent with the next state frame when its signal was lost (G6)', async () => {
-    const worker = await world.worker('w1', { instance: 'p1' })
-    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w1' }])
+    const worker = await fixture.worker('w1', { instance: 'p1' })
+    await fixture.deps.backend.workers.drain([{ type: 'mailer', id: 'w1' }])
     await says(worker)
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker)
@@ -321,27 +325,27 @@ describe('drain', () => {
   })
 
   it('reaches the queue of the master that has the socket (G14)', async () => {
-    const other = await RegistryFixture.open({ shared: world, masterId: 'm2' })
+    const other = await RegistryFixture.open({ shared: fixture, masterId: 'm2' })
     others.push(other)
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     await other.call('POST', '/w1/drain')
     expect(await worker.next()).toEqual({ type: 'drain' })
     expect(other.drains).toContainEqual({ type: 'mailer', id: 'w1' }) // Both masters share the bus of one store.
-    expect(world.drains).toContainEqual({ type: 'mailer', id: 'w1' })
+    expect(fixture.drains).toContainEqual({ type: 'mailer', id: 'w1' })
   })
 })
 
 describe('a forgotten worker', () => {
   it('is disconnected at its next frame, so that it registers again with a higher generation (D46)', async () => {
-    const worker = await world.worker('w1')
-    await world.patch('w1', { slots: 3 })
-    await world.call('DELETE', '/w1')
+    const worker = await fixture.worker('w1')
+    await fixture.patch('w1', { slots: 3 })
+    await fixture.call('DELETE', '/w1')
     worker.send(stateFrame())
     expect(await worker.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register again') })
-    expect((await world.call('GET', '/w1')).status).toBe(404)
-    await world.worker('w1')
-    expect(await world.get('/w1')).toMatchObject({ config_gen: 2, config: { slots: 1 } })
-    const names = (await world.events()).map(({ name }) => name)
+    expect((await fixture.call('GET', '/w1')).status).toBe(404)
+    await fixture.worker('w1')
+    expect(await fixture.get('/w1')).toMatchObject({ config_gen: 2, config: { slots: 1 } })
+    const names = (await fixture.events()).map(({ name }) => name)
     expect(names.filter((name) => name === 'worker.disconnected')).toEqual([])
   })
 })

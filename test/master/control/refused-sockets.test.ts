@@ -11,14 +11,14 @@ const UPGRADE =
   `GET ${CONTROL} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 const sockets: Socket[] = []
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await world.close()
+  await fixture.close()
 })
 
 interface Stranger {
@@ -29,7 +29,7 @@ interface Stranger {
 
 /** A client that sends a handshake, reads the response, and ignores close frames. */
 async function stranger(headers = ''): Promise<Stranger> {
-  const socket = connectSocket({ port: world.port, host: '127.0.0.1', allowHalfOpen: true })
+  const socket = connectSocket({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true })
   sockets.push(socket)
   socket.on('error', () => {})
   const closed = once(socket, 'close')
@@ -47,13 +47,13 @@ describe('1,000 sockets without a token', () => {
     const statuses = (await strangers(STRANGERS)).map(statusOf)
     expect(statuses.filter((status) => status === '101')).toHaveLength(MAX_REFUSED_SOCKETS)
     expect(statuses.filter((status) => status === '503')).toHaveLength(STRANGERS - MAX_REFUSED_SOCKETS)
-    for (let each = 0; each < 20; each += 1) await world.worker(`w${each}`)
-    expect(await world.get<unknown[]>('?connected=true')).toHaveLength(20)
+    for (let each = 0; each < 20; each += 1) await fixture.worker(`w${each}`)
+    expect(await fixture.get<unknown[]>('?connected=true')).toHaveLength(20)
   }, 20_000)
 
   it('are counted by the reason of the refusal (D70)', async () => {
     await strangers(MAX_REFUSED_SOCKETS + 3)
-    const text = await world.deps.metrics.metrics()
+    const text = await fixture.deps.metrics.metrics()
     expect(text).toContain(`svc_control_refused_total{reason="token"} ${MAX_REFUSED_SOCKETS}`)
     expect(text).toContain('svc_control_refused_total{reason="room"} 3')
     expect(text).toContain('svc_control_sockets 0')
@@ -64,21 +64,21 @@ describe('a refused socket', () => {
   it('is terminated after a second when its client does not close it, which frees its place (D70)', async () => {
     const refused = await strangers(MAX_REFUSED_SOCKETS)
     expect(statusOf(await stranger())).toBe('503')
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     await Promise.all(refused.map(({ closed }) => closed))
     expect(statusOf(await stranger())).toBe('101')
   })
 
   it('with an unknown type or an invalid id also takes no place of a worker (D70)', async () => {
-    const client = world.connect('w1', { type: 'unknown' })
+    const client = fixture.connect('w1', { type: 'unknown' })
     expect((await client.closed).code).toBe(1008)
-    expect(await world.deps.metrics.metrics()).toContain('svc_control_refused_total{reason="path"} 1')
+    expect(await fixture.deps.metrics.metrics()).toContain('svc_control_refused_total{reason="path"} 1')
   })
 
   it('does not prevent the master from stopping', async () => {
     const [refused] = await strangers(1)
-    const closed = world.control.closeAll(1001, 'the master is stopping')
-    await world.time.advance(3_000)
+    const closed = fixture.control.closeAll(1001, 'the master is stopping')
+    await fixture.time.advance(3_000)
     await Promise.all([closed, refused?.closed])
   })
 })
@@ -90,14 +90,14 @@ describe('the metrics of the control channel', () => {
       ['w2', 3999],
       ['w3', 4321],
     ] as const) {
-      const client = world.connect(id)
+      const client = fixture.connect(id)
       await client.opened
       client.send(registerFrame(id))
       await client.settled()
       client.socket.close(code)
       await client.closed
     }
-    const text = await world.deps.metrics.metrics()
+    const text = await fixture.deps.metrics.metrics()
     expect(text).toContain('svc_control_closed_total{code="1000"} 1')
     expect(text).toContain('svc_control_closed_total{code="other"} 2')
     expect(text).not.toMatch(/code="(3999|4321)"/)

@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { stateFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 async function says(worker: WorkerClient, more: object = {}): Promise<void> {
   worker.send(stateFrame(more))
@@ -16,7 +16,7 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 const COMMON = ['type', 'worker_id', 'ts']
 /** Names and changed fields of the events, starting with event number `from`. */
 async function publishedEvents(from = 0): Promise<unknown[]> {
-  return (await world.events())
+  return (await fixture.events())
     .slice(from)
     .map(({ name, data }) => [
       name,
@@ -27,14 +27,14 @@ async function publishedEvents(from = 0): Promise<unknown[]> {
 describe('a worker that reconnects', () => {
   it('publishes only the connection while its state, error and generation are unchanged', async () => {
     const frame = { state: 'ERROR', last_error: 'oh: no', config_gen: 0 }
-    await says(await world.worker('w'), frame)
+    await says(await fixture.worker('w'), frame)
     const before = (await publishedEvents()).length
-    for (const _ of [1, 2]) await says(await world.worker('w'), frame)
+    for (const _ of [1, 2]) await says(await fixture.worker('w'), frame)
     expect(await publishedEvents(before)).toEqual([
       ['worker.connected', { connected: true }],
       ['worker.connected', { connected: true }],
     ])
-    await says(await world.worker('w'), { ...frame, last_error: null, config_gen: 1 })
+    await says(await fixture.worker('w'), { ...frame, last_error: null, config_gen: 1 })
     expect(await publishedEvents(before + 3)).toEqual([
       ['worker.state', { state: 'ERROR', last_error: null }],
       ['worker.config_applied', { applied_config_gen: 1 }],
@@ -42,13 +42,13 @@ describe('a worker that reconnects', () => {
   })
 
   it('as a new process after a drain publishes that the drain has ended', async () => {
-    const first = await world.worker('w', { instance: 'a' })
+    const first = await fixture.worker('w', { instance: 'a' })
     await says(first)
-    await world.call('POST', '/w/drain')
+    await fixture.call('POST', '/w/drain')
     await says(first, { state: 'IDLE' })
     const before = (await publishedEvents()).length
-    await says(await world.worker('w', { instance: 'a' }), { state: 'IDLE' })
-    await says(await world.worker('w', { instance: 'b' }), { state: 'RUNNING' })
+    await says(await fixture.worker('w', { instance: 'a' }), { state: 'IDLE' })
+    await says(await fixture.worker('w', { instance: 'b' }), { state: 'RUNNING' })
     expect(await publishedEvents(before)).toEqual([
       ['worker.connected', { connected: true }],
       ['worker.connected', { connected: true, state: 'IDLE', draining: false }],
@@ -57,7 +57,7 @@ describe('a worker that reconnects', () => {
   })
 
   it('publishes nothing when it repeats its register frame', async () => {
-    const worker = await world.worker('w')
+    const worker = await fixture.worker('w')
     worker.send({
       type: 'register',
       worker_id: 'w',
@@ -80,37 +80,37 @@ describe('a worker whose state flaps', () => {
   }
 
   it('publishes a burst of 10 events, then the newest state once per second', async () => {
-    const worker = await world.worker('w')
+    const worker = await fixture.worker('w')
     await flips(worker, 50)
     expect(await publishedEvents(13)).toEqual([])
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await publishedEvents(13)).toEqual([['worker.state', { state: 'IDLE', last_error: '49' }]])
     await flips(worker, 5)
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await publishedEvents(14)).toEqual([['worker.state', { state: 'RUNNING', last_error: '4' }]])
-    await world.time.advance(10_000)
+    await fixture.time.advance(10_000)
     expect(await publishedEvents(15)).toEqual([])
     await flips(worker, 5)
     expect(await publishedEvents(15)).toHaveLength(5)
   })
 
   it('publishes nothing more when it has returned to its last published state', async () => {
-    const worker = await world.worker('w')
+    const worker = await fixture.worker('w')
     await flips(worker, 10)
     const before = (await publishedEvents()).length
     await says(worker, { state: 'ERROR', last_error: 'x' })
     await says(worker, { state: 'IDLE', last_error: '9' })
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     expect(await publishedEvents(before)).toEqual([])
   })
 
   it('publishes its last state before it disconnects, and nothing after another master drained it', async () => {
-    const [leaver, drained] = [await world.worker('w'), await world.worker('v')]
+    const [leaver, drained] = [await fixture.worker('w'), await fixture.worker('v')]
     for (const worker of [leaver, drained]) await flips(worker, 20)
-    await world.call('POST', '/v/drain')
+    await fixture.call('POST', '/v/drain')
     const before = (await publishedEvents()).length
     await leaver.close()
-    await world.time.advance(3_000)
+    await fixture.time.advance(3_000)
     expect(await publishedEvents(before)).toEqual([
       ['worker.state', { state: 'IDLE', last_error: '19' }],
       ['worker.disconnected', { connected: false }],

@@ -8,7 +8,7 @@ import { VirtualTime } from '../../../src/runtime/index.ts'
 
 const PIECE = 'x'.repeat(ANSWER_PIECE_BYTES)
 
-function world() {
+function makeInspections() {
   const time = new VirtualTime()
   const metrics = new Registry()
   const inspections = new Inspections({ clock: time, timers: time, metrics })
@@ -41,7 +41,7 @@ const forever = (): Promise<void> => new Promise(() => {})
 
 describe('inspections', () => {
   it('run a few at a time per token, while another token gets a place (D82)', async () => {
-    const { inspections, caller, time } = world()
+    const { inspections, caller, time } = makeInspections()
     let running = 0
     const begin = (): Promise<void> => {
       running += 1
@@ -56,7 +56,7 @@ describe('inspections', () => {
   })
 
   it('are rejected with 503 when too many of the same token wait, but not for another token (D82)', async () => {
-    const { inspections, caller, metrics } = world()
+    const { inspections, caller, metrics } = makeInspections()
     for (let i = 0; i < INSPECTIONS.runningPerToken + INSPECTIONS.waitingPerToken; i += 1)
       void inspections.respond(caller('loud'), forever)
     await expect(inspections.respond(caller('loud'), forever)).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe('inspections', () => {
   })
 
   it('do not reach the store when their client disconnects before they start, or between two pieces (D82)', async () => {
-    const { inspections, caller, time } = world()
+    const { inspections, caller, time } = makeInspections()
     const [first, second] = [new AbortController(), new AbortController()]
     for (let i = 0; i < INSPECTIONS.runningPerToken; i += 1)
       void inspections.respond(caller('t', first.signal), forever)
@@ -92,7 +92,7 @@ describe('inspections', () => {
   })
 
   it('read at most the bytes per second of their token (D82)', async () => {
-    const { inspections, caller, time } = world()
+    const { inspections, caller, time } = makeInspections()
     const { read, counts } = reader(30)
     void inspections.respond(caller('t'), read)
     await time.advance(0)
@@ -104,7 +104,7 @@ describe('inspections', () => {
   })
 
   it('buffer a bounded number of bytes for slow clients, and none after those disconnect (D82)', async () => {
-    const { inspections, caller, time, held } = world()
+    const { inspections, caller, time, held } = makeInspections()
     const bodies: JsonChunks[] = []
     for (let i = 0; i < 10; i += 1) {
       void inspections.respond(caller('t'), reader(31).read).then(({ body }) => {

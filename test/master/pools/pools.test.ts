@@ -1,45 +1,45 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { QueueFixture } from '../queue/fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 beforeEach(async () => {
-  world = await QueueFixture.open()
+  fixture = await QueueFixture.open()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 describe('reading a pool', () => {
   it('returns size and items, oldest first, with the end of each claim', async () => {
-    const nowSeconds = world.time.wallMs() / 1_000
-    await world.rpc('w', 'pool.put', {
+    const nowSeconds = fixture.time.wallMs() / 1_000
+    await fixture.rpc('w', 'pool.put', {
       pool: 'accounts',
       items: [
         { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' } },
         { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5 },
       ],
     })
-    await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_500 })
-    expect((await world.call('GET', '/pools/accounts')).json).toEqual({
+    await fixture.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_500 })
+    expect((await fixture.call('GET', '/pools/accounts')).json).toEqual({
       size: 2,
       items: [
         { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' }, expires_at: null, in_use_until: nowSeconds + 2.5 },
         { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5, in_use_until: null },
       ],
     })
-    await world.time.advance(61_000)
-    expect((await world.call('GET', '/pools/accounts')).json).toMatchObject({ size: 1 })
+    await fixture.time.advance(61_000)
+    expect((await fixture.call('GET', '/pools/accounts')).json).toMatchObject({ size: 1 })
   })
 
   it('returns 20 items without n (D9)', async () => {
-    await world.rpc('w', 'pool.put', {
+    await fixture.rpc('w', 'pool.put', {
       pool: 'accounts',
       items: Array.from({ length: 25 }, (_, at) => ({ id: `i${at}`, tags: {}, payload: { login: 'x' } })),
     })
-    expect(((await world.call('GET', '/pools/accounts')).json as { items: unknown[] }).items).toHaveLength(20)
-    expect((await world.call('GET', '/pools/accounts?n=0')).status).toBe(422)
+    expect(((await fixture.call('GET', '/pools/accounts')).json as { items: unknown[] }).items).toHaveLength(20)
+    expect((await fixture.call('GET', '/pools/accounts?n=0')).status).toBe(422)
   })
 
   it('returns 404 for a pool that no automation declares (D30)', async () => {
-    expect(await world.call('GET', '/pools/secrets')).toMatchObject({
+    expect(await fixture.call('GET', '/pools/secrets')).toMatchObject({
       status: 404,
       json: { detail: expect.stringContaining('secrets') },
     })

@@ -112,10 +112,10 @@ export class QueueFixture {
   readonly #parts: readonly Part[]
 
   static async open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {
-    const world = new QueueFixture(options)
-    await world.deps.backend.open(AbortSignal.timeout(5_000))
-    for (const part of world.#parts) await part.start?.()
-    return world
+    const fixture = new QueueFixture(options)
+    await fixture.deps.backend.open(AbortSignal.timeout(5_000))
+    for (const part of fixture.#parts) await part.start?.()
+    return fixture
   }
 
   private constructor({ settings = {}, entries, backend = (real) => real }: QueueFixtureOptions) {
@@ -407,4 +407,4 @@ export const UNAVAILABLE = new FleetError('STORAGE_UNAVAILABLE', 'the store at /
 })
 
 /** Lets pending work settle, without advancing the time. */
-export const settled = (world: QueueFixture): Promise<void> => world.time.advance(0)
+export const settled = (fixture: QueueFixture): Promise<void> => fixture.time.advance(0)

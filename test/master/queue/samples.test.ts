@@ -8,20 +8,20 @@ const STATS = '/automations/mailer/queue/stats'
 const EVERY_MS = 15_000
 
 describe('queue/stats', () => {
-  let world: QueueFixture
+  let fixture: QueueFixture
   const store = new Watched()
-  afterEach(() => world.close())
+  afterEach(() => fixture.close())
   const open = async (): Promise<void> => {
     store.failure = () => undefined
-    world = await QueueFixture.open({ backend: store.wrap })
-    await settled(world)
+    fixture = await QueueFixture.open({ backend: store.wrap })
+    await settled(fixture)
   }
   const stats = async (query = '', type = 'mailer'): Promise<readonly QueueSample[]> =>
-    (await world.call('GET', `/automations/${type}/queue/stats${query}`)).json as readonly QueueSample[]
+    (await fixture.call('GET', `/automations/${type}/queue/stats${query}`)).json as readonly QueueSample[]
 
   it('takes a sample at start and every 15 s, oldest first, with the running totals (D48)', async () => {
     await open()
-    const start = world.time.wallMs() / 1_000
+    const start = fixture.time.wallMs() / 1_000
     const empty = {
       high: 0,
       normal: 0,
@@ -35,23 +35,23 @@ describe('queue/stats', () => {
       died: 0,
     }
     expect(await stats()).toEqual([{ ts: start, ...empty }])
-    await world.workers(['w'])
+    await fixture.workers(['w'])
     for (const [priority, count] of [
       [1, 1],
       [0, 2],
       [-1, 3],
     ] as const)
-      for (let n = 0; n < count; n += 1) await world.submit('a@b', { priority })
-    const leases = await world.take('w', 4)
+      for (let n = 0; n < count; n += 1) await fixture.submit('a@b', { priority })
+    const leases = await fixture.take('w', 4)
     const settle = (at: number) => ({ task_id: leases[at]?.task_id ?? '', token: leases[at]?.token ?? 0 })
-    await world.rpc('w', 'tasks.ack', { tasks: [settle(0)] })
-    await world.rpc('w', 'tasks.nack', {
+    await fixture.rpc('w', 'tasks.ack', { tasks: [settle(0)] })
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [
         { ...settle(1), error: 'later', retry_in_ms: 3_600_000 },
         { ...settle(2), error: 'never', permanent: true },
       ],
     })
-    await world.time.advance(EVERY_MS)
+    await fixture.time.advance(EVERY_MS)
     expect(await stats()).toEqual([
       { ts: start, ...empty },
       {
@@ -72,16 +72,16 @@ describe('queue/stats', () => {
 
   it('keeps 240 samples', async () => {
     await open()
-    const start = world.time.wallMs() / 1_000
-    await world.time.advance(300 * EVERY_MS)
+    const start = fixture.time.wallMs() / 1_000
+    await fixture.time.advance(300 * EVERY_MS)
     const kept = await stats('?limit=10000')
     expect([kept.length, kept[0]?.ts, kept.at(-1)?.ts]).toEqual([240, start + 61 * 15, start + 300 * 15])
   })
 
   it('returns the samples from `since` on, and the newest `limit` of them', async () => {
     await open()
-    const start = world.time.wallMs() / 1_000
-    await world.time.advance(4 * EVERY_MS)
+    const start = fixture.time.wallMs() / 1_000
+    await fixture.time.advance(4 * EVERY_MS)
     expect((await stats(`?since=${start + 30}`)).map(({ ts }) => ts - start)).toEqual([30, 45, 60])
     expect((await stats('?limit=2')).map(({ ts }) => ts - start)).toEqual([45, 60])
     expect(await stats(`?since=${start + 61}`)).toEqual([])
@@ -91,7 +91,7 @@ describe('queue/stats', () => {
     'refuses %s and names the parameter (D9)',
     async (query) => {
       await open()
-      const { status, json } = await world.call('GET', `${STATS}?${query}`)
+      const { status, json } = await fixture.call('GET', `${STATS}?${query}`)
       expect([status, (json as { detail: { path: string }[] }).detail[0]?.path]).toEqual([
         422,
         `/${query.split('=')[0]}`,
@@ -106,22 +106,22 @@ describe('queue/stats', () => {
 
   it('has a gap while the store is unavailable, logs it once per minute, and never queries a slow store twice', async () => {
     await open()
-    const start = world.time.wallMs() / 1_000
+    const start = fixture.time.wallMs() / 1_000
     store.failure = (name) => (name === 'tasks.counts' ? UNAVAILABLE : undefined)
-    await world.time.advance(3 * EVERY_MS)
-    expect(world.log.lines.filter(({ message }) => message.startsWith('failed to count the queues'))).toHaveLength(1)
+    await fixture.time.advance(3 * EVERY_MS)
+    expect(fixture.log.lines.filter(({ message }) => message.startsWith('failed to count the queues'))).toHaveLength(1)
     store.failure = () => undefined
-    await world.time.advance(EVERY_MS)
+    await fixture.time.advance(EVERY_MS)
     expect((await stats()).map(({ ts }) => ts - start)).toEqual([0, 60])
     let release = (): void => {}
     const held = new Promise<void>((resolve) => void (release = resolve))
     store.gate = (name) => (name === 'tasks.counts' ? held : undefined)
     const before = store.named('tasks.counts').length
-    await world.time.advance(4 * EVERY_MS)
+    await fixture.time.advance(4 * EVERY_MS)
     expect(store.named('tasks.counts')).toHaveLength(before + 1)
     store.gate = () => undefined
     release()
-    await world.time.advance(EVERY_MS)
+    await fixture.time.advance(EVERY_MS)
     expect(await stats()).toHaveLength(4)
   })
 })

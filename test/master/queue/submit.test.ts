@@ -5,38 +5,38 @@ const TASKS = '/automations/mailer/tasks'
 const BATCH = `${TASKS}/batch`
 const mail = (more: object = {}): object => ({ payload: { to: 'a@b' }, ...more })
 
-let world: QueueFixture
+let fixture: QueueFixture
 const open = async (options: QueueFixtureOptions = {}): Promise<QueueFixture> =>
-  (world = await QueueFixture.open(options))
-afterEach(() => world.close())
+  (fixture = await QueueFixture.open(options))
+afterEach(() => fixture.close())
 
 describe('submitting a task', () => {
   it('queues it under a UUID of 32 hex digits that begins with the time, and returns its priority', async () => {
     await open()
-    const { status, json } = await world.call('POST', TASKS, { body: mail() })
+    const { status, json } = await fixture.call('POST', TASKS, { body: mail() })
     expect(status).toBe(200)
     expect(json).toEqual({
       task_id: expect.stringMatching(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/),
       queued: true,
       priority: 0,
     })
-    expect(parseInt((json as { task_id: string }).task_id.slice(0, 12), 16)).toBe(world.time.wallMs())
+    expect(parseInt((json as { task_id: string }).task_id.slice(0, 12), 16)).toBe(fixture.time.wallMs())
   })
 
   it('keeps the id and the priority of the request', async () => {
     await open()
-    const { json } = await world.call('POST', TASKS, {
+    const { json } = await fixture.call('POST', TASKS, {
       body: mail({ task_id: 'invoice 7/ü', priority: -2_147_483_648 }),
     })
     expect(json).toEqual({ task_id: 'invoice 7/ü', queued: true, priority: -2_147_483_648 })
-    expect(await world.place('invoice 7/ü')).toBe('pending')
+    expect(await fixture.place('invoice 7/ü')).toBe('pending')
   })
 
   it('stores payload, priority and submission time, in seconds of the wall clock', async () => {
     await open()
-    const submittedAt = world.time.wallMs() / 1_000
-    const id = await world.submit('é"\u2028@b', { priority: 3 })
-    const { json } = await world.call('GET', '/automations/mailer/queue')
+    const submittedAt = fixture.time.wallMs() / 1_000
+    const id = await fixture.submit('é"\u2028@b', { priority: 3 })
+    const { json } = await fixture.call('GET', '/automations/mailer/queue')
     expect(json).toEqual({
       length: 1,
       items: [{ id, attempt: 0, payload: { to: 'é"\u2028@b' }, priority: 3, submitted_at: submittedAt }],
@@ -45,7 +45,7 @@ describe('submitting a task', () => {
 
   it('rejects a payload that violates its schema, with a pointer for every fault (D14)', async () => {
     await open()
-    const { status, json } = await world.call('POST', TASKS, {
+    const { status, json } = await fixture.call('POST', TASKS, {
       body: { payload: { to: 'x', lines: [1], extra: true } },
     })
     expect(status).toBe(422)
@@ -54,7 +54,7 @@ describe('submitting a task', () => {
       '/payload/lines/0',
       '/payload/to',
     ])
-    expect(await world.metric('svc_submits_refused_total')).toContain('reason="invalid"} 1')
+    expect(await fixture.metric('svc_submits_refused_total')).toContain('reason="invalid"} 1')
   })
 
   it.each([
@@ -77,27 +77,27 @@ describe('submitting a task', () => {
     ['unknown', 1],
   ])('refuses %s = %j and names the field (D56)', async (field, value) => {
     await open()
-    const { status, json } = await world.call('POST', TASKS, { body: { ...mail(), [field]: value } })
+    const { status, json } = await fixture.call('POST', TASKS, { body: { ...mail(), [field]: value } })
     expect(status).toBe(422)
     expect((json as { detail: { path: string }[] }).detail[0]?.path).toBe(`/${field}`)
-    expect((await world.call('GET', '/automations/mailer/queue')).json).toMatchObject({ length: 0 })
+    expect((await fixture.call('GET', '/automations/mailer/queue')).json).toMatchObject({ length: 0 })
   })
 
   it('accepts any names of up to 256 characters as plain data (S9)', async () => {
     await open()
     for (const id of ['x'.repeat(256), '{a}*:"\'', '__proto__', 'constructor', '😀'.repeat(256)])
-      expect(await world.submit('a@b', { task_id: id, idempotency_key: id })).toBe(id)
-    expect(await world.place('__proto__')).toBe('pending')
+      expect(await fixture.submit('a@b', { task_id: id, idempotency_key: id })).toBe(id)
+    expect(await fixture.place('__proto__')).toBe('pending')
   })
 
   it('keeps keys like __proto__ in a payload as plain data', async () => {
     const anything = entryOf('mailer', { validatePayload: () => [] })
     await open({ entries: [anything] })
-    await world.call('POST', TASKS, {
+    await fixture.call('POST', TASKS, {
       body: JSON.parse('{"payload":{"__proto__":{"a":1},"constructor":2}}') as unknown,
     })
-    await world.workers(['w'])
-    const { json } = await world.post('w', { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1 } })
+    await fixture.workers(['w'])
+    const { json } = await fixture.post('w', { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1 } })
     expect(JSON.stringify(json)).toContain('"payload":{"__proto__":{"a":1},"constructor":2}')
   })
 
@@ -107,7 +107,7 @@ describe('submitting a task', () => {
       ['/automations/feed/tasks', mail()],
       ['/automations/feed/tasks/batch', { tasks: [mail()] }],
     ] as const) {
-      const { status, json } = await world.call('POST', path, { body })
+      const { status, json } = await fixture.call('POST', path, { body })
       expect(status).toBe(400)
       expect(json).toEqual({ detail: expect.stringContaining('not a batch automation') })
     }
@@ -115,20 +115,20 @@ describe('submitting a task', () => {
 
   it('returns 503 with Retry-After when the queue is full, dead tasks included; duplicates still succeed (D54)', async () => {
     await open({ settings: { maxQueueLength: 2 } })
-    await world.workers(['w'])
-    const key = await world.submit('a@b', { idempotency_key: 'k' })
-    const [lease] = await world.take('w')
-    await world.rpc('w', 'tasks.nack', {
+    await fixture.workers(['w'])
+    const key = await fixture.submit('a@b', { idempotency_key: 'k' })
+    const [lease] = await fixture.take('w')
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [{ task_id: key, token: lease?.token ?? 0, error: 'no', permanent: true }],
     })
-    await world.submit('b@c')
-    const refused = await world.call('POST', TASKS, { body: mail({ idempotency_key: 'other' }) })
+    await fixture.submit('b@c')
+    const refused = await fixture.call('POST', TASKS, { body: mail({ idempotency_key: 'other' }) })
     expect(refused).toMatchObject({
       status: 503,
       headers: { 'retry-after': expect.stringMatching(/^[1-9]/) },
       json: { detail: expect.stringContaining('the queue is full') },
     })
-    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toEqual({
+    expect((await fixture.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toEqual({
       task_id: key,
       queued: false,
       duplicate: true,
@@ -139,18 +139,18 @@ describe('submitting a task', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'tasks.submit' ? UNAVAILABLE : undefined)
-    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({
+    expect(await fixture.call('POST', TASKS, { body: mail() })).toMatchObject({
       status: 503,
       headers: { 'retry-after': '2' },
     })
     store.failure = () => undefined
-    expect((await world.call('GET', '/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
+    expect((await fixture.call('GET', '/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
   })
 
   it('sends the submits of one tick to the store in one call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const ids = await Promise.all(['a@b', 'b@c', 'c@d'].map((to) => world.submit(to)))
+    const ids = await Promise.all(['a@b', 'b@c', 'c@d'].map((to) => fixture.submit(to)))
     expect(store.named('tasks.submit').map(([, , tasks]) => (tasks as { id: string }[]).map(({ id }) => id))).toEqual([
       ids,
     ])
@@ -160,18 +160,18 @@ describe('submitting a task', () => {
 describe('an idempotency key', () => {
   it('identifies one task: a second submit returns the first id, whatever its body (G7)', async () => {
     await open()
-    const id = await world.submit('a@b', { idempotency_key: 'k' })
-    const { json } = await world.call('POST', TASKS, {
+    const id = await fixture.submit('a@b', { idempotency_key: 'k' })
+    const { json } = await fixture.call('POST', TASKS, {
       body: { payload: { to: 'other' }, idempotency_key: 'k', priority: 9, task_id: 'mine' },
     })
     expect(json).toEqual({ task_id: id, queued: false, duplicate: true })
-    expect(await world.place('mine')).toBe('gone')
+    expect(await fixture.place('mine')).toBe('gone')
   })
 
   it('queues one task out of 50 concurrent submits (G7)', async () => {
     await open()
     const replies = await Promise.all(
-      Array.from({ length: 50 }, () => world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })),
+      Array.from({ length: 50 }, () => fixture.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })),
     )
     const ids = new Set(replies.map(({ json }) => (json as { task_id: string }).task_id))
     expect(ids.size).toBe(1)
@@ -180,19 +180,19 @@ describe('an idempotency key', () => {
 
   it('can be used again after its window, which a duplicate does not extend', async () => {
     await open({ settings: { idempotencyTtlSeconds: 60 } })
-    const first = await world.submit('a@b', { idempotency_key: 'k' })
-    await world.time.advance(59_000)
-    expect(await world.submit('a@b', { idempotency_key: 'k' })).toBe(first)
-    await world.time.advance(2_000)
-    expect(await world.submit('a@b', { idempotency_key: 'k' })).not.toBe(first)
+    const first = await fixture.submit('a@b', { idempotency_key: 'k' })
+    await fixture.time.advance(59_000)
+    expect(await fixture.submit('a@b', { idempotency_key: 'k' })).toBe(first)
+    await fixture.time.advance(2_000)
+    expect(await fixture.submit('a@b', { idempotency_key: 'k' })).not.toBe(first)
   })
 
   it('is not used up by a rejected submit (G7)', async () => {
     await open({ settings: { submitRpsPerToken: 1 } })
-    expect((await world.call('POST', TASKS, { body: { payload: { to: 1 }, idempotency_key: 'k' } })).status).toBe(422)
-    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).status).toBe(429)
-    await world.time.advance(1_000)
-    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toMatchObject({
+    expect((await fixture.call('POST', TASKS, { body: { payload: { to: 1 }, idempotency_key: 'k' } })).status).toBe(422)
+    expect((await fixture.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).status).toBe(429)
+    await fixture.time.advance(1_000)
+    expect((await fixture.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toMatchObject({
       queued: true,
     })
   })
@@ -201,25 +201,26 @@ describe('an idempotency key', () => {
 describe('a task id of the client', () => {
   it('is a duplicate wherever the task is: pending, in flight, scheduled or dead (D27)', async () => {
     await open()
-    await world.workers(['w'])
-    const again = async (): Promise<unknown> => (await world.call('POST', TASKS, { body: mail({ task_id: 'x' }) })).json
+    await fixture.workers(['w'])
+    const again = async (): Promise<unknown> =>
+      (await fixture.call('POST', TASKS, { body: mail({ task_id: 'x' }) })).json
     const duplicate = { task_id: 'x', queued: false, duplicate: true }
     expect(await again()).toMatchObject({ queued: true })
     expect(await again()).toEqual(duplicate)
-    const token = async (): Promise<number> => (await world.take('w'))[0]?.token ?? 0
+    const token = async (): Promise<number> => (await fixture.take('w'))[0]?.token ?? 0
     const first = await token()
-    expect(await world.place('x')).toBe('in_flight')
+    expect(await fixture.place('x')).toBe('in_flight')
     expect(await again()).toEqual(duplicate)
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: 'x', token: first, error: 'no', retry_in_ms: 5_000 }] })
-    expect(await world.place('x')).toBe('scheduled')
+    await fixture.rpc('w', 'tasks.nack', { tasks: [{ task_id: 'x', token: first, error: 'no', retry_in_ms: 5_000 }] })
+    expect(await fixture.place('x')).toBe('scheduled')
     expect(await again()).toEqual(duplicate)
-    await world.time.advance(5_000)
-    await world.rpc('w', 'tasks.nack', {
+    await fixture.time.advance(5_000)
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [{ task_id: 'x', token: await token(), error: 'no', permanent: true }],
     })
-    expect(await world.place('x')).toBe('dead')
+    expect(await fixture.place('x')).toBe('dead')
     expect(await again()).toEqual(duplicate)
-    await world.call('DELETE', '/automations/mailer/dead')
+    await fixture.call('DELETE', '/automations/mailer/dead')
     expect(await again()).toMatchObject({ queued: true })
   })
 })
@@ -227,7 +228,7 @@ describe('a task id of the client', () => {
 describe('a batch of tasks', () => {
   it('returns one result per task in order, errors beside successes (D38)', async () => {
     await open({ settings: { maxQueueLength: 3 } })
-    const { status, json } = await world.call('POST', BATCH, {
+    const { status, json } = await fixture.call('POST', BATCH, {
       body: {
         tasks: [
           mail({ task_id: 'a', priority: 4 }),
@@ -268,14 +269,14 @@ describe('a batch of tasks', () => {
     [{ tasks: [{}], more: 1 }],
   ])('is rejected as a whole outside of 1..1000 tasks (D38)', async (body) => {
     await open()
-    expect((await world.call('POST', BATCH, { body })).status).toBe(422)
+    expect((await fixture.call('POST', BATCH, { body })).status).toBe(422)
   })
 
   it('of 1,000 tasks is split for the store, with the results in order', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const tasks = Array.from({ length: 1_000 }, (_, at) => mail({ task_id: `t${at}` }))
-    const { json } = await world.call('POST', BATCH, { body: { tasks } })
+    const { json } = await fixture.call('POST', BATCH, { body: { tasks } })
     expect((json as { results: { task_id: string }[] }).results.map((each) => each.task_id)).toEqual(
       tasks.map((_, at) => `t${at}`),
     )
@@ -288,13 +289,13 @@ describe('a batch of tasks', () => {
     const tasks = Array.from({ length: 501 }, () => mail())
     let submits = 0
     store.failure = (name) => (name === 'tasks.submit' && ++submits === 2 ? UNAVAILABLE : undefined)
-    const { json } = await world.call('POST', BATCH, { body: { tasks } })
+    const { json } = await fixture.call('POST', BATCH, { body: { tasks } })
     expect((json as { results: unknown[] }).results[500]).toEqual({
       error: { status: 503, detail: 'the store is unavailable; nothing was changed' },
     })
     expect((json as { results: unknown[] }).results[0]).toMatchObject({ queued: true })
     store.failure = () => UNAVAILABLE
-    expect(await world.call('POST', BATCH, { body: { tasks: [mail()] } })).toMatchObject({
+    expect(await fixture.call('POST', BATCH, { body: { tasks: [mail()] } })).toMatchObject({
       status: 503,
       headers: { 'retry-after': '2' },
     })
@@ -304,14 +305,14 @@ describe('a batch of tasks', () => {
 describe('the rate limit', () => {
   it('returns 429 with Retry-After, per token; a batch counts as its length (D21, D38)', async () => {
     await open({ settings: { submitRpsPerToken: 4 } })
-    expect((await world.call('POST', BATCH, { body: { tasks: [mail(), mail(), mail()] } })).status).toBe(200)
-    expect((await world.call('POST', TASKS, { body: mail() })).status).toBe(200)
-    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({
+    expect((await fixture.call('POST', BATCH, { body: { tasks: [mail(), mail(), mail()] } })).status).toBe(200)
+    expect((await fixture.call('POST', TASKS, { body: mail() })).status).toBe(200)
+    expect(await fixture.call('POST', TASKS, { body: mail() })).toMatchObject({
       status: 429,
       headers: { 'retry-after': '1' },
     })
-    expect((await world.call('POST', TASKS, { body: mail(), key: 'another token' })).status).toBe(200)
-    await world.time.advance(1_000)
-    expect((await world.call('POST', TASKS, { body: mail() })).status).toBe(200)
+    expect((await fixture.call('POST', TASKS, { body: mail(), key: 'another token' })).status).toBe(200)
+    await fixture.time.advance(1_000)
+    expect((await fixture.call('POST', TASKS, { body: mail() })).status).toBe(200)
   })
 })

@@ -4,21 +4,21 @@ import { FleetError } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 async function open(
   options: QueueFixtureOptions = {},
   workers: readonly string[] = ['w', 'v', 'u'],
 ): Promise<QueueFixture> {
-  world = await QueueFixture.open(options)
-  await world.workers(workers)
-  return world
+  fixture = await QueueFixture.open(options)
+  await fixture.workers(workers)
+  return fixture
 }
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 /** A long poll. `seen` shows its outcome as soon as it is known. */
 function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortController().signal } = {}) {
   const seen: { ids: string[] | null; error: unknown } = { ids: null, error: null }
-  const done = world.queue.reserve('mailer', { worker, limit, waitMs, signal }).then(
+  const done = fixture.queue.reserve('mailer', { worker, limit, waitMs, signal }).then(
     (leases) => void (seen.ids = leases.map(({ id }) => id)),
     (error: unknown) => void (seen.error = error),
   )
@@ -35,43 +35,43 @@ describe('a reserve', () => {
       ['n2', 0],
       ['h2', 1],
     ] as const)
-      await world.submit('a@b', { task_id, priority })
-    expect((await world.take('w', 10)).map(({ task_id }) => task_id)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1'])
+      await fixture.submit('a@b', { task_id, priority })
+    expect((await fixture.take('w', 10)).map(({ task_id }) => task_id)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1'])
   })
 
   it('returns empty immediately without wait_ms, and at its deadline with wait_ms', async () => {
     await open()
-    expect(await world.take('w')).toEqual([])
+    expect(await fixture.take('w')).toEqual([])
     const { seen } = poll('w', { waitMs: 5_000 })
-    await world.time.advance(4_999)
+    await fixture.time.advance(4_999)
     expect(seen.ids).toBeNull()
-    await world.time.advance(1)
+    await fixture.time.advance(1)
     expect(seen.ids).toEqual([])
   })
 
   it('that waits gets the task of a submit immediately', async () => {
     await open()
     const { seen } = poll('w')
-    await world.time.advance(500)
-    const id = await world.submit()
-    await settled(world)
+    await fixture.time.advance(500)
+    const id = await fixture.submit()
+    await settled(fixture)
     expect(seen.ids).toEqual([id])
   })
 
   it('returns at most 500 tasks, whatever its limit (D60)', async () => {
     await open()
     const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
-    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
-    expect(await world.take('w', 10_000)).toHaveLength(500)
-    expect(await world.take('w', 10_000)).toHaveLength(100)
+    await fixture.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    expect(await fixture.take('w', 10_000)).toHaveLength(500)
+    expect(await fixture.take('w', 10_000)).toHaveLength(100)
   })
 
   it('serves waiting workers in the order of their arrival', async () => {
     await open()
     const polls = [poll('w'), poll('v'), poll('u')]
-    await settled(world)
-    const ids = [await world.submit(), await world.submit()]
-    await settled(world)
+    await settled(fixture)
+    const ids = [await fixture.submit(), await fixture.submit()]
+    await settled(fixture)
     expect(polls.map(({ seen }) => seen.ids)).toEqual([[ids[0]], [ids[1]], null])
   })
 
@@ -79,10 +79,10 @@ describe('a reserve', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const polls = [poll('w'), poll('v'), poll('u')]
-    await settled(world)
+    await settled(fixture)
     const before = store.named('tasks.reserve').length
-    await world.submit()
-    await settled(world)
+    await fixture.submit()
+    await settled(fixture)
     expect(
       store
         .named('tasks.reserve')
@@ -97,7 +97,7 @@ describe('a reserve', () => {
     await open({ backend: store.wrap })
     await Promise.all(
       ['w', 'v', 'u'].map((worker) =>
-        world.queue.reserve('mailer', { worker, limit: 3, waitMs: 0, signal: new AbortController().signal }),
+        fixture.queue.reserve('mailer', { worker, limit: 3, waitMs: 0, signal: new AbortController().signal }),
       ),
     )
     expect(store.named('tasks.reserve')).toHaveLength(1)
@@ -110,50 +110,50 @@ describe('a reserve', () => {
 
   it('leases a task for the visibility timeout of its automation (D25)', async () => {
     await open()
-    await world.submit()
-    const [lease] = await world.take('w')
-    expect(lease?.expires_at).toBe(world.time.wallMs() / 1_000 + 60)
+    await fixture.submit()
+    const [lease] = await fixture.take('w')
+    expect(lease?.expires_at).toBe(fixture.time.wallMs() / 1_000 + 60)
   })
 
   it('gets a due retry at its due time, without a sweep (D28)', async () => {
     await open()
-    const id = await world.submit()
-    const [lease] = await world.take('w')
-    await world.rpc('w', 'tasks.nack', {
+    const id = await fixture.submit()
+    const [lease] = await fixture.take('w')
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 3_210 }],
     })
     const { seen } = poll('w')
-    await world.time.advance(3_209)
+    await fixture.time.advance(3_209)
     expect(seen.ids).toBeNull()
-    await world.time.advance(15)
+    await fixture.time.advance(15)
     expect(seen.ids).toEqual([id])
   })
 
   it('gets a retry that is scheduled while it waits', async () => {
     await open()
-    const id = await world.submit()
-    const [lease] = await world.take('w')
+    const id = await fixture.submit()
+    const [lease] = await fixture.take('w')
     const { seen } = poll('v')
-    await settled(world)
-    await world.rpc('w', 'tasks.nack', {
+    await settled(fixture)
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 100 }],
     })
-    await world.time.advance(101)
+    await fixture.time.advance(101)
     expect(seen.ids).toEqual([id])
   })
 
   it('is woken by a release, and by the signal of another master', async () => {
     await open()
-    const id = await world.submit()
-    const [lease] = await world.take('w')
+    const id = await fixture.submit()
+    const [lease] = await fixture.take('w')
     const first = poll('v')
-    await settled(world)
-    await world.rpc('w', 'tasks.release', { tasks: [{ task_id: id, token: lease?.token ?? 0 }] })
-    await settled(world)
+    await settled(fixture)
+    await fixture.rpc('w', 'tasks.release', { tasks: [{ task_id: id, token: lease?.token ?? 0 }] })
+    await settled(fixture)
     expect(first.seen.ids).toEqual([id])
     const second = poll('u')
-    await settled(world)
-    await world.deps.backend.tasks.submit('mailer', 60_000, [
+    await settled(fixture)
+    await fixture.deps.backend.tasks.submit('mailer', 60_000, [
       {
         id: 'elsewhere',
         ownId: true,
@@ -165,16 +165,16 @@ describe('a reserve', () => {
         body: '{"payload":{}}',
       },
     ])
-    await world.deps.backend.bus.signal('m1', { kind: 'wake', type: 'mailer' })
-    await settled(world)
+    await fixture.deps.backend.bus.signal('m1', { kind: 'wake', type: 'mailer' })
+    await settled(fixture)
     expect(second.seen.ids).toEqual(['elsewhere'])
   })
 
   it('gets a task that became ready without a notification within a second (G3)', async () => {
     await open()
     const { seen } = poll('w')
-    await settled(world)
-    await world.deps.backend.tasks.submit('mailer', 60_000, [
+    await settled(fixture)
+    await fixture.deps.backend.tasks.submit('mailer', 60_000, [
       {
         id: 'elsewhere',
         ownId: true,
@@ -186,31 +186,31 @@ describe('a reserve', () => {
         body: '{"payload":{}}',
       },
     ])
-    await world.time.advance(1_001)
+    await fixture.time.advance(1_001)
     expect(seen.ids).toEqual(['elsewhere'])
   })
 
   it('reserves again immediately when a store call reached its limit', async () => {
     await open()
     const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
-    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    await fixture.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
     const polls = [poll('w', { limit: 500 }), poll('v', { limit: 500 })]
-    await settled(world)
+    await settled(fixture)
     expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([500, 100])
   })
 
   it('serves every waiter when a reserve for one of them promoted retries for more', async () => {
     await open()
-    await Promise.all([world.submit(), world.submit()])
-    const leases = await world.take('w', 2)
-    await world.rpc('w', 'tasks.nack', {
+    await Promise.all([fixture.submit(), fixture.submit()])
+    const leases = await fixture.take('w', 2)
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'x', retry_in_ms: 500 })),
     })
     const polls = [poll('w'), poll('v'), poll('u')]
-    await settled(world)
-    world.time.jump(600) // After the due time, before its timer fires.
-    await world.submit()
-    await settled(world)
+    await settled(fixture)
+    fixture.time.jump(600) // After the due time, before its timer fires.
+    await fixture.submit()
+    await settled(fixture)
     expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([1, 1, 1])
   })
 
@@ -218,28 +218,28 @@ describe('a reserve', () => {
     await open()
     const stale = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' }, ttl_seconds: 1 }))
     for (let batch = 0; batch < 2; batch += 1)
-      await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: stale } })
-    const id = await world.submit()
-    await world.time.advance(2_000)
+      await fixture.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: stale } })
+    const id = await fixture.submit()
+    await fixture.time.advance(2_000)
     const { seen } = poll('w')
-    await settled(world)
+    await settled(fixture)
     expect(seen.ids).toEqual([id])
-    expect(await world.metric('svc_tasks_expired_total')).toMatch(/ 2000$/)
+    expect(await fixture.metric('svc_tasks_expired_total')).toMatch(/ 2000$/)
   })
 })
 
 describe('the attempt limit of a task', () => {
   it('is its own, or that of the worker that reserves it, also after a change of its Config (D26)', async () => {
     await open()
-    await world.workers(['x'], { max_attempts: 7 })
+    await fixture.workers(['x'], { max_attempts: 7 })
     const limitOf = async (worker: string, more: object = {}): Promise<number | undefined> => {
-      await world.submit('a@b', more)
-      return (await world.take(worker))[0]?.max_attempts
+      await fixture.submit('a@b', more)
+      return (await fixture.take(worker))[0]?.max_attempts
     }
     expect(await limitOf('w')).toBe(3)
     expect(await limitOf('x')).toBe(7)
     expect(await limitOf('x', { max_attempts: 2 })).toBe(2)
-    await world.deps.backend.configs.put({
+    await fixture.deps.backend.configs.put({
       type: 'mailer',
       id: 'x',
       expectGen: 0,
@@ -259,8 +259,8 @@ describe('the records of workers', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     for (let i = 0; i < 5; i += 1) {
-      await world.submit()
-      for (const worker of ['w', 'v']) await world.take(worker)
+      await fixture.submit()
+      for (const worker of ['w', 'v']) await fixture.take(worker)
     }
     expect([store.named('workers.get'), configReads(store)]).toEqual([
       [],
@@ -269,7 +269,7 @@ describe('the records of workers', () => {
         { type: 'mailer', id: 'v' },
       ],
     ])
-    await world.deps.backend.configs.put({
+    await fixture.deps.backend.configs.put({
       type: 'mailer',
       id: 'w',
       expectGen: 0,
@@ -277,9 +277,9 @@ describe('the records of workers', () => {
       changed: ['max_attempts'],
       actor: 'admin',
     })
-    await Promise.all([world.submit(), world.submit()])
+    await Promise.all([fixture.submit(), fixture.submit()])
     expect(
-      (await Promise.all(['w', 'v'].map((worker) => world.take(worker)))).map(([lease]) => lease?.max_attempts),
+      (await Promise.all(['w', 'v'].map((worker) => fixture.take(worker)))).map(([lease]) => lease?.max_attempts),
     ).toEqual([9, 3])
     expect(configReads(store).slice(2)).toEqual([{ type: 'mailer', id: 'w' }])
   })
@@ -287,11 +287,11 @@ describe('the records of workers', () => {
   it('that change while their workers wait delay no reserve, with or without a wait', async () => {
     await open()
     const waiting = [poll('w'), poll('v')]
-    await settled(world)
-    for (const id of ['w', 'v', 'u']) await world.deps.backend.configs.raise([{ type: 'mailer', id, above: 6 }])
-    const ids = [await world.submit(), await world.submit(), await world.submit()]
+    await settled(fixture)
+    for (const id of ['w', 'v', 'u']) await fixture.deps.backend.configs.raise([{ type: 'mailer', id, above: 6 }])
+    const ids = [await fixture.submit(), await fixture.submit(), await fixture.submit()]
     const hasty = poll('u', { waitMs: 0 })
-    await settled(world)
+    await settled(fixture)
     expect([...waiting, hasty].map(({ seen }) => seen.ids)).toEqual(ids.map((id) => [id]))
   })
 
@@ -299,17 +299,17 @@ describe('the records of workers', () => {
     const crew = Array.from({ length: 11_000 }, (_, i) => `w${i}`)
     await open({}, crew)
     const polls = crew.map((worker) => poll(worker))
-    await settled(world)
+    await settled(fixture)
     expect(polls.filter(({ seen }) => seen.error !== null || seen.ids !== null)).toEqual([])
-    await world.drain('w0')
-    expect((await world.tryRpc('w0', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).result).toEqual({ tasks: [] })
+    await fixture.drain('w0')
+    expect((await fixture.tryRpc('w0', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).result).toEqual({ tasks: [] })
   })
 })
 
 describe('a worker that may not take tasks', () => {
   it('gets unknown_worker when it is not registered (D7)', async () => {
     await open()
-    expect((await world.tryRpc('unregistered', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({
+    expect((await fixture.tryRpc('unregistered', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({
       code: -32_002,
       data: { code: 'unknown_worker' },
     })
@@ -317,11 +317,11 @@ describe('a worker that may not take tasks', () => {
 
   it('gets an empty result immediately while it drains, and takes no task from others (G14)', async () => {
     await open()
-    await world.drain('w')
-    const id = await world.submit()
+    await fixture.drain('w')
+    const id = await fixture.submit()
     const { seen } = poll('w')
     const other = poll('v')
-    await settled(world)
+    await settled(fixture)
     expect(seen.ids).toEqual([])
     expect(other.seen.ids).toEqual([id])
   })
@@ -329,29 +329,29 @@ describe('a worker that may not take tasks', () => {
   it('gets an empty result when its drain is requested, and no other worker does (G14)', async () => {
     await open()
     const [mine, other] = [poll('w'), poll('v')]
-    await settled(world)
-    await world.drain('w')
-    await settled(world)
+    await settled(fixture)
+    await fixture.drain('w')
+    await settled(fixture)
     expect(mine.seen.ids).toEqual([])
     expect(other.seen.ids).toBeNull()
-    const id = await world.submit()
-    await settled(world)
+    const id = await fixture.submit()
+    await settled(fixture)
     expect(other.seen.ids).toEqual([id])
   })
 
   it('gets an empty result within a second when another master acknowledged its drain (G14)', async () => {
     await open()
     const { seen } = poll('w')
-    await settled(world)
-    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w' }]) // This master gets no signal.
-    const id = await world.submit()
-    await settled(world)
-    expect([seen.ids, await world.place(id)]).toEqual([[], 'pending'])
-    expect((await world.take('v')).map(({ task_id }) => task_id)).toEqual([id])
+    await settled(fixture)
+    await fixture.deps.backend.workers.drain([{ type: 'mailer', id: 'w' }]) // This master gets no signal.
+    const id = await fixture.submit()
+    await settled(fixture)
+    expect([seen.ids, await fixture.place(id)]).toEqual([[], 'pending'])
+    expect((await fixture.take('v')).map(({ task_id }) => task_id)).toEqual([id])
     const quiet = poll('u')
-    await settled(world)
-    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'u' }])
-    await world.time.advance(1_000)
+    await settled(fixture)
+    await fixture.deps.backend.workers.drain([{ type: 'mailer', id: 'u' }])
+    await fixture.time.advance(1_000)
     expect(quiet.seen.ids).toEqual([])
   })
 
@@ -360,19 +360,19 @@ describe('a worker that may not take tasks', () => {
     async (at) => {
       const store = new Watched()
       await open({ backend: store.wrap })
-      const id = await world.submit()
+      const id = await fixture.submit()
       let letGo = (): void => {}
       const held = new Promise<void>((resolve) => (letGo = resolve))
       store.gate = (name) => (name === at ? held : undefined)
       const { seen } = poll('w')
-      await settled(world)
+      await settled(fixture)
       store.gate = () => undefined
-      await world.drain('w')
+      await fixture.drain('w')
       letGo()
-      await settled(world)
+      await settled(fixture)
       expect(seen.ids).toEqual([])
-      expect(await world.place(id)).toBe('pending')
-      expect((await world.take('v')).map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[id, 0]])
+      expect(await fixture.place(id)).toBe('pending')
+      expect((await fixture.take('v')).map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[id, 0]])
     },
   )
 })
@@ -382,30 +382,30 @@ describe('a client that disconnects', () => {
     await open()
     const client = new AbortController()
     const { seen } = poll('w', { signal: client.signal })
-    await settled(world)
+    await settled(fixture)
     client.abort()
-    const id = await world.submit()
-    await settled(world)
+    const id = await fixture.submit()
+    await settled(fixture)
     expect(seen.ids).toEqual([])
-    expect(await world.place(id)).toBe('pending')
-    expect(await world.metric('svc_reserve_waiters')).toMatch(/ 0$/)
+    expect(await fixture.place(id)).toBe('pending')
+    expect(await fixture.metric('svc_reserve_waiters')).toMatch(/ 0$/)
   })
 
   it('immediately releases the task that was being leased for it, attempt unchanged (S13)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const id = await world.submit()
+    const id = await fixture.submit()
     let letGo = (): void => {}
     const held = new Promise<void>((resolve) => (letGo = resolve))
     store.gate = (name) => (name === 'tasks.reserve' ? held : undefined)
     const client = new AbortController()
     const { seen } = poll('w', { signal: client.signal })
     const next = poll('v')
-    await settled(world)
+    await settled(fixture)
     client.abort()
     store.gate = () => undefined
     letGo()
-    await settled(world)
+    await settled(fixture)
     expect(seen.ids).toEqual([])
     expect(next.seen.ids).toEqual([id])
   })
@@ -432,15 +432,15 @@ describe('while the store is unavailable', () => {
   it('waiting workers keep waiting, and are served within 2 s of its recovery (G3, G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const id = await world.submit()
+    const id = await fixture.submit()
     store.failure = (name) => (name === 'tasks.reserve' ? UNAVAILABLE : undefined)
     const { seen } = poll('w')
-    await world.time.advance(10_000)
+    await fixture.time.advance(10_000)
     expect(seen).toEqual({ ids: null, error: null })
     store.failure = () => undefined
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     expect(seen.ids).toEqual([id])
-    expect(world.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    expect(fixture.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
   it('workers that do not wait get the error immediately, the others at their deadline (G18)', async () => {
@@ -449,10 +449,10 @@ describe('while the store is unavailable', () => {
     store.failure = (name) => (name === 'tasks.reserve' ? UNAVAILABLE : undefined)
     const hasty = poll('w', { waitMs: 0 })
     const patient = poll('v', { waitMs: 2_500 })
-    await settled(world)
+    await settled(fixture)
     expect(hasty.seen.error).toBe(UNAVAILABLE)
     expect(patient.seen.error).toBeNull()
-    await world.time.advance(2_500)
+    await fixture.time.advance(2_500)
     expect(patient.seen.error).toBeInstanceOf(FleetError)
   })
 })
@@ -461,8 +461,8 @@ describe('a master that stops', () => {
   it('returns an empty result to every waiter, and to those that arrive later', async () => {
     await open()
     const before = poll('w')
-    await settled(world)
-    world.queue.close()
+    await settled(fixture)
+    fixture.queue.close()
     const after = poll('v')
     await Promise.all([before.done, after.done])
     expect([before.seen.ids, after.seen.ids]).toEqual([[], []])

@@ -32,31 +32,31 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 /** One run: the open leases and the waiting reserves. */
 class Run {
-  readonly #world: QueueFixture
+  readonly #fixture: QueueFixture
   readonly #store: Watched
   readonly leases: Lease[] = []
   readonly waiting = new Map<AbortController, { worker: string }>()
   #free = (): void => {}
   #generation = 0
 
-  constructor(world: QueueFixture, store: Watched) {
-    this.#world = world
+  constructor(fixture: QueueFixture, store: Watched) {
+    this.#fixture = fixture
     this.#store = store
   }
 
   async take(step: Step): Promise<void> {
     switch (step.do) {
       case 'submit':
-        return void Promise.all(Array.from({ length: step.count }, () => this.#world.submit()))
+        return void Promise.all(Array.from({ length: step.count }, () => this.#fixture.submit()))
       case 'reserve':
         return this.#reserve(step.worker, step.limit)
       case 'reconfigure':
         return this.#reconfigure(step.worker)
       case 'release':
-        return this.#give((ref) => this.#world.queue.release('mailer', [ref]))
+        return this.#give((ref) => this.#fixture.queue.release('mailer', [ref]))
       case 'nack':
         return this.#give((ref) =>
-          this.#world.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]),
+          this.#fixture.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]),
         )
       case 'leave':
         return [...this.waiting.keys()].at(0)?.abort()
@@ -65,16 +65,16 @@ class Run {
       case 'free':
         return this.#free()
       case 'settle':
-        return settled(this.#world)
+        return settled(this.#fixture)
       case 'pass':
-        return this.#world.time.advance(3)
+        return this.#fixture.time.advance(3)
     }
   }
 
   #reserve(worker: string, limit: number): void {
     const client = new AbortController()
     this.waiting.set(client, { worker })
-    void this.#world.queue
+    void this.#fixture.queue
       .reserve('mailer', { worker, limit, waitMs: 30_000, signal: client.signal })
       .then((leases) => {
         this.waiting.delete(client)
@@ -84,7 +84,7 @@ class Run {
 
   /** Changes a config on another master: this master notices it with the next reserve. */
   #reconfigure(id: string): void {
-    const { configs } = this.#world.deps.backend
+    const { configs } = this.#fixture.deps.backend
     this.#generation += 1
     void configs.raise([{ type: 'mailer', id, above: this.#generation }])
   }
@@ -104,8 +104,8 @@ class Run {
   async finish(): Promise<void> {
     this.#store.gate = () => undefined
     this.#free()
-    for (let turn = 0; turn < 5; turn += 1) await settled(this.#world)
-    await this.#world.time.advance(30) // Due times are checked at most every 10 ms.
+    for (let turn = 0; turn < 5; turn += 1) await settled(this.#fixture)
+    await this.#fixture.time.advance(30) // Due times are checked at most every 10 ms.
   }
 }
 
@@ -114,14 +114,14 @@ describe('an idle worker', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
         const store = new Watched()
-        const world = await QueueFixture.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
-        await world.workers(WORKERS, { max_attempts: 1_000 })
-        const run = new Run(world, store)
+        const fixture = await QueueFixture.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
+        await fixture.workers(WORKERS, { max_attempts: 1_000 })
+        const run = new Run(fixture, store)
         for (const each of steps) await run.take(each)
         await run.finish()
-        const { length } = await world.deps.backend.tasks.queue('mailer', 1)
+        const { length } = await fixture.deps.backend.tasks.queue('mailer', 1)
         const stuck = length > 0 && run.waiting.size > 0
-        await world.close()
+        await fixture.close()
         expect(stuck).toBe(false)
       }),
       { numRuns: 300, interruptAfterTimeLimit: 20_000 },

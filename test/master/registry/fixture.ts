@@ -131,15 +131,15 @@ export class RegistryFixture {
       shared?: RegistryFixture
     } = {},
   ): Promise<RegistryFixture> {
-    const world = new RegistryFixture(options)
-    if (options.shared === undefined) await world.deps.backend.open(AbortSignal.timeout(5_000))
-    await world.beat()
-    world.time.every(5_000, () => void world.beat())
-    await world.registry.start?.()
-    await world.control.start?.()
-    world.#server.listen(0, '127.0.0.1')
-    await once(world.#server, 'listening')
-    return world
+    const fixture = new RegistryFixture(options)
+    if (options.shared === undefined) await fixture.deps.backend.open(AbortSignal.timeout(5_000))
+    await fixture.beat()
+    fixture.time.every(5_000, () => void fixture.beat())
+    await fixture.registry.start?.()
+    await fixture.control.start?.()
+    fixture.#server.listen(0, '127.0.0.1')
+    await once(fixture.#server, 'listening')
+    return fixture
   }
 
   private constructor({

@@ -12,14 +12,14 @@ interface Validated {
 }
 
 describe('config/validate', () => {
-  let world: RegistryFixture
+  let fixture: RegistryFixture
   beforeEach(async () => {
-    world = await RegistryFixture.open()
-    await world.record('w1')
+    fixture = await RegistryFixture.open()
+    await fixture.record('w1')
   })
-  afterEach(() => world.close())
+  afterEach(() => fixture.close())
   const ask = (body: unknown, id = 'w1', headers: Record<string, string> = {}): Promise<Reply> =>
-    world.call('POST', `/${id}/config/validate`, { body, headers })
+    fixture.call('POST', `/${id}/config/validate`, { body, headers })
   const validated = async (body: unknown): Promise<Validated> => {
     const { status, json, text } = await ask(body)
     if (status !== 200) throw new Error(`${status} ${text}`)
@@ -47,7 +47,7 @@ describe('config/validate', () => {
     { smtp: { host: 1 } },
     { label: 'x'.repeat(300_000) },
   ])('returns the faults for which a PATCH would be rejected: %#', async (patch) => {
-    const refused = await world.patch('w1', patch)
+    const refused = await fixture.patch('w1', patch)
     expect(refused.status).toBe(422)
     expect(await validated(patch)).toEqual({ valid: false, errors: (refused.json as { detail: unknown }).detail })
   })
@@ -58,11 +58,11 @@ describe('config/validate', () => {
   })
 
   it('stores nothing, sends no frame and raises no generation', async () => {
-    const worker = await world.worker('w2')
-    const before = [await world.get('/w2'), await world.get('/w2/config/history'), await world.events()]
+    const worker = await fixture.worker('w2')
+    const before = [await fixture.get('/w2'), await fixture.get('/w2/config/history'), await fixture.events()]
     for (const body of [{ enabled: true }, { slots: -1 }]) await ask(body, 'w2')
     await worker.settled()
-    expect([await world.get('/w2'), await world.get('/w2/config/history'), await world.events()]).toEqual(before)
+    expect([await fixture.get('/w2'), await fixture.get('/w2/config/history'), await fixture.events()]).toEqual(before)
     expect(worker.frames).toEqual([])
   })
 
@@ -75,7 +75,7 @@ describe('config/validate', () => {
   })
 
   it('reports every sent secret as changed, so that a client cannot guess the stored one (D17)', async () => {
-    await world.patch('w1', { api_key: CANARY, smtp: { host: 'h', password: CANARY } })
+    await fixture.patch('w1', { api_key: CANARY, smtp: { host: 'h', password: CANARY } })
     for (const guess of [CANARY, 'another']) {
       expect(await validated({ api_key: guess })).toMatchObject({ changed: ['api_key'] })
       expect(await validated({ smtp: { host: 'h', password: guess } })).toMatchObject({ changed: ['smtp'] })
@@ -91,7 +91,7 @@ describe('config/validate', () => {
   })
 
   it('returns no secret in a fault (D17)', async () => {
-    await world.patch('w1', { api_key: CANARY })
+    await fixture.patch('w1', { api_key: CANARY })
     const { text } = await ask({ api_key: 'no', smtp: { host: 1, password: [CANARY] }, vault: { [CANARY]: 1 } })
     expect(text).not.toContain(CANARY)
     expect((JSON.parse(text) as Validated).valid).toBe(false)

@@ -2,20 +2,20 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { statsText } from '../../../src/master/registry/index.ts'
 import { HARDWARE, RegistryFixture, type Detail } from './fixture.ts'
 
-let world: RegistryFixture
+let fixture: RegistryFixture
 beforeEach(async () => {
-  world = await RegistryFixture.open()
+  fixture = await RegistryFixture.open()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 const ids = (records: readonly Record<string, unknown>[]): unknown[] => records.map((record) => record['worker_id'])
-const list = (query = ''): Promise<Record<string, unknown>[]> => world.get<Record<string, unknown>[]>(query)
+const list = (query = ''): Promise<Record<string, unknown>[]> => fixture.get<Record<string, unknown>[]>(query)
 
 describe('a worker record', () => {
   it('contains every field, also before the first state and statistics (D3, D8)', async () => {
-    await world.record('w1')
-    const now = world.time.wallMs() / 1_000
-    expect(await world.get('/w1')).toEqual({
+    await fixture.record('w1')
+    const now = fixture.time.wallMs() / 1_000
+    expect(await fixture.get('/w1')).toEqual({
       worker_id: 'w1',
       automation_type: 'mailer',
       hardware: HARDWARE,
@@ -37,11 +37,11 @@ describe('a worker record', () => {
   })
 
   it('contains state, applied generation and statistics as last reported', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send({ type: 'stats', slots: 2, cpu_pct: 12.5, rss_mb: 90, ts: 5, metrics: { 'counter.sent': 3 } })
     worker.send({ type: 'state', state: 'ERROR', config_gen: 0, ts: 5, last_error: 'no route' })
     await worker.settled()
-    expect(await world.get('/w1')).toMatchObject({
+    expect(await fixture.get('/w1')).toMatchObject({
       state: 'ERROR',
       last_error: 'no route',
       applied_config_gen: 0,
@@ -51,7 +51,7 @@ describe('a worker record', () => {
   })
 
   it('is shortened by view=summary (D47)', async () => {
-    const worker = await world.worker('w1')
+    const worker = await fixture.worker('w1')
     worker.send({
       type: 'stats',
       slots: 2,
@@ -67,21 +67,21 @@ describe('a worker record', () => {
       config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 },
       current_stats: { slots: 2, cpu_pct: 1, rss_mb: 90, ts: 5 },
     }
-    const one = await world.get('/w1?view=summary')
+    const one = await fixture.get('/w1?view=summary')
     expect({ hardware: one['hardware'], config: one['config'], current_stats: one['current_stats'] }).toEqual(summary)
     expect(await list('?view=summary')).toMatchObject([summary])
-    expect((await world.call('GET', '/w1?view=poster')).status).toBe(422)
+    expect((await fixture.call('GET', '/w1?view=poster')).status).toBe(422)
   })
 
   it('returns 404 for an unknown worker (D7)', async () => {
-    expect((await world.call('GET', '/ghost')).status).toBe(404)
+    expect((await fixture.call('GET', '/ghost')).status).toBe(404)
   })
 })
 
 describe('the workers list', () => {
   it('is ordered by id and contains only its type', async () => {
-    for (const id of ['b', 'a', 'c', 'Z', '\u00e9']) await world.record(id)
-    await world.record('other', 'elsewhere/2', 'feed')
+    for (const id of ['b', 'a', 'c', 'Z', '\u00e9']) await fixture.record(id)
+    await fixture.record('other', 'elsewhere/2', 'feed')
     expect(ids(await list())).toEqual(['Z', 'a', 'b', 'c', '\u00e9'])
   })
 
@@ -90,13 +90,13 @@ describe('the workers list', () => {
   })
 
   it('filters by state and connection before it applies `limit`, and after `after` (D40)', async () => {
-    const running = await world.worker('w2')
+    const running = await fixture.worker('w2')
     running.send({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null })
     await running.settled()
-    await world.worker('w4')
+    await fixture.worker('w4')
     for (const id of ['w1', 'w3', 'w5']) {
-      await world.record(id, 'm1/99')
-      await world.deps.backend.workers.disconnect([{ type: 'mailer', id, conn: 'm1/99' }])
+      await fixture.record(id, 'm1/99')
+      await fixture.deps.backend.workers.disconnect([{ type: 'mailer', id, conn: 'm1/99' }])
     }
     expect(ids(await list('?state=RUNNING'))).toEqual(['w2'])
     expect(ids(await list('?connected=true'))).toEqual(['w2', 'w4'])
@@ -110,17 +110,17 @@ describe('the workers list', () => {
   it.each(['limit=0', 'limit=10001', 'limit=1.5', 'state=ASLEEP', 'connected=maybe'])(
     'refuses %s and names the field (D9)',
     async (query) => {
-      const reply = await world.call('GET', `?${query}`)
+      const reply = await fixture.call('GET', `?${query}`)
       expect(reply.status).toBe(422)
       expect((reply.json as { detail: Detail }).detail[0]?.path).toBe(`/${query.split('=')[0]}`)
     },
   )
 
   it('reads all pages of the store', async () => {
-    const defaults = JSON.stringify(world.deps.catalog.get('mailer')?.defaults)
+    const defaults = JSON.stringify(fixture.deps.catalog.get('mailer')?.defaults)
     const all = Array.from({ length: 2_500 }, (_, index) => `w${String(index).padStart(5, '0')}`)
     for (let from = 0; from < all.length; from += 500) {
-      await world.deps.backend.workers.register(
+      await fixture.deps.backend.workers.register(
         all.slice(from, from + 500).map((id) => ({
           type: 'mailer',
           id,
@@ -142,11 +142,11 @@ describe('the workers list', () => {
 describe('statistics', () => {
   const push = async (frames: readonly number[]): Promise<void> => {
     const stats = frames.map((ts) => statsText({ slots: 1, cpu_pct: 0, rss_mb: 0, ts, metrics: { 'gauge.x': ts } }))
-    await world.deps.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'm1/7', stats }])
+    await fixture.deps.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'm1/7', stats }])
   }
   const times = async (query = ''): Promise<unknown[]> =>
-    (await world.get<{ ts: number }[]>(`/w1/stats${query}`)).map(({ ts }) => ts)
-  beforeEach(() => world.record('w1', 'm1/7'))
+    (await fixture.get<{ ts: number }[]>(`/w1/stats${query}`)).map(({ ts }) => ts)
+  beforeEach(() => fixture.record('w1', 'm1/7'))
 
   it('come oldest first; a limit keeps the newest (D10)', async () => {
     await push([1, 2, 3, 4])
@@ -169,10 +169,10 @@ describe('statistics', () => {
 
   it('always contain per_slot, also when the stored frame lacks it (D10)', async () => {
     await push([1])
-    await world.deps.backend.workers.beat([
+    await fixture.deps.backend.workers.beat([
       { type: 'mailer', id: 'w1', conn: 'm1/7', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":0,"ts":2,"metrics":{}}'] },
     ])
-    expect(await world.get('/w1/stats')).toMatchObject([
+    expect(await fixture.get('/w1/stats')).toMatchObject([
       { ts: 1, per_slot: [] },
       { ts: 2, per_slot: [], metrics: {} },
     ])
@@ -180,50 +180,50 @@ describe('statistics', () => {
 
   it('omit metrics and per_slot in view=summary (D47)', async () => {
     await push([1])
-    expect(await world.get('/w1/stats?view=summary')).toEqual([{ slots: 1, cpu_pct: 0, rss_mb: 0, ts: 1 }])
+    expect(await fixture.get('/w1/stats?view=summary')).toEqual([{ slots: 1, cpu_pct: 0, rss_mb: 0, ts: 1 }])
   })
 
   it('return 404 for an unknown worker, and 422 for a query out of range (D7, D9)', async () => {
-    expect((await world.call('GET', '/ghost/stats')).status).toBe(404)
+    expect((await fixture.call('GET', '/ghost/stats')).status).toBe(404)
     for (const query of ['since=-1', 'since=soon', 'limit=0'])
-      expect((await world.call('GET', `/w1/stats?${query}`)).status).toBe(422)
+      expect((await fixture.call('GET', `/w1/stats?${query}`)).status).toBe(422)
   })
 })
 
 describe('drain', () => {
   it('marks the record, notifies the queue and publishes an event (D6)', async () => {
-    await world.record('w1')
-    const reply = await world.call('POST', '/w1/drain')
+    await fixture.record('w1')
+    const reply = await fixture.call('POST', '/w1/drain')
     expect(reply.json).toEqual({ worker_id: 'w1', drain: 'requested' })
-    expect(await world.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true })
-    expect(world.drains).toEqual([{ type: 'mailer', id: 'w1' }])
-    expect((await world.events()).at(-1)).toMatchObject({
+    expect(await fixture.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true })
+    expect(fixture.drains).toEqual([{ type: 'mailer', id: 'w1' }])
+    expect((await fixture.events()).at(-1)).toMatchObject({
       name: 'worker.draining',
       data: { type: 'mailer', worker_id: 'w1', state: 'DRAINING' },
     })
   })
 
   it('returns 404 for an unknown worker (D7)', async () => {
-    expect((await world.call('POST', '/ghost/drain')).status).toBe(404)
-    expect(world.drains).toEqual([])
+    expect((await fixture.call('POST', '/ghost/drain')).status).toBe(404)
+    expect(fixture.drains).toEqual([])
   })
 })
 
 describe('DELETE of a worker', () => {
   it('removes the record once', async () => {
-    await world.record('w1')
-    expect((await world.call('DELETE', '/w1')).json).toEqual({ worker_id: 'w1', removed: true })
-    expect((await world.call('GET', '/w1')).status).toBe(404)
-    expect((await world.call('DELETE', '/w1')).status).toBe(404)
-    expect((await world.events()).at(-1)).toMatchObject({ name: 'worker.forgotten', data: { worker_id: 'w1' } })
+    await fixture.record('w1')
+    expect((await fixture.call('DELETE', '/w1')).json).toEqual({ worker_id: 'w1', removed: true })
+    expect((await fixture.call('GET', '/w1')).status).toBe(404)
+    expect((await fixture.call('DELETE', '/w1')).status).toBe(404)
+    expect((await fixture.events()).at(-1)).toMatchObject({ name: 'worker.forgotten', data: { worker_id: 'w1' } })
   })
 
   it('keeps the generation: a returning worker has the default config at the last generation plus one (D46)', async () => {
-    await world.record('w1')
-    await world.patch('w1', { slots: 8 })
-    await world.patch('w1', { slots: 9 })
-    await world.call('DELETE', '/w1')
-    await world.record('w1')
-    expect(await world.get('/w1')).toMatchObject({ config_gen: 3, config: { slots: 1 } })
+    await fixture.record('w1')
+    await fixture.patch('w1', { slots: 8 })
+    await fixture.patch('w1', { slots: 9 })
+    await fixture.call('DELETE', '/w1')
+    await fixture.record('w1')
+    expect(await fixture.get('/w1')).toMatchObject({ config_gen: 3, config: { slots: 1 } })
   })
 })

@@ -2,22 +2,22 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { RpcParams, RpcResult } from '../../../src/protocol/index.ts'
 import { QueueFixture } from '../queue/fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 beforeEach(async () => {
-  world = await QueueFixture.open()
+  fixture = await QueueFixture.open()
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
-const nowSeconds = (): number => world.time.wallMs() / 1_000
+const nowSeconds = (): number => fixture.time.wallMs() / 1_000
 const item = (id: string, tags: object = {}): RpcParams<'pool.put'>['items'][number] => ({
   id,
   tags: tags as Record<string, unknown>,
   payload: { login: id },
 })
 const put = (...items: RpcParams<'pool.put'>['items']): Promise<RpcResult<'pool.put'>> =>
-  world.rpc('w', 'pool.put', { pool: 'accounts', items })
+  fixture.rpc('w', 'pool.put', { pool: 'accounts', items })
 const claim = async (more: object = {}): Promise<RpcResult<'pool.claim'>['claims']> =>
-  (await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_000, ...more })).claims
+  (await fixture.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_000, ...more })).claims
 
 describe('a pool', () => {
   it('accepts items, and returns which of them replaced an item', async () => {
@@ -26,14 +26,14 @@ describe('a pool', () => {
 
   it('checks tags and payload against the declaration of the automation, with a pointer for every fault', async () => {
     const items = [item('a'), { id: 'b', tags: { region: 7 }, payload: { login: 1, more: 2 } }]
-    const { error } = await world.tryRpc('w', 'pool.put', { pool: 'accounts', items })
+    const { error } = await fixture.tryRpc('w', 'pool.put', { pool: 'accounts', items })
     expect(error?.code).toBe(-32_602)
     expect(error?.data['errors']).toMatchObject([
       { path: '/items/1/tags/region' },
       { path: '/items/1/payload/more' },
       { path: '/items/1/payload/login' },
     ])
-    expect((await world.call('GET', '/pools/accounts')).json).toMatchObject({ size: 0 })
+    expect((await fixture.call('GET', '/pools/accounts')).json).toMatchObject({ size: 0 })
   })
 
   it('hands out an item to one holder at a time, least recently used first (D30, G4)', async () => {
@@ -48,13 +48,13 @@ describe('a pool', () => {
     })
     expect((await claim({ n: 1_000 })).map(({ id }) => id)).toEqual(['b'])
     expect(await claim()).toEqual([])
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     expect((await claim({ n: 2 })).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
   it('returns claims of up to 32 MiB per request, and leaves the remaining items free', async () => {
     for (const id of ['a', 'b', 'c', 'd'])
-      await world.deps.backend.pools.put('accounts', [
+      await fixture.deps.backend.pools.put('accounts', [
         { id, tags: '{}', payload: `{"login":"${'x'.repeat(12 * 1_048_576)}"}`, expiresAtMs: null },
       ])
     const call = (id: number): object => ({
@@ -63,11 +63,11 @@ describe('a pool', () => {
       method: 'pool.claim',
       params: { pool: 'accounts', hold_ms: 2_000, n: 1 },
     })
-    const responses = (await world.post('w', [1, 2, 3, 4].map(call))).json as { error?: { data: object } }[]
+    const responses = (await fixture.post('w', [1, 2, 3, 4].map(call))).json as { error?: { data: object } }[]
     expect(responses.map(({ error }) => error === undefined)).toEqual([true, true, true, true]) // These are concurrent.
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     const many = { jsonrpc: '2.0', id: 5, method: 'pool.claim', params: { pool: 'accounts', hold_ms: 2_000, n: 1_000 } }
-    const [first, second, third] = (await world.post('w', [many, many, many])).json as {
+    const [first, second, third] = (await fixture.post('w', [many, many, many])).json as {
       result?: { claims: { id: string }[] }
       error?: { data: object }
     }[]
@@ -90,7 +90,7 @@ describe('a pool', () => {
 
   it('never hands out an expired item', async () => {
     await put({ ...item('a'), expires_at: nowSeconds() + 1 })
-    await world.time.advance(1_000)
+    await fixture.time.advance(1_000)
     expect(await claim()).toEqual([])
   })
 
@@ -98,7 +98,7 @@ describe('a pool', () => {
     await put(item('a'))
     const [{ token } = { token: 0 }] = await claim()
     const wrong = token + 1
-    expect(await world.rpc('w', 'pool.extend', { pool: 'accounts', id: 'a', token, hold_ms: 9_000 })).toEqual({
+    expect(await fixture.rpc('w', 'pool.extend', { pool: 'accounts', id: 'a', token, hold_ms: 9_000 })).toEqual({
       in_use_until: nowSeconds() + 9,
     })
     for (const [method, params] of [
@@ -107,12 +107,12 @@ describe('a pool', () => {
       ['pool.remove', {}],
     ] as const) {
       expect(
-        (await world.tryRpc('w', method, { pool: 'accounts', id: 'a', token: wrong, ...params })).error,
+        (await fixture.tryRpc('w', method, { pool: 'accounts', id: 'a', token: wrong, ...params })).error,
       ).toMatchObject({ code: -32_001, data: { code: 'lease_lost' } })
     }
-    expect(await world.rpc('w', 'pool.release', { pool: 'accounts', id: 'a', token })).toEqual({})
-    expect(await world.rpc('w', 'pool.remove', { pool: 'accounts', id: 'a' })).toEqual({ removed: true })
-    expect(await world.rpc('w', 'pool.remove', { pool: 'accounts', id: 'a' })).toEqual({ removed: false })
+    expect(await fixture.rpc('w', 'pool.release', { pool: 'accounts', id: 'a', token })).toEqual({})
+    expect(await fixture.rpc('w', 'pool.remove', { pool: 'accounts', id: 'a' })).toEqual({ removed: true })
+    expect(await fixture.rpc('w', 'pool.remove', { pool: 'accounts', id: 'a' })).toEqual({ removed: false })
   })
 
   it('is available only to an automation that declares it (S13)', async () => {
@@ -129,7 +129,7 @@ describe('a pool', () => {
         ['accounts', 'feed'],
         ['__proto__', 'mailer'],
       ] as const) {
-        expect((await world.tryRpc('w', method, { pool, ...params }, { type })).error).toMatchObject({
+        expect((await fixture.tryRpc('w', method, { pool, ...params }, { type })).error).toMatchObject({
           code: -32_004,
           data: { code: 'unknown_pool' },
         })
@@ -145,7 +145,7 @@ describe('a pool', () => {
     [{ match: { a: null } }],
     [{ match: { a: {} } }],
   ])('refuses a claim with %j', async (more) => {
-    expect((await world.tryRpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 1_000, ...more })).error?.code).toBe(
+    expect((await fixture.tryRpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 1_000, ...more })).error?.code).toBe(
       -32_602,
     )
   })

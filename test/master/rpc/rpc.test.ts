@@ -3,13 +3,13 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError, RPC_METHODS } from '../../../src/protocol/index.ts'
 import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 async function open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {
-  world = await QueueFixture.open(options)
-  await world.workers(['w', 'v'])
-  return world
+  fixture = await QueueFixture.open(options)
+  await fixture.workers(['w', 'v'])
+  return fixture
 }
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 const call = (method: string, params?: unknown, id: unknown = 1): object => ({
   jsonrpc: '2.0',
@@ -27,7 +27,7 @@ describe('a single call', () => {
     ['null', null],
   ])('gets a response with its id: %s', async (_, id) => {
     await open()
-    expect((await world.post('w', get('k', id))).json).toEqual({ jsonrpc: '2.0', id, result: { value: null } })
+    expect((await fixture.post('w', get('k', id))).json).toEqual({ jsonrpc: '2.0', id, result: { value: null } })
   })
 
   it.each([
@@ -39,7 +39,7 @@ describe('a single call', () => {
     ['params that are a number', { jsonrpc: '2.0', id: 1, method: 'kv.get', params: 7 }, 1],
   ])('with %s is an invalid request', async (_, body, id) => {
     await open()
-    const { status, json } = await world.post('w', body)
+    const { status, json } = await fixture.post('w', body)
     expect(status).toBe(200)
     expect(json).toEqual({
       jsonrpc: '2.0',
@@ -52,7 +52,7 @@ describe('a single call', () => {
     'of the unknown method %s returns method_not_found (S13)',
     async (method) => {
       await open()
-      expect((await world.post('w', call(method, {}))).json).toMatchObject({
+      expect((await fixture.post('w', call(method, {}))).json).toMatchObject({
         id: 1,
         error: { code: -32_601, data: { code: 'method_not_found' } },
       })
@@ -61,7 +61,7 @@ describe('a single call', () => {
 
   it('with invalid params returns every fault with its pointer (D14)', async () => {
     await open()
-    const { json } = await world.post('w', call('tasks.reserve', { limit: 0, wait_ms: 30_001, more: 1 }))
+    const { json } = await fixture.post('w', call('tasks.reserve', { limit: 0, wait_ms: 30_001, more: 1 }))
     expect(json).toMatchObject({ error: { code: -32_602, data: { code: 'invalid_params' } } })
     const { errors } = (json as { error: { data: { errors: { path: string }[] } } }).error.data
     expect(errors.map(({ path }) => path).toSorted()).toEqual(['/limit', '/more', '/wait_ms'])
@@ -70,7 +70,7 @@ describe('a single call', () => {
   it('with params in a list, or without required params, returns invalid_params', async () => {
     await open()
     for (const params of [['k'], undefined])
-      expect((await world.post('w', call('kv.get', params))).json).toMatchObject({ error: { code: -32_602 } })
+      expect((await fixture.post('w', call('kv.get', params))).json).toMatchObject({ error: { code: -32_602 } })
   })
 
   it.each(RPC_METHODS.filter((method) => method !== 'tasks.reserve'))(
@@ -79,7 +79,7 @@ describe('a single call', () => {
       const store = new Watched()
       await open({ backend: store.wrap })
       const before = store.calls.length
-      expect((await world.post('w', call(method, {}))).json).toMatchObject({ error: { code: -32_602 } })
+      expect((await fixture.post('w', call(method, {}))).json).toMatchObject({ error: { code: -32_602 } })
       expect(store.calls).toHaveLength(before)
     },
   )
@@ -100,7 +100,7 @@ describe('a single call', () => {
     ]) {
       store.failure = () => error
       for (const each of calls) {
-        const { json } = await world.post('w', each)
+        const { json } = await fixture.post('w', each)
         expect(json).toMatchObject({
           error: {
             code: -32_003,
@@ -117,18 +117,18 @@ describe('a single call', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'kv.get' ? new TypeError('secret detail') : undefined)
-    const { json } = await world.post('w', get('k'))
+    const { json } = await fixture.post('w', get('k'))
     expect(json).toMatchObject({ error: { code: -32_003 } })
     expect(JSON.stringify(json)).not.toContain('secret detail')
-    expect(world.log.lines.at(-1)).toMatchObject({ level: 'error', fields: { method: 'kv.get' } })
-    expect(await world.metric('svc_rpc_errors_total')).toContain('code="unavailable"} 1')
+    expect(fixture.log.lines.at(-1)).toMatchObject({ level: 'error', fields: { method: 'kv.get' } })
+    expect(await fixture.metric('svc_rpc_errors_total')).toContain('code="unavailable"} 1')
   })
 })
 
 describe('a batch', () => {
   it('returns the results in the order of its calls, each independent of the others', async () => {
     await open()
-    const { json } = await world.post('w', [
+    const { json } = await fixture.post('w', [
       get('a', 'x'),
       call('nope', {}, 'y'),
       7,
@@ -144,7 +144,7 @@ describe('a batch', () => {
 
   it.each([0, 1_001])('of %i calls is one invalid request', async (length) => {
     await open()
-    const { json } = await world.post(
+    const { json } = await fixture.post(
       'w',
       Array.from({ length }, () => get('a')),
     )
@@ -153,7 +153,7 @@ describe('a batch', () => {
 
   it('of 1,000 calls is executed', async () => {
     await open()
-    const { json } = await world.post(
+    const { json } = await fixture.post(
       'w',
       Array.from({ length: 1_000 }, (_, id) => call('counter.add', { name: 'n', delta: 1 }, id)),
     )
@@ -165,9 +165,9 @@ describe('a batch', () => {
   it('combines calls of one kind in one store call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const ids = [await world.submit(), await world.submit(), await world.submit()]
-    const leases = await world.take('w', 3)
-    await world.post(
+    const ids = [await fixture.submit(), await fixture.submit(), await fixture.submit()]
+    const leases = await fixture.take('w', 3)
+    await fixture.post(
       'w',
       leases.map(({ task_id, token }, id) => call('tasks.ack', { tasks: [{ task_id, token }] }, id)),
     )
@@ -179,11 +179,11 @@ describe('a notification', () => {
   it('is executed and gets no response', async () => {
     await open()
     const note = { jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 5 } }
-    expect(await world.post('w', note)).toMatchObject({ status: 204, json: null })
-    expect((await world.post('w', [note, call('counter.get', { name: 'n' })])).json).toEqual([
+    expect(await fixture.post('w', note)).toMatchObject({ status: 204, json: null })
+    expect((await fixture.post('w', [note, call('counter.get', { name: 'n' })])).json).toEqual([
       { jsonrpc: '2.0', id: 1, result: { value: 10 } },
     ])
-    expect(await world.post('w', [note, note])).toMatchObject({ status: 204 })
+    expect(await fixture.post('w', [note, note])).toMatchObject({ status: 204 })
   })
 
   it('that is invalid gets no response either', async () => {
@@ -192,13 +192,13 @@ describe('a notification', () => {
       { jsonrpc: '2.0', method: 'nope' },
       { jsonrpc: '2.0', method: 'kv.get', params: {} },
     ])
-      expect((await world.post('w', note)).status).toBe(204)
+      expect((await fixture.post('w', note)).status).toBe(204)
   })
 
   it('grants no lease, claim or lock, because no client could end it', async () => {
     await open()
-    const id = await world.submit()
-    await world.rpc('w', 'pool.put', { pool: 'accounts', items: [{ id: 'a', tags: {}, payload: { login: 'a' } }] })
+    const id = await fixture.submit()
+    await fixture.rpc('w', 'pool.put', { pool: 'accounts', items: [{ id: 'a', tags: {}, payload: { login: 'a' } }] })
     const notes = [
       ['tasks.reserve', { limit: 1 }],
       ['pool.claim', { pool: 'accounts', hold_ms: 1_000 }],
@@ -206,45 +206,45 @@ describe('a notification', () => {
     ]
     expect(
       (
-        await world.post(
+        await fixture.post(
           'w',
           notes.map(([method, params]) => ({ jsonrpc: '2.0', method, params })),
         )
       ).status,
     ).toBe(204)
-    expect(await world.place(id)).toBe('pending')
-    expect((await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 1_000 })).claims).toHaveLength(1)
-    expect(await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })
+    expect(await fixture.place(id)).toBe('pending')
+    expect((await fixture.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 1_000 })).claims).toHaveLength(1)
+    expect(await fixture.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })
   })
 })
 
 describe('a client that disconnects', () => {
   it('before its response is written returns its leases immediately (S13)', async () => {
     await open()
-    const id = await world.submit()
+    const id = await fixture.submit()
     const client = new AbortController()
-    await world.rpc('w', 'tasks.reserve', { limit: 1 }, { signal: client.signal })
-    expect(await world.place(id)).toBe('in_flight')
+    await fixture.rpc('w', 'tasks.reserve', { limit: 1 }, { signal: client.signal })
+    expect(await fixture.place(id)).toBe('in_flight')
     client.abort()
-    await settled(world)
-    expect(await world.place(id)).toBe('pending')
+    await settled(fixture)
+    expect(await fixture.place(id)).toBe('pending')
   })
 
   it('while another call of its batch is in progress returns what the first call was granted', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const id = await world.submit()
+    const id = await fixture.submit()
     let letGo = (): void => {}
     const held = new Promise<void>((resolve) => (letGo = resolve))
     store.gate = (name) => (name === 'kv.get' ? held : undefined)
     const client = new AbortController()
-    const reply = world.post('w', [call('tasks.reserve', { limit: 1 }), get('k', 2)], { signal: client.signal })
-    await settled(world)
-    expect(await world.place(id)).toBe('in_flight')
+    const reply = fixture.post('w', [call('tasks.reserve', { limit: 1 }), get('k', 2)], { signal: client.signal })
+    await settled(fixture)
+    expect(await fixture.place(id)).toBe('in_flight')
     client.abort()
     letGo()
     expect((await reply).status).toBe(503)
-    await settled(world)
-    expect(await world.place(id)).toBe('pending')
+    await settled(fixture)
+    expect(await fixture.place(id)).toBe('pending')
   })
 })

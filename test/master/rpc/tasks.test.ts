@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { QueueFixture } from '../queue/fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 beforeEach(async () => {
-  world = await QueueFixture.open()
-  await world.workers(['w', 'v'])
+  fixture = await QueueFixture.open()
+  await fixture.workers(['w', 'v'])
 })
-afterEach(() => world.close())
+afterEach(() => fixture.close())
 
 interface Taken {
   task_id: string
@@ -16,18 +16,18 @@ const ref = ({ task_id, token }: Taken): Taken => ({ task_id, token })
 const LOST = { ok: false, error: 'lease_lost' }
 
 async function taken(worker = 'w'): Promise<Taken> {
-  await world.submit()
-  const [lease] = await world.take(worker)
+  await fixture.submit()
+  const [lease] = await fixture.take(worker)
   if (lease === undefined) throw new Error('nothing to take')
   return ref(lease)
 }
 
 describe('tasks.reserve', () => {
   it('returns a task with its text as stored and with times in seconds (D60)', async () => {
-    const submittedAt = world.time.wallMs() / 1_000
-    const id = await world.submit('é"\\@b', { priority: -2, max_attempts: 9 })
-    await world.time.advance(250)
-    expect(await world.take('w')).toEqual([
+    const submittedAt = fixture.time.wallMs() / 1_000
+    const id = await fixture.submit('é"\\@b', { priority: -2, max_attempts: 9 })
+    await fixture.time.advance(250)
+    expect(await fixture.take('w')).toEqual([
       {
         task_id: id,
         token: expect.any(Number),
@@ -50,13 +50,13 @@ describe('tasks.reserve', () => {
     [{ limit: 1, wait_ms: 30_001 }],
     [{ limit: 1, worker_id: 'v' }],
   ])('refuses %j (D60)', async (params) => {
-    expect((await world.tryRpc('w', 'tasks.reserve', params)).error?.code).toBe(-32_602)
+    expect((await fixture.tryRpc('w', 'tasks.reserve', params)).error?.code).toBe(-32_602)
   })
 
   it('reaches only the type in the path (S13)', async () => {
-    await world.submit()
-    await world.workers(['w'], {}, 'feed')
-    expect((await world.rpc('w', 'tasks.reserve', { limit: 5 }, { type: 'feed' })).tasks).toEqual([])
+    await fixture.submit()
+    await fixture.workers(['w'], {}, 'feed')
+    expect((await fixture.rpc('w', 'tasks.reserve', { limit: 5 }, { type: 'feed' })).tasks).toEqual([])
   })
 })
 
@@ -64,16 +64,16 @@ describe('a lease', () => {
   it('ends with ack: the task is gone, and a repeated ack succeeds (D24, G2)', async () => {
     const lease = await taken()
     for (let round = 0; round < 2; round += 1)
-      expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
-    expect(await world.place(lease.task_id)).toBe('gone')
-    expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({ results: [LOST] })
+      expect(await fixture.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
+    expect(await fixture.place(lease.task_id)).toBe('gone')
+    expect(await fixture.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({ results: [LOST] })
   })
 
   it('returns to the front on release, attempt unchanged; the next token is greater (G5, G8)', async () => {
     const lease = await taken()
-    const later = await world.submit()
-    expect(await world.rpc('w', 'tasks.release', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
-    const again = await world.take('v', 2)
+    const later = await fixture.submit()
+    expect(await fixture.rpc('w', 'tasks.release', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
+    const again = await fixture.take('v', 2)
     expect(again.map(({ task_id, attempt }) => [task_id, attempt])).toEqual([
       [lease.task_id, 0],
       [later, 0],
@@ -83,12 +83,12 @@ describe('a lease', () => {
 
   it('that was issued again is lost for its first holder in every call (D24, G5)', async () => {
     const stale = await taken('w')
-    await world.time.advance(72_000)
-    const [fresh] = await world.take('v')
+    await fixture.time.advance(72_000)
+    const [fresh] = await fixture.take('v')
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
-      expect(await world.rpc('w', method, { tasks: [stale] })).toEqual({ results: [LOST] })
-    expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...stale, error: 'late' }] })).toEqual({ results: [LOST] })
-    expect(await world.rpc('v', 'tasks.ack', { tasks: [ref(fresh ?? stale)] })).toEqual({ results: [{ ok: true }] })
+      expect(await fixture.rpc('w', method, { tasks: [stale] })).toEqual({ results: [LOST] })
+    expect(await fixture.rpc('w', 'tasks.nack', { tasks: [{ ...stale, error: 'late' }] })).toEqual({ results: [LOST] })
+    expect(await fixture.rpc('v', 'tasks.ack', { tasks: [ref(fresh ?? stale)] })).toEqual({ results: [{ ok: true }] })
   })
 
   it('with a guessed token, or of a task that never existed, is lost (S13)', async () => {
@@ -100,18 +100,18 @@ describe('a lease', () => {
       { task_id: '__proto__', token: 1 },
     ]
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
-      expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST, LOST, LOST, LOST])
-    expect(await world.place(task_id)).toBe('in_flight')
+      expect((await fixture.rpc('w', method, { tasks })).results).toEqual([LOST, LOST, LOST, LOST])
+    expect(await fixture.place(task_id)).toBe('in_flight')
   })
 
   it('with a token that the store has not issued is lost, and counted and logged as a store regression (G26)', async () => {
     const { task_id, token } = await taken()
     const tasks = [{ task_id, token: token + 5 }]
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
-      expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST])
+      expect((await fixture.rpc('w', method, { tasks })).results).toEqual([LOST])
     expect(
       (
-        await world.rpc('w', 'tasks.nack', {
+        await fixture.rpc('w', 'tasks.nack', {
           tasks: [
             { task_id, token: token + 5, error: 'x' },
             { task_id, token: 1, error: 'x' },
@@ -119,8 +119,8 @@ describe('a lease', () => {
         })
       ).results,
     ).toEqual([LOST, LOST])
-    expect(await world.metric('svc_store_regressions_total')).toMatch(/ 4$/)
-    expect(world.log.lines.filter(({ level }) => level === 'error')).toMatchObject([
+    expect(await fixture.metric('svc_store_regressions_total')).toMatch(/ 4$/)
+    expect(fixture.log.lines.filter(({ level }) => level === 'error')).toMatchObject([
       { message: expect.stringContaining('lost recent changes'), fields: { task_id, token: token + 5 } },
     ])
   })
@@ -128,64 +128,64 @@ describe('a lease', () => {
   it('is extended to the visibility timeout of the automation, counted from the call (D25)', async () => {
     const lease = await taken()
     for (let third = 0; third < 12; third += 1) {
-      await world.time.advance(20_000)
-      expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({
-        results: [{ ok: true, expires_at: world.time.wallMs() / 1_000 + 60 }],
+      await fixture.time.advance(20_000)
+      expect(await fixture.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({
+        results: [{ ok: true, expires_at: fixture.time.wallMs() / 1_000 + 60 }],
       })
     }
-    expect(await world.take('v')).toEqual([])
-    expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
+    expect(await fixture.take('v')).toEqual([])
+    expect(await fixture.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
   })
 
   it('is settled by nack: scheduled with backoff while attempts are left, then dead (D26, G8)', async () => {
-    await world.submit('a@b', { task_id: 'x', max_attempts: 3 })
+    await fixture.submit('a@b', { task_id: 'x', max_attempts: 3 })
     const outcomes: unknown[] = []
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const [lease] = await world.take('w')
+      const [lease] = await fixture.take('w')
       expect(lease?.attempt).toBe(attempt)
       outcomes.push(
         ...(
-          await world.rpc('w', 'tasks.nack', {
+          await fixture.rpc('w', 'tasks.nack', {
             tasks: [{ task_id: 'x', token: lease?.token ?? 0, error: `run ${attempt}` }],
           })
         ).results,
       )
-      await world.time.advance(2 ** attempt * 1_000)
+      await fixture.time.advance(2 ** attempt * 1_000)
     }
     expect(outcomes).toEqual([
       { ok: true, outcome: 'scheduled' },
       { ok: true, outcome: 'scheduled' },
       { ok: true, outcome: 'dead' },
     ])
-    const { json } = await world.call('GET', '/automations/mailer/dead')
+    const { json } = await fixture.call('GET', '/automations/mailer/dead')
     expect(json).toMatchObject({ items: [{ id: 'x', attempt: 3, max_attempts: 3, last_error: 'run 2' }] })
   })
 
   it('nacked as permanent is dead immediately (D55)', async () => {
     const lease = await taken()
-    expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'never', permanent: true }] })).toEqual({
+    expect(await fixture.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'never', permanent: true }] })).toEqual({
       results: [{ ok: true, outcome: 'dead' }],
     })
   })
 
   it('nacked with retry_in_ms returns after exactly that time, with 0 immediately (D56)', async () => {
     const lease = await taken()
-    await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'wait', retry_in_ms: 86_400_000 }] })
-    await world.time.advance(86_399_000)
-    expect(await world.take('w')).toEqual([])
-    await world.time.advance(1_000)
-    const [again] = await world.take('w')
+    await fixture.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'wait', retry_in_ms: 86_400_000 }] })
+    await fixture.time.advance(86_399_000)
+    expect(await fixture.take('w')).toEqual([])
+    await fixture.time.advance(1_000)
+    const [again] = await fixture.take('w')
     expect(again).toMatchObject({ task_id: lease.task_id, attempt: 1 })
-    await world.rpc('w', 'tasks.nack', { tasks: [{ ...ref(again ?? lease), error: 'now', retry_in_ms: 0 }] })
-    expect(await world.take('w')).toMatchObject([{ task_id: lease.task_id, attempt: 2 }])
+    await fixture.rpc('w', 'tasks.nack', { tasks: [{ ...ref(again ?? lease), error: 'now', retry_in_ms: 0 }] })
+    expect(await fixture.take('w')).toMatchObject([{ task_id: lease.task_id, attempt: 2 }])
   })
 
   it('has its error text cut at 4,096 characters, never inside a character', async () => {
     const lease = await taken()
-    await world.rpc('w', 'tasks.nack', {
+    await fixture.rpc('w', 'tasks.nack', {
       tasks: [{ ...lease, error: `${'x'.repeat(4_095)}😀 and more`, permanent: true }],
     })
-    const { json } = await world.call('GET', '/automations/mailer/dead')
+    const { json } = await fixture.call('GET', '/automations/mailer/dead')
     const { last_error: text } = (json as { items: { last_error: string }[] }).items[0] ?? { last_error: '' }
     expect(text).toHaveLength(4_095)
     expect(text.isWellFormed()).toBe(true)
@@ -195,10 +195,10 @@ describe('a lease', () => {
 describe('settling many tasks in one call', () => {
   it('returns successes and errors in order, for up to 1,000 tasks (D60)', async () => {
     const tasks = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' } }))
-    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
-    const leases = [...(await world.take('w', 500)), ...(await world.take('w', 500))].map(ref)
+    await fixture.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    const leases = [...(await fixture.take('w', 500)), ...(await fixture.take('w', 500))].map(ref)
     const mixed = leases.map((lease, at) => (at % 2 === 0 ? lease : { ...lease, token: lease.token + 10_000 }))
-    const { results } = await world.rpc('w', 'tasks.ack', { tasks: mixed })
+    const { results } = await fixture.rpc('w', 'tasks.ack', { tasks: mixed })
     expect(results).toEqual(leases.map((_, at) => (at % 2 === 0 ? { ok: true } : LOST)))
   })
 
@@ -211,12 +211,12 @@ describe('settling many tasks in one call', () => {
     [[{ task_id: 'a\ud800', token: 1 }]],
   ])('rejects a list that is not 1..1000 leases or contains an invalid one', async (tasks) => {
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend', 'tasks.nack'] as const)
-      expect((await world.tryRpc('w', method, { tasks })).error?.code).toBe(-32_602)
+      expect((await fixture.tryRpc('w', method, { tasks })).error?.code).toBe(-32_602)
   })
 
   it('refuses a retry_in_ms outside 0..86,400,000 (D56)', async () => {
     for (const retry_in_ms of [-1, 86_400_001, 0.5]) {
-      const { error } = await world.tryRpc('w', 'tasks.nack', {
+      const { error } = await fixture.tryRpc('w', 'tasks.nack', {
         tasks: [{ task_id: 'x', token: 1, error: '', retry_in_ms }],
       })
       expect(error?.data['errors']).toMatchObject([{ path: '/tasks/0/retry_in_ms' }])

@@ -3,25 +3,25 @@ import type { Output } from '../../../src/protocol/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { UNAVAILABLE, entryOf, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
 
-let world: QueueFixture
+let fixture: QueueFixture
 const open = async (options: QueueFixtureOptions = {}): Promise<QueueFixture> =>
-  (world = await QueueFixture.open(options))
-afterEach(() => world.close())
+  (fixture = await QueueFixture.open(options))
+afterEach(() => fixture.close())
 
 const output = (sent: number, ts = 1.5): Output => ({ slot_id: 2, ts, payload: { sent } })
 const many = (count: number, from = 0): Output[] => Array.from({ length: count }, (_, at) => output(from + at))
 const peeked = async (n = 10_000): Promise<number[]> =>
-  ((await world.call('GET', `/automations/mailer/output/peek?n=${n}`)).json as { payload: { sent: number } }[]).map(
+  ((await fixture.call('GET', `/automations/mailer/output/peek?n=${n}`)).json as { payload: { sent: number } }[]).map(
     ({ payload }) => payload.sent,
   )
 
 describe('outputs', () => {
   it('are stored in the order of their arrival, with slot, time and an id', async () => {
     await open()
-    world.streams.accept('mailer', 'w', [output(1), output(2)])
-    world.streams.accept('mailer', 'v', [output(3, 0.25)])
-    await settled(world)
-    const { json } = await world.call('GET', '/automations/mailer/output/peek')
+    fixture.streams.accept('mailer', 'w', [output(1), output(2)])
+    fixture.streams.accept('mailer', 'v', [output(3, 0.25)])
+    await settled(fixture)
+    const { json } = await fixture.call('GET', '/automations/mailer/output/peek')
     expect(json).toMatchObject([
       { payload: { sent: 1 } },
       { payload: { sent: 2 } },
@@ -32,8 +32,8 @@ describe('outputs', () => {
   it('of one tick are pushed together, at most 1,000 per push, one push at a time (G10)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    for (let from = 0; from < 2_500; from += 100) world.streams.accept('mailer', 'w', many(100, from))
-    await settled(world)
+    for (let from = 0; from < 2_500; from += 100) fixture.streams.accept('mailer', 'w', many(100, from))
+    await settled(fixture)
     expect(
       store.named('streams.push').map(([, producer, seq, entries]) => [producer, seq, (entries as unknown[]).length]),
     ).toEqual([
@@ -48,22 +48,22 @@ describe('outputs', () => {
     const store = new Watched()
     await open({ backend: store.wrap, entries: [entryOf('mailer', { validateOutput: () => [] })] })
     const large = (chars: number): Output => ({ slot_id: 0, ts: 1, payload: { text: 'x'.repeat(chars) } })
-    world.streams.accept('mailer', 'w', [large(600_000), large(600_000), large(1_100_000), large(10), large(10)])
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', [large(600_000), large(600_000), large(1_100_000), large(10), large(10)])
+    await settled(fixture)
     expect(store.named('streams.push').map(([, , , entries]) => (entries as unknown[]).length)).toEqual([1, 1, 1, 2])
   })
 
   it('that violate their schema are dropped, counted, and logged once per minute per worker; the others stay (D37)', async () => {
     await open()
     const bad: Output = { slot_id: 0, ts: 1, payload: { sent: 'no' } }
-    for (let round = 0; round < 3; round += 1) world.streams.accept('mailer', 'w', [bad, output(round)])
-    world.streams.accept('mailer', 'v', [bad])
-    await world.time.advance(60_000)
-    world.streams.accept('mailer', 'w', [bad])
-    await settled(world)
+    for (let round = 0; round < 3; round += 1) fixture.streams.accept('mailer', 'w', [bad, output(round)])
+    fixture.streams.accept('mailer', 'v', [bad])
+    await fixture.time.advance(60_000)
+    fixture.streams.accept('mailer', 'w', [bad])
+    await settled(fixture)
     expect(await peeked()).toEqual([0, 1, 2])
-    expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="invalid"\} 5$/)
-    const lines = world.log.lines.filter(({ level }) => level === 'warn')
+    expect(await fixture.metric('svc_outputs_dropped_total')).toMatch(/reason="invalid"\} 5$/)
+    const lines = fixture.log.lines.filter(({ level }) => level === 'warn')
     expect(lines.map(({ fields }) => [fields['worker_id'], fields['more_since_last_line']])).toEqual([
       ['w', 0],
       ['v', 0],
@@ -76,11 +76,11 @@ describe('outputs', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
-    world.streams.accept('mailer', 'w', many(3))
-    await world.time.advance(5_000)
-    world.streams.accept('mailer', 'w', many(2, 3))
+    fixture.streams.accept('mailer', 'w', many(3))
+    await fixture.time.advance(5_000)
+    fixture.streams.accept('mailer', 'w', many(2, 3))
     store.failure = () => undefined
-    await world.time.advance(2_000)
+    await fixture.time.advance(2_000)
     expect(await peeked()).toEqual([0, 1, 2, 3, 4])
     expect(new Set(store.named('streams.push').map(([, , seq]) => seq))).toEqual(new Set([1, 2]))
   })
@@ -107,8 +107,8 @@ describe('outputs', () => {
         })
       },
     })
-    world.streams.accept('mailer', 'w', many(3))
-    await world.time.advance(1_000)
+    fixture.streams.accept('mailer', 'w', many(3))
+    await fixture.time.advance(1_000)
     expect(await peeked()).toEqual([0, 1, 2])
   })
 
@@ -116,28 +116,28 @@ describe('outputs', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? new FleetError('STORAGE_FULL', 'no space') : undefined)
-    world.streams.accept('mailer', 'w', many(3))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(3))
+    await settled(fixture)
     store.failure = () => undefined
-    world.streams.accept('mailer', 'w', many(1, 7))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(1, 7))
+    await settled(fixture)
     expect(await peeked()).toEqual([7])
-    expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="store_full"\} 3$/)
+    expect(await fixture.metric('svc_outputs_dropped_total')).toMatch(/reason="store_full"\} 3$/)
   })
 
   it('that are trimmed at the limit are counted', async () => {
     await open()
-    for (let from = 0; from < 51_000; from += 1_000) world.streams.accept('mailer', 'w', many(1_000, from))
-    await settled(world)
-    expect((await world.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 50_000 })
-    expect(await world.metric('svc_outputs_trimmed_total')).toMatch(/ 1000$/)
+    for (let from = 0; from < 51_000; from += 1_000) fixture.streams.accept('mailer', 'w', many(1_000, from))
+    await settled(fixture)
+    expect((await fixture.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 50_000 })
+    expect(await fixture.metric('svc_outputs_trimmed_total')).toMatch(/ 1000$/)
     expect((await peeked(1))[0]).toBe(1_000)
   })
 
   it('that still wait at shutdown are stored if the store accepts them', async () => {
     await open()
-    world.streams.accept('mailer', 'w', many(5))
-    await world.streams.stop?.()
+    fixture.streams.accept('mailer', 'w', many(5))
+    await fixture.streams.stop?.()
     expect(await peeked()).toEqual([0, 1, 2, 3, 4])
   })
 
@@ -145,11 +145,11 @@ describe('outputs', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
-    world.streams.accept('mailer', 'w', many(5))
-    const stopped = world.streams.stop?.()
-    await world.time.advance(5_000)
+    fixture.streams.accept('mailer', 'w', many(5))
+    const stopped = fixture.streams.stop?.()
+    await fixture.time.advance(5_000)
     await stopped
-    expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="shutdown"\} 5$/)
+    expect(await fixture.metric('svc_outputs_dropped_total')).toMatch(/reason="shutdown"\} 5$/)
     store.failure = () => undefined
   })
 })
@@ -163,19 +163,19 @@ describe('back-pressure', () => {
     const store = new Watched()
     await open({ backend: store.wrap, entries: [entryOf('mailer', anything), entryOf('other', anything)] })
     let relieved = 0
-    const stop = world.streams.onRelief(() => (relieved += 1))
+    const stop = fixture.streams.onRelief(() => (relieved += 1))
     store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
-    world.streams.accept('mailer', 'w', many(19_999))
-    await settled(world)
-    expect(world.streams.full('mailer')).toBe(false)
-    world.streams.accept('mailer', 'w', many(2_000))
-    for (let mib = 0; mib < 8; mib += 1) world.streams.accept('other', 'w', [large])
-    await settled(world)
-    expect([world.streams.full('mailer'), world.streams.full('other')]).toEqual([true, true])
+    fixture.streams.accept('mailer', 'w', many(19_999))
+    await settled(fixture)
+    expect(fixture.streams.full('mailer')).toBe(false)
+    fixture.streams.accept('mailer', 'w', many(2_000))
+    for (let mib = 0; mib < 8; mib += 1) fixture.streams.accept('other', 'w', [large])
+    await settled(fixture)
+    expect([fixture.streams.full('mailer'), fixture.streams.full('other')]).toEqual([true, true])
     expect(relieved).toBe(0)
     store.failure = () => undefined
-    await world.time.advance(3_000)
-    expect([world.streams.full('mailer'), world.streams.full('other'), relieved]).toEqual([false, false, 2])
+    await fixture.time.advance(3_000)
+    expect([fixture.streams.full('mailer'), fixture.streams.full('other'), relieved]).toEqual([false, false, 2])
     stop()
   })
 
@@ -187,35 +187,35 @@ describe('back-pressure', () => {
       entries: [...types.map((type) => entryOf(type, anything)), entryOf('idle', anything)],
     })
     store.failure = (name) => (name === 'streams.push' ? UNAVAILABLE : undefined)
-    for (const type of types) for (let mib = 0; mib < 7; mib += 1) world.streams.accept(type, 'w', [large])
-    await settled(world)
-    expect(world.streams.full('idle')).toBe(true)
-    expect(await world.metric('svc_outputs_dropped_total')).toBeUndefined()
-    for (const type of types) for (let mib = 0; mib < 7; mib += 1) world.streams.accept(type, 'w', [large])
-    expect(await world.metric('svc_outputs_dropped_total')).toContain('reason="overload"')
+    for (const type of types) for (let mib = 0; mib < 7; mib += 1) fixture.streams.accept(type, 'w', [large])
+    await settled(fixture)
+    expect(fixture.streams.full('idle')).toBe(true)
+    expect(await fixture.metric('svc_outputs_dropped_total')).toBeUndefined()
+    for (const type of types) for (let mib = 0; mib < 7; mib += 1) fixture.streams.accept(type, 'w', [large])
+    expect(await fixture.metric('svc_outputs_dropped_total')).toContain('reason="overload"')
     store.failure = () => undefined
-    await world.time.advance(3_000)
-    expect(world.streams.full('idle')).toBe(false)
+    await fixture.time.advance(3_000)
+    expect(fixture.streams.full('idle')).toBe(false)
   })
 })
 
 describe('reading a stream', () => {
   it('returns the oldest 10 without n, and removes nothing (D9)', async () => {
     await open()
-    world.streams.accept('mailer', 'w', many(12))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(12))
+    await settled(fixture)
     for (let round = 0; round < 2; round += 1)
-      expect((await world.call('GET', '/automations/mailer/output/peek')).json).toHaveLength(10)
-    expect((await world.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 12 })
+      expect((await fixture.call('GET', '/automations/mailer/output/peek')).json).toHaveLength(10)
+    expect((await fixture.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 12 })
   })
 
   it('pops the oldest, 10 without n, and returns an empty list when there is nothing', async () => {
     await open()
-    world.streams.accept('mailer', 'w', many(13))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(13))
+    await settled(fixture)
     const pop = async (body: object): Promise<unknown[]> =>
       (
-        (await world.call('POST', '/automations/mailer/output/pop', { body })).json as { payload: { sent: number } }[]
+        (await fixture.call('POST', '/automations/mailer/output/pop', { body })).json as { payload: { sent: number } }[]
       ).map(({ payload }) => payload.sent)
     expect(await pop({ n: 2 })).toEqual([0, 1])
     expect(await pop({})).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
@@ -225,32 +225,32 @@ describe('reading a stream', () => {
 
   it.each([0, 1.5, -1, 10_001, '5'])('refuses n = %j (D9)', async (n) => {
     await open()
-    const { status, json } = await world.call('POST', '/automations/mailer/output/pop', { body: { n } })
+    const { status, json } = await fixture.call('POST', '/automations/mailer/output/pop', { body: { n } })
     expect(status).toBe(422)
     expect((json as { detail: { path: string }[] }).detail[0]?.path).toBe('/n')
-    expect((await world.call('GET', `/automations/mailer/output/peek?n=${String(n)}`)).status).toBe(
+    expect((await fixture.call('GET', `/automations/mailer/output/peek?n=${String(n)}`)).status).toBe(
       n === '5' ? 200 : 422,
     )
   })
 
   it('tails the newest outputs, then those after an id, and reports a gap (D50)', async () => {
     await open()
-    world.streams.accept('mailer', 'w', many(5))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(5))
+    await settled(fixture)
     const tail = async (
       query: string,
     ): Promise<{ entries: { id: string; payload: { sent: number } }[]; gap: boolean }> =>
-      (await world.call('GET', `/automations/mailer/output/tail?${query}`)).json as never
+      (await fixture.call('GET', `/automations/mailer/output/tail?${query}`)).json as never
     const newest = await tail('n=2')
     expect(newest).toMatchObject({ entries: [{ payload: { sent: 3 } }, { payload: { sent: 4 } }], gap: false })
     const [first, last] = newest.entries.map(({ id }) => id)
-    world.streams.accept('mailer', 'w', many(2, 5))
-    await settled(world)
+    fixture.streams.accept('mailer', 'w', many(2, 5))
+    await settled(fixture)
     expect(await tail(`after=${last}`)).toMatchObject({
       entries: [{ payload: { sent: 5 } }, { payload: { sent: 6 } }],
       gap: false,
     })
-    await world.call('POST', '/automations/mailer/output/pop', { body: { n: 6 } })
+    await fixture.call('POST', '/automations/mailer/output/pop', { body: { n: 6 } })
     expect(await tail(`after=${first}`)).toMatchObject({ entries: [{ payload: { sent: 6 } }], gap: true })
   })
 })

@@ -15,9 +15,9 @@ const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
 
 export function configs(name: string, create: Create): void {
   const registered = (open: ReturnType<typeof storeFixtures>) => async () => {
-    const world = await open()
-    await world.backend.workers.register([registration('w1', 'm1/1')])
-    return world
+    const fixture = await open()
+    await fixture.backend.workers.register([registration('w1', 'm1/1')])
+    return fixture
   }
 
   describe(`${name} backend: configs.put`, () => {

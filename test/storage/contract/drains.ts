@@ -14,15 +14,15 @@ export function drains(name: string, create: Create): void {
   describe(`${name} backend: workers.drain`, () => {
     const open = storeFixtures(create)
     const connected = async (instance = '') => {
-      const world = await open()
-      await world.backend.meta.beat('m1')
-      await reported(world.backend, 'm1/1', instance)
-      return world
+      const fixture = await open()
+      await fixture.backend.meta.beat('m1')
+      await reported(fixture.backend, 'm1/1', instance)
+      return fixture
     }
     const unavailable = async (instance = '') => {
-      const world = await connected(instance)
-      await world.backend.workers.disconnect([conn('w1', 'm1/1')])
-      return world
+      const fixture = await connected(instance)
+      await fixture.backend.workers.disconnect([conn('w1', 'm1/1')])
+      return fixture
     }
 
     it('returns the connection to notify and sets the state to DRAINING', async () => {

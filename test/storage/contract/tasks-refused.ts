@@ -40,14 +40,14 @@ export function tasksRefused(name: string, create: Create): void {
     const open = storeFixtures(create)
     /** Workers w1 and w2, and the tasks a, b and c. */
     const staffed = async () => {
-      const world = await open()
-      await world.backend.meta.beat('m1')
-      await world.backend.workers.register([
+      const fixture = await open()
+      await fixture.backend.meta.beat('m1')
+      await fixture.backend.workers.register([
         registration('w1', 'm1/1', { instance: 'i1' }),
         registration('w2', 'm1/2', { instance: 'i2' }),
       ])
-      await submit(world.backend, 'a', 'b', 'c')
-      return world
+      await submit(fixture.backend, 'a', 'b', 'c')
+      return fixture
     }
 
     it('returns unknown for a worker that is not registered, whatever generation it sends (D7)', async () => {

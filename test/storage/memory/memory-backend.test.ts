@@ -50,15 +50,15 @@ describe('memory backend: memory budget', () => {
 
   /** Fills the store with tasks, one of them in flight. */
   async function full() {
-    const world = await opened({ limits })
-    const { backend } = world
+    const fixture = await opened({ limits })
+    const { backend } = fixture
     await backend.workers.register([registration('w1', 'm1/1')])
     await backend.streams.push(TYPE, 'm1', 1, [text(MANY)])
     const [lease] = await inFlight(backend, task('held', { body: text(MANY) }))
     if (lease === undefined) throw new Error('a lease was expected')
     await killed(backend, task('dead', { body: text(MANY) }))
     await submit(backend, task('a', { body: text(MANY) }), task('b', { body: text(MANY) }))
-    return { ...world, lease }
+    return { ...fixture, lease }
   }
 
   it('rejects writes that grow the store, and stores no part of them', async () => {

@@ -5,7 +5,7 @@ import type { Real, ModelFixture } from './fixture.ts'
 
 export type AnyCommand = fc.Arbitrary<fc.AsyncCommand<ModelFixture, Real>>
 /** Return 'quiet' to skip the comparison, so that the next command is the first to observe the change. */
-type Run<A> = (args: A, world: ModelFixture, real: Real) => Promise<void | 'quiet'>
+type Run<A> = (args: A, fixture: ModelFixture, real: Real) => Promise<void | 'quiet'>
 
 class Command<A> implements fc.AsyncCommand<ModelFixture, Real> {
   readonly #name: string
@@ -20,8 +20,8 @@ class Command<A> implements fc.AsyncCommand<ModelFixture, Real> {
 
   check = (): boolean => true
 
-  async run(world: ModelFixture, real: Real): Promise<void> {
-    if ((await this.#run(this.#args, world, real)) !== 'quiet') await compareReads(world, real)
+  async run(fixture: ModelFixture, real: Real): Promise<void> {
+    if ((await this.#run(this.#args, fixture, real)) !== 'quiet') await compareReads(fixture, real)
   }
 
   toString(): string {

@@ -14,8 +14,8 @@ const master = fc.constantFrom(...MASTERS)
 /** 'live': the recorded connection. 'stale': another one. */
 const which = fc.constantFrom('live', 'live', 'live', 'stale')
 
-function connOf(world: ModelFixture, of: Ref, wanted: string): string {
-  return (wanted === 'live' ? world.store.fleet.find(of)?.conn : null) ?? 'm1/0'
+function connOf(fixture: ModelFixture, of: Ref, wanted: string): string {
+  return (wanted === 'live' ? fixture.store.fleet.find(of)?.conn : null) ?? 'm1/0'
 }
 
 /** Registers with a new connection, or rarely with the same one, like a repeated register. */
@@ -28,30 +28,30 @@ const register = command(
     isRepeat: fc.constantFrom(false, false, false, true),
     cores: fc.nat(8),
   }),
-  async (args, world, { backend }) => {
-    const fresh = `${args.master}/${world.serial()}`
-    const held = world.store.fleet.find(args.ref)
+  async (args, fixture, { backend }) => {
+    const fresh = `${args.master}/${fixture.serial()}`
+    const held = fixture.store.fleet.find(args.ref)
     const via =
       args.isRepeat && held !== undefined && held.conn !== null
         ? { conn: held.conn, instance: held.instance }
         : { conn: fresh, instance: args.instance }
     const items = [{ ...args.ref, ...via, hardware: `{"cores":${args.cores}}`, defaults: DEFAULTS }]
-    same(await backend.workers.register(items), world.store.fleet.register(items))
+    same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
 
 const registerTwice = command(
   'register twice in one call',
   fc.record({ ref, master, instances: fc.tuple(fc.constantFrom('', 'i1'), fc.constantFrom('', 'i1')) }),
-  async (args, world, { backend }) => {
+  async (args, fixture, { backend }) => {
     const items = args.instances.map((instance) => ({
       ...args.ref,
       instance,
-      conn: `${args.master}/${world.serial()}`,
+      conn: `${args.master}/${fixture.serial()}`,
       hardware: HARDWARE,
       defaults: DEFAULTS,
     }))
-    same(await backend.workers.register(items), world.store.fleet.register(items))
+    same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
 
@@ -63,39 +63,39 @@ const report = fc.record({
 const beat = command(
   'beat',
   fc.array(fc.record({ ref, which, state: fc.option(report), frames: fc.nat(3) }), { minLength: 1, maxLength: 3 }),
-  async (beats, world, { backend }) => {
+  async (beats, fixture, { backend }) => {
     const items = beats.map(({ ref: of, which: wanted, state, frames }): WorkerReport => ({
       ...of,
-      conn: connOf(world, of, wanted),
+      conn: connOf(fixture, of, wanted),
       ...(state !== null && { state }),
-      ...(frames > 0 && { stats: Array.from({ length: frames }, () => `{"ts":${world.serial()},"per_slot":[]}`) }),
+      ...(frames > 0 && { stats: Array.from({ length: frames }, () => `{"ts":${fixture.serial()},"per_slot":[]}`) }),
     }))
-    same(await backend.workers.beat(items), world.store.fleet.beat(items))
+    same(await backend.workers.beat(items), fixture.store.fleet.beat(items))
   },
 )
 
 const disconnect = command(
   'disconnect',
   fc.record({ ref, which }),
-  async ({ ref: of, which: wanted }, world, { backend }) => {
-    const items = [{ ...of, conn: connOf(world, of, wanted) }]
+  async ({ ref: of, which: wanted }, fixture, { backend }) => {
+    const items = [{ ...of, conn: connOf(fixture, of, wanted) }]
     await backend.workers.disconnect(items)
-    world.store.fleet.disconnect(items)
+    fixture.store.fleet.disconnect(items)
   },
 )
 
-const drain = command('drain', refs, async (of, world, { backend }) =>
-  same(await backend.workers.drain(of), world.store.fleet.drain(of)),
+const drain = command('drain', refs, async (of, fixture, { backend }) =>
+  same(await backend.workers.drain(of), fixture.store.fleet.drain(of)),
 )
-const forget = command('forget', refs, async (of, world, { backend }) =>
-  same(await backend.workers.forget(of), world.store.fleet.forget(of)),
+const forget = command('forget', refs, async (of, fixture, { backend }) =>
+  same(await backend.workers.forget(of), fixture.store.fleet.forget(of)),
 )
 
 const manage = command(
   'manage',
   fc.record({ ref, managedBy: fc.option(fc.constantFrom('kubernetes:a/b', '__proto__')) }),
-  async ({ ref: of, managedBy }, world, { backend }) => {
-    same(await backend.workers.manage([{ ...of, managedBy }]), world.store.fleet.manage([{ ...of, managedBy }]))
+  async ({ ref: of, managedBy }, fixture, { backend }) => {
+    same(await backend.workers.manage([{ ...of, managedBy }]), fixture.store.fleet.manage([{ ...of, managedBy }]))
   },
 )
 
@@ -107,38 +107,38 @@ const put = command(
     off: fc.constantFrom(0, 0, 0, 1, -1),
     changed: fc.constantFrom([], ['slots'], ['__proto__', 'slots']),
   }),
-  async ({ ref: of, off, changed }, world, { backend }) => {
-    const gen = world.store.fleet.find(of)?.config.gen ?? 0
+  async ({ ref: of, off, changed }, fixture, { backend }) => {
+    const gen = fixture.store.fleet.find(of)?.config.gen ?? 0
     const item = {
       ...of,
       expectGen: Math.max(0, gen + off),
-      config: `{"slots":${world.serial()}}`,
+      config: `{"slots":${fixture.serial()}}`,
       changed,
       actor: 'admin',
     }
-    same(await backend.configs.put(item), world.store.fleet.put(item))
+    same(await backend.configs.put(item), fixture.store.fleet.put(item))
   },
 )
 
 const raise = command(
   'raise',
   fc.record({ ref, by: fc.constantFrom(-1, 0, 7, 2_000_000) }),
-  async ({ ref: of, by }, world, { backend }) => {
-    const items = [{ ...of, above: Math.max(0, (world.store.fleet.find(of)?.config.gen ?? 0) + by) }]
-    same(await backend.configs.raise(items), world.store.fleet.raise(items))
+  async ({ ref: of, by }, fixture, { backend }) => {
+    const items = [{ ...of, above: Math.max(0, (fixture.store.fleet.find(of)?.config.gen ?? 0) + by) }]
+    same(await backend.configs.raise(items), fixture.store.fleet.raise(items))
   },
 )
 
-const masterBeat = command('master beats', master, async (id, world, { backend }) => {
-  world.store.fleet.masters.set(id, world.time.now)
-  expect((await backend.meta.beat(id)).toSorted()).toEqual(MASTERS.filter((each) => world.store.fleet.lives(each)))
+const masterBeat = command('master beats', master, async (id, fixture, { backend }) => {
+  fixture.store.fleet.masters.set(id, fixture.time.now)
+  expect((await backend.meta.beat(id)).toSorted()).toEqual(MASTERS.filter((each) => fixture.store.fleet.lives(each)))
 })
 
 const read = command(
   'page, history and stats in part',
   fc.record({ ref, limit: fc.integer({ min: 1, max: 3 }), since: fc.nat(200) }),
-  async ({ ref: of, limit, since }, world, { backend }) => {
-    const { fleet } = world.store
+  async ({ ref: of, limit, since }, fixture, { backend }) => {
+    const { fleet } = fixture.store
     const worker = fleet.find(of)
     const isAfter = (id: string): boolean => Buffer.compare(Buffer.from(id), Buffer.from(of.id)) > 0
     const [page, history, stats] = await Promise.all([
@@ -173,11 +173,11 @@ const read = command(
 const enlist = command(
   'enlist',
   fc.record({ type: fc.constantFrom(...TYPES) }),
-  async ({ type }, world, { backend }) => {
+  async ({ type }, fixture, { backend }) => {
     const items = [
-      { type, id: 'w1', conn: `m1/${world.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS },
+      { type, id: 'w1', conn: `m1/${fixture.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS },
     ]
-    same(await backend.workers.register(items), world.store.fleet.register(items))
+    same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
 

@@ -10,11 +10,11 @@ import type { Real, ModelFixture } from './fixture.ts'
 /** Only the newest generated ids are compared; older tasks are usually gone. */
 const DRAWN_SHOWN = 50
 
-export async function compareReads(world: ModelFixture, real: Real): Promise<void> {
+export async function compareReads(fixture: ModelFixture, real: Real): Promise<void> {
   await Promise.all([
-    ...TYPES.flatMap((type) => [tasks(type, world, real), stream(type, world, real), things(type, world, real)]),
-    fleet(world, real),
-    time(world, real),
+    ...TYPES.flatMap((type) => [tasks(type, fixture, real), stream(type, fixture, real), things(type, fixture, real)]),
+    fleet(fixture, real),
+    time(fixture, real),
   ])
 }
 
@@ -23,9 +23,9 @@ async function time({ time: { now }, epoch }: ModelFixture, { backend }: Real): 
   same({ epoch: info.epoch, nowMs: info.nowMs }, { epoch, nowMs: now })
 }
 
-async function tasks(type: string, world: ModelFixture, { backend }: Real): Promise<void> {
-  const model = world.store.tasks(type)
-  const ids = [...IDS, ...world.drawnIds.slice(-DRAWN_SHOWN)]
+async function tasks(type: string, fixture: ModelFixture, { backend }: Real): Promise<void> {
+  const model = fixture.store.tasks(type)
+  const ids = [...IDS, ...fixture.drawnIds.slice(-DRAWN_SHOWN)]
   const [queue, dead, places, [counts]] = await Promise.all([
     backend.tasks.queue(type, 10_000),
     backend.tasks.dead(type, 10_000),
@@ -43,35 +43,35 @@ async function tasks(type: string, world: ModelFixture, { backend }: Real): Prom
   )
   const shown = [...queue.items, ...dead.items]
   expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
-  for (const { body } of shown) expect(world.settled.has(body)).toBe(false)
+  for (const { body } of shown) expect(fixture.settled.has(body)).toBe(false)
 }
 
-async function stream(type: string, world: ModelFixture, { backend }: Real): Promise<void> {
-  const model = world.store.stream(type)
+async function stream(type: string, fixture: ModelFixture, { backend }: Real): Promise<void> {
+  const model = fixture.store.stream(type)
   const [peeked, tail, [length]] = await Promise.all([
     backend.streams.peek(type, 10_000),
     backend.streams.tail(type, null, 10_000),
     backend.streams.length([type]),
   ])
-  for (const [i, item] of model.entries.entries()) item.id ??= newId(type, world, peeked[i])
+  for (const [i, item] of model.entries.entries()) item.id ??= newId(type, fixture, peeked[i])
   const entries = model.entries.map(({ id, entry }) => ({ id, entry }))
   same({ peeked, tail, length }, { peeked: entries, tail: { entries, gap: false }, length: entries.length })
 }
 
-function newId(type: string, world: ModelFixture, shown: StreamEntry | undefined): string {
+function newId(type: string, fixture: ModelFixture, shown: StreamEntry | undefined): string {
   const id = shown?.id ?? ''
-  const seen = world.seenIds(type)
+  const seen = fixture.seenIds(type)
   expect(id > (seen.at(-1) ?? '')).toBe(true)
   seen.push(id)
   return id
 }
 
 /** Pools, values and counters. Locks have no read operation. */
-async function things(name: string, world: ModelFixture, { backend }: Real): Promise<void> {
+async function things(name: string, fixture: ModelFixture, { backend }: Real): Promise<void> {
   const {
     time: { now },
     store,
-  } = world
+  } = fixture
   const names = [...KEYS]
   const [list, [size], values, sums] = await Promise.all([
     backend.pools.list(name, 10_000),

@@ -28,18 +28,18 @@ const newTask = fc.record({
  * A task as the master creates it: with an id of the client, a generated id, or rarely a generated id a second time.
  */
 function taskOf(
-  world: ModelFixture,
+  fixture: ModelFixture,
   { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
 ): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
-  const serial = world.serial()
-  const id = ownId ? chosen : (chosen === 'sent before' && world.drawnIds.at(-1)) || `t${serial}`
-  if (!ownId && world.drawnIds.at(-1) !== id) world.drawnIds.push(id)
+  const serial = fixture.serial()
+  const id = ownId ? chosen : (chosen === 'sent before' && fixture.drawnIds.at(-1)) || `t${serial}`
+  if (!ownId && fixture.drawnIds.at(-1) !== id) fixture.drawnIds.push(id)
   return {
     ...rest,
     id,
     ownId,
-    submittedAtMs: world.time.now - age,
+    submittedAtMs: fixture.time.now - age,
     body: `{"payload":{"n":${serial}},"priority":0,"submitted_at":1}`,
   }
 }
@@ -55,15 +55,15 @@ function unused(taken: Set<number>, at: number): number {
   return free
 }
 
-const deadlinesOf = (world: ModelFixture, of: string): Set<number> =>
+const deadlinesOf = (fixture: ModelFixture, of: string): Set<number> =>
   new Set(
-    world.store
+    fixture.store
       .tasks(of)
       .in('in_flight')
       .map(({ at }) => at),
   )
-const leasesOf = (world: ModelFixture, of: string, wanted: readonly Pick[]): LeaseRef[] =>
-  wanted.map((each) => world.leaseOf(of, world.store.tasks(of).in('in_flight'), each))
+const leasesOf = (fixture: ModelFixture, of: string, wanted: readonly Pick[]): LeaseRef[] =>
+  wanted.map((each) => fixture.leaseOf(of, fixture.store.tasks(of).in('in_flight'), each))
 
 const submit = command(
   'submit',
@@ -72,9 +72,12 @@ const submit = command(
     items: fc.array(newTask, { minLength: 1, maxLength: 4 }),
     bound: fc.option(fc.nat(12), { freq: 3, nil: undefined }),
   }),
-  async ({ type: of, items, bound }, world, { backend }) => {
-    const tasks = items.map((item) => taskOf(world, item))
-    same(await backend.tasks.submit(of, WINDOW_MS, tasks, bound), world.store.tasks(of).submit(WINDOW_MS, tasks, bound))
+  async ({ type: of, items, bound }, fixture, { backend }) => {
+    const tasks = items.map((item) => taskOf(fixture, item))
+    same(
+      await backend.tasks.submit(of, WINDOW_MS, tasks, bound),
+      fixture.store.tasks(of).submit(WINDOW_MS, tasks, bound),
+    )
   },
 )
 
@@ -88,54 +91,54 @@ const request = fc.record({
 const reserve = command(
   'reserve',
   fc.record({ type, visibilityMs, requests: fc.array(request, { minLength: 1, maxLength: 3 }) }),
-  async ({ type: of, ...args }, world, { backend }) => {
-    const { fleet, tasks } = world.store
+  async ({ type: of, ...args }, fixture, { backend }) => {
+    const { fleet, tasks } = fixture.store
     const requests = args.requests.map(({ off, ...wanted }) => ({
       ...wanted,
       gen: (fleet.find({ type: of, id: wanted.worker })?.config.gen ?? 0) + off,
     }))
     const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
-    const ms = unused(deadlinesOf(world, of), world.time.now + args.visibilityMs) - world.time.now
+    const ms = unused(deadlinesOf(fixture, of), fixture.time.now + args.visibilityMs) - fixture.time.now
     const answer = await backend.tasks.reserve(of, ms, requests)
     const leases = answer.results.flatMap((each) => (typeof each === 'string' ? [] : each))
-    same(answer, tasks(of).reserve(ms, requests, refusals, world.handOut(of, leases)))
-    for (const { body } of leases) expect(world.settled.has(body)).toBe(false)
+    same(answer, tasks(of).reserve(ms, requests, refusals, fixture.handOut(of, leases)))
+    for (const { body } of leases) expect(fixture.settled.has(body)).toBe(false)
   },
 )
 
 /** Replaces 'not_issued' by 'lease_lost', because the model has no token counter. Fails if the token was issued. */
 function asLost<A>(
-  world: ModelFixture,
+  fixture: ModelFixture,
   of: string,
   leases: readonly LeaseRef[],
   results: readonly A[],
 ): readonly (A | 'lease_lost')[] {
   return results.map((answer, i) => {
     if (answer !== 'not_issued') return answer
-    expect(world.handed(of).map(({ token }) => token)).not.toContain(leases[i]?.token)
+    expect(fixture.handed(of).map(({ token }) => token)).not.toContain(leases[i]?.token)
     return 'lease_lost'
   })
 }
 
-const ack = command('ack', fc.record({ type, picks }), async ({ type: of, picks: wanted }, world, { backend }) => {
-  const leases = leasesOf(world, of, wanted)
+const ack = command('ack', fc.record({ type, picks }), async ({ type: of, picks: wanted }, fixture, { backend }) => {
+  const leases = leasesOf(fixture, of, wanted)
   const bodies = new Map(
-    world.store
+    fixture.store
       .tasks(of)
       .in('in_flight')
       .map(({ id, token, body }) => [JSON.stringify({ id, token }), body]),
   )
-  const results = asLost(world, of, leases, await backend.tasks.ack(of, leases))
-  same(results, world.store.tasks(of).ack(leases))
-  for (const lease of leases) world.settled.add(bodies.get(JSON.stringify(lease)) ?? '')
+  const results = asLost(fixture, of, leases, await backend.tasks.ack(of, leases))
+  same(results, fixture.store.tasks(of).ack(leases))
+  for (const lease of leases) fixture.settled.add(bodies.get(JSON.stringify(lease)) ?? '')
 })
 
 const release = command(
   'release',
   fc.record({ type, picks }),
-  async ({ type: of, picks: wanted }, world, { backend }) => {
-    const leases = leasesOf(world, of, wanted)
-    same(asLost(world, of, leases, await backend.tasks.release(of, leases)), world.store.tasks(of).release(leases))
+  async ({ type: of, picks: wanted }, fixture, { backend }) => {
+    const leases = leasesOf(fixture, of, wanted)
+    same(asLost(fixture, of, leases, await backend.tasks.release(of, leases)), fixture.store.tasks(of).release(leases))
   },
 )
 
@@ -149,31 +152,31 @@ const failure = fc.record({
 const nack = command(
   'nack',
   fc.record({ type, failures: fc.array(failure, { minLength: 1, maxLength: 3 }) }),
-  async ({ type: of, failures }, world, { backend }) => {
-    const tasks = world.store.tasks(of)
+  async ({ type: of, failures }, fixture, { backend }) => {
+    const tasks = fixture.store.tasks(of)
     const taken = new Set(tasks.in('scheduled').map(({ at }) => at))
-    const { now } = world.time
+    const { now } = fixture.time
     const items = failures.map(({ pick: wanted, ...item }) => {
-      const lease = world.leaseOf(of, tasks.in('in_flight'), wanted)
+      const lease = fixture.leaseOf(of, tasks.in('in_flight'), wanted)
       const attempt = tasks.in('in_flight').find(({ id }) => id === lease.id)?.attempt ?? 0
       const due = now + (item.retryInMs ?? retryDelayMs(RETRY, attempt, item.jitter))
       const free = unused(taken, due)
       return { ...item, ...lease, retryInMs: free === due ? item.retryInMs : free - now }
     })
-    same(asLost(world, of, items, await backend.tasks.nack(of, RETRY, items)), tasks.nack(RETRY, items))
+    same(asLost(fixture, of, items, await backend.tasks.nack(of, RETRY, items)), tasks.nack(RETRY, items))
   },
 )
 
 const extend = command(
   'extend',
   fc.record({ type, visibilityMs, picks }),
-  async ({ type: of, picks: wanted, ...args }, world, { backend }) => {
-    const taken = deadlinesOf(world, of)
-    const items = leasesOf(world, of, wanted).map((lease) => ({
+  async ({ type: of, picks: wanted, ...args }, fixture, { backend }) => {
+    const taken = deadlinesOf(fixture, of)
+    const items = leasesOf(fixture, of, wanted).map((lease) => ({
       ...lease,
-      visibilityMs: unused(taken, world.time.now + args.visibilityMs) - world.time.now,
+      visibilityMs: unused(taken, fixture.time.now + args.visibilityMs) - fixture.time.now,
     }))
-    same(asLost(world, of, items, await backend.tasks.extend(of, items)), world.store.tasks(of).extend(items))
+    same(asLost(fixture, of, items, await backend.tasks.extend(of, items)), fixture.store.tasks(of).extend(items))
   },
 )
 
@@ -182,29 +185,32 @@ const limits = fc.record({ type, maxLost: fc.constantFrom(0, 1, 2, 2, 3), limit:
  * If several expired windows end at the same time, the backend may choose which ones a limited sweep removes. The limit
  * is then lifted.
  */
-function limitOf(world: ModelFixture, { type: of, limit }: { readonly type: string; readonly limit: number }): number {
-  const ends = world.store
+function limitOf(
+  fixture: ModelFixture,
+  { type: of, limit }: { readonly type: string; readonly limit: number },
+): number {
+  const ends = fixture.store
     .tasks(of)
     .endedKeys()
     .map((window) => window.ends)
   return new Set(ends).size < ends.length ? 500 : limit
 }
 
-const sweep = command('sweep', limits, async (args, world, { backend }) => {
+const sweep = command('sweep', limits, async (args, fixture, { backend }) => {
   const { type: of, maxLost } = args
-  const limit = limitOf(world, args)
+  const limit = limitOf(fixture, args)
   const [answer, expected] = [
     await backend.tasks.sweep(of, maxLost, limit),
-    world.store.tasks(of).sweep(maxLost, limit),
+    fixture.store.tasks(of).sweep(maxLost, limit),
   ]
   same(answer, { ...expected, more: expected.more ?? answer.more })
 })
 
-const twoSweeps = command('two concurrent sweeps', limits, async (args, world, { backend }) => {
+const twoSweeps = command('two concurrent sweeps', limits, async (args, fixture, { backend }) => {
   const { type: of, maxLost } = args
-  const limit = limitOf(world, args)
+  const limit = limitOf(fixture, args)
   const results = await Promise.all([backend.tasks.sweep(of, maxLost, limit), backend.tasks.sweep(of, maxLost, limit)])
-  const expected = [world.store.tasks(of).sweep(maxLost, limit), world.store.tasks(of).sweep(maxLost, limit)]
+  const expected = [fixture.store.tasks(of).sweep(maxLost, limit), fixture.store.tasks(of).sweep(maxLost, limit)]
   same(sumOf(results), sumOf(expected))
 })
 
@@ -222,8 +228,8 @@ function sumOf(sweeps: readonly Omit<SweepResult, 'more'>[]): Omit<SweepResult, 
 const replay = command(
   'replay',
   fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }),
-  async ({ type: of, n }, world, { backend }) => {
-    expect(await backend.tasks.replay(of, n)).toBe(world.store.tasks(of).replay(n))
+  async ({ type: of, n }, fixture, { backend }) => {
+    expect(await backend.tasks.replay(of, n)).toBe(fixture.store.tasks(of).replay(n))
   },
 )
 
@@ -234,24 +240,24 @@ const select = command(
     action: fc.constantFrom('replay', 'remove'),
     picks: fc.array(fc.nat(50), { minLength: 1, maxLength: 3 }),
   }),
-  async ({ type: of, action, picks: wanted }, world, { backend }) => {
-    const tasks = world.store.tasks(of)
+  async ({ type: of, action, picks: wanted }, fixture, { backend }) => {
+    const tasks = fixture.store.tasks(of)
     const dead = tasks.in('dead').map(({ id }) => id)
     const ids = wanted.map((i) => (i % 4 === 0 ? IDS[i % IDS.length] : dead[i % (dead.length || 1)]) ?? 'a')
     same(await backend.tasks.select(of, action, ids), tasks.select(action, ids))
   },
 )
 
-const clearDead = command('clearDead', fc.record({ type }), async ({ type: of }, world, { backend }) => {
-  expect(await backend.tasks.clearDead(of)).toBe(world.store.tasks(of).clearDead())
+const clearDead = command('clearDead', fc.record({ type }), async ({ type: of }, fixture, { backend }) => {
+  expect(await backend.tasks.clearDead(of)).toBe(fixture.store.tasks(of).clearDead())
 })
 
 const inspect = command(
   'inspect',
   fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }),
-  async ({ type: of, n }, world, { backend }) => {
+  async ({ type: of, n }, fixture, { backend }) => {
     const [queue, dead] = await Promise.all([backend.tasks.queue(of, n), backend.tasks.dead(of, n)])
-    same({ queue, dead }, { queue: world.store.tasks(of).queue(n), dead: world.store.tasks(of).dead(n) })
+    same({ queue, dead }, { queue: fixture.store.tasks(of).queue(n), dead: fixture.store.tasks(of).dead(n) })
   },
 )
 

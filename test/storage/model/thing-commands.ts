@@ -23,10 +23,10 @@ const push = command(
     isRepeat: fc.constantFrom(false, false, true),
     n: fc.integer({ min: 1, max: 4 }),
   }),
-  async (args, world, { backend }) => {
-    const stream = world.store.stream(args.name)
+  async (args, fixture, { backend }) => {
+    const stream = fixture.store.stream(args.name)
     const seq = Math.max(0, (stream.producers.get(args.producer) ?? -1) + (args.isRepeat ? 0 : 1))
-    const entries = Array.from({ length: args.n }, () => `{"slot_id":0,"ts":1,"payload":${world.serial()}}`)
+    const entries = Array.from({ length: args.n }, () => `{"slot_id":0,"ts":1,"payload":${fixture.serial()}}`)
     same(await backend.streams.push(args.name, args.producer, seq, entries), stream.push(args.producer, seq, entries))
   },
 )
@@ -34,8 +34,8 @@ const push = command(
 const pop = command(
   'pop',
   fc.record({ name, n: fc.integer({ min: 1, max: 5 }) }),
-  async ({ name: of, n }, world, { backend }) => {
-    const stream = world.store.stream(of)
+  async ({ name: of, n }, fixture, { backend }) => {
+    const stream = fixture.store.stream(of)
     same(
       await backend.streams.pop(of, n),
       stream.entries.slice(0, n).map(({ id, entry }) => ({ id, entry })),
@@ -48,9 +48,9 @@ const pop = command(
 const tail = command(
   'tail and peek',
   fc.record({ name, i: fc.nat(200), n: fc.integer({ min: 1, max: 5 }) }),
-  async ({ name: of, i, n }, world, { backend }) => {
-    const { entries } = world.store.stream(of)
-    const seen = world.seenIds(of)
+  async ({ name: of, i, n }, fixture, { backend }) => {
+    const { entries } = fixture.store.stream(of)
+    const seen = fixture.seenIds(of)
     const after = seen[i % (seen.length || 1)] ?? null
     const shown = entries.map(({ id, entry }) => ({ id, entry }))
     const rest = after === null ? shown.slice(-n) : shown.filter(({ id }) => id !== null && id > after).slice(0, n)
@@ -66,9 +66,9 @@ const tail = command(
 // ── Pools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const fenceOf = (kind: 'pool' | 'lock', of: string): string => `${kind} ${of}`
-function claimsOf(world: ModelFixture, pool: string, wanted: readonly Pick[]): LeaseRef[] {
-  const live = world.store.pool(pool).items.filter(({ until }) => until > world.time.now)
-  return wanted.map((each) => world.leaseOf(fenceOf('pool', pool), live, each))
+function claimsOf(fixture: ModelFixture, pool: string, wanted: readonly Pick[]): LeaseRef[] {
+  const live = fixture.store.pool(pool).items.filter(({ until }) => until > fixture.time.now)
+  return wanted.map((each) => fixture.leaseOf(fenceOf('pool', pool), live, each))
 }
 
 const item = fc.record({
@@ -79,14 +79,14 @@ const item = fc.record({
 const put = command(
   'pool put',
   fc.record({ name, items: fc.array(item, { minLength: 1, maxLength: 4 }) }),
-  async ({ name: pool, items: wanted }, world, { backend }) => {
+  async ({ name: pool, items: wanted }, fixture, { backend }) => {
     const items = wanted.map(({ id, tags, expiresIn }) => ({
       id,
       tags,
-      payload: `{"n":${world.serial()}}`,
-      expiresAtMs: expiresIn === null ? null : world.time.now + expiresIn,
+      payload: `{"n":${fixture.serial()}}`,
+      expiresAtMs: expiresIn === null ? null : fixture.time.now + expiresIn,
     }))
-    same(await backend.pools.put(pool, items), world.store.pool(pool).put(items))
+    same(await backend.pools.put(pool, items), fixture.store.pool(pool).put(items))
   },
 )
 
@@ -110,9 +110,9 @@ const claim = command(
       { minLength: 1, maxLength: 2 },
     ),
   }),
-  async ({ name: pool, requests }, world, { backend }) => {
+  async ({ name: pool, requests }, fixture, { backend }) => {
     const claims = await backend.pools.claim(pool, requests)
-    same(claims, world.store.pool(pool).claim(requests, world.handOut(fenceOf('pool', pool), claims.flat())))
+    same(claims, fixture.store.pool(pool).claim(requests, fixture.handOut(fenceOf('pool', pool), claims.flat())))
   },
 )
 
@@ -120,63 +120,63 @@ const picks = fc.array(pick, { minLength: 1, maxLength: 3 })
 const extend = command(
   'pool extend',
   fc.record({ name, picks, holdMs }),
-  async ({ name: pool, picks: wanted, holdMs: ms }, world, { backend }) => {
-    const items = claimsOf(world, pool, wanted).map((lease) => ({ ...lease, holdMs: ms }))
-    same(await backend.pools.extend(pool, items), world.store.pool(pool).extend(items))
+  async ({ name: pool, picks: wanted, holdMs: ms }, fixture, { backend }) => {
+    const items = claimsOf(fixture, pool, wanted).map((lease) => ({ ...lease, holdMs: ms }))
+    same(await backend.pools.extend(pool, items), fixture.store.pool(pool).extend(items))
   },
 )
 const release = command(
   'pool release',
   fc.record({ name, picks }),
-  async ({ name: pool, picks: wanted }, world, { backend }) => {
-    const leases = claimsOf(world, pool, wanted)
-    same(await backend.pools.release(pool, leases), world.store.pool(pool).release(leases))
+  async ({ name: pool, picks: wanted }, fixture, { backend }) => {
+    const leases = claimsOf(fixture, pool, wanted)
+    same(await backend.pools.release(pool, leases), fixture.store.pool(pool).release(leases))
   },
 )
 const remove = command(
   'pool remove',
   fc.record({ name, pick, id: fc.option(fc.constantFrom(...IDS)) }),
-  async ({ name: pool, pick: wanted, id }, world, { backend }) => {
-    const items = id === null ? claimsOf(world, pool, [wanted]) : [{ id, token: null }]
-    same(await backend.pools.remove(pool, items), world.store.pool(pool).remove(items))
+  async ({ name: pool, pick: wanted, id }, fixture, { backend }) => {
+    const items = id === null ? claimsOf(fixture, pool, [wanted]) : [{ id, token: null }]
+    same(await backend.pools.remove(pool, items), fixture.store.pool(pool).remove(items))
   },
 )
 
 // ── Locks, values, counters ─────────────────────────────────────────────────────────────────────────────────────────
 
-function locksOf(world: ModelFixture, of: string, wanted: Pick): { name: string; token: number } {
-  const live = KEYS.flatMap((each) => ({ id: each, token: world.store.locks(of).held(each)?.token ?? 0 })).filter(
+function locksOf(fixture: ModelFixture, of: string, wanted: Pick): { name: string; token: number } {
+  const live = KEYS.flatMap((each) => ({ id: each, token: fixture.store.locks(of).held(each)?.token ?? 0 })).filter(
     ({ token }) => token > 0,
   )
-  const { id, token } = world.leaseOf(fenceOf('lock', of), live, wanted)
+  const { id, token } = fixture.leaseOf(fenceOf('lock', of), live, wanted)
   return { name: id, token }
 }
 const acquire = command(
   'acquire',
   fc.record({ name, names: fc.array(key, { minLength: 1, maxLength: 2 }), holdMs }),
-  async ({ name: of, names, holdMs: ms }, world, { backend }) => {
+  async ({ name: of, names, holdMs: ms }, fixture, { backend }) => {
     const items = names.map((each) => ({ name: each, owner: 'w1', holdMs: ms }))
     const results = await backend.locks.acquire(of, items)
     const got = results.flatMap((answer, i) =>
       answer.kind === 'acquired' ? [{ id: names[i] ?? '', token: answer.token }] : [],
     )
-    same(results, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
+    same(results, fixture.store.locks(of).acquire(items, fixture.handOut(fenceOf('lock', of), got)))
   },
 )
 const prolong = command(
   'lock extend',
   fc.record({ name, pick, holdMs }),
-  async ({ name: of, pick: wanted, holdMs: ms }, world, { backend }) => {
-    const items = [{ ...locksOf(world, of, wanted), holdMs: ms }]
-    same(await backend.locks.extend(of, items), world.store.locks(of).extend(items))
+  async ({ name: of, pick: wanted, holdMs: ms }, fixture, { backend }) => {
+    const items = [{ ...locksOf(fixture, of, wanted), holdMs: ms }]
+    same(await backend.locks.extend(of, items), fixture.store.locks(of).extend(items))
   },
 )
 const unlock = command(
   'lock release',
   fc.record({ name, pick }),
-  async ({ name: of, pick: wanted }, world, { backend }) => {
-    const items = [locksOf(world, of, wanted)]
-    same(await backend.locks.release(of, items), world.store.locks(of).release(items))
+  async ({ name: of, pick: wanted }, fixture, { backend }) => {
+    const items = [locksOf(fixture, of, wanted)]
+    same(await backend.locks.release(of, items), fixture.store.locks(of).release(items))
   },
 )
 
@@ -187,21 +187,21 @@ const set = command(
     keys: fc.array(key, { minLength: 1, maxLength: 3 }),
     ttlMs: fc.option(fc.constantFrom(1_000, 60_000)),
   }),
-  async ({ name: of, keys, ttlMs }, world, { backend }) => {
-    const items = keys.map((each) => ({ key: each, value: `{"n":${world.serial()}}`, ttlMs }))
+  async ({ name: of, keys, ttlMs }, fixture, { backend }) => {
+    const items = keys.map((each) => ({ key: each, value: `{"n":${fixture.serial()}}`, ttlMs }))
     await backend.kv.set(of, items)
     for (const { key: each, value } of items)
-      world.store.values.set(JSON.stringify([of, each]), { value, ends: world.time.now + (ttlMs ?? Infinity) })
+      fixture.store.values.set(JSON.stringify([of, each]), { value, ends: fixture.time.now + (ttlMs ?? Infinity) })
   },
 )
 const unset = command(
   'kv delete',
   fc.record({ name, keys: fc.array(key, { minLength: 1, maxLength: 2 }) }),
-  async ({ name: of, keys }, world, { backend }) => {
+  async ({ name: of, keys }, fixture, { backend }) => {
     const wereThere = keys.map((each) => {
-      const known = world.store.values.get(JSON.stringify([of, each]))
-      world.store.values.delete(JSON.stringify([of, each]))
-      return known !== undefined && known.ends > world.time.now
+      const known = fixture.store.values.get(JSON.stringify([of, each]))
+      fixture.store.values.delete(JSON.stringify([of, each]))
+      return known !== undefined && known.ends > fixture.time.now
     })
     same(await backend.kv.delete(of, keys), wereThere)
   },
@@ -215,11 +215,11 @@ const add = command(
       { minLength: 1, maxLength: 2 },
     ),
   }),
-  async ({ name: of, items }, world, { backend }) => {
+  async ({ name: of, items }, fixture, { backend }) => {
     const sums = items.map(({ name: each, delta }) => {
-      const sum = (world.store.sums.get(JSON.stringify([of, each])) ?? 0) + delta
+      const sum = (fixture.store.sums.get(JSON.stringify([of, each])) ?? 0) + delta
       if (!Number.isSafeInteger(sum)) return 'out_of_range'
-      world.store.sums.set(JSON.stringify([of, each]), sum)
+      fixture.store.sums.set(JSON.stringify([of, each]), sum)
       return sum
     })
     same(await backend.counters.add(of, items), sums)
@@ -234,9 +234,9 @@ const advance = command(
     ms: fc.constantFrom(1, 500, 1_000, 1_000, 4_000, 15_000, 60_000, 60_000, 300_000, HOUR),
     isQuiet: fc.boolean(),
   }),
-  async ({ ms, isQuiet }, world, { clock }) => {
+  async ({ ms, isQuiet }, fixture, { clock }) => {
     clock.advance(ms)
-    world.time.now += ms
+    fixture.time.now += ms
     return isQuiet ? 'quiet' : undefined
   },
 )
@@ -247,15 +247,15 @@ const stepWall = command('step the wall clock', fc.constantFrom(HOUR, -HOUR), as
 )
 const idle = command('idle', fc.constant(null), async (_none, _world, real) => real.idle())
 
-const close = command('reopen', fc.constant(null), async (_none, world, { backend }) => {
+const close = command('reopen', fc.constant(null), async (_none, fixture, { backend }) => {
   await reopen(backend)
   const { epoch, nowMs } = await backend.meta.info()
   const { durable } = backend.capabilities
-  expect(epoch === world.epoch).toBe(durable)
-  expect(nowMs).toBeGreaterThanOrEqual(world.time.now)
-  world.epoch = epoch
-  world.time.now = nowMs
-  world.reopened(durable)
+  expect(epoch === fixture.epoch).toBe(durable)
+  expect(nowMs).toBeGreaterThanOrEqual(fixture.time.now)
+  fixture.epoch = epoch
+  fixture.time.now = nowMs
+  fixture.reopened(durable)
 })
 
 export const thingCommands: AnyCommand[] = [

@@ -21,7 +21,7 @@ afterEach(async () => {
 /** The type of the test kit, and others whose slots are on other nodes. */
 const TYPES = [TYPE, ...Array.from({ length: 8 }, (_, i) => `type${i}`)]
 
-async function world(): Promise<{
+async function startBackend(): Promise<{
   cluster: RedisCluster
   backend: RedisBackend
   ownerOf: (type: string) => RedisServer
@@ -156,7 +156,7 @@ async function settle(backend: RedisBackend, load: Load): Promise<void> {
 withRedisServer('redis cluster that changes', () => {
   describe('redis cluster that changes', () => {
     it('continues to serve calls while a slot moves to another node and back (MOVED, ASK)', async () => {
-      const { cluster, backend, ownerOf } = await world()
+      const { cluster, backend, ownerOf } = await startBackend()
       const load = loadOn(backend)
       await load.round()
       const [slot, from] = [slotOf(key('a', TYPE, '')), ownerOf(TYPE)]
@@ -171,7 +171,7 @@ withRedisServer('redis cluster that changes', () => {
     }, 120_000)
 
     it('follows a planned failover of a primary and loses no task', async () => {
-      const { cluster, backend, ownerOf } = await world()
+      const { cluster, backend, ownerOf } = await startBackend()
       const replica = await cluster.addReplica(ownerOf(TYPE))
       const load = loadOn(backend)
       await load.round()
@@ -187,7 +187,7 @@ withRedisServer('redis cluster that changes', () => {
     }, 120_000)
 
     it('follows the failover of a killed primary without duplicate tokens or partial scripts (G5, G26)', async () => {
-      const { cluster, backend, ownerOf } = await world()
+      const { cluster, backend, ownerOf } = await startBackend()
       const primary = ownerOf(TYPE)
       const replica = await cluster.addReplica(primary)
       const load = loadOn(backend)
@@ -206,7 +206,7 @@ withRedisServer('redis cluster that changes', () => {
     }, 120_000)
 
     it('waits for a node that restarts, while the other nodes serve calls', async () => {
-      const { backend, ownerOf } = await world()
+      const { backend, ownerOf } = await startBackend()
       const load = loadOn(backend)
       await load.round()
       const node = ownerOf(TYPE)

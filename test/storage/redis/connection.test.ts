@@ -38,7 +38,7 @@ const keep = <T extends { close(): unknown }>(each: T): T => {
 const connect = (url: string, more: Partial<ConnectionOptions> = {}): Connection =>
   keep(new Connection({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), ...more }))
 
-async function world(
+async function openConnection(
   options: RedisOptions = {},
   more: Partial<ConnectionOptions> = {},
 ): Promise<{ server: RedisServer; connection: Connection }> {
@@ -56,7 +56,7 @@ const outcome = (code: string, of: string): unknown => expect.objectContaining({
 withRedisServer('redis connection', () => {
   describe('redis connection: calls', () => {
     it('uses the time of the store, or that of an injected clock', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       expect(Math.abs(Number(await connection.run(TIME, [COUNTER], [])) - systemTime.wallMs())).toBeLessThan(60_000)
       const clock = new VirtualTime()
       const dated = connect(server.url, { clock })
@@ -65,13 +65,13 @@ withRedisServer('redis connection', () => {
     })
 
     it('reloads scripts that were flushed from the server (NOSCRIPT)', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       await server.connect().script('FLUSH')
       expect(await Promise.all([add(connection), add(connection), add(connection)])).toEqual([1, 2, 3])
     })
 
     it('separates stores with different prefixes and databases, including their messages', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       await add(connection, 5)
       const others = [connect(`${server.url}/1`), connect(`${server.url}?prefix=team-a`)]
       for (const other of others) {
@@ -85,7 +85,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('distinguishes a full store and a failed script from an unavailable store', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       await add(connection)
       await server.connect().config('SET', 'maxmemory', '1')
       await expect(add(connection)).rejects.toEqual(fails('STORAGE_FULL'))
@@ -99,7 +99,7 @@ withRedisServer('redis connection', () => {
 
   describe('redis connection: the store becomes unavailable', () => {
     it('keeps calls for a moment and sends them in order when the store is back', async () => {
-      const { server, connection } = await world({ appendfsync: 'always' })
+      const { server, connection } = await openConnection({ appendfsync: 'always' })
       await server.kill()
       await eventually(() => !connection.health().ok)
       const waiting = [1, 10, 100].map((n) => add(connection, n))
@@ -110,7 +110,7 @@ withRedisServer('redis connection', () => {
 
     it('rejects them unsent after 1.5 s, and new calls immediately (G18)', async () => {
       const time = new VirtualTime()
-      const { server, connection } = await world({}, { time })
+      const { server, connection } = await openConnection({}, { time })
       await server.kill()
       await eventually(() => !connection.health().ok)
       const waiting = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
@@ -120,7 +120,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('reports an unknown outcome when the connection breaks, and never sends that call twice', async () => {
-      const { server, connection } = await world({ appendfsync: 'always' })
+      const { server, connection } = await openConnection({ appendfsync: 'always' })
       server.pause()
       const call = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))
       await server.kill()
@@ -130,7 +130,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('sends an idempotent call again', async () => {
-      const { server, connection } = await world({ appendfsync: 'always' })
+      const { server, connection } = await openConnection({ appendfsync: 'always' })
       server.pause()
       const call = add(connection, 1, true)
       await server.kill()
@@ -140,7 +140,7 @@ withRedisServer('redis connection', () => {
 
     it('never reports a call that was sent once as not sent, even if there is no time to send it again', async () => {
       const time = new VirtualTime()
-      const { server, connection } = await world({ appendfsync: 'always' }, { time })
+      const { server, connection } = await openConnection({ appendfsync: 'always' }, { time })
       server.pause()
       const call = expect(add(connection, 1, true)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))
       await server.kill()
@@ -150,7 +150,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('detects a server that does not respond, and recovers without a restart (G18)', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       server.pause()
       const since = systemTime.monotonicMs()
       await eventually(() => !connection.health().ok)
@@ -173,7 +173,7 @@ withRedisServer('redis connection', () => {
     }, 30_000)
 
     it('does not treat its own blocked event loop as a server timeout', async () => {
-      const { connection } = await world()
+      const { connection } = await openConnection()
       const answer = add(connection, 5)
       await systemTime.sleep(0) // The call is sent.
       for (const endMs = systemTime.monotonicMs() + 2_000; systemTime.monotonicMs() < endMs;);
@@ -181,7 +181,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('waits until a demoted server is primary again (READONLY)', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       const admin = server.connect()
       await admin.replicaof('127.0.0.1', 1)
       const call = add(connection)
@@ -191,7 +191,7 @@ withRedisServer('redis connection', () => {
     })
 
     it('creates a new epoch for a store that was flushed (D15)', async () => {
-      const { server, connection } = await world()
+      const { server, connection } = await openConnection()
       await server.connect().flushall()
       await connection.readmit()
       expect(await server.connect().hget('muster:{m}:info', 'epoch')).toMatch(/^[\w-]{36}$/)

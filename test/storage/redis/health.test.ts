@@ -165,26 +165,26 @@ async function epochAfterRestart({
 withRedisServer('redis health', () => {
   describe('a restart of the store', () => {
     it('keeps the epoch and all data with appendfsync always (D46)', async () => {
-      const world = await opened({ appendfsync: 'always', maxmemory: '100mb' })
-      expect(world.backend.health()).toMatchObject({
+      const fixture = await opened({ appendfsync: 'always', maxmemory: '100mb' })
+      expect(fixture.backend.health()).toMatchObject({
         ok: true,
         profile: 'durable',
         detail: expect.not.stringContaining(';'),
       })
-      const [before, after] = await epochAfterRestart(world)
+      const [before, after] = await epochAfterRestart(fixture)
       expect(after).toBe(before)
-      expect(await world.backend.kv.get('ns', ['a'])).toEqual(['1'])
+      expect(await fixture.backend.kv.get('ns', ['a'])).toEqual(['1'])
     })
 
     it.each<[string, RedisOptions]>([
       ['last-seconds', { appendfsync: 'everysec' }],
       ['unsafe', {}],
     ])('starts a new epoch in a %s store (D46)', async (profile, options) => {
-      const world = await opened(options)
-      expect(world.backend.health().profile).toBe(profile)
-      const [before, after] = await epochAfterRestart(world)
+      const fixture = await opened(options)
+      expect(fixture.backend.health().profile).toBe(profile)
+      const [before, after] = await epochAfterRestart(fixture)
       expect(after).not.toBe(before)
-      expect((await world.backend.meta.info()).epoch).toBe(after)
+      expect((await fixture.backend.meta.info()).epoch).toBe(after)
     })
 
     it('is detected by a master that was disconnected, once for all masters (D33, D46)', async () => {

@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.close()
 })
 
-interface World {
+interface Masters {
   /** Connects to the store through `network`. */
   readonly first: RedisBackend
   /** Connects to the store directly. */
@@ -46,7 +46,7 @@ async function master(url: string): Promise<RedisBackend> {
   return backend
 }
 
-async function onOneServer(): Promise<World> {
+async function onOneServer(): Promise<Masters> {
   const server = await startRedis()
   open.push(server)
   const network = await forwarderTo(server)
@@ -69,7 +69,7 @@ async function untilNamed(node: RedisServer, ways: readonly Forwarder[]): Promis
 }
 
 /** Every node announces the port of a forwarder, so the first master reaches each node through one. */
-async function onCluster(): Promise<World> {
+async function onCluster(): Promise<Masters> {
   const cluster = await startCluster()
   open.push(cluster)
   const ways = await Promise.all(cluster.nodes.map(forwarderTo))
@@ -94,9 +94,9 @@ withRedisServer('redis, a submit with a lost response', () => {
   describe.each([
     ['one server', onOneServer],
     ['a cluster', onCluster],
-  ] as const)('redis, a submit with a lost response (%s)', (_name, world) => {
+  ] as const)('redis, a submit with a lost response (%s)', (_name, start) => {
     it('does not queue a task again that another master leased and acked meanwhile (G2)', async () => {
-      const { first, second, network } = await world()
+      const { first, second, network } = await start()
       const lost = network.loseAnswer(/only-here/)
       const submitted = first.tasks.submit(TYPE, DAY, [task('only-here')])
       await lost
@@ -110,7 +110,7 @@ withRedisServer('redis, a submit with a lost response', () => {
     }, 15_000)
 
     it('returns the results of its first send, also for keys and client ids (G7)', async () => {
-      const { first, second, network } = await world()
+      const { first, second, network } = await start()
       await second.submit(TYPE, DAY, [task('known', { key: 'old' })])
       const lost = network.loseAnswer(/only-here/)
       const items = [
@@ -133,9 +133,9 @@ withRedisServer('redis, a submit with a lost response', () => {
   describe.each([
     ['one server', onOneServer],
     ['a cluster', onCluster],
-  ] as const)('redis, a reserve with a lost response (%s)', (_name, world) => {
+  ] as const)('redis, a reserve with a lost response (%s)', (_name, start) => {
     it('leases the tasks again in order without counting an attempt (G3, G5, G8)', async () => {
-      const { first, second, network } = await world()
+      const { first, second, network } = await start()
       await second.submit(TYPE, DAY, [task('a'), task('b'), task('high', { tier: 0 })])
       for (let round = 0; round < 3; round += 1) {
         const lost = network.loseAnswer(/\r\nw\r\n/)
