@@ -4,13 +4,17 @@
  * was set off settle before it moves on, so that hours pass in milliseconds and always in the same order.
  */
 import type { Cancel, Time } from './clock.ts'
+import { Heap } from './heap.ts'
 import { sleepOn } from './system-time.ts'
 
-interface Entry {
-  readonly at: number
-  readonly order: number
-  readonly task: () => void
+/** A timer in the heap, where its rank is its due time. */
+interface Timer {
+  /** null after the timer has fired or was cancelled. */
+  task: (() => void) | null
 }
+
+/** Cancelled timers stay in the heap until they are the majority, and more than this. */
+const MAX_CANCELLED = 64
 
 /** 2026-01-01T00:00:00Z: a recent round date, so that times in failures are readable. */
 const START_MS = 1_767_225_600_000
@@ -18,8 +22,8 @@ const START_MS = 1_767_225_600_000
 export class VirtualTime implements Time {
   #nowMs = 0
   #wallOffsetMs: number
-  #order = 0
-  readonly #entries = new Map<number, Entry>()
+  #pending = 0
+  readonly #timers = new Heap<Timer>()
 
   constructor(wallMs = START_MS) {
     this.#wallOffsetMs = wallMs
@@ -29,9 +33,10 @@ export class VirtualTime implements Time {
   readonly monotonicMs = (): number => this.#nowMs
 
   readonly after = (ms: number, task: () => void): Cancel => {
-    const order = ++this.#order
-    this.#entries.set(order, { at: this.#nowMs + Math.max(0, ms), order, task })
-    return () => void this.#entries.delete(order)
+    const timer: Timer = { task }
+    this.#timers.add(this.#nowMs + Math.max(0, ms), timer)
+    this.#pending += 1
+    return () => this.#cancel(timer)
   }
 
   readonly every = (ms: number, task: () => void): Cancel => {
@@ -52,10 +57,10 @@ export class VirtualTime implements Time {
   async advance(ms: number): Promise<void> {
     const target = this.#nowMs + ms
     await settled()
-    for (let next = this.#next(target); next !== undefined; next = this.#next(target)) {
-      this.#entries.delete(next.order)
-      this.#nowMs = Math.max(this.#nowMs, next.at)
-      next.task()
+    for (let dueMs = this.#nextDueMs(); dueMs !== null && dueMs <= target; dueMs = this.#nextDueMs()) {
+      const timer = this.#timers.pop()
+      this.#nowMs = Math.max(this.#nowMs, dueMs)
+      if (timer !== undefined) this.#fire(timer)
       await settled()
     }
     this.#nowMs = target
@@ -64,9 +69,9 @@ export class VirtualTime implements Time {
 
   /** Moves on to the next timer, whenever it is, and fires it. False: no timer is set. */
   async advanceToNext(): Promise<boolean> {
-    const next = this.#next(Infinity)
-    if (next === undefined) return false
-    await this.advance(next.at - this.#nowMs)
+    const dueMs = this.#nextDueMs()
+    if (dueMs === null) return false
+    await this.advance(dueMs - this.#nowMs)
     return true
   }
 
@@ -82,19 +87,31 @@ export class VirtualTime implements Time {
 
   /** Timers that are set. */
   get pending(): number {
-    return this.#entries.size
+    return this.#pending
   }
 
-  #next(latest: number): Entry | undefined {
-    let first: Entry | undefined
-    for (const entry of this.#entries.values()) {
-      if (
-        entry.at <= latest &&
-        (first === undefined || entry.at < first.at || (entry.at === first.at && entry.order < first.order))
-      )
-        first = entry
+  #fire(timer: Timer): void {
+    const { task } = timer
+    timer.task = null
+    this.#pending -= 1
+    task?.()
+  }
+
+  #cancel(timer: Timer): void {
+    if (timer.task === null) return
+    timer.task = null
+    this.#pending -= 1
+    const cancelled = this.#timers.size - this.#pending
+    if (cancelled > MAX_CANCELLED && cancelled > this.#pending) this.#timers.filter(({ value }) => value.task !== null)
+  }
+
+  /** When the first timer is due; null without timers. Removes cancelled timers before it. */
+  #nextDueMs(): number | null {
+    for (let first = this.#timers.peek(); first !== undefined; first = this.#timers.peek()) {
+      if (first.value.task !== null) return first.rank
+      this.#timers.pop()
     }
-    return first
+    return null
   }
 }
 
