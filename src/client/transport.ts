@@ -12,14 +12,18 @@
  * The token is read for every request, since it may be rotated. The outcome of a call without a response is *unknown*:
  * it is repeated only if executing it twice has the same effect as once.
  */
-import { Pool, type Dispatcher } from 'undici'
 import {
   Backoff,
+  createHttpPool,
   isRefusalStatus,
   parseRetryAfter,
   RefusalLimiter,
   retryAfterDelayMs,
   type Clock,
+  type CreateHttpPool,
+  type HttpPool,
+  type HttpPoolOptions,
+  type HttpPoolResponse,
   type Random,
   type Timers,
 } from '../runtime/index.ts'
@@ -69,6 +73,8 @@ export interface ClientOptions {
   readonly attempts?: number
   /** Maximum number of connections for calls; 16 by default. */
   readonly connections?: number
+  /** Creates the pools of connections. By default those of undici. */
+  readonly createPool?: CreateHttpPool
 }
 
 /** Options of a call. */
@@ -101,18 +107,21 @@ export interface HttpCall {
 export class Transport {
   readonly address: MasterAddress
   readonly #options: ClientOptions
-  readonly #pool: Pool
+  readonly #pool: HttpPool
   readonly #refusals: RefusalLimiter
   /** The status of the last refusal. */
   #refusedWith = 0
-  #streams: Pool | null = null
+  #streams: HttpPool | null = null
 
   /** Opens no connection yet. @throws {TypeError} when the URL of the master cannot be used. */
   constructor(options: ClientOptions) {
     this.#options = options
     this.address = masterAddress(options.masterUrl)
     this.#refusals = new RefusalLimiter(options)
-    this.#pool = this.#newPool({ connections: options.connections ?? CONNECTIONS, maxResponseSize: MAX_RESPONSE_BYTES })
+    this.#pool = this.#newPool({
+      connections: options.connections ?? CONNECTIONS,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
+    })
   }
 
   /**
@@ -182,16 +191,9 @@ export class Transport {
     await Promise.all([this.#pool.destroy(), this.#streams?.destroy()])
   }
 
-  #newPool(options: Pool.Options): Pool {
-    const { connectMs = CONNECT_MS } = this.#options
-    return new Pool(this.address.origin, {
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-      connect: { timeout: connectMs },
-      ...options,
-    })
+  #newPool(options: HttpPoolOptions): HttpPool {
+    const { connectMs = CONNECT_MS, createPool = createHttpPool } = this.#options
+    return createPool(this.address.origin, { keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS, connectMs, ...options })
   }
 
   async #once<T>(call: HttpCall, actor: string | undefined, signal: AbortSignal): Promise<MasterResponse<T>> {
@@ -230,11 +232,11 @@ export class Transport {
 
   /** Resolves with the head of the response. */
   async #request(
-    pool: Pool,
+    pool: HttpPool,
     { method, path, body, headers, alsoGood }: HttpCall,
     actor: string | undefined,
     signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
+  ): Promise<HttpPoolResponse> {
     const { timers, token, headersMs = HEADERS_MS } = this.#options
     const late = new AbortController()
     const cancel = timers.after(headersMs, () =>
@@ -264,7 +266,7 @@ export class Transport {
     }
   }
 
-  #note({ statusCode, headers }: Dispatcher.ResponseData, alsoGood: number | undefined): void {
+  #note({ statusCode, headers }: HttpPoolResponse, alsoGood: number | undefined): void {
     if (!isRefusalStatus(statusCode)) return this.#refusals.served()
     if (statusCode === alsoGood) return
     this.#refusedWith = statusCode

@@ -4,16 +4,18 @@
  * open while at least one does. The bus stores nothing (D23), so messages published while the stream is disconnected
  * are lost. A listener that reads too slowly loses its oldest messages, with at most one warning per minute.
  */
-import { Pool } from 'undici'
 import { EventReader } from '../protocol/event-stream/index.ts'
 import { MAX_BUS_TOPICS } from '../protocol/index.ts'
 import {
   Backoff,
+  createHttpPool,
   isRefusalStatus,
   parseRetryAfter,
   Signal,
   sleep,
   type Clock,
+  type CreateHttpPool,
+  type HttpPool,
   type Log,
   type Random,
   type RefusalLimiter,
@@ -37,6 +39,8 @@ export interface BusDeps {
   readonly token: () => string
   /** Shared by all clients of one worker (D67). */
   readonly refusals: RefusalLimiter
+  /** Creates the pool of connections. By default one of undici. */
+  readonly createPool?: CreateHttpPool | undefined
 }
 
 /** The queue of unread messages of one subscription. */
@@ -70,18 +74,14 @@ interface Topic {
 
 export class BusClient {
   readonly #deps: BusDeps
-  readonly #pool: Pool
+  readonly #pool: HttpPool
   readonly #topics = new Map<string, Topic>()
   #warnedAtMs = -Infinity
 
   constructor(deps: BusDeps) {
     this.#deps = deps
-    this.#pool = new Pool(deps.origin, {
-      connections: MAX_BUS_TOPICS,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
+    const { createPool = createHttpPool } = deps
+    this.#pool = createPool(deps.origin, { connections: MAX_BUS_TOPICS })
   }
 
   /** Yields the messages published on `topic` during the iteration. Ends when `signal` aborts. */
@@ -159,7 +159,7 @@ export class BusClient {
         throw new Error(`the master returned HTTP ${statusCode}`)
       }
       const events = new EventReader()
-      for await (const chunk of body as AsyncIterable<Buffer>) {
+      for await (const chunk of body) {
         cancel()
         cancel = arm()
         for (const { data } of events.read(chunk)) deliver((JSON.parse(data) as { message: unknown }).message)

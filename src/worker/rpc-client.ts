@@ -10,7 +10,6 @@
  *
  * Reads are retried once when the connection broke. Every other retry is the decision of the caller.
  */
-import { Pool, type Dispatcher } from 'undici'
 import {
   RPC_ERRORS,
   RpcError,
@@ -22,10 +21,14 @@ import {
 } from '../protocol/index.ts'
 import {
   cappedRetryAfterMs,
+  createHttpPool,
   isRefusalStatus,
   parseRetryAfter,
   retryAfterDelayMs,
   type Clock,
+  type CreateHttpPool,
+  type HttpPool,
+  type HttpPoolRequest,
   type Random,
   type RefusalLimiter,
   type Timers,
@@ -69,24 +72,24 @@ export interface RpcClientDeps {
   readonly token: () => string
   /** Maximum number of connections to the master. Further calls wait for a free one. */
   readonly connections: number
+  /** Creates the pool of connections. By default one of undici. */
+  readonly createPool?: CreateHttpPool | undefined
   /** Shared by all clients of one worker. Limits their request rate while the master rejects them (D67). */
   readonly refusals: RefusalLimiter
 }
 
 export class RpcClient {
   readonly #deps: RpcClientDeps
-  readonly #pool: Pool
+  readonly #pool: HttpPool
   #nextId = 1
 
   constructor(deps: RpcClientDeps) {
     this.#deps = deps
-    this.#pool = new Pool(deps.origin, {
+    const { createPool = createHttpPool } = deps
+    this.#pool = createPool(deps.origin, {
       connections: deps.connections,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-      maxResponseSize: MAX_RESPONSE_BYTES,
+      keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
     })
   }
 
@@ -147,7 +150,7 @@ export class RpcClient {
   }
 
   async #request(
-    request: Dispatcher.RequestOptions,
+    request: Omit<HttpPoolRequest, 'signal'>,
     { timeoutMs = CALL_MS, signal }: RpcOptions,
   ): Promise<HttpResponse> {
     const deadline = new AbortController()

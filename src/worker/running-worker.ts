@@ -4,7 +4,7 @@
  */
 import type { CatalogEntry } from '../automation/index.ts'
 import type { ReportedState } from '../protocol/index.ts'
-import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
+import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
 import type { HealthListen } from './health.ts'
 import type { Host } from './host.ts'
@@ -24,6 +24,8 @@ export interface WorkerOptions {
   readonly host: Host
   /** Address of the listener for `/healthz`, `/readyz` and `/metrics`. Null or absent: no listener. */
   readonly healthListen?: HealthListen | null
+  /** Creates the pools of connections for HTTP. By default those of undici. */
+  readonly createPool?: CreateHttpPool
 }
 
 export interface WorkerView {

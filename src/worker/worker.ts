@@ -120,9 +120,10 @@ class Worker implements RunningWorker {
     this.#errors = new ActiveErrors(() => this.#state.sendIfChanged())
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
     const refusals = new RefusalLimiter(shared)
-    this.#taskRpc = new RpcClient({ ...shared, refusals, connections: TASK_CONNECTIONS })
-    this.#pluginRpc = new RpcClient({ ...shared, refusals, connections: PLUGIN_CONNECTIONS })
-    this.#bus = new BusClient({ ...shared, refusals })
+    const http = { ...shared, refusals, createPool: options.createPool }
+    this.#taskRpc = new RpcClient({ ...http, connections: TASK_CONNECTIONS })
+    this.#pluginRpc = new RpcClient({ ...http, connections: PLUGIN_CONNECTIONS })
+    this.#bus = new BusClient(http)
     this.#stats = new Stats({
       clock,
       host,
