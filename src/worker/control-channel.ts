@@ -35,6 +35,7 @@ import {
   retryAfterDelayMs,
   type Cancel,
   type Clock,
+  type FrameSocket,
   type Log,
   type Random,
   type Timers,
@@ -60,12 +61,31 @@ interface Identity {
   readonly hardware: () => Static<typeof Hardware>
 }
 
+/** What `dial` opens: `ws`, or a simulated socket. */
+export interface DialedSocket extends FrameSocket {
+  on: FrameSocket['on'] & {
+    /** The master responded to the upgrade request with another status. The caller destroys the request. */
+    (
+      event: 'unexpected-response',
+      listener: (request: { destroy(): unknown }, response: Pick<IncomingMessage, 'statusCode' | 'headers'>) => void,
+    ): unknown
+  }
+}
+
+/**
+ * Opens a WebSocket.
+ * @throws {Error} if a header contains characters that a header cannot contain.
+ */
+export type Dial = (url: string, headers: Readonly<Record<string, string>>) => DialedSocket
+
 export interface ChannelDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
   readonly url: string
+  /** Opens the socket. By default one of `ws`. */
+  readonly dial?: Dial | undefined
   readonly token: () => string
   readonly identity: Identity
   readonly outbox: Outbox
@@ -80,7 +100,7 @@ export interface ChannelDeps {
 export class ControlChannel {
   readonly #deps: ChannelDeps
   readonly #backoff: Backoff
-  #socket: WebSocket | undefined
+  #socket: FrameSocket | undefined
   #openedAtMs: number | undefined
   #isOpen = false
   #cancelRetry: Cancel | undefined
@@ -124,7 +144,7 @@ export class ControlChannel {
     this.#cancelRetry?.()
     const socket = this.#socket
     if (socket === undefined) return
-    const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+    const closed = new Promise<void>((resolve) => void socket.on('close', () => resolve()))
     socket.close(1000, 'the worker stopped')
     this.#watch(CLOSE_WITHIN_MS)
     await closed
@@ -141,12 +161,8 @@ export class ControlChannel {
 
   #dial(): void {
     let refused = false
-    const socket = new WebSocket(this.#deps.url, {
-      headers: { authorization: `Bearer ${this.#deps.token()}` },
-      perMessageDeflate: false,
-      maxPayload: MAX_FRAME_BYTES,
-      followRedirects: false,
-    })
+    const { dial = dialWebSocket, token, url } = this.#deps
+    const socket = dial(url, { authorization: `Bearer ${token()}` })
     this.#socket = socket
     this.#retryAfterMs = 0
     this.#watch(HANDSHAKE_MS)
@@ -163,7 +179,7 @@ export class ControlChannel {
     socket.on('close', (code, reason) => this.#closed(code, reason.toString()))
   }
 
-  #opened(socket: WebSocket): void {
+  #opened(socket: FrameSocket): void {
     const { clock, identity, random, timers } = this.#deps
     this.#openedAtMs = clock.monotonicMs()
     this.#markAlive()
@@ -184,7 +200,7 @@ export class ControlChannel {
     this.#cancelGreeting = timers.after(GREETING_MS, () => this.#greeted(socket))
   }
 
-  #greeted(socket: WebSocket): void {
+  #greeted(socket: FrameSocket): void {
     this.#cancelGreeting?.()
     this.#greeting = undefined
     this.#isOpen = true
@@ -198,7 +214,7 @@ export class ControlChannel {
     this.#deps.onOpen()
   }
 
-  #received(socket: WebSocket, data: RawData, isBinary: boolean): void {
+  #received(socket: FrameSocket, data: RawData, isBinary: boolean): void {
     this.#markAlive()
     let frame: MasterFrame
     try {
@@ -214,7 +230,7 @@ export class ControlChannel {
     else if (frame.id === this.#greeting) this.#greeted(socket)
   }
 
-  #handshakeRefused(response: IncomingMessage): void {
+  #handshakeRefused(response: Pick<IncomingMessage, 'statusCode' | 'headers'>): void {
     const status = response.statusCode ?? 0
     this.#retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#deps.clock.wallMs()) ?? 0
     if (status === 401 || status === 403) this.#tokenRefused(`HTTP ${status}`)
@@ -278,3 +294,11 @@ export class ControlChannel {
     this.#cancelSilence = timers.after(ms, check)
   }
 }
+
+const dialWebSocket: Dial = (url, headers) =>
+  new WebSocket(url, {
+    headers: { ...headers },
+    perMessageDeflate: false,
+    maxPayload: MAX_FRAME_BYTES,
+    followRedirects: false,
+  })

@@ -6,6 +6,7 @@ import type { CatalogEntry } from '../automation/index.ts'
 import type { ReportedState } from '../protocol/index.ts'
 import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
+import type { Dial } from './control-channel.ts'
 import type { HealthListen } from './health.ts'
 import type { Host } from './host.ts'
 
@@ -26,6 +27,8 @@ export interface WorkerOptions {
   readonly healthListen?: HealthListen | null
   /** Creates the pools of connections for HTTP. By default those of undici. */
   readonly createPool?: CreateHttpPool
+  /** Opens the WebSocket of the control channel. By default one of `ws`. */
+  readonly dial?: Dial
 }
 
 export interface WorkerView {

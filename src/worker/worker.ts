@@ -194,9 +194,10 @@ class Worker implements RunningWorker {
   }
 
   #makeChannel(shared: SharedDeps): ControlChannel {
-    const { entry, host, workerId } = this.#options
+    const { dial, entry, host, workerId } = this.#options
     return new ControlChannel({
       ...shared,
+      dial,
       url: shared.controlUrl,
       outbox: this.#outbox,
       identity: { workerId, type: entry.type, instanceId: shared.random.uuid(), hardware: () => host.hardware() },

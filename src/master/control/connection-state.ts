@@ -4,9 +4,8 @@
  * or timers of their own, since there are thousands of connections.
  */
 import type { JsonText } from '../../protocol/index.ts'
-import type { TokenBucket } from '../../runtime/index.ts'
+import type { FrameSocket, TokenBucket } from '../../runtime/index.ts'
 import type { RecordedStatus, WorkerReport } from '../../storage/index.ts'
-import type { ControlSocket } from './control-socket.ts'
 
 /** Why reading is paused; bits of {@link ReadPause}. */
 export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
@@ -18,13 +17,13 @@ export const INITIAL_STATUS: RecordedStatus = { state: 'IDLE', lastError: null, 
 
 /** Pauses reading from a socket while there is at least one reason to pause it (backpressure.ts). */
 export class ReadPause {
-  readonly #socket: ControlSocket
+  readonly #socket: Pick<FrameSocket, 'pause' | 'resume'>
   /** Bits of {@link PAUSE}. */
   #reasons = 0
   /** Bytes of statistics that were read and are not stored yet. */
   unflushedBytes = 0
 
-  constructor(socket: ControlSocket) {
+  constructor(socket: Pick<FrameSocket, 'pause' | 'resume'>) {
     this.#socket = socket
   }
 

@@ -8,10 +8,10 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Ref } from '../../storage/index.ts'
 import { OutboundState, PendingReport, ReadPause, StateEvents } from './connection-state.ts'
-import type { ControlSocket } from './control-socket.ts'
+import type { AcceptedSocket } from './control-socket.ts'
 
 export class Connection implements Ref {
-  readonly socket: ControlSocket
+  readonly socket: AcceptedSocket
   readonly entry: CatalogEntry
   readonly id: string
   /** Checked again when tokens change (D22). */
@@ -35,7 +35,7 @@ export class Connection implements Ref {
   backlog: string[] = []
   missedPings = 0
 
-  constructor(socket: ControlSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
+  constructor(socket: AcceptedSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
     this.socket = socket
     this.entry = entry
     this.id = id

@@ -11,6 +11,7 @@ import { Buffer } from 'node:buffer'
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import { CLOSE, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import type { FrameSocket } from '../../runtime/index.ts'
 
 /** Each piece keeps at most one chunk of 64 KiB alive, so an incomplete frame costs about 4 MiB at most. */
 export const MAX_PIECES = 32
@@ -23,12 +24,18 @@ const FAULTS: Readonly<Record<number, string>> = {
   [CLOSE.TOO_BIG]: `the frame is larger than ${MAX_FRAME_BYTES} bytes`,
 }
 
-export class ControlSocket extends WebSocket {
+/** A socket after its upgrade. */
+export interface AcceptedSocket extends FrameSocket {
   /**
    * The first code that this side sent, which is why the socket ended. `ws` reports 1006 if the peer does not echo it.
    */
+  readonly sentCode: number | undefined
+  /** Why the WebSocket implementation closed the socket by itself. */
+  readonly fault: string | undefined
+}
+
+export class ControlSocket extends WebSocket implements AcceptedSocket {
   sentCode: number | undefined
-  /** Why `ws` closed the socket by itself. */
   fault: string | undefined
 
   override close(code?: number, reason?: string | Buffer): void {

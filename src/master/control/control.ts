@@ -14,9 +14,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
-import { WebSocketServer, type RawData, type WebSocket } from 'ws'
+import { WebSocketServer, type RawData } from 'ws'
 import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
-import { LogThrottle } from '../../runtime/index.ts'
+import { LogThrottle, type FrameSocket } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
 import type { Principal } from '../auth/index.ts'
@@ -25,7 +25,7 @@ import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
 import { HeartbeatWriter } from './heartbeat-writer.ts'
 import { Connection } from './connection.ts'
-import { boundPieces, ControlSocket } from './control-socket.ts'
+import { boundPieces, ControlSocket, type AcceptedSocket } from './control-socket.ts'
 import { Admission, readHandshake, type Handshake } from './handshake.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Inbound } from './inbound.ts'
@@ -47,6 +47,11 @@ export interface ControlDeps extends MasterDeps {
 export interface Control extends Part {
   /** Handles an upgrade request of the HTTP server, for any path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /**
+   * Serves a socket without an upgrade request, for a simulated network.
+   * @returns why the handshake is refused with status 503; the socket is then not used. Otherwise null.
+   */
+  accept(socket: AcceptedSocket, handshake: Handshake): string | null
   /** Closes every socket and accepts no new ones. Resolves when all are closed. */
   closeAll(code: number, reason: string): Promise<void>
   /** Closes the sockets whose token is no longer valid (D22). To be called after tokens changed. */
@@ -78,7 +83,7 @@ class ControlChannel implements Control {
     maxFragments: 0,
   })
   readonly #admission: Admission
-  readonly #connections = new Map<WebSocket, Connection>()
+  readonly #connections = new Map<FrameSocket, Connection>()
   readonly #unregistered = new Set<Connection>()
   readonly #byConn = new Map<string, Connection>()
   readonly #refusedSockets: RefusedSockets
@@ -162,17 +167,18 @@ class ControlChannel implements Control {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const handshake = readHandshake(request)
     if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
-    if (this.#closing) return this.#refuse(socket, 503, 'room', 'the master is stopping')
-    const refusal = this.#rejectionOf(handshake)
-    if (refusal !== null) {
-      if (refusal.code === CLOSE.INVALID_TOKEN) this.#auditRefusal(handshake, request)
-      if (this.#refusedSockets.isFull)
-        return this.#refuse(socket, 503, 'room', 'too many clients are being rejected; try again')
-      return this.#open(request, socket, head, (accepted) => this.#reject(accepted, refusal))
-    }
-    const full = this.#admission.refusal(this.#connections.size, this.#unregistered.size)
-    if (full !== null) return this.#refuse(socket, 503, 'room', full)
-    this.#open(request, socket, head, (accepted) => this.#accept(accepted, handshake))
+    const rejection = this.#rejectionOf(handshake)
+    if (rejection?.code === CLOSE.INVALID_TOKEN && !this.#closing) this.#auditRefusal(handshake, request)
+    const unavailable = this.#unavailability(rejection)
+    if (unavailable !== null) return this.#refuse(socket, 503, 'room', unavailable)
+    this.#open(request, socket, head, (accepted) => this.#serve(accepted, handshake, rejection))
+  }
+
+  accept(socket: AcceptedSocket, handshake: Handshake): string | null {
+    const rejection = this.#rejectionOf(handshake)
+    const unavailable = this.#unavailability(rejection)
+    if (unavailable === null) this.#serve(socket, handshake, rejection)
+    return unavailable
   }
 
   async closeAll(code: number, reason: string): Promise<void> {
@@ -219,7 +225,19 @@ class ControlChannel implements Control {
     return isWorkerId(id) ? null : { code: CLOSE.POLICY, reason: 'the worker id of the path is not valid' }
   }
 
-  #accept(socket: ControlSocket, { type, id, bearerToken }: Handshake): void {
+  /** Why this master cannot take one more socket; null if it can, which counts the handshake. */
+  #unavailability(rejection: HandshakeRejection | null): string | null {
+    if (this.#closing) return 'the master is stopping'
+    if (rejection === null) return this.#admission.refusal(this.#connections.size, this.#unregistered.size)
+    return this.#refusedSockets.isFull ? 'too many clients are being rejected; try again' : null
+  }
+
+  #serve(socket: AcceptedSocket, handshake: Handshake, rejection: HandshakeRejection | null): void {
+    if (rejection === null) this.#register(socket, handshake)
+    else this.#reject(socket, rejection)
+  }
+
+  #register(socket: AcceptedSocket, { type, id, bearerToken }: Handshake): void {
     const entry = this.#deps.catalog.get(type)
     if (entry === undefined || bearerToken === undefined) throw new TypeError('a refused handshake was accepted')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
@@ -239,13 +257,13 @@ class ControlChannel implements Control {
     audit.refusedToken(reason, request.socket.remoteAddress, request.url ?? '')
   }
 
-  #reject(socket: WebSocket, { code, reason }: HandshakeRejection): void {
+  #reject(socket: FrameSocket, { code, reason }: HandshakeRejection): void {
     this.#refused.inc({ reason: code === CLOSE.INVALID_TOKEN ? 'token' : 'path' })
     socket.on('error', ignored)
     this.#refusedSockets.close(socket, code, reason)
   }
 
-  // Shared by all sockets: `ws` calls these handlers with the socket as `this`.
+  // Shared by all sockets, which call these handlers with the socket as `this`.
   readonly #onMessage = onSocket((socket, data: RawData, isBinary: boolean) => {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
@@ -330,8 +348,8 @@ class ControlChannel implements Control {
 /** An error of a socket is always followed by its close, which is handled. */
 function ignored(): void {}
 
-function onSocket<Args extends readonly unknown[]>(handle: (socket: WebSocket, ...args: Args) => void) {
-  return function (this: WebSocket, ...args: Args): void {
+function onSocket<Args extends readonly unknown[]>(handle: (socket: FrameSocket, ...args: Args) => void) {
+  return function (this: FrameSocket, ...args: Args): void {
     handle(this, ...args)
   }
 }

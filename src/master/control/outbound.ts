@@ -4,9 +4,8 @@
  * `config_changed` and a `drain` are kept, and sent when the peer reads again. Above the hard limit, or after 30 s
  * without progress, the socket is terminated.
  */
-import { WebSocket } from 'ws'
 import type { MasterFrame } from '../../protocol/index.ts'
-import type { Clock } from '../../runtime/index.ts'
+import { SOCKET_OPEN, type Clock } from '../../runtime/index.ts'
 import type { Connection } from './connection.ts'
 import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES, STUCK_MS } from './limits.ts'
 
@@ -39,7 +38,7 @@ export class Outbound {
 
   /** Sends a WebSocket ping (RFC 6455). Its pong shows that the peer is alive. */
   probe(connection: Connection): void {
-    if (connection.socket.readyState !== WebSocket.OPEN) return
+    if (connection.socket.readyState !== SOCKET_OPEN) return
     connection.socket.ping()
     this.#watch(connection)
   }
@@ -70,7 +69,7 @@ export class Outbound {
   }
 
   #send(connection: Connection, text: string): void {
-    if (connection.socket.readyState !== WebSocket.OPEN) return
+    if (connection.socket.readyState !== SOCKET_OPEN) return
     connection.socket.send(text)
     this.#watch(connection)
   }

@@ -3,16 +3,15 @@
  * Closes sockets that were accepted only to send a close code (D12). They have a small limit of their own, so that
  * clients without a token do not take the place of workers. Each is terminated after a second (D70).
  */
-import type { WebSocket } from 'ws'
 import { MAX_REFUSED_SOCKETS } from '../../protocol/index.ts'
-import type { Cancel, Timers } from '../../runtime/index.ts'
+import type { Cancel, FrameSocket, Timers } from '../../runtime/index.ts'
 import { closeReason } from './connection.ts'
 import { REFUSED_SOCKET_MS } from './limits.ts'
 
 export class RefusedSockets {
   readonly #timers: Timers
   readonly #onClose: () => void
-  readonly #sockets = new Map<WebSocket, Cancel>()
+  readonly #sockets = new Map<FrameSocket, Cancel>()
 
   /** @param onClose Called after a socket was removed. */
   constructor(timers: Timers, onClose: () => void) {
@@ -29,7 +28,7 @@ export class RefusedSockets {
   }
 
   /** Sends the close code, and terminates the socket if its peer has not closed it a second later. */
-  close(socket: WebSocket, code: number, reason: string): void {
+  close(socket: FrameSocket, code: number, reason: string): void {
     this.#sockets.set(
       socket,
       this.#timers.after(REFUSED_SOCKET_MS, () => socket.terminate()),
@@ -42,7 +41,7 @@ export class RefusedSockets {
     for (const socket of this.#sockets.keys()) socket.terminate()
   }
 
-  #forget(socket: WebSocket): void {
+  #forget(socket: FrameSocket): void {
     this.#sockets.get(socket)?.()
     this.#sockets.delete(socket)
     this.#onClose()
