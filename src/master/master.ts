@@ -6,6 +6,7 @@
  *   stop    `/readyz` returns 503 ▶ close control sockets (1001), return empty from waiting reserves ▶ finish requests
  *           (10 s at most) ▶ stop the parts ▶ close the backend
  */
+import type { RequestListener } from 'node:http'
 import { Gauge, Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
 import { CLOSE } from '../protocol/index.ts'
@@ -20,12 +21,12 @@ import {
   type TokenSettings,
 } from './auth/index.ts'
 import { createCatalogRoutes } from './catalog/index.ts'
-import { createControl } from './control/index.ts'
+import { createControl, type Control } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
 import { StoreEpoch } from './epoch.ts'
 import { createEvents } from './events/index.ts'
 import { createHealth } from './health/index.ts'
-import { createDashboard, createOpenApi, Http, StartupListener, type Route } from './http/index.ts'
+import { createDashboard, createOpenApi, Http, StartupListener, type Address, type Route } from './http/index.ts'
 import { Inspections } from './inspections/index.ts'
 import { createMasterMembership, type MasterMembership } from './master-membership.ts'
 import { createMetrics } from './metrics/index.ts'
@@ -39,9 +40,10 @@ import { createStreams } from './streams/index.ts'
 const FINISH_WITHIN_MS = 10_000
 
 export interface MasterOptions {
-  readonly listen: { readonly host: string; readonly port: number }
+  /** Null: listens nowhere, and a simulated network calls `handle` and `accept` of the running master. */
+  readonly listen: Address | null
   /** A separate address for `/metrics`. By default `listen` serves it. */
-  readonly metricsListen?: { readonly host: string; readonly port: number } | undefined
+  readonly metricsListen?: Address | undefined
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -65,10 +67,16 @@ export interface MasterOptions {
 }
 
 export interface RunningMaster {
+  /** Empty without a listener. */
   readonly url: string
+  /** 0 without a listener. */
   readonly port: number
   /** The route table, for documentation and tests. */
   readonly routes: readonly Route[]
+  /** Handles one HTTP request. */
+  readonly handle: RequestListener
+  /** Serves one control socket. */
+  readonly accept: Control['accept']
   /** May be called repeatedly. Resolves when the backend is closed. */
   stop(): Promise<void>
 }
@@ -89,12 +97,14 @@ export async function startMaster(options: MasterOptions): Promise<RunningMaster
   try {
     for (const part of master.parts) await part.start?.()
     const port = await master.http.listen(options.listen)
-    options.log.info('the master listens', { host: options.listen.host, port })
+    if (options.listen !== null) options.log.info('the master listens', { host: options.listen.host, port })
     let stopped: Promise<void> | null = null
     return {
       port,
-      url: urlOf(options.listen.host, port),
+      url: options.listen === null ? '' : urlOf(options.listen.host, port),
       routes: master.routes,
+      handle: master.http.handle,
+      accept: (socket, handshake) => master.control.accept(socket, handshake),
       stop: () => (stopped ??= stop(master, options)),
     }
   } catch (error) {
@@ -108,13 +118,13 @@ async function openBackend({ backend, listen, clock, random, log }: MasterOption
   let startup: StartupListener | undefined
   let listening: Promise<unknown> = Promise.resolve()
   const onProgress = (step: string): void => {
-    if (startup === undefined) {
+    if (startup === undefined && listen !== null) {
       startup = new StartupListener({ address: listen, clock, requestId: () => random.uuid() })
       listening = startup
         .listen()
         .catch((error: unknown) => log.warn('cannot serve probes while opening the store', { error }))
     }
-    startup.report(step)
+    startup?.report(step)
   }
   try {
     await backend.open(new AbortController().signal, onProgress)

@@ -18,6 +18,11 @@ import { createHttpServer, listen, type ServerLimits } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { InFlightRequests } from './in-flight-requests.ts'
 
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
 export interface HttpDeps extends Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'> {
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
@@ -33,6 +38,8 @@ export interface HttpDeps extends Omit<MasterDeps, 'backend' | 'masterId' | 'epo
 
 /** The HTTP server of the master. */
 export class Http {
+  /** Handles one request, of any server or of a simulated network. */
+  readonly handle: RequestListener
   readonly #inFlight: InFlightRequests
   readonly #sockets = new Set<Duplex>()
   readonly #server: Server
@@ -70,14 +77,15 @@ export class Http {
       expire: (context, detail) => expire(context, responseWriter, detail),
       onShed: shared.onShed,
     })
-    this.#server = createServer(deps, shared, createRequestListener(deps, shared, responseWriter, this.#inFlight))
+    this.handle = createRequestListener(deps, shared, responseWriter, this.#inFlight)
+    this.#server = createServer(deps, shared, this.handle)
     this.#server.on('connection', (socket) => this.#track(socket))
   }
 
-  /** Starts listening. @returns the port. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<number> {
+  /** Starts the limits of requests. @param address Null: listens nowhere; requests are passed to `handle`. @returns the port, or 0. */
+  async listen(address: Address | null): Promise<number> {
     this.#inFlight.start()
-    return listen(this.#server, address)
+    return address === null ? 0 : listen(this.#server, address)
   }
 
   /** Accepts no new connections, ends long polls and streams, and finishes requests in progress within `withinMs`. */
