@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
-import { until, type Proc } from '../e2e/fleet.ts'
+import type { Proc } from '../e2e/fleet.ts'
 import { finalizerCommand } from '../operator/finalizer-command.ts'
 import { Authority } from './authority.ts'
 import { chain, expectHidden, ingress, Namespace, withCluster, type Pod } from './cluster.ts'
@@ -16,6 +16,7 @@ import { Swarm } from './outside-socket.ts'
 import { Passage } from './passage.ts'
 import { Proxy } from './proxies.ts'
 import { Load, Public } from './public.ts'
+import { eventually } from '../kit/index.ts'
 
 const CHART = 'charts/muster'
 const RELEASE = 'muster'
@@ -90,14 +91,12 @@ withCluster('an installation over its lifetime', () => {
       figures.push(`${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)} s  ${what}`)
       return result
     }
-    const eventually = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
+    const timedWait = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
       timed(what, () =>
-        until(
-          what,
-          () => holds().catch(() => false),
-          () => worker?.output().slice(-2_000) ?? '',
+        eventually(what, () => holds().catch(() => false), {
+          context: () => worker?.output().slice(-2_000) ?? '',
           withinMs,
-        ),
+        }),
       )
     const putCertificate = (): Promise<void> =>
       place.apply({
@@ -164,7 +163,7 @@ withCluster('an installation over its lifetime', () => {
     /** Expects that each acknowledged task was run by a worker, has left the queue and is in no dead-letter queue. */
     const expectNothingLost = async (): Promise<void> => {
       const left = [...acknowledged]
-      await eventually(
+      await timedWait(
         'everything acknowledged has left the queue',
         async () => {
           while (left.length > 0) {
@@ -191,10 +190,10 @@ withCluster('an installation over its lifetime', () => {
     const underLoad = async (name: string, use: (load: Load) => Promise<void>): Promise<void> => {
       const load = new Load(fleet, name)
       try {
-        await until('the load runs', async () => load.acknowledged.length >= SOME)
+        await eventually('the load runs', async () => load.acknowledged.length >= SOME)
         await use(load)
         const before = load.acknowledged.length
-        await until('the load runs again', async () => load.acknowledged.length >= before + SOME)
+        await eventually('the load runs again', async () => load.acknowledged.length >= before + SOME)
       } finally {
         await load.end()
         acknowledged.push(...load.acknowledged)
@@ -238,7 +237,7 @@ withCluster('an installation over its lifetime', () => {
 
     step('installs within 90 s in a namespace that enforces restricted', async () => {
       await timed('helm install --wait', () => install())
-      await eventually('the fleet responds at its public name', async () => (await fleet.get('/healthz')) === 200)
+      await timedWait('the fleet responds at its public name', async () => (await fleet.get('/healthz')) === 200)
       for (const path of ['/metrics', '/readyz']) expect([path, await fleet.get(path)]).toEqual([path, 404])
       expect(await fleet.get('/')).toBe(200)
     })
@@ -253,14 +252,14 @@ withCluster('an installation over its lifetime', () => {
       async () => {
         worker = fleet.startWorker(OUTSIDE)
         await applyAll({ note: 'first' })
-        await eventually('every FleetWorker is Ready', allReady)
+        await timedWait('every FleetWorker is Ready', allReady)
         expect(await allConnected()).toBe(true)
       },
     )
 
     step('applies an edit of a FleetWorker to the workers, and their tasks use it', async () => {
       await applyAll({ note: 'second' })
-      await eventually(
+      await timedWait(
         'the edit is applied by every worker',
         async () =>
           (await allReady()) &&
@@ -280,7 +279,7 @@ withCluster('an installation over its lifetime', () => {
     step('shows the dashboard in a browser: a worker, and an edit without a reload', async () => {
       await seeDashboard(fleet, OUTSIDE, 'seen in the browser', () => applyAll({ note: 'seen in the browser' }))
       await applyAll({ note: 'second' })
-      await eventually('the edit is reverted', async () =>
+      await timedWait('the edit is reverted', async () =>
         (await workers()).every(
           (each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen,
         ),
@@ -325,7 +324,7 @@ withCluster('an installation over its lifetime', () => {
         saidBefore += await logs
         const areNew = async (): Promise<boolean> =>
           (await place.pods('worker')).every(({ metadata }) => !uids.includes(metadata.uid))
-        await eventually(
+        await timedWait(
           'every worker is connected after the old ones stopped',
           async () => (await areNew()) && (await allConnected()),
           BACK_WITHIN_MS,
@@ -337,7 +336,7 @@ withCluster('an installation over its lifetime', () => {
     step('loses no acknowledged task when Redis is killed', async () => {
       await underLoad('redis', async () => {
         await place.crash('redis', 'redis-server')
-        await eventually(
+        await timedWait(
           'Redis was restarted, and every worker is connected',
           async () => (await wasRestarted('redis')) && (await allConnected()),
           BACK_WITHIN_MS,
@@ -353,7 +352,7 @@ withCluster('an installation over its lifetime', () => {
     step('loses no task when an upgrade restarts the masters, and the workers reconnect', async () => {
       const swarm = new Swarm(fleet, SWARM, secrets['worker-token'])
       open.push(() => swarm.leave())
-      await eventually(`${SWARM} sockets are connected`, async () => swarm.allIn)
+      await timedWait(`${SWARM} sockets are connected`, async () => swarm.allIn)
       const before = (await place.pods('master')).map(({ metadata }) => metadata.uid)
       await underLoad('roll', async () => {
         await timed('helm upgrade --wait', () =>
@@ -373,7 +372,7 @@ withCluster('an installation over its lifetime', () => {
         .map(({ metadata }) => metadata.uid)
       expect(after).toHaveLength(2)
       expect(after.filter((uid) => before.includes(uid))).toEqual([])
-      await eventually(
+      await timedWait(
         'every worker and socket is connected after the rolling update',
         async () => swarm.allIn && (await allConnected()),
         SWARM_BACK_WITHIN_MS,
@@ -396,7 +395,7 @@ withCluster('an installation over its lifetime', () => {
       await underLoad('rotation', async () => {
         Object.assign(secrets, { 'worker-tokens': newToken() })
         await putSecrets()
-        await eventually(
+        await timedWait(
           'the masters accept the new worker token',
           async () => (await fleet.statusOf(secrets['worker-tokens'])) === 200,
         )
@@ -405,22 +404,22 @@ withCluster('an installation over its lifetime', () => {
         fleet.writeWorkerToken(secrets['worker-token'])
         Object.assign(secrets, { 'worker-tokens': '' })
         await putSecrets()
-        await eventually(
+        await timedWait(
           'the old worker token is refused',
           async () => (await fleet.statusOf(old['worker-token'])) === 403,
         )
-        await eventually('every worker is connected with the new token', allConnected)
+        await timedWait('every worker is connected with the new token', allConnected)
       })
       Object.assign(secrets, { 'admin-token': newToken() })
       await putSecrets()
       fleet.adminToken = secrets['admin-token']
-      await eventually(
+      await timedWait(
         'the new admin token is accepted',
         async () =>
           (await fleet.statusOf(fleet.adminToken)) === 200 && (await fleet.statusOf(old['admin-token'])) === 403,
       )
       await applyAll({ note: 'third' })
-      await eventually(
+      await timedWait(
         'the operator has the new admin token',
         async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'third'),
       )
@@ -434,7 +433,7 @@ withCluster('an installation over its lifetime', () => {
         (await workers()).every(
           (each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen,
         )
-      await eventually(
+      await timedWait(
         'the operator was restarted, and the change is applied',
         async () => (await wasRestarted('operator')) && (await arrived()),
         LEASE_MS + BACK_WITHIN_MS,
@@ -456,7 +455,7 @@ withCluster('an installation over its lifetime', () => {
       async () => {
         const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
         const load = new Load(fleet, 'uninstall', 200)
-        await until('tasks wait', async () => load.acknowledged.length >= SOME)
+        await eventually('tasks wait', async () => load.acknowledged.length >= SOME)
         await load.end()
         acknowledged.push(...load.acknowledged)
         saidBefore += await logsWithin()
@@ -465,12 +464,12 @@ withCluster('an installation over its lifetime', () => {
           .catch(() => '')
         await timed('helm uninstall', () => place.helm('uninstall', RELEASE, '--wait'))
         saidBefore += await logs
-        await eventually('its pods are gone', async () => (await allPods()).length === 0)
+        await timedWait('its pods are gone', async () => (await allPods()).length === 0)
         expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(
           ALL.length,
         )
         await timed('helm install --wait, again', () => install())
-        await eventually(
+        await timedWait(
           'every worker is connected, and every FleetWorker Ready again',
           async () => (await allConnected()) && (await allReady()),
         )
@@ -493,24 +492,24 @@ withCluster('an installation over its lifetime', () => {
           (await fleetWorkers())
             .filter(({ metadata }) => metadata.finalizers !== undefined)
             .map(({ metadata }) => metadata.name)
-        await eventually(
+        await timedWait(
           'FleetWorkers of each deletionPolicy are Ready',
           async () => (await allReady()) && (await held()).join(' ') === others.toSorted().join(' '),
         )
         await place.kubectl('delete', 'namespace', place.name, '--wait=false')
-        await eventually(
+        await timedWait(
           'its pods are deleted, with everything running',
           async () => (await allPods()).length === 0,
           ENDS_WITHIN_MS,
         )
-        await eventually(
+        await timedWait(
           'what does not depend on the operator is deleted',
           async () => (await fleetWorkers()).every(({ metadata }) => metadata.name !== retained),
           ENDS_WITHIN_MS,
         )
         // Pods are deleted first, and so is the operator.
         for (const name of await held()) await place.kubectl(...finalizerCommand(name))
-        await eventually(
+        await timedWait(
           'the namespace is gone',
           async () =>
             (await place.kubectl('get', 'namespace', place.name, '--ignore-not-found', '--output=name')) === '',

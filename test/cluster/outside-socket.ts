@@ -5,8 +5,8 @@
 import { WebSocket } from 'ws'
 import { MAX_FRAME_BYTES, RECONNECT_BASE_MS, RECONNECT_CAP_MS } from '../../src/protocol/index.ts'
 import { Backoff, systemRandom } from '../../src/runtime/index.ts'
-import { until } from '../e2e/fleet.ts'
 import type { Public } from './public.ts'
+import { eventually } from '../kit/index.ts'
 
 const CONNECTS_WITHIN_MS = 15_000
 
@@ -48,7 +48,7 @@ export class OutsideSocket {
   /** Resolves when the master has read everything that was sent so far. */
   async flushed(): Promise<void> {
     const ping = this.#ping()
-    await until(`the master responds to ${this.id}`, async () => this.#answered === ping)
+    await eventually(`the master responds to ${this.id}`, async () => this.#answered === ping)
   }
 
   /** Sends one frame of outputs of the maximum frame size. */

@@ -4,10 +4,10 @@
  */
 import { expect } from '@jest/globals'
 import { MAX_BODY_BYTES } from '../../src/protocol/index.ts'
-import { until } from '../e2e/fleet.ts'
 import type { Authority } from './authority.ts'
 import { OutsideSocket } from './outside-socket.ts'
 import { Public, type Answer, type Door } from './public.ts'
+import { eventually } from '../kit/index.ts'
 
 /** Headers that a client may forge and that some servers trust. */
 const FORGED = {
@@ -52,10 +52,10 @@ export class Passage {
 
   /** Resolves when the worker is registered and the stream is open. */
   async begun(): Promise<void> {
-    await until(
+    await eventually(
       `${this.name} passes a control channel and an event stream`,
       async () => this.#socket.isIn && this.#received !== '',
-      () => this.#received,
+      { context: () => this.#received },
     )
   }
 
@@ -66,17 +66,17 @@ export class Passage {
     const before = this.#received.length
     this.#socket.report(this.#turns % 2 === 0 ? 'RUNNING' : 'IDLE')
     this.#turns += 1
-    await until(
+    await eventually(
       `the event stream through ${this.name} has an event of its worker`,
       async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#received.slice(before)),
-      () => this.#received.slice(-500),
+      { context: () => this.#received.slice(-500) },
     )
   }
 
   async expectLargest(): Promise<void> {
     this.#socket.emitLargest()
     await this.#socket.flushed()
-    await until(`the frame of 1 MiB came through ${this.name}`, async () => {
+    await eventually(`the frame of 1 MiB came through ${this.name}`, async () => {
       const { entries } = await this.#fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>(
         'GET',
         '/automations/echo/output/tail?n=20',
@@ -113,11 +113,10 @@ export class Passage {
 
   /** Expects that new connections get the newest certificate, while open connections continue. */
   async expectRenewed(): Promise<void> {
-    await until(
+    await eventually(
       `${this.name} shows the new certificate`,
       async () => (await this.#fleet.fingerprint()) === this.#fleet.authority.fingerprint,
-      () => '',
-      60_000,
+      { withinMs: 60_000 },
     )
     await this.expectUncut()
   }
@@ -126,7 +125,7 @@ export class Passage {
   async forget(): Promise<void> {
     const path = `/automations/echo/workers/${this.#socket.id}`
     this.#socket.leave()
-    await until(
+    await eventually(
       'the master notices the disconnect',
       async () => !(await this.#fleet.ok<{ connected: boolean }>('GET', path)).connected,
     )

@@ -9,8 +9,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from '../e2e/fleet.ts'
-import { freePort } from '../kit/index.ts'
+import { eventually, freePort } from '../kit/index.ts'
 import { HOST, type Authority } from './authority.ts'
 import type { Door } from './public.ts'
 
@@ -120,11 +119,7 @@ export class Proxy implements Door {
       port: String(await freePort()),
       scratch: mkdtempSync(join(tmpdir(), `muster-${name}-`)),
     })
-    await until(
-      `${name} listens`,
-      () => listens(proxy.port),
-      () => proxy.log(),
-    )
+    await eventually(`${name} listens`, () => listens(proxy.port), { context: () => proxy.log() })
     return proxy
   }
 
@@ -141,10 +136,10 @@ export class Proxy implements Door {
   async stop(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill('SIGTERM')
-      await until(
+      await eventually(
         `${this.name} ends`,
         async () => this.#child.exitCode !== null || this.#child.signalCode !== null,
-        () => this.log(),
+        { context: () => this.log() },
       )
     }
     rmSync(this.#behind.scratch, { recursive: true, force: true })

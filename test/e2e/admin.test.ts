@@ -6,7 +6,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { NOUNS } from '../../src/cmd/admin/index.ts'
-import { ADMIN_TOKEN, Fleet, until } from './fleet.ts'
+import { ADMIN_TOKEN, Fleet } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 const MUSTER = `${process.execPath} ${join(process.cwd(), 'dist/cmd/muster.js')}`
 
@@ -47,7 +48,7 @@ async function shell(line: string, environment: Readonly<Record<string, string>>
 describe('the built command', () => {
   it('configures a worker, submits a task and shows its output', async () => {
     fleet.startWorker('http-request', 'r-1')
-    await until('the worker is registered', async () =>
+    await eventually('the worker is registered', async () =>
       (await shell('muster workers ls http-request --connected yes')).out.includes('http-request/r-1'),
     )
     const port = new URL(fleet.url).port

@@ -7,9 +7,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { withRedisServer } from '../kit/redis-server.ts'
-import { Fleet, until, WORKER_TOKEN } from './fleet.ts'
+import { Fleet, WORKER_TOKEN } from './fleet.ts'
 import { allGone, lengthOf, Masters, submit, submitMany } from './masters.ts'
 import { rpc, SocketWorker, tryRpc } from './socket-worker.ts'
+import { eventually } from '../kit/index.ts'
 
 const WORKER = { type: 'talk', id: 'w' }
 const BUS = '/api/v1/automations/talk/workers/w/bus'
@@ -64,7 +65,7 @@ async function listen<T = unknown>(
     end.abort()
     await reading
   })
-  await until('the subscription is active', async () => listens)
+  await eventually('the subscription is active', async () => listens)
   return { received }
 }
 
@@ -82,7 +83,7 @@ withRedisServer('the event bus', () => {
         await publish(masters.at(n % count), 'other', { n })
       }
       for (const { received } of listeners) {
-        await until('all messages are received', async () => received.length >= 30)
+        await eventually('all messages are received', async () => received.length >= 30)
         expect(received).toEqual(
           range(30).map((n) => ({ topic: n % 3 === 0 ? 'a b/{c}:*' : 'orders', message: { n } })),
         )
@@ -110,7 +111,7 @@ withRedisServer('the event bus', () => {
         [bare, ''],
         [full, 'event:'],
       ] as const) {
-        await until('all messages are received', async () => received.length >= 3)
+        await eventually('all messages are received', async () => received.length >= 3)
         expect(received).toEqual([
           { topic: `${form}orders`, message: 1 },
           { topic: `${form}orders`, message: 2 },
@@ -136,7 +137,7 @@ withRedisServer('the event bus', () => {
         )
       ).flat()
       await allGone(masters.at(0), ids, { type: 'talk' })
-      await until(
+      await eventually(
         'every output is stored',
         async () => (await lengthOf(masters.at(0), '/automations/talk/output/length')) === each * tasks,
       )
@@ -144,11 +145,9 @@ withRedisServer('the event bus', () => {
       const inStore = stored.map(({ slot_id, payload }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`)
       expect(new Set(inStore).size).toBe(each * tasks)
       for (const { received } of listeners) {
-        await until(
-          'every output is received',
-          async () => received.length >= each * tasks,
-          () => `${received.length} of ${each * tasks}`,
-        )
+        await eventually('every output is received', async () => received.length >= each * tasks, {
+          context: () => `${received.length} of ${each * tasks}`,
+        })
         const reported = received.map(
           ({ message: { slot_id, payload } }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`,
         )
@@ -172,22 +171,17 @@ withRedisServer('the event bus', () => {
       )
       await masters.at(0).configure('talk', 'w', { enabled: true, slots: 1 })
       const receivedBy = async (): Promise<number> => lengthOf(masters.at(0), '/automations/hear/output/length')
-      await until('all of them are subscribed', async () => {
+      await eventually('all of them are subscribed', async () => {
         await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
         await publish(masters.at(0), 'chat', 'ping')
-        return until(
-          'they respond',
-          async () => (await receivedBy()) === count,
-          () => '',
-          200,
-        ).then(
+        return eventually('they respond', async () => (await receivedBy()) === count, { withinMs: 200 }).then(
           () => true,
           () => false,
         )
       })
       await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
       await submit(masters.at(0), { count: 10, topic: 'chat' }, 'talk')
-      await until('all workers receive all messages', async () => (await receivedBy()) >= 10 * count)
+      await eventually('all workers receive all messages', async () => (await receivedBy()) >= 10 * count)
       const outputs = await masters
         .at(0)
         .ok<{ payload: Message<{ n: number }> }[]>('GET', '/automations/hear/output/peek?n=10000')
@@ -200,22 +194,22 @@ withRedisServer('the event bus', () => {
       const masters = await mastersOf(count)
       const listeners = await Promise.all(masters.all.map((fleet) => listen(fleet, 'news')))
       await publish(masters.at(0), 'news', 0)
-      for (const { received } of listeners) await until('the message is received', async () => received.length === 1)
+      for (const { received } of listeners)
+        await eventually('the message is received', async () => received.length === 1)
       await masters.redis.kill()
       await masters.redis.start()
       let sent = 0
-      await until(
+      await eventually(
         'it is received everywhere again',
         async () => {
           await tryRpc(masters.at(-1), WORKER, 'bus.publish', { topic: 'news', message: ++sent })
           return listeners.every(({ received }) => received.length > 1)
         },
-        () => '',
-        10_000,
+        { withinMs: 10_000 },
       )
       await publish(masters.at(0), 'news', 'last')
       for (const { received } of listeners) {
-        await until('the last message is received', async () => received.at(-1)?.message === 'last')
+        await eventually('the last message is received', async () => received.at(-1)?.message === 'last')
         // No duplicates: each has one subscription.
         expect(new Set(received.map(({ message }) => message)).size).toBe(received.length)
       }
@@ -231,7 +225,7 @@ withRedisServer('the event bus', () => {
       await once(sleeper, 'readable') // It is subscribed and reads no further.
       const message = 'x'.repeat(60_000)
       let sent = 0
-      await until('it is closed', async () => {
+      await eventually('it is closed', async () => {
         await Promise.all(range(20).map(() => publish(masters.at(-1), 'flood', message)))
         sent += 20
         return masters.output(0).includes('reads too slowly')
@@ -243,7 +237,7 @@ withRedisServer('the event bus', () => {
         'close',
       )
       expect(bytes).toBeLessThan(sent * message.length)
-      await until('the other subscriber has received every message', async () => reader.received.length === sent)
+      await eventually('the other subscriber has received every message', async () => reader.received.length === sent)
     }, 60_000)
   })
 })
@@ -260,14 +254,12 @@ describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
     const worker = await SocketWorker.join(fleet, 'talk', 'w')
     open.push(() => worker.leave())
     worker.emit([{ slot: 0, payload: { task_id: 't', pid: 1, n: 1 } }])
-    await until('the output is stored', async () => (await lengthOf(fleet, '/automations/talk/output/length')) === 1)
+    await eventually(
+      'the output is stored',
+      async () => (await lengthOf(fleet, '/automations/talk/output/length')) === 1,
+    )
     await expect(
-      until(
-        'a message is received',
-        async () => received.length > 0,
-        () => '',
-        500,
-      ),
+      eventually('a message is received', async () => received.length > 0, { withinMs: 500 }),
     ).rejects.toThrow()
   }, 60_000)
 })

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { Fleet, freePort, until, type Proc } from './fleet.ts'
+import { Fleet, freePort, type Proc } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 let fleet: Fleet
 let port: number
@@ -24,7 +25,7 @@ const start = (settings: Readonly<Record<string, string>> = {}): Proc =>
     ...settings,
   })
 const isUp = (dev: Proc): Promise<void> =>
-  until('the first output is seen', async () => dev.output().includes('first output of'), dev.output)
+  eventually('the first output is seen', async () => dev.output().includes('first output of'), { context: dev.output })
 const interrupted = (dev: Proc): Promise<number | null> => {
   dev.child.kill('SIGINT')
   return dev.exited
@@ -71,7 +72,7 @@ describe('muster dev', () => {
     const [workers = '', submit = '', peek = ''] = lines
     expect(await shell(workers)).toMatchObject([{ worker_id: 'dev-http-probe', state: 'RUNNING', connected: true }])
     expect(await shell(submit)).toMatchObject({ queued: true })
-    await until('the task has its output', async () => ((await shell(peek)) as unknown[]).length === 1)
+    await eventually('the task has its output', async () => ((await shell(peek)) as unknown[]).length === 1)
     expect(await shell(peek)).toMatchObject([{ payload: { status: 200 } }])
     expect(await interrupted(first)).toBe(0)
 
@@ -89,7 +90,7 @@ describe('muster dev', () => {
     await isUp(dev)
     const [victim = 0] = childrenOf(dev.child.pid ?? 0)
     process.kill(victim, 'SIGKILL')
-    await until(
+    await eventually(
       'the worker is restarted',
       async () =>
         dev.output().includes('exited with SIGKILL; restarting in') && childrenOf(dev.child.pid ?? 0).length === 2,
@@ -100,7 +101,7 @@ describe('muster dev', () => {
     await dev.exited
     const next = start()
     await isUp(next)
-    await until('the old workers have exited', async () => !children.some(isAlive))
+    await eventually('the old workers have exited', async () => !children.some(isAlive))
     expect(await interrupted(next)).toBe(0)
   }, 60_000)
 
@@ -139,7 +140,9 @@ describe('muster dev', () => {
 
   it('exits with 0 when it is interrupted during its start', async () => {
     const dev = start()
-    await until('the master is ready', async () => dev.output().includes('master   ready'), dev.output)
+    await eventually('the master is ready', async () => dev.output().includes('master   ready'), {
+      context: dev.output,
+    })
     expect(await interrupted(dev)).toBe(0)
     expect(dev.output()).toContain('stopped; the state was kept')
   }, 60_000)

@@ -4,9 +4,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Listener, type ListenOptions } from '../master/events/listener.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
-import { ADMIN_TOKEN, Fleet, until } from './fleet.ts'
+import { ADMIN_TOKEN, Fleet } from './fleet.ts'
 import { Masters, submit } from './masters.ts'
 import { SocketWorker } from './socket-worker.ts'
+import { eventually } from '../kit/index.ts'
 
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -141,7 +142,10 @@ withRedisServer('the events of several masters', () => {
     const [{ lastId } = { lastId: '' }] = listeners
     await masters.redis.connect().call('FLUSHALL')
     for (const listener of listeners) await listener.until(() => listener.names.includes('reset'))
-    await until('the masters serve the new epoch', async () => (await masters.at(1).call('GET', '/me')).status === 200)
+    await eventually(
+      'the masters serve the new epoch',
+      async () => (await masters.at(1).call('GET', '/me')).status === 200,
+    )
     const resumed = await listen(masters.at(1), { lastEventId: lastId })
     expect((await resumed.first(1))[0]?.name).toBe('reset')
   }, 60_000)

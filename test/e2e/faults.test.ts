@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { SLACK } from '../kit/index.ts'
-import { Fleet, until, type Proc } from './fleet.ts'
+import { eventually, SLACK } from '../kit/index.ts'
+import { Fleet, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }
 const SLOW = '/automations/slow'
@@ -61,17 +61,17 @@ describe('a worker', () => {
     const sleeper = worker('slow', 'sleeper')
     await fleet.configure('slow', 'sleeper', { enabled: true, slots: 2 })
     const tasks = [await submit(SLOW, { ms: 300 }), await submit(SLOW, { ms: 300 })]
-    await until('both run', async () => starts().length === 2)
+    await eventually('both run', async () => starts().length === 2)
     process.kill(sleeper.child.pid ?? 0, 'SIGSTOP')
     const heir = worker('slow', 'heir')
     await fleet.configure('slow', 'heir', { enabled: true, slots: 2 })
-    await until('the heir has done both', async () => (await Promise.all(tasks.map(isGone))).every(Boolean))
+    await eventually('the heir has done both', async () => (await Promise.all(tasks.map(isGone))).every(Boolean))
     process.kill(sleeper.child.pid ?? 0, 'SIGCONT')
-    await until(
+    await eventually(
       'the sleeper is notified twice',
       async () =>
         sleeper.output().split('its lease had expired').length + sleeper.output().split('lease lost:').length === 4,
-      sleeper.output,
+      { context: sleeper.output },
     )
 
     expect(starts().map(({ pid }) => pid)).toEqual([sleeper, sleeper, heir, heir].map(({ child }) => child.pid))
@@ -83,7 +83,7 @@ describe('a worker', () => {
         .toSorted(),
     ).toEqual(tasks.toSorted())
     const next = await submit(SLOW, { ms: 1 })
-    await until('the next task is done', () => isGone(next))
+    await eventually('the next task is done', () => isGone(next))
   }, 60_000)
 
   it('releases its tasks at SIGTERM without counting an attempt, and exits with 0 (G8, G14)', async () => {
@@ -91,10 +91,10 @@ describe('a worker', () => {
     const leaving = worker('slow', 'leaving', { SVC_DRAIN_TIMEOUT_SECONDS: '1' })
     await fleet.configure('slow', 'leaving', { enabled: true, slots: 3 })
     const registered = performance.now()
-    await until('its slots are reported', async () => (await record('slow', 'leaving')).current_stats?.slots === 3)
+    await eventually('its slots are reported', async () => (await record('slow', 'leaving')).current_stats?.slots === 3)
     expect(performance.now() - registered).toBeLessThan(5_000 * SLACK)
     for (let n = 0; n < 6; n += 1) await submit(SLOW, { ms: 60_000 })
-    await until('three run', async () => starts().length === 3)
+    await eventually('three run', async () => starts().length === 3)
     leaving.child.kill('SIGTERM')
     expect(await leaving.exited).toBe(0)
     const { items } = await fleet.ok<{ items: readonly { attempt: number }[] }>('GET', `${SLOW}/queue`)
@@ -108,10 +108,10 @@ describe('a worker', () => {
     await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
     const failing = ['throws immediately', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
     for (const way of ['never ends', ...failing, 'leaves a rejection', 'does well']) await submit(BAD, { way })
-    await until(
+    await eventually(
       'all but one are settled',
       async () => (await length(`${BAD}/output/length`)) === 1 && (await length(`${BAD}/dead`)) === failing.length,
-      hardy.output,
+      { context: hardy.output },
     )
 
     const { items } = await fleet.ok<Dead>('GET', `${BAD}/dead`)
@@ -147,10 +147,10 @@ describe('a worker', () => {
   it('warns at its start when it sends its token unencrypted to another host', async () => {
     await fixture()
     const remote = worker('slow', 'remote', { SVC_MASTER_URL: fleet.url.replace('127.0.0.1', '0.0.0.0') })
-    await until(
+    await eventually(
       'the warning is logged',
       async () => remote.output().includes('the token is sent unencrypted to 0.0.0.0'),
-      remote.output,
+      { context: remote.output },
     )
   }, 60_000)
 
@@ -159,9 +159,9 @@ describe('a worker', () => {
     const stubborn = worker('bad', 'stubborn')
     await fleet.configure('bad', 'stubborn', { enabled: true, slots: 1 })
     await submit(BAD, { way: 'never ends' })
-    await until('the task runs', async () => (await length(`${BAD}/queue`)) === 0)
+    await eventually('the task runs', async () => (await length(`${BAD}/queue`)) === 0)
     stubborn.child.kill('SIGTERM')
-    await until('the first signal was noticed', async () => stubborn.output().includes('stopping'))
+    await eventually('the first signal was noticed', async () => stubborn.output().includes('stopping'))
     // A duplicate of the same key press: npm forwards a signal that the terminal already sent.
     stubborn.child.kill('SIGTERM')
     await new Promise((resolve) => setTimeout(resolve, 1_100))
@@ -175,11 +175,11 @@ describe('a worker', () => {
   it('that shares its id with another backs off, and logs what to do (D11)', async () => {
     await fixture()
     const twins = [worker('slow', 'twin'), worker('slow', 'twin')]
-    await until('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
-    await until(
+    await eventually('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
+    await eventually(
       'one of them waits for seconds',
       async () => twins.some(({ output }) => /retry_in_ms=[2-9]\d{3}/.test(output())),
-      () => twins.map(({ output }) => output()).join('\n'),
+      { context: () => twins.map(({ output }) => output()).join('\n') },
     )
     expect(
       twins
@@ -200,7 +200,7 @@ describe('a fleet', () => {
     const load = loaded(accepted, goneAtMs)
     for (const victim of ['a', 'master', 'b', 'master'] as const) {
       const before = goneAtMs.size
-      await until('more tasks are done', async () => goneAtMs.size > before + 20)
+      await eventually('more tasks are done', async () => goneAtMs.size > before + 20)
       if (victim === 'master') {
         master.child.kill('SIGKILL')
         await master.exited
@@ -213,14 +213,13 @@ describe('a fleet', () => {
       }
     }
     await load.stop()
-    await until(
+    await eventually(
       'every accepted task is done',
       async () => {
         for (const id of accepted) if (!goneAtMs.has(id)) await look(id, goneAtMs)
         return goneAtMs.size === accepted.size
       },
-      () => `${goneAtMs.size} of ${accepted.size}`,
-      60_000,
+      { context: () => `${goneAtMs.size} of ${accepted.size}`, withinMs: 60_000 },
     )
 
     const started = new Set(starts().map(({ id }) => id))
@@ -233,16 +232,19 @@ describe('a fleet', () => {
     const master = await fixture()
     worker('slow', 'w')
     for (const slots of [1, 2, 3]) await fleet.configure('slow', 'w', { enabled: true, slots })
-    await until('the third config is applied', async () => (await record('slow', 'w')).applied_config_gen === 3)
+    await eventually('the third config is applied', async () => (await record('slow', 'w')).applied_config_gen === 3)
     master.child.kill('SIGTERM')
     expect(await master.exited).toBe(0)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(fleet.directory, `master.db${suffix}`), { force: true })
     await fleet.startMaster(AUTOMATIONS)
     const gen = await fleet.configure('slow', 'w', { enabled: true, slots: 4 })
-    await until('a lower generation is applied', async () => (await record('slow', 'w')).applied_config_gen === gen)
+    await eventually(
+      'a lower generation is applied',
+      async () => (await record('slow', 'w')).applied_config_gen === gen,
+    )
     expect(gen).toBe(1)
     const task = await submit(SLOW, { ms: 1 })
-    await until('the task is done', () => isGone(task))
+    await eventually('the task is done', () => isGone(task))
   }, 60_000)
 })
 

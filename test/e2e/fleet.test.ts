@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { SLACK } from '../kit/index.ts'
-import { Fleet, until, type Proc } from './fleet.ts'
+import { eventually, SLACK } from '../kit/index.ts'
+import { Fleet, type Proc } from './fleet.ts'
 
 interface Entry {
   readonly id: string
@@ -106,12 +106,10 @@ describe('a fleet of processes', () => {
       fleet,
       Array.from({ length: 10_000 }, (_, index) => `${target.url}/task/${index}`),
     )
-    await until(
-      'every task has its output',
-      async () => (await lengthOf(fleet, REQUESTS)) >= 10_000,
-      () => `${target.hits.size} paths hit`,
-      120_000,
-    )
+    await eventually('every task has its output', async () => (await lengthOf(fleet, REQUESTS)) >= 10_000, {
+      context: () => `${target.hits.size} paths hit`,
+      withinMs: 120_000,
+    })
 
     const entries = await pop(fleet, REQUESTS)
     expect(new Set(entries.map(({ payload }) => payload.task_id))).toEqual(new Set(ids))
@@ -119,7 +117,7 @@ describe('a fleet of processes', () => {
     target.hits.delete('/probe')
     expect(target.hits.size).toBe(10_000)
     expect([...target.hits.values()].every((hits) => hits === 1)).toBe(true)
-    await until(
+    await eventually(
       'the queue is empty',
       async () => (await fleet.ok<{ length: number }>('GET', `${REQUESTS}/queue`)).length === 0,
     )
@@ -135,7 +133,7 @@ describe('a fleet of processes', () => {
       fleet,
       Array.from({ length: 5 }, (_, index) => `${target.url}/hold/${index}`),
     )
-    await until('all five are running', async () => target.held.length === 5)
+    await eventually('all five are running', async () => target.held.length === 5)
 
     doomed.child.kill('SIGKILL')
     await doomed.exited
@@ -144,12 +142,9 @@ describe('a fleet of processes', () => {
     await fleet.configure('http-request', 'heir', { enabled: true, slots: 5, ...allowed })
 
     // The tasks are leased again after one visibility timeout (60 s) and a sweep (10 s).
-    await until(
-      'the other worker has done the tasks',
-      async () => (await lengthOf(fleet, REQUESTS)) === 5,
-      () => '',
-      90_000,
-    )
+    await eventually('the other worker has done the tasks', async () => (await lengthOf(fleet, REQUESTS)) === 5, {
+      withinMs: 90_000,
+    })
     expect((await pop(fleet, REQUESTS)).map(({ payload }) => payload.task_id).toSorted()).toEqual(ids.toSorted())
   }, 150_000)
 
@@ -159,22 +154,19 @@ describe('a fleet of processes', () => {
     const path = `${REQUESTS}/workers/r-1`
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 2, ...allowed })
     await submit(fleet, [`${target.url}/hold/a`, `${target.url}/hold/b`])
-    await until('both slots are busy', async () => target.held.length === 2)
+    await eventually('both slots are busy', async () => target.held.length === 2)
 
     const gen = await fleet.configure('http-request', 'r-1', { slots: 4 })
     const saved = performance.now()
-    await until(
-      'the config is applied',
-      async () => (await worker(fleet, path)).applied_config_gen === gen,
-      () => '',
-      1_000 * SLACK,
-    )
+    await eventually('the config is applied', async () => (await worker(fleet, path)).applied_config_gen === gen, {
+      withinMs: 1_000 * SLACK,
+    })
     expect(performance.now() - saved).toBeLessThan(1_000 * SLACK)
 
     await submit(fleet, [`${target.url}/hold/c`, `${target.url}/hold/d`])
-    await until('the new slots are busy too', async () => target.held.length === 4)
+    await eventually('the new slots are busy too', async () => target.held.length === 4)
     target.releaseHeld()
-    await until('all four are done', async () => (await lengthOf(fleet, REQUESTS)) === 4)
+    await eventually('all four are done', async () => (await lengthOf(fleet, REQUESTS)) === 4)
     expect([...target.hits.values()]).toEqual([1, 1, 1, 1])
   }, 60_000)
 
@@ -183,7 +175,7 @@ describe('a fleet of processes', () => {
     const leaving = fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true, slots: 1, ...allowed })
     const [running] = await submit(fleet, [`${target.url}/hold/1`])
-    await until('the task runs', async () => target.held.length === 1)
+    await eventually('the task runs', async () => target.held.length === 1)
 
     await fleet.ok('POST', `${REQUESTS}/workers/r-1/drain`)
     expect(await worker(fleet, `${REQUESTS}/workers/r-1`)).toMatchObject({ state: 'DRAINING' })
@@ -210,26 +202,24 @@ describe('a fleet of processes', () => {
         if (answer.status === 200) acknowledged.push(answer.body.task_id)
       }
     })()
-    await until('some hundred tasks are acknowledged', async () => acknowledged.length > 300)
+    await eventually('some hundred tasks are acknowledged', async () => acknowledged.length > 300)
     master.child.kill('SIGKILL')
     await Promise.all([master.exited, submitting])
 
     await fleet.startMaster()
-    await until(
+    await eventually(
       'the worker is connected again',
       async () => (await worker(fleet, `${REQUESTS}/workers/r-1`)).connected,
-      () => '',
-      60_000,
+      { withinMs: 60_000 },
     )
-    await until(
+    await eventually(
       'every acknowledged task has left the queue',
       async () => {
         for (const id of acknowledged)
           if ((await fleet.call('GET', `${REQUESTS}/tasks/${id}`)).status !== 404) return false
         return true
       },
-      () => '',
-      90_000,
+      { withinMs: 90_000 },
     )
     expect(target.hits.size).toBeGreaterThanOrEqual(acknowledged.length)
     expect(await fleet.ok('GET', `${REQUESTS}/dead`)).toMatchObject({ length: 0 })

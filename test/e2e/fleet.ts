@@ -64,10 +64,10 @@ export class Fleet {
       Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))),
     )
     this.#master = master
-    await until(
+    await eventually(
       `the master is ready`,
       async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.status === 200,
-      () => master.output(),
+      { context: () => master.output() },
     )
     return master
   }
@@ -139,7 +139,7 @@ export class Fleet {
   /** Waits until the worker is registered, then PATCHes its config. @returns the new generation. */
   async configure(type: string, id: string, config: object): Promise<number> {
     const path = `/automations/${type}/workers/${id}`
-    await until(`${type}/${id} is registered`, async () => (await this.call(`GET`, path)).status === 200)
+    await eventually(`${type}/${id} is registered`, async () => (await this.call(`GET`, path)).status === 200)
     return (await this.ok<{ config_gen: number }>('PATCH', `${path}/config`, config)).config_gen
   }
 
@@ -150,11 +150,3 @@ export class Fleet {
     rmSync(this.directory, { recursive: true, force: true })
   }
 }
-
-/** Waits for a condition of another process. The error contains `context`. */
-export const until = (
-  what: string,
-  holds: () => Promise<boolean>,
-  context: () => string = () => '',
-  withinMs = 30_000,
-): Promise<void> => eventually(holds, { what, context, withinMs })

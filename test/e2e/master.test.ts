@@ -7,8 +7,8 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SLACK } from '../kit/index.ts'
-import { Fleet, until, WORKER_TOKEN, type Proc } from './fleet.ts'
+import { eventually, SLACK } from '../kit/index.ts'
+import { Fleet, WORKER_TOKEN, type Proc } from './fleet.ts'
 
 const fleets: Fleet[] = []
 afterEach(async () => {
@@ -97,11 +97,9 @@ describe('muster master', () => {
     const fleet = open()
     const master = await fleet.startMaster({ ...settings, SVC_ALLOW_SHORT_TOKENS: '1', SVC_LOG_LEVEL: 'error' })
     expect(await pollStatus(fleet, NEW_TOKEN)).toBe(403)
-    await until(
-      'the audit line is logged',
-      () => Promise.resolve(master.output().includes('token.refused')),
-      () => master.output(),
-    )
+    await eventually('the audit line is logged', () => Promise.resolve(master.output().includes('token.refused')), {
+      context: () => master.output(),
+    })
     expect(JSON.parse(master.output().trim())).toMatchObject({
       audit: 1,
       action: 'token.refused',
@@ -148,14 +146,12 @@ describe('muster master', () => {
     const worker = fleet.startWorker('http-probe', 'p-1')
     const isConnected = async (): Promise<boolean> =>
       (await fleet.call<{ connected: boolean }>('GET', '/automations/http-probe/workers/p-1')).body.connected
-    await until('the worker is connected', isConnected, () => worker.output())
+    await eventually('the worker is connected', isConnected, { context: () => worker.output() })
     writeFileSync(file, `${NEW_TOKEN}\n`)
-    await until(
-      'its socket is closed',
-      async () => !(await isConnected()),
-      () => master.output(),
-      6_000,
-    )
+    await eventually('its socket is closed', async () => !(await isConnected()), {
+      context: () => master.output(),
+      withinMs: 6_000,
+    })
     expect(await accepts(fleet)).toEqual({ old: false, new: true })
     expect(master.output()).not.toContain('worker-token-')
   }, 60_000)
@@ -165,20 +161,20 @@ describe('muster master', () => {
     const master = await fleet.startMaster()
     const worker = fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true })
-    await until(
+    await eventually(
       'the worker waits for tasks',
       async () =>
         /svc_reserve_waiters\{automation_type="http-request"\} [1-9]/.test(
           await (await fetch(`${fleet.url}/metrics`)).text(),
         ),
-      () => worker.output(),
+      { context: () => worker.output() },
     )
     const waiting = fetch(`${fleet.url}/api/v1/automations/http-request/workers/r-1/rpc`, {
       method: 'POST',
       headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 30_000 } }),
     })
-    await until('the second reserve waits too', async () =>
+    await eventually('the second reserve waits too', async () =>
       /svc_reserve_waiters\{automation_type="http-request"\} ([2-9]|\d\d)/.test(
         await (await fetch(`${fleet.url}/metrics`)).text(),
       ),

@@ -4,9 +4,9 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SLACK } from '../kit/index.ts'
+import { eventually, SLACK } from '../kit/index.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
-import { until, type Fleet } from './fleet.ts'
+import type { Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import {
   allGone,
@@ -72,10 +72,10 @@ class Load {
   /** Waits until each of these masters has acknowledged `more` further tasks. */
   async continues(places: readonly number[], more = 50): Promise<void> {
     const before = this.acknowledged.map(({ length }) => length)
-    await until(
+    await eventually(
       'the masters accept tasks',
       async () => places.every((at) => (this.acknowledged[at]?.length ?? 0) >= (before[at] ?? 0) + more),
-      () => this.acknowledged.map(({ length }) => length).join(' '),
+      { context: () => this.acknowledged.map(({ length }) => length).join(' ') },
     )
   }
 
@@ -137,14 +137,14 @@ withRedisServer('several masters under load', () => {
       await load.continues([...masters.all.keys()].slice(1))
       await masters.restart(0)
       const restartedAtMs = Date.now()
-      await until(
+      await eventually(
         'every worker is connected',
         async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '),
       )
       await load.continues([...masters.all.keys()])
       const pids = new Set(masters.starts().map(({ pid }) => pid))
       expect(pids.size).toBe(count)
-      await until(
+      await eventually(
         'every worker starts tasks again',
         async () =>
           new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
@@ -164,11 +164,11 @@ withRedisServer('several masters under load', () => {
         await load.continues([...masters.all.keys()])
       }
       const restartedAtMs = Date.now()
-      await until(
+      await eventually(
         'every worker is connected',
         async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '),
       )
-      await until(
+      await eventually(
         'every worker starts tasks again',
         async () =>
           new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
@@ -187,12 +187,9 @@ withRedisServer('several masters under load', () => {
       for (const fleet of others) expect(await connectedTo(fleet)).toEqual(workers.map(({ id }) => id))
       await masters.end(0)
       for (const fleet of others)
-        await until(
-          'it is reported as disconnected',
-          async () => !(await record(fleet, 'w-0')).connected,
-          () => '',
-          20_000,
-        )
+        await eventually('it is reported as disconnected', async () => !(await record(fleet, 'w-0')).connected, {
+          withinMs: 20_000,
+        })
       for (const fleet of others) expect(await connectedTo(fleet)).toEqual(workers.slice(1).map(({ id }) => id))
     }, 60_000)
 
@@ -206,13 +203,13 @@ withRedisServer('several masters under load', () => {
         masters.at(0),
         range(8 * count).map(() => ({ ms: 60_000 })),
       )
-      await until('all are running', async () => masters.starts().length === ids.length)
+      await eventually('all are running', async () => masters.starts().length === ids.length)
       for (const { child } of doomed) child.kill('SIGKILL')
 
       const heir = await SocketWorker.join(masters.at(-1), 'slow', 'heir')
       open.push(() => heir.leave())
       const inherited: Reserved[] = []
-      await until('all are requeued', async () => {
+      await eventually('all are requeued', async () => {
         inherited.push(
           ...(await rpc<{ tasks: Reserved[] }>(masters.at(-1), heir, 'tasks.reserve', { limit: 100, wait_ms: 1_000 }))
             .tasks,
@@ -222,7 +219,7 @@ withRedisServer('several masters under load', () => {
       expect(inherited.map(({ task_id: id }) => id).toSorted()).toEqual(ids.toSorted())
       expect(inherited.filter(({ attempt }) => attempt !== 0)).toEqual([])
       // These leases are not settled and so lost as well, for the second and last time.
-      await until('all are dead', async () => (await lengthOf(masters.at(0), `${SLOW}/dead`)) === ids.length)
+      await eventually('all are dead', async () => (await lengthOf(masters.at(0), `${SLOW}/dead`)) === ids.length)
       const { items } = await masters
         .at(0)
         .ok<{ items: { id: string; attempt: number; last_error: string }[] }>('GET', `${SLOW}/dead?n=1000`)
@@ -246,13 +243,18 @@ withRedisServer('several masters under load', () => {
           masters.at(-1),
           range(4).map(() => ({ ms: 3_000 })),
         )
-        await until('all of them run', async () => masters.starts().length === 4 * (place + 1), worker.output)
+        await eventually('all of them run', async () => masters.starts().length === 4 * (place + 1), {
+          context: worker.output,
+        })
         balancer.point(portOf(next))
         await masters.end(place)
         const isBack = async (): Promise<boolean> =>
           /^svc_control_sockets 1$/m.test(await (await fetch(`${next.url}/metrics`)).text()) &&
           (await record(next, 'w')).applied_config_gen === gen
-        await until('it is connected to the next master with its config', isBack, worker.output, 10_000)
+        await eventually('it is connected to the next master with its config', isBack, {
+          context: worker.output,
+          withinMs: 10_000,
+        })
         expect(await record(next, 'w')).toMatchObject({
           connected: true,
           state: 'RUNNING',
@@ -260,20 +262,19 @@ withRedisServer('several masters under load', () => {
           config: { enabled: true, slots: 4 },
         })
         gen = await next.configure('slow', 'w', { recycle_seconds: 600 + place })
-        await until(
+        await eventually(
           'it receives configs from its new master',
           async () => (await record(next, 'w')).applied_config_gen === gen,
-          worker.output,
-          1_000 * SLACK,
+          { context: worker.output, withinMs: 1_000 * SLACK },
         )
         await allGone(next, ids)
         expect(await lengthOf(next, `${SLOW}/dead`)).toBe(0)
       }
       expect(masters.starts().map(({ pid }) => pid)).toEqual(Array(4 * (count - 1)).fill(worker.child.pid))
-      await until(
+      await eventually(
         'every output is stored',
         async () => (await lengthOf(masters.at(-1), `${SLOW}/output/length`)) === 4 * (count - 1),
-        worker.output,
+        { context: worker.output },
       )
       expect(worker.output()).not.toContain('lease lost')
     }, 60_000)
@@ -285,7 +286,7 @@ withRedisServer('several masters under load', () => {
       const worker = masters.worker(0, 'w', 'slow', `http://127.0.0.1:${balancer.port}`)
       await masters.at(-1).configure('slow', 'w', { enabled: true, slots: 1 })
       const [running = ''] = await submitMany(masters.at(-1), [{ ms: 3_000 }])
-      await until('it runs', async () => masters.starts().length === 1, worker.output)
+      await eventually('it runs', async () => masters.starts().length === 1, { context: worker.output })
       await masters.end(0)
       await masters.at(-1).ok('POST', `${SLOW}/workers/w/drain`)
       const [later] = await submitMany(masters.at(-1), [{ ms: 0 }])

@@ -1,8 +1,8 @@
 /** Tests two and three masters of the built command on one Redis: every master sees the changes of the others (D33). */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { SLACK } from '../kit/index.ts'
+import { eventually, SLACK } from '../kit/index.ts'
 import { withRedisServer, type RedisServer } from '../kit/redis-server.ts'
-import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
+import { WORKER_TOKEN, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import {
   allGone,
@@ -82,11 +82,10 @@ withRedisServer('several masters on one Redis', () => {
       for (const [from, fleet] of masters.all.entries()) {
         for (const [to, id] of ids.entries()) {
           const gen = await fleet.configure('slow', id, { slots: 2 + from })
-          await until(
+          await eventually(
             'the config is applied',
             async () => (await record(masters.at(to - 1), id)).applied_config_gen === gen,
-            workers[to]?.output,
-            1_000 * SLACK,
+            { context: workers[to]?.output, withinMs: 1_000 * SLACK },
           )
         }
       }
@@ -115,7 +114,7 @@ withRedisServer('several masters on one Redis', () => {
         expect(history.map((row) => row.config_gen)).toEqual(range(total).map((n) => total - n))
         expect(new Set(history.map(({ changed }) => changed.join(' '))).size).toBe(total)
       }
-      await until('the worker received the last generation', async () => worker.reported.includes(total))
+      await eventually('the worker received the last generation', async () => worker.reported.includes(total))
     }, 60_000)
 
     it('accept exactly one of several concurrent PATCHes with the same generation (D15, D18)', async () => {
@@ -168,21 +167,17 @@ withRedisServer('several masters on one Redis', () => {
       const gen = await far.configure('slow', 'w', { enabled: true, slots: 1 })
       const hasSaidAll = async (): Promise<boolean> =>
         (({ state, applied_config_gen: applied }) => state === 'RUNNING' && applied === gen)(await record(far, 'w'))
-      await until(
-        'it has reported its state, so no further state frame triggers a config push',
-        hasSaidAll,
-        worker.output,
-        5_000,
-      )
+      await eventually('it has reported its state, so no further state frame triggers a config push', hasSaidAll, {
+        context: worker.output,
+        withinMs: 5_000,
+      })
       const running = await submit(far, { ms: 1_500 })
-      await until('it runs', async () => masters.starts().some(({ id }) => id === running))
+      await eventually('it runs', async () => masters.starts().some(({ id }) => id === running))
       await masters.at(1).ok('POST', `${SLOW}/workers/w/drain`)
-      await until(
-        'the worker received the drain',
-        async () => worker.output().includes('drain'),
-        worker.output,
-        1_000 * SLACK,
-      )
+      await eventually('the worker received the drain', async () => worker.output().includes('drain'), {
+        context: worker.output,
+        withinMs: 1_000 * SLACK,
+      })
       for (const fleet of masters.all)
         expect(await record(fleet, 'w')).toMatchObject({ state: 'DRAINING', draining: true })
       const later = await submit(far, { ms: 0 })
@@ -220,12 +215,9 @@ withRedisServer('several masters on one Redis', () => {
         }
         for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ connected: true })
         expect((await patch(masters.at(round), 'w', { slots: 2 }, {}, 'slow')).status).toBe(200)
-        await until(
-          'the newest connection receives the config',
-          async () => older.reported.includes(round + 1),
-          () => '',
-          1_000 * SLACK,
-        )
+        await eventually('the newest connection receives the config', async () => older.reported.includes(round + 1), {
+          withinMs: 1_000 * SLACK,
+        })
       }
     }, 60_000)
 
@@ -252,11 +244,10 @@ withRedisServer('several masters on one Redis', () => {
 
       for (const worker of [changed, drained, replaced]) worker?.state(0)
       expect(await replaced?.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
-      await until(
+      await eventually(
         'both frames were received',
         async () => changed?.reported.length === 1 && drained?.reported.length === 1,
-        () => '',
-        1_000 * SLACK,
+        { withinMs: 1_000 * SLACK },
       )
       expect([changed?.reported, drained?.reported]).toEqual([[2], ['drain']])
       for (const worker of [changed, drained]) worker?.state(2)
@@ -264,13 +255,12 @@ withRedisServer('several masters on one Redis', () => {
       expect([changed?.reported, drained?.reported]).toEqual([[2], ['drain']])
 
       heal()
-      await until('messages are delivered again', async () => {
+      await eventually('messages are delivered again', async () => {
         const { body } = await patch(other, 'changed', { slots: 7 }, {}, 'slow')
-        return until(
+        return eventually(
           'it received the generation',
           async () => changed?.reported.includes(body.config_gen) === true,
-          () => '',
-          200,
+          { withinMs: 200 },
         ).then(
           () => true,
           () => false,
@@ -287,11 +277,10 @@ withRedisServer('several masters on one Redis', () => {
         await Promise.all(workers.map(({ id }, at) => patch(masters.at(at - 1), id, { slots: n }, {}, 'slow')))
       }
       for (const worker of workers) worker.state(0)
-      await until(
+      await eventually(
         'each received the last generation',
         async () => workers.every(({ reported }) => reported.at(-1) === 30),
-        () => JSON.stringify(workers.map(({ reported }) => reported)),
-        2_000 * SLACK,
+        { context: () => JSON.stringify(workers.map(({ reported }) => reported)), withinMs: 2_000 * SLACK },
       )
     }, 60_000)
   })
@@ -305,7 +294,7 @@ withRedisServer('several masters on one Redis', () => {
         limit: 1,
         wait_ms: 20_000,
       }).then(({ tasks }) => ({ tasks, atMs: performance.now() }))
-      await until(
+      await eventually(
         'the reserve waits',
         async () => (await masters.total('svc_reserve_waiters{automation_type="slow"}')) === 1,
       )
@@ -478,12 +467,12 @@ withRedisServer('several masters on one Redis', () => {
         worker.emit([{ slot: 0, payload: { task_id: 't', pid: 0, n: at } }])
         await worker.received()
       }
-      await until(
+      await eventually(
         'the outputs are stored',
         async () => (await lengthOf(masters.at(0), `${TALK}/output/length`)) === count,
       )
       workers[0]?.leave()
-      await until(
+      await eventually(
         'one is reported as disconnected',
         async () => !(await record(masters.at(-1), 'w-0', 'talk')).connected,
       )
@@ -529,16 +518,15 @@ withRedisServer('several masters on one Redis', () => {
       )
       for (const { id, output } of workers) {
         const gen = await masters.at(1).configure('slow', id, { slots: 6 })
-        await until(
+        await eventually(
           'the config is applied',
           async () => (await record(masters.at(0), id)).applied_config_gen === gen,
-          output,
-          1_000 * SLACK,
+          { context: output, withinMs: 1_000 * SLACK },
         )
       }
       await allGone(masters.at(0), ids)
       const [running = ''] = await submitMany(masters.at(0), [{ ms: 1_000 }])
-      await until('the task runs', async () => masters.starts().some(({ id }) => id === running))
+      await eventually('the task runs', async () => masters.starts().some(({ id }) => id === running))
       for (const { id } of workers) await masters.at(-1).ok('POST', `${SLOW}/workers/${id}/drain`)
       const later = await submit(masters.at(1), { ms: 0 })
       expect(await Promise.all(workers.map(({ exited }) => exited))).toEqual([0, 0, 0])
@@ -568,7 +556,7 @@ withRedisServer('several masters on one Redis', () => {
         )
       ).flat()
       await allGone(masters.at(0), ids)
-      await until(
+      await eventually(
         'every output is stored',
         async () => (await lengthOf(masters.at(1), `${SLOW}/output/length`)) >= ids.length,
       )

@@ -6,7 +6,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startRedis, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, until, type Proc } from './fleet.ts'
+import { Fleet, type Proc } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') }
 
@@ -159,7 +160,7 @@ export async function submitMany(fleet: Fleet, payloads: readonly object[], type
   const path = `/automations/${type}/tasks/batch`
   const tasks = payloads.map((payload) => ({ payload }))
   let ids: readonly string[] = []
-  await until('the batch of tasks is accepted', async () => {
+  await eventually('the batch of tasks is accepted', async () => {
     const { status, body } = await fleet.call<{ results: Submitted[] }>('POST', path, { tasks })
     if (status !== 200 && status !== 503) throw new Error(`POST ${path}: ${status} ${JSON.stringify(body)}`)
     if (status === 200) ids = body.results.map(({ task_id: id }) => id)
@@ -177,7 +178,7 @@ export async function allGone(
   { type = 'slow', withinMs = 40_000 }: { type?: string; withinMs?: number } = {},
 ): Promise<void> {
   const left = [...ids]
-  await until(
+  await eventually(
     'every acknowledged task is done',
     async () => {
       while (left.length > 0) {
@@ -186,7 +187,6 @@ export async function allGone(
       }
       return true
     },
-    () => `${left.length} of ${ids.length} are left`,
-    withinMs,
+    { context: () => `${left.length} of ${ids.length} are left`, withinMs },
   )
 }

@@ -9,9 +9,9 @@ import { expect } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SLACK } from '../kit/index.ts'
+import { eventually, SLACK } from '../kit/index.ts'
 import { startRedis, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
+import { Fleet, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/outage.mjs') }
 
@@ -99,7 +99,7 @@ export class OutageFixture {
         fleet.configure('quick', 'w', { enabled: true, slots: 8 }),
         fleet.configure('steady', 'w', { enabled: true, slots: 1 }),
       ])
-      await until(
+      await eventually(
         'all workers are registered',
         async () => (await fleet.call('GET', '/automations/still/workers/w')).status === 200,
       )
@@ -142,22 +142,18 @@ export class OutageFixture {
 
   /** Submits until the task is acknowledged. Submitting a known id again is a duplicate, not another task (D27). */
   async submitted(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<string> {
-    await until(
-      `${id} is acknowledged`,
-      async () => (await this.submit(type, ms, id)).status === 200,
-      () => this.#seen(),
-    )
+    await eventually(`${id} is acknowledged`, async () => (await this.submit(type, ms, id)).status === 200, {
+      context: () => this.#seen(),
+    })
     return id
   }
 
   async moreAcknowledged(count: number, withinMs = 30_000): Promise<void> {
     const wanted = this.acknowledged.length + count
-    await until(
-      `${count} more tasks are acknowledged`,
-      async () => this.acknowledged.length >= wanted,
-      () => this.#seen(),
+    await eventually(`${count} more tasks are acknowledged`, async () => this.acknowledged.length >= wanted, {
+      context: () => this.#seen(),
       withinMs,
-    )
+    })
   }
 
   /** Ids of all task runs so far with their start time. A task that ran twice is listed twice. */
@@ -229,7 +225,7 @@ export class OutageFixture {
       const { result } = await this.#rpc('tasks.reserve', { limit: 1, wait_ms: 30_000 })
       const [task] = result?.tasks ?? []
       if (task === undefined) continue // The deadline passed, or the store is unavailable.
-      await until(
+      await eventually(
         'the ack is accepted',
         async () =>
           (await this.#rpc('tasks.ack', { tasks: [{ task_id: task.task_id, token: task.token }] })).result?.results?.[0]
@@ -255,17 +251,14 @@ export class OutageFixture {
   async isRefused(): Promise<void> {
     const goneMs = performance.now()
     const before = this.refused.length
-    await until(
-      'the master is not ready',
-      async () => (await this.status('/readyz')) === 503,
-      () => this.#seen(),
-      NOT_READY_WITHIN_MS,
-    )
-    await until(
+    await eventually('the master is not ready', async () => (await this.status('/readyz')) === 503, {
+      context: () => this.#seen(),
+      withinMs: NOT_READY_WITHIN_MS,
+    })
+    await eventually(
       'every submitter was refused',
       async () => this.refused.length >= before + SUBMITTERS + PATROL.length,
-      () => this.#seen(),
-      NOT_READY_WITHIN_MS,
+      { context: () => this.#seen(), withinMs: NOT_READY_WITHIN_MS },
     )
     expect(performance.now() - goneMs).toBeLessThan(NOT_READY_WITHIN_MS)
     expect(await this.status('/healthz')).toBe(200)
@@ -276,23 +269,19 @@ export class OutageFixture {
     const returnedMs = performance.now()
     const left = (): number => BACK_WITHIN_MS - (performance.now() - returnedMs)
     await this.moreAcknowledged(1, left())
-    await until(
-      'the master is ready',
-      async () => (await this.status('/readyz')) === 200,
-      () => this.#seen(),
-      left(),
-    )
+    await eventually('the master is ready', async () => (await this.status('/readyz')) === 200, {
+      context: () => this.#seen(),
+      withinMs: left(),
+    })
     const submittedMs = performance.now()
     const id = await this.submitted('still', 0)
     expect(await waiting).toBe(id)
     expect(performance.now() - submittedMs).toBeLessThan(WAITERS_SERVED_WITHIN_MS)
     const fresh = this.acknowledged.at(-1) ?? ''
-    await until(
-      'a new task has started',
-      async () => this.begun().some(([begun]) => begun === fresh),
-      () => this.#seen(),
-      left(),
-    )
+    await eventually('a new task has started', async () => this.begun().some(([begun]) => begun === fresh), {
+      context: () => this.#seen(),
+      withinMs: left(),
+    })
     expect(performance.now() - returnedMs).toBeLessThan(BACK_WITHIN_MS)
   }
 
@@ -302,7 +291,7 @@ export class OutageFixture {
    */
   async allDone(withinMs = 60_000): Promise<void> {
     await this.endLoad()
-    await until(
+    await eventually(
       'every acknowledged task is done',
       async () => {
         const left = this.acknowledged.filter((id) => !this.#goneAtMs.has(id))
@@ -311,8 +300,7 @@ export class OutageFixture {
           left.length <= ASKED_TOGETHER
         )
       },
-      () => this.#seen(),
-      withinMs,
+      { context: () => this.#seen(), withinMs },
     )
     const begun = this.begun()
     const ids = new Set(begun.map(([id]) => id))
@@ -325,17 +313,16 @@ export class OutageFixture {
 
   /** Checks that the long task ran once through the whole outage, with one output. */
   async ranOnce(id: string): Promise<void> {
-    await until(
+    await eventually(
       'the long task is done',
       async () => (await this.fleet.call('GET', `/automations/steady/tasks/${id}`)).status === 404,
-      () => this.#seen(),
+      { context: () => this.#seen() },
     )
     expect(this.begun().filter(([begun]) => begun === id)).toHaveLength(1)
-    await until(
+    await eventually(
       'its output is stored',
       async () => (await this.fleet.ok<{ length: number }>('GET', '/automations/steady/output/length')).length > 0,
-      () => this.#seen(),
-      5_000,
+      { context: () => this.#seen(), withinMs: 5_000 },
     )
     const outputs = await this.fleet.ok<{ payload: Submitted }[]>('POST', '/automations/steady/output/pop', { n: 100 })
     expect(outputs.map(({ payload }) => payload.task_id)).toEqual([id])
@@ -366,7 +353,7 @@ export async function throughOutage(fixture: OutageFixture, { begin, end, lastsM
   const waiting = fixture.waitForTask()
   fixture.startLoad()
   await fixture.moreAcknowledged(300)
-  await until('the long task has started', async () => fixture.begun().some(([id]) => id === long))
+  await eventually('the long task has started', async () => fixture.begun().some(([id]) => id === long))
   const gone = performance.now()
   await begin(fixture)
   await fixture.isRefused()

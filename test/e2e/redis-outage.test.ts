@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Forwarder } from '../storage/redis/forwarder.ts'
 import { withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 import { OutageFixture, throughOutage, type Outage, type OutageOptions } from './outage.ts'
-import { until } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 const TIMEOUT_MS = 120_000
 
@@ -105,10 +105,10 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
             for (const type of ['pubsub', 'normal']) await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')
           },
           end: async () => {
-            await until(
+            await eventually(
               'the log names the password',
               async () => fixture.master.output().includes('SVC_BACKEND_PASSWORD'),
-              fixture.master.output,
+              { context: fixture.master.output },
             )
             writeFileSync(file, 'second\n')
           },
@@ -145,20 +145,20 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
         const running = await fixture.submitted('steady', 3_000)
         fixture.startLoad()
         await fixture.moreAcknowledged(100)
-        await until('the long task runs', async () => fixture.begun().some(([id]) => id === running))
+        await eventually('the long task runs', async () => fixture.begun().some(([id]) => id === running))
         await admin(fixture.redis, 'CONFIG', 'SET', 'maxmemory', '1')
         // A PATCH of the load may be rejected before the first submit.
         const refusedSubmits = (): OutageFixture['refused'] =>
           refusedFor(fixture, 'memory limit').filter(({ what }) => what === 'a submit')
-        await until('submits are rejected for this reason', async () => refusedSubmits().length > 10)
+        await eventually('submits are rejected for this reason', async () => refusedSubmits().length > 10)
         expect(refusedSubmits()[0]).toMatchObject({ status: 503, retryAfter: '5' })
         expect([await fixture.status('/readyz'), await fixture.status('/healthz')]).toEqual([200, 200])
 
-        await until(
+        await eventually(
           'the running task is settled',
           async () => (await fixture.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404,
         )
-        await until(
+        await eventually(
           'the queue is empty',
           async () => (await fixture.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0,
         )
@@ -181,7 +181,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
         const taken = join(fixture.redis.folder, 'dump.rdb', 'taken')
         const saved = async (status: string): Promise<void> => {
           await admin(fixture.redis, 'BGSAVE')
-          await until(`a snapshot is ${status}`, async () =>
+          await eventually(`a snapshot is ${status}`, async () =>
             String(await admin(fixture.redis, 'INFO', 'persistence')).includes(`rdb_last_bgsave_status:${status}`),
           )
         }
@@ -190,7 +190,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
         await fixture.moreAcknowledged(100)
         mkdirSync(taken, { recursive: true }) // A snapshot cannot replace a folder.
         await saved('err')
-        await until('submits are rejected for this reason', async () =>
+        await eventually('submits are rejected for this reason', async () =>
           refusedFor(fixture, 'its disk').some(({ what }) => what === 'a submit'),
         )
         expect(refusedFor(fixture, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, until, type Proc } from './fleet.ts'
+import { Fleet, type Proc } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }
 const SLOW = '/automations/slow'
@@ -51,7 +52,7 @@ function startsOf(fleet: Fleet): string[] {
 /** Waits until the store has none of these tasks, and checks that none is a dead letter. */
 async function allDone(fleet: Fleet, ids: readonly string[], withinMs = 60_000): Promise<void> {
   const left = [...ids]
-  await until(
+  await eventually(
     'every acknowledged task is done',
     async () => {
       while (left.length > 0) {
@@ -60,8 +61,7 @@ async function allDone(fleet: Fleet, ids: readonly string[], withinMs = 60_000):
       }
       return true
     },
-    () => `${left.length} of ${ids.length} are left`,
-    withinMs,
+    { context: () => `${left.length} of ${ids.length} are left`, withinMs },
   )
   expect(await lengthOf(fleet, `${SLOW}/dead`)).toBe(0)
 }
@@ -82,10 +82,10 @@ withRedisServer('a fleet on a Redis', () => {
         })
         ids.push(...results.map(({ task_id }) => task_id))
       }
-      await until(
+      await eventually(
         'every task has its output',
         async () => (await lengthOf(fleet, `${SLOW}/output/length`)) >= 2_000,
-        () => `${startsOf(fleet).length} begun`,
+        { context: () => `${startsOf(fleet).length} begun` },
       )
       await allDone(fleet, ids)
       expect(startsOf(fleet).toSorted()).toEqual(ids.toSorted())
@@ -100,12 +100,7 @@ withRedisServer('a fleet on a Redis', () => {
       const before = await epoch()
       await redis.kill()
       await redis.start()
-      await until(
-        'the epoch has changed',
-        async () => (await epoch()) !== before,
-        () => '',
-        15_000,
-      )
+      await eventually('the epoch has changed', async () => (await epoch()) !== before, { withinMs: 15_000 })
     }, 60_000)
   })
 })

@@ -6,7 +6,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fleet, until, WORKER_TOKEN, type Proc } from './fleet.ts'
+import { Fleet, WORKER_TOKEN, type Proc } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 const NEW_TOKEN = 'worker-token-that-is-new'
 const QUICK = '/automations/quick'
@@ -45,11 +46,7 @@ class Rotation {
     for (const id of IDS) await this.#startWorker(id, ofWorkers)
     for (const id of IDS) await this.fleet.configure('quick', id, { enabled: true, slots: 4 })
     this.#submitter = this.#submit()
-    await until(
-      'tasks are done',
-      async () => this.#done().size > 20,
-      () => this.seen(),
-    )
+    await eventually('tasks are done', async () => this.#done().size > 20, { context: () => this.seen() })
   }
 
   file(name: string): string {
@@ -97,12 +94,11 @@ class Rotation {
   }
 
   async #back(id: string): Promise<void> {
-    await until(
+    await eventually(
       `${id} is connected`,
       async () =>
         (await this.fleet.call<{ connected?: boolean }>('GET', `${QUICK}/workers/${id}`)).body.connected === true,
-      () => this.seen(),
-      BACK_WITHIN_MS,
+      { context: () => this.seen(), withinMs: BACK_WITHIN_MS },
     )
   }
 
@@ -126,23 +122,20 @@ class Rotation {
   /** Continues for a while after the last step, then stops submitting. Resolves when every task is done. */
   async finish(): Promise<void> {
     const before = this.acknowledged.length
-    await until(
-      'tasks are acknowledged after the last step',
-      async () => this.acknowledged.length > before + 20,
-      () => this.seen(),
-    )
+    await eventually('tasks are acknowledged after the last step', async () => this.acknowledged.length > before + 20, {
+      context: () => this.seen(),
+    })
     this.#submitting = false
     await this.#submitter
-    await until(
+    await eventually(
       'every task was done',
       async () => {
         const done = this.#done()
         return this.acknowledged.every((id) => done.has(id))
       },
-      () => this.seen(),
-      60_000,
+      { context: () => this.seen(), withinMs: 60_000 },
     )
-    await until(
+    await eventually(
       'the queue is empty',
       async () => (await this.fleet.ok<{ length: number }>('GET', `${QUICK}/queue`)).length === 0,
     )
@@ -212,28 +205,24 @@ describe('the rotation of the worker token', () => {
       { SVC_WORKER_TOKEN: '', SVC_WORKER_TOKEN_FILE: fixture.file('of-workers') },
     )
     fixture.write('peers', NEW_TOKEN) // 1
-    await until('both are accepted', async () => (await fixture.accepted()).new)
+    await eventually('both are accepted', async () => (await fixture.accepted()).new)
     fixture.write('of-workers', NEW_TOKEN) // 2
-    await until(
+    await eventually(
       'the workers have read it',
       async () => fixture.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
-      () => fixture.seen(),
+      { context: () => fixture.seen() },
     )
     expect(await fixture.rejectedCount()).toBe(0)
     fixture.write('worker', NEW_TOKEN) // 3
     fixture.write('peers', '')
-    await until(
-      'the old token is rejected',
-      async () => !(await fixture.accepted()).old,
-      () => fixture.seen(),
-      6_000,
-    )
-    await until(
-      'their sockets are closed',
-      async () => (await fixture.rejectedCount()) === IDS.length,
-      () => fixture.seen(),
-      6_000,
-    )
+    await eventually('the old token is rejected', async () => !(await fixture.accepted()).old, {
+      context: () => fixture.seen(),
+      withinMs: 6_000,
+    })
+    await eventually('their sockets are closed', async () => (await fixture.rejectedCount()) === IDS.length, {
+      context: () => fixture.seen(),
+      withinMs: 6_000,
+    })
     await fixture.allBack()
     await fixture.finish()
     expect(await fixture.rejectedCount()).toBe(IDS.length)

@@ -5,7 +5,8 @@
  */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
+import { WORKER_TOKEN, type Fleet } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 interface Frame {
   readonly type: string
@@ -55,7 +56,7 @@ export class SocketWorker {
   async received(): Promise<void> {
     const ping = `ping ${++this.#pings}`
     this.#send({ type: 'ping', id: ping })
-    await until('the master responds to a ping', async () => this.frames.some(({ id }) => id === ping))
+    await eventually('the master responds to a ping', async () => this.frames.some(({ id }) => id === ping))
   }
 
   state(gen: number): void {

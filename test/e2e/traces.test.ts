@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { Fleet, until } from './fleet.ts'
+import { Fleet } from './fleet.ts'
+import { eventually } from '../kit/index.ts'
 
 interface Attribute {
   readonly key: string
@@ -112,13 +113,11 @@ describe('traces', () => {
     const bad = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', {
       payload: { url: `${fleet.url}/nothing-here` },
     })
-    await until(
-      'both runs are exported',
-      async () => receiver.named('slot.run_one').length === 2,
-      () => receiver.spans.map(({ name }) => name).join(),
-    )
+    await eventually('both runs are exported', async () => receiver.named('slot.run_one').length === 2, {
+      context: () => receiver.spans.map(({ name }) => name).join(),
+    })
     await fleet.configure('http-probe', 'p-1', { enabled: false })
-    await until(
+    await eventually(
       'the end of the continuous slot is exported',
       async () => receiver.named('slot.run_continuous').length > 0,
     )

@@ -21,8 +21,6 @@ const HOST = '127.0.0.1'
 const READY = /Ready to accept connections|monitor master/
 const TAKEN = /Address already in use/
 const PORTS_TRIED = 5
-/** A cluster or failover needs a second or two. This limit is for a busy machine. */
-const SETTLES_WITHIN_MS = 30_000
 
 /** Path of redis-server on PATH. If undefined, the tests that need it are skipped by name (with CI=true they fail). */
 export const REDIS_SERVER = (process.env['PATH'] ?? '')
@@ -235,7 +233,7 @@ export async function startSentinel(options: RedisOptions = {}): Promise<RedisSe
       config: [...(options.config ?? []), `replicaof ${HOST} ${primary.port}`],
     })
     all.push(replica)
-    await until('the replica is in sync', async () =>
+    await eventually('the replica is in sync', async () =>
       (await replica.connect().info('replication')).includes('master_link_status:up'),
     )
     const sentinel = await started(
@@ -250,17 +248,17 @@ export async function startSentinel(options: RedisOptions = {}): Promise<RedisSe
     )
     all.push(sentinel)
     const client = sentinel.connect()
-    await until(
+    await eventually(
       'the sentinel knows the replica',
       async () => ((await client.call('SENTINEL', 'REPLICAS', name)) as unknown[]).length === 1,
     )
     const failover = async (): Promise<void> => {
       const before = String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
-      await until(
+      await eventually(
         'the sentinel fails over',
         async () => (await client.call('SENTINEL', 'FAILOVER', name).catch(() => null)) === 'OK',
       )
-      await until(
+      await eventually(
         'another primary is named',
         async () => String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)) !== before,
       )
@@ -319,7 +317,7 @@ async function assemble(nodes: readonly RedisServer[]): Promise<void> {
       slots.length === nodes.length
     )
   }
-  await until('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
+  await eventually('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
 }
 
 const busPortOf = ({ options }: RedisServer): string =>
@@ -329,11 +327,11 @@ async function follow(replica: RedisServer, primary: RedisServer, nodes: readonl
   const [own, of] = [replica.connect(), primary.connect()]
   await of.call('CLUSTER', 'MEET', replica.host, replica.port, busPortOf(replica))
   const id = String(await of.call('CLUSTER', 'MYID'))
-  await until('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
+  await eventually('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
   await own.call('CLUSTER', 'REPLICATE', id)
   const isKnown = async (node: RedisServer): Promise<boolean> =>
     String(await node.connect().call('CLUSTER', 'NODES')).includes(`slave ${id}`)
-  await until(
+  await eventually(
     'the replica is in sync',
     async () =>
       (await own.info('replication')).includes('master_link_status:up') &&
@@ -349,12 +347,9 @@ async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<
   const said = async (node: RedisServer, what: string): Promise<string> =>
     String(await node.connect().call('CLUSTER', what))
   const isKnown = async (node: RedisServer): Promise<boolean> => (await said(node, 'NODES')).includes(id)
-  await until('every node knows the new one', async () => (await Promise.all(nodes.map(isKnown))).every(Boolean))
-  await until('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
+  await eventually('every node knows the new one', async () => (await Promise.all(nodes.map(isKnown))).every(Boolean))
+  await eventually('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
 }
-
-const until = (what: string, isSo: () => Promise<boolean>): Promise<void> =>
-  eventually(isSo, { what, withinMs: SETTLES_WITHIN_MS })
 
 function configOf({ port, folder }: RedisServer, options: RedisOptions): string[] {
   const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { KubeError, type KubeTransport } from '../../src/operator/kube/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import { recordingLog, random, scripted, turns } from './kube/fixture.ts'
+import { random, scripted } from './kube/fixture.ts'
+import { recordingLog, runTurns } from '../kit/index.ts'
 
 const abort: AbortController[] = []
 afterEach(() => {
@@ -43,23 +44,23 @@ describe('the Secrets that the operator creates', () => {
     })
     for (let second = 0; second < 60; second += 1) {
       await time.advance(1_000)
-      await turns(2)
+      await runTurns(2)
     }
     expect([bootstrap.isComplete, log.lines.length]).toEqual([false, 1])
     isUnavailable = false
     await time.advance(1_000)
-    await turns()
+    await runTurns()
     expect(bootstrap.isComplete).toBe(true)
   })
 
   it('are complete while the tokens contain an admin token; a Secret without it is named in the log', async () => {
     let data: Readonly<Record<string, string>> = { 'admin-token': Buffer.from('one').toString('base64') }
     const { bootstrap, log, time } = started(async () => answered(data))
-    await turns()
+    await runTurns()
     expect(bootstrap.isComplete).toBe(true)
     data = { other: '' }
     await time.advance(5_000)
-    await turns()
+    await runTurns()
     expect(bootstrap.isComplete).toBe(false)
     expect(log.lines.map(({ fields }) => fields)).toEqual([
       { why: expect.stringContaining('the Secret tokens has no admin-token: add it') },

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
-import { ADMIN_TOKEN, Fleet, freePort, until, type Proc } from '../e2e/fleet.ts'
+import { ADMIN_TOKEN, Fleet, freePort, type Proc } from '../e2e/fleet.ts'
 import {
   startApiServer,
   type Answer,
@@ -17,6 +17,7 @@ import {
   type CustomResourceDefinition,
   type Ran,
 } from './real-apiserver.ts'
+import { eventually } from '../kit/index.ts'
 
 const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
 const WITHIN_MS = 30_000
@@ -340,7 +341,7 @@ export class Cluster {
     withinMs = WITHIN_MS,
     seen: () => Promise<string> = async () => '',
   ): Promise<void> {
-    await until(what, holds, () => '', withinMs).catch(async (error: Error) => {
+    await eventually(what, holds, { withinMs }).catch(async (error: Error) => {
       throw new Error(`${error.message}\n${await seen()}\n${this.log.slice(-3_000)}`)
     })
   }

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { freePort } from '../kit/index.ts'
+import { eventually, freePort } from '../kit/index.ts'
 
 const OBJECTS = 200
 const OBJECT_BYTES = 1_200_000
@@ -94,19 +94,6 @@ const kubeconfig = (server: string): string =>
 const peakMib = ({ pid }: ChildProcess): number =>
   Number(/VmHWM:\s+(?<kib>\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.groups?.['kib']) / 1_024
 
-async function eventually(
-  what: string,
-  child: ChildProcess,
-  output: () => string,
-  holds: () => Promise<boolean>,
-): Promise<void> {
-  while (!(await holds().catch(() => false))) {
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`the operator ended before ${what}: ${output().slice(-2_000)}`)
-    await new Promise((resolve) => void setTimeout(resolve, 100))
-  }
-}
-
 describe('the operator and objects of 1.2 MB', () => {
   it(
     'lists 200 of them and follows a change of each within the memory of its container',
@@ -140,10 +127,16 @@ describe('the operator and objects of 1.2 MB', () => {
         api.server.close()
         rmSync(directory, { recursive: true, force: true })
       }
-      await eventually(
+      const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
+      const whileItRuns = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
+        await eventually(what, async () => !isRunning() || (await holds().catch(() => false)), {
+          withinMs: TIMEOUT_MS,
+          context: () => output.slice(-2_000),
+        })
+        if (!isRunning()) throw new Error(`the operator ended before ${what}: ${output.slice(-2_000)}`)
+      }
+      await whileItRuns(
         'everything is listed',
-        child,
-        () => output,
         async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 && api.watch !== undefined,
       )
       const listed = peakMib(child)
@@ -151,12 +144,7 @@ describe('the operator and objects of 1.2 MB', () => {
         if (api.watch?.write(`{"type":"MODIFIED","object":${objectOf(index, 2 + index)}}\n`) === false)
           await once(api.watch, 'drain')
       }
-      await eventually(
-        'every change is seen',
-        child,
-        () => output,
-        async () => api.watch?.writableLength === 0,
-      )
+      await whileItRuns('every change is seen', async () => api.watch?.writableLength === 0)
       const peak = peakMib(child)
       expect(peak).toBeLessThan(CONTAINER_MIB)
       expect(listed).toBeLessThan(CONTAINER_MIB)

@@ -8,9 +8,8 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { startOperator, type OperatorOptions, type RunningOperator } from '../../src/operator/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
-import { until } from '../e2e/fleet.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
-import { recordingLog } from './kube/fixture.ts'
+import { eventually, recordingLog } from '../kit/index.ts'
 
 const FLEET_WORKERS: FakeKind = {
   group: 'muster.dev',
@@ -70,8 +69,8 @@ describe('the operator', () => {
     const fake = await fakeServer()
     const options = optionsFor(fake)
     const operator = await started(options)
-    await until('it is ready', async () => (await status(operator, '/readyz')) === 200)
-    await until('it holds the lease', async () => holder(fake) === 'one')
+    await eventually('it is ready', async () => (await status(operator, '/readyz')) === 200)
+    await eventually('it holds the lease', async () => holder(fake) === 'one')
     expect(await status(operator, '/healthz')).toBe(200)
     await operator.stop()
     expect(holder(fake)).toBe('')
@@ -90,14 +89,14 @@ describe('the operator', () => {
   it('is on standby while another replica is the leader: synced, ready, and without a write', async () => {
     const fake = await fakeServer()
     const first = await started(optionsFor(fake))
-    await until('the first replica holds the lease', async () => holder(fake) === 'one')
+    await eventually('the first replica holds the lease', async () => holder(fake) === 'one')
     const second = await started(optionsFor(fake, { replica: 'two' }))
-    await until('it is ready', async () => (await status(second, '/readyz')) === 200)
+    await eventually('it is ready', async () => (await status(second, '/readyz')) === 200)
     expect(await (await fetch(`http://127.0.0.1:${second.port}/metrics`)).text()).toMatch(
       /^leader_election_master_status\{[^}]*\} 0$/m,
     )
     await first.stop()
-    await until('the second replica holds it', async () => holder(fake) === 'two')
+    await eventually('the second replica holds it', async () => holder(fake) === 'two')
   })
 
   it('watches exactly the namespaces that it is given', async () => {
@@ -107,7 +106,7 @@ describe('the operator', () => {
       fake.requests
         .filter(({ query, path }) => query.get('watch') === 'true' && path.includes('fleetworkers'))
         .map(({ path }) => path)
-    await until('it watches both', async () => watched().length === 2)
+    await eventually('it watches both', async () => watched().length === 2)
     expect(watched().toSorted()).toEqual(
       ['a', 'b'].map((namespace) => `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`),
     )

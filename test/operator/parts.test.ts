@@ -13,7 +13,7 @@ import { MasterOutage } from '../../src/operator/master-outage.ts'
 import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
 import { PeriodicResync } from '../../src/operator/periodic-resync.ts'
 import { EventHandlers } from '../../src/operator/event-handlers.ts'
-import { recordingLog } from './kube/fixture.ts'
+import { recordingLog } from '../kit/index.ts'
 
 let versions = 0
 

@@ -13,9 +13,8 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
-import { makeCertificates, type Certificates, freePort } from '../kit/index.ts'
+import { eventually, freePort, makeCertificates, type Certificates } from '../kit/index.ts'
 import { Program, programPath } from './programs.ts'
 
 const HOST = '127.0.0.1'
@@ -328,10 +327,12 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   }
 }
 
+/** Waits for a condition that a running program brings about. */
 async function until(what: string, program: Program | undefined, isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(READY_WITHIN_MS); !(await isSo());) {
-    if (program?.ended !== false || limit.aborted)
-      throw new Error(`timed out waiting until ${what}\n${program?.log() ?? ''}`)
-    await pause(50)
+  const context = (): string => program?.log() ?? ''
+  const holds = (): Promise<boolean> => {
+    if (program?.ended !== false) throw new Error(`the program ended before ${what}\n${context()}`)
+    return isSo()
   }
+  await eventually(what, holds, { context, withinMs: READY_WITHIN_MS })
 }

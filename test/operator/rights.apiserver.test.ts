@@ -9,9 +9,9 @@ import { parseAllDocuments } from 'yaml'
 import { FoldingEventRecorder, identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { Cluster } from './cluster.ts'
-import { recordingLog } from './kube/fixture.ts'
 import type { AuditEvent } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
+import { recordingLog } from '../kit/index.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000

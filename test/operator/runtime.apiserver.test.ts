@@ -14,7 +14,8 @@ import {
 } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { answerTo, cleared, CONFORMANCE } from './conformance.ts'
-import { recordingLog, PROBE, type Probe } from './kube/fixture.ts'
+import { eventually, recordingLog } from '../kit/index.ts'
+import { PROBE, type Probe } from './kube/fixture.ts'
 import { startApiServer, type ApiServer } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -133,12 +134,6 @@ withApiServer('kube-apiserver responds as the fake does', () => {
     const transport = new PooledTransport({ identity, clock, timers })
     const cache = new WritableCache<Probe>()
     const parts = { transport, cache, clock, timers, random, log, resource: PROBE }
-    const eventually = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-      for (const limit = AbortSignal.timeout(10_000); !(await holds());) {
-        limit.throwIfAborted()
-        await timers.sleep(20)
-      }
-    }
     const elector = new LeaseElector({
       ...parts,
       namespace: 'default',

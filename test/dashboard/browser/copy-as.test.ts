@@ -5,10 +5,11 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
-import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM } from './watched.ts'
 import { FleetFixture } from './fleet-fixture.ts'
+import { eventually } from '../../kit/index.ts'
 
 const TYPE = '/automations/http-request'
 const WORKER = `${TYPE}/workers/w 1`
@@ -65,7 +66,10 @@ const waiting = async (): Promise<readonly string[]> =>
 describe('a line of "Copy as"', () => {
   it('reads the data that the page shows: a worker, a queue, a stream, a pool', async () => {
     const socket = await fixture.speakAs('http-request', 'w 1', [])
-    await until('the worker is there', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
+    await eventually(
+      'the worker is there',
+      async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200,
+    )
     await submit('t-1', 't-2')
     const page = await open('#/workers/http-request/w%201')
     const title = page.locator('.worker-title .buttons')
@@ -95,7 +99,10 @@ describe('a line of "Copy as"', () => {
 
   it('does the same as the button next to it: submit, config, drain, forget', async () => {
     const socket = await fixture.speakAs('http-request', 'w 1', [])
-    await until('the worker is there', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
+    await eventually(
+      'the worker is there',
+      async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200,
+    )
     const page = await open('#/tasks/http-request?tab=submit')
     await page.getByRole('button', { name: 'JSON', exact: true }).click()
     await page.getByLabel('Payload', { exact: true }).fill('{"url": "http://example.net/it\'s?a=1&b=$HOME"}')
@@ -127,7 +134,7 @@ describe('a line of "Copy as"', () => {
       expect((await fixture.fleet.call('GET', encodeURI(WORKER))).status).toBe(404)
       socket.close()
       const again = await fixture.speakAs('http-request', 'w 1', [])
-      await until('it is back', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
+      await eventually('it is back', async () => (await fixture.fleet.call('GET', encodeURI(WORKER))).status === 200)
       await page.goto(`${fixture.fleet.url}/#/`)
       await page.goto(`${fixture.fleet.url}/#/workers/http-request/w%201`)
       await page.getByRole('button', { name: 'Drain…' }).click()
@@ -145,7 +152,7 @@ describe('a line of "Copy as"', () => {
       (await fixture.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/dead?n=10`)).items
         .map(({ id }) => id)
         .toSorted()
-    await until('they are dead', async () => (await deadIds()).length === 3)
+    await eventually('they are dead', async () => (await deadIds()).length === 3)
     await fixture.fleet.configure('http-request', 'w-1', { enabled: false })
     const page = await open('#/tasks/http-request?tab=dead')
     for (const [verb, id, label] of [

@@ -2,11 +2,12 @@
 // with its age and recovers automatically.
 import { afterEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { it } from './it.ts'
 import { look, signIn } from './watched.ts'
 import { FleetFixture } from './fleet-fixture.ts'
+import { eventually } from '../../kit/index.ts'
 
 /** Twice the limit that the page promises, because other tests run in parallel. */
 const BACK_WITHIN_MS = 10_000
@@ -56,7 +57,7 @@ withRedisServer('a store that becomes unavailable', () => {
       expect(await row.isVisible()).toBe(true)
       await look(page, 'redis-unavailable')
       await redis.start()
-      await until('the master serves', async () => (await fetch(`${fixture.fleet.url}/readyz`)).status === 200)
+      await eventually('the master serves', async () => (await fetch(`${fixture.fleet.url}/readyz`)).status === 200)
       await lasts(
         'after the return of Redis',
         () => page.getByText('The master is temporarily unavailable:').first().waitFor({ state: 'detached' }),

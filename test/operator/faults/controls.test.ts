@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WorkQueue, type ObjectKey } from '../../../src/operator/kube/index.ts'
 import { VirtualTime, type Clock } from '../../../src/runtime/index.ts'
 import { FakeApiServer, PROBES } from '../fake-apiserver.ts'
-import { PROBE, random, transportTo, turns } from '../kube/fixture.ts'
+import { PROBE, random, transportTo } from '../kube/fixture.ts'
 import {
   withoutIfMatch,
   withoutMayWrite,
@@ -19,6 +19,7 @@ import type { Variants } from './life.ts'
 import { interrupted, record, run, stale, type Policy } from './policies.ts'
 import { INTERRUPTED, FIRST, type Scenario } from './scenarios.ts'
 import { startMasters, FaultFixture, type Masters } from './fixture.ts'
+import { runTurns } from '../../kit/index.ts'
 
 const TIMEOUT_MS = 120_000
 
@@ -193,11 +194,11 @@ describe('a half-open watch', () => {
         /** No event arrives. */
       }
     })().catch((error: { reason?: string }) => (reason = error.reason ?? ''))
-    while (fake.watchCount === 0) await turns(1)
+    while (fake.watchCount === 0) await runTurns(1)
     fake.silenceWatches()
-    await turns()
+    await runTurns()
     await time.advance(120_000)
-    await turns()
+    await runTurns()
     abort.abort(new Error('over'))
     await watching
     await transport.close()

@@ -26,12 +26,12 @@ import { startTestMaster, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, LEASES } from '../fake-apiserver.ts'
 import type { FakeKind } from '../fake-store.ts'
 import { CONFIG_MAPS, DEFAULTS, FLEETWORKERS, JOB, SECRETS } from '../fleetworker/reconcile-fixture.ts'
-import { recordingLog, type RecordingLog } from '../kube/fixture.ts'
 import { Api, ApiTransport } from './api.ts'
 import { Faults, nextTurn, Traffic } from './faults.ts'
 import { Gate } from './gate.ts'
 import { Life, type Variants } from './life.ts'
 import { FakeWorker, TYPE } from './worker.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 const NAMESPACE = 'ns'
 /** Part of every secret value; it must not appear anywhere else. */

@@ -35,8 +35,9 @@ import {
 import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
-import { recordingLog, random, transportTo, type RecordingLog } from '../kube/fixture.ts'
+import { random, transportTo } from '../kube/fixture.ts'
 import { TestFleet } from './fleet.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 const CREATED = {
   observedGeneration: -1,

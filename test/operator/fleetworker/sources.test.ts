@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { ConfigSource } from '../../../src/operator/fleetworker/index.ts'
-import { turns } from '../kube/fixture.ts'
 import { reconcileFixture, type ReconcileFixture } from './reconcile-fixture.ts'
+import { runTurns } from '../../kit/index.ts'
 
 const never = new AbortController().signal
 const from = (name: string, key = 'key', more: Partial<ConfigSource> = {}): { configFrom: ConfigSource[] } => ({
@@ -41,7 +41,7 @@ describe('the sources of configs', () => {
       const before = fixture.changedSources.length
       for (let n = 0; n < withinSeconds && fixture.changedSources.length === before; n += 1) {
         await fixture.time.advance(1_000)
-        await turns()
+        await runTurns()
       }
       return fixture.changedSources.length - before
     }
@@ -71,7 +71,7 @@ describe('the sources of configs', () => {
       const before = fixture.fake.seen('GET', /\/secrets\//).length
       for (let n = 0; n < seconds; n += 1) {
         await fixture.time.advance(1_000)
-        await turns()
+        await runTurns()
       }
       return fixture.fake.seen('GET', /\/secrets\//).length - before
     }

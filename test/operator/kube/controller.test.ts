@@ -10,7 +10,8 @@ import {
   type ObjectKey,
   type ReconcileOutcome,
 } from '../../../src/operator/kube/index.ts'
-import { recordingLog, random, type RecordingLog } from './fixture.ts'
+import { recordingLog, type RecordingLog } from '../../kit/index.ts'
+import { random } from './fixture.ts'
 
 let time: VirtualTime
 let queue: WorkQueue

@@ -1,8 +1,9 @@
+import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { getEventListeners } from 'node:events'
 import { FoldingEventRecorder, type EventTarget } from '../../../src/operator/kube/index.ts'
 import { EVENTS } from '../fake-apiserver.ts'
-import { random, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
+import { random, kubeFixture, type KubeFixture } from './fixture.ts'
 
 let w: KubeFixture
 let recorder: FoldingEventRecorder
@@ -44,14 +45,14 @@ const events = () => w.fake.store.list(EVENTS, undefined)
 async function passes(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 1_000) {
     await w.time.advance(Math.min(1_000, left))
-    await turns(8)
+    await runTurns(8)
   }
 }
 
 describe('the event recorder', () => {
   it('creates an Event of events.k8s.io/v1 about the object', async () => {
     recorder.record(target(), 'Warning', 'Rejected', 'no such\nfield')
-    await until(w.time, 'the Event exists', () => events().length === 1)
+    await advanceUntil(w.time, 'the Event exists', () => events().length === 1)
     expect(events()[0]).toMatchObject({
       apiVersion: 'events.k8s.io/v1',
       type: 'Warning',
@@ -67,13 +68,13 @@ describe('the event recorder', () => {
   })
 
   it('keeps one listener on its signal, however many Events it has recorded', async () => {
-    await turns()
+    await runTurns()
     const listeners = (): number => getEventListeners(w.abort.signal, 'abort').length
     const before = listeners()
     for (const [at, name] of ['a', 'b', 'c'].entries()) {
       recorder.record(target(name), 'Normal', 'Drift', 'reverted')
-      await until(w.time, 'the Event exists', () => events().length === at + 1)
-      await turns()
+      await advanceUntil(w.time, 'the Event exists', () => events().length === at + 1)
+      await runTurns()
     }
     expect(listeners()).toBe(before)
   })
@@ -100,7 +101,7 @@ describe('the event recorder', () => {
 
   it('creates a new Event when the API server has deleted the first', async () => {
     recorder.record(target(), 'Normal', 'Drift', 'reverted')
-    await until(w.time, 'the Event exists', () => events().length === 1)
+    await advanceUntil(w.time, 'the Event exists', () => events().length === 1)
     w.fake.store.delete({ kind: EVENTS, namespace: 'ns', name: events()[0]?.metadata.name ?? '' }, undefined)
     recorder.record(target(), 'Normal', 'Drift', 'reverted')
     await passes(7 * 60_000)
@@ -129,7 +130,7 @@ describe('the event recorder', () => {
   it('logs Events in a namespace that is being deleted', async () => {
     w.fake.store.terminating.add('ns')
     recorder.record(target(), 'Normal', 'Released', 'the claim was released')
-    await until(w.time, 'it is logged', () => w.log.lines.length === 1)
+    await advanceUntil(w.time, 'it is logged', () => w.log.lines.length === 1)
     expect(w.log.lines[0]).toMatchObject({
       level: 'info',
       message: 'the claim was released',
@@ -149,7 +150,7 @@ describe('the event recorder', () => {
 
   it("creates valid names, however long the object's name is", async () => {
     recorder.record(target('x'.repeat(253)), 'Normal', 'Long', 'name')
-    await until(w.time, 'the Event exists', () => events().length === 1)
+    await advanceUntil(w.time, 'the Event exists', () => events().length === 1)
     expect(events()[0]?.metadata.name).toHaveLength(253)
   })
 })

@@ -10,8 +10,6 @@ import {
 import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 import { FakeApiServer, PROBES, type FakeKind } from '../fake-apiserver.ts'
 
-export { recordingLog, runTurns as turns, advanceUntil as until, type RecordingLog } from '../../kit/index.ts'
-
 export const PROBE: Resource = {
   group: PROBES.group,
   version: PROBES.version,

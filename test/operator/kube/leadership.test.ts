@@ -1,7 +1,8 @@
+import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ALWAYS_LEADING, LeaseElector } from '../../../src/operator/kube/index.ts'
 import { LEASES, type FakeKind } from '../fake-apiserver.ts'
-import { transportTo, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
+import { transportTo, kubeFixture, type KubeFixture } from './fixture.ts'
 
 interface Replica {
   readonly elector: LeaseElector
@@ -19,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const { stop } of replicas) stop.abort(new Error('over'))
-  await Promise.race([Promise.all(replicas.map(({ ended }) => ended)), turns(200)])
+  await Promise.race([Promise.all(replicas.map(({ ended }) => ended)), runTurns(200)])
   await w.close()
 })
 
@@ -44,13 +45,14 @@ function replica(identity: string, time = w.time): Replica {
 
 const where = { kind: LEASES satisfies FakeKind, namespace: 'here', name: 'muster-operator' }
 const lease = () => w.fake.store.get(where).spec ?? {}
-const leads = ({ elector }: Replica): Promise<void> => until(w.time, 'it leads', () => elector.state === 'leading')
+const leads = ({ elector }: Replica): Promise<void> =>
+  advanceUntil(w.time, 'it leads', () => elector.state === 'leading')
 
 /** Advances time in small steps, so that the API server can respond. */
 async function passes(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 100) {
     await w.time.advance(Math.min(100, left))
-    await turns(8)
+    await runTurns(8)
   }
 }
 
@@ -89,7 +91,7 @@ describe('the lease', () => {
     const b = replica('b')
     await passes(4_000)
     w.fake.script({ method: 'PUT' }, { kind: 'hang' }, 1) // The next renewal is the last request of replica a.
-    await until(w.time, 'the holder hangs', () => w.fake.seen('PUT').length > 2)
+    await advanceUntil(w.time, 'the holder hangs', () => w.fake.seen('PUT').length > 2)
     const goneMs = w.time.monotonicMs()
     a.stop.abort(new Error('SIGKILL'))
     w.fake.script({ method: 'PUT' }, { kind: 'break' }, 1) // Its release request fails too.
@@ -141,7 +143,7 @@ describe('the lease', () => {
     expect(a.elector.mayWrite()).toBe(false)
     const puts = w.fake.seen('PUT').length
     const confirmed = a.elector.confirm(new AbortController().signal)
-    await until(w.time, 'the API server has responded', () => a.elector.state === 'standby')
+    await advanceUntil(w.time, 'the API server has responded', () => a.elector.state === 'standby')
     expect(await confirmed).toBe(false)
     expect(lease()['holderIdentity']).toBe('b')
     expect(a.terms[0]?.aborted).toBe(true)
@@ -155,7 +157,7 @@ describe('the lease', () => {
     w.time.jump(4_000)
     expect(a.elector.mayWrite()).toBe(false)
     const confirmed = a.elector.confirm(new AbortController().signal)
-    await until(w.time, 'it may write again', () => a.elector.mayWrite())
+    await advanceUntil(w.time, 'it may write again', () => a.elector.mayWrite())
     expect(await confirmed).toBe(true)
     expect(a.terms).toHaveLength(1)
   })

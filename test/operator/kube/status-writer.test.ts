@@ -1,3 +1,4 @@
+import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { getEventListeners } from 'node:events'
 import {
@@ -16,8 +17,6 @@ import {
   probe,
   random,
   scripted,
-  turns,
-  until,
   kubeFixture,
   type Probe,
   type KubeFixture,
@@ -87,7 +86,7 @@ describe('the status writer', () => {
     writer.put(refOf(object), inForce, 'transition')
     expect(writes()).toEqual([])
     await w.time.advance(100)
-    await until(w.time, 'the status is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'the status is written', () => kinds.length === 1)
     expect(
       writes().map(({ query, headers, body }) => [
         query.get('fieldManager'),
@@ -119,7 +118,7 @@ describe('the status writer', () => {
       { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 3_600 },
     )
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'the rejection has arrived', () => w.log.lines.length === 1)
+    await advanceUntil(w.time, 'the rejection has arrived', () => w.log.lines.length === 1)
     expect(w.log.lines[0]).toMatchObject({
       level: 'warn',
       fields: { status: 429, requested_wait_ms: 3_600_000, wait_ms: expect.any(Number) },
@@ -127,7 +126,7 @@ describe('the status writer', () => {
     await w.time.advance(20_000)
     expect(kinds).toEqual([])
     await w.time.advance(10_001)
-    await until(w.time, 'the status is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'the status is written', () => kinds.length === 1)
   })
 
   it('removes a condition that it omits, and nothing of another manager', async () => {
@@ -153,9 +152,9 @@ describe('the status writer', () => {
       },
       'transition',
     )
-    await until(w.time, 'the first is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'the first is written', () => kinds.length === 1)
     writer.put(ref, { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] }, 'transition')
-    await until(w.time, 'the second is written', () => kinds.length === 2)
+    await advanceUntil(w.time, 'the second is written', () => kinds.length === 2)
     expect(statusOf('a')?.['conditions']).toEqual([
       { type: 'Theirs', status: 'True' },
       { type: 'Ready', status: 'True' },
@@ -166,7 +165,7 @@ describe('the status writer', () => {
     const object = known('a')
     const first = writerOver(w.transport)
     first.put(refOf(object), inForce, 'transition')
-    await until(w.time, 'the status is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'the status is written', () => kinds.length === 1)
     const second = writerOver(w.transport)
     for (let pass = 0; pass < 50; pass += 1) {
       second.put(refOf(object), { state: 'IDLE', observedGeneration: 1 }, 'transition')
@@ -190,7 +189,7 @@ describe('the status writer', () => {
     for (let pass = 0; pass < 50; pass += 1) {
       writer.put(ref, inForce, 'transition')
       await w.time.advance(1_000)
-      await turns()
+      await runTurns()
     }
     expect(writes()).toHaveLength(1)
     expect(statusOf('a')).toEqual({ ...inForce, slots: 99 })
@@ -204,7 +203,7 @@ describe('the status writer', () => {
     )
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'it is restored', () => statusOf('a')?.['state'] === 'IDLE')
+    await advanceUntil(w.time, 'it is restored', () => statusOf('a')?.['state'] === 'IDLE')
   })
 
   it('sends a flushed status immediately, and returns whether it arrived', async () => {
@@ -217,7 +216,7 @@ describe('the status writer', () => {
     w.fake.script({ path: /status$/ }, { kind: 'refuse', status: 500 })
     writer.put(refOf(object), { observedGeneration: 2 }, 'transition')
     expect(await writer.flushNow(refOf(object), term.signal)).toBe(false)
-    await until(w.time, 'it is sent again', () => statusOf('a')?.['observedGeneration'] === 2)
+    await advanceUntil(w.time, 'it is sent again', () => statusOf('a')?.['observedGeneration'] === 2)
   })
 
   it('leaves no listener on the signal of a flush', async () => {
@@ -244,12 +243,12 @@ describe('the status writer', () => {
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
     created(w, 'a')
     await w.time.advance(500)
-    await until(w.time, 'the write was rejected', () => writes().length === 1)
-    await turns()
+    await advanceUntil(w.time, 'the write was rejected', () => writes().length === 1)
+    await runTurns()
     cache.remove(object)
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     await w.time.advance(60_000)
-    await turns()
+    await runTurns()
     expect(writes()).toHaveLength(1)
     expect(statusOf('a')).toEqual({ observedGeneration: -1 })
   })
@@ -259,8 +258,8 @@ describe('the status writer', () => {
     const object = known('a')
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
     writer.put(refOf(object), inForce, 'transition')
-    await until(w.time, 'the write was tried', () => writes().length === 1)
-    await turns()
+    await advanceUntil(w.time, 'the write was tried', () => writes().length === 1)
+    await runTurns()
     await w.time.advance(120_000)
     expect(writes()).toHaveLength(1)
   })
@@ -270,9 +269,9 @@ describe('the status writer', () => {
     const object = known('a')
     w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status })
     writer.put(refOf(object), { observedGeneration: 1, state: 'ERROR' }, 'transition')
-    await until(w.time, 'the rejection has arrived', () => writes().length === 1)
+    await advanceUntil(w.time, 'the rejection has arrived', () => writes().length === 1)
     writer.put(refOf(object), inForce, 'transition')
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(statusOf('a')).toMatchObject(inForce)
   })
 
@@ -280,8 +279,8 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'lose' })
     writer.put(refOf(known('a')), { observedGeneration: 1, state: 'IDLE' }, 'transition')
-    await until(w.time, 'it took effect', () => statusOf('a')?.['state'] === 'IDLE')
-    await turns()
+    await advanceUntil(w.time, 'it took effect', () => statusOf('a')?.['state'] === 'IDLE')
+    await runTurns()
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     await w.time.advance(120_000)
     expect(writes()).toHaveLength(1)
@@ -292,7 +291,7 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status: 422, reason: 'Invalid' })
     writer.put(refOf(known('a')), inForce, 'transition')
-    await until(w.time, 'the rejection is logged', () => w.log.lines.length === 1)
+    await advanceUntil(w.time, 'the rejection is logged', () => w.log.lines.length === 1)
     await w.time.advance(60_000)
     expect(writes()).toHaveLength(1)
   })
@@ -317,7 +316,7 @@ describe('the status writer', () => {
     writer.put(refOf(known('a')), inForce, 'transition')
     await w.time.advance(3_000)
     mayWrite = true
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(statusOf('a')).toMatchObject(inForce)
   })
 
@@ -325,9 +324,9 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'hang' })
     writer.put(refOf(known('a')), inForce, 'transition')
-    await until(w.time, 'the write is sent', () => writes().length === 1)
+    await advanceUntil(w.time, 'the write is sent', () => writes().length === 1)
     term.abort(new Error('the lease was lost'))
-    await until(w.time, 'the timers are cleared', () => w.time.pending === 0)
+    await advanceUntil(w.time, 'the timers are cleared', () => w.time.pending === 0)
     await w.time.advance(60_000)
     expect(writes()).toHaveLength(1)
     expect(w.log.lines).toEqual([])
@@ -337,7 +336,7 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(cache.get('ns/a')).toMatchObject({
       status: inForce,
       metadata: { generation: 1, resourceVersion: String(w.fake.store.version) },
@@ -349,10 +348,10 @@ describe('the status writer', () => {
     const ref = refOf(known('a'))
     edited(w, 'a', { slots: 5 })
     writer.put(ref, inForce, 'transition')
-    await until(w.time, 'the write was rejected', () => writes().length === 1)
-    await turns()
+    await advanceUntil(w.time, 'the write was rejected', () => writes().length === 1)
+    await runTurns()
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(cache.get('ns/a')).toMatchObject({ spec: { slots: 5 }, metadata: { generation: 2 } })
   })
 
@@ -364,7 +363,7 @@ describe('the status writer', () => {
     expect(
       [object, { metadata: { ...object.metadata, uid: 'another' } }, beating].map((each) => writer.isDue(each)),
     ).toEqual([true, false, false])
-    await until(w.time, 'the status is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'the status is written', () => kinds.length === 1)
     expect(writer.isDue(object)).toBe(false)
   })
 
@@ -383,11 +382,11 @@ describe('the status writer', () => {
     )
     writer.put(refOf(object), inForce, 'transition')
     expect(writer.isSending({ ...object, status: inForce })).toBe(false)
-    await until(w.time, 'the write is sent', () => writes().length === 1)
+    await advanceUntil(w.time, 'the write is sent', () => writes().length === 1)
     expect(writer.isSending({ ...object, status: inForce })).toBe(true)
     expect(writer.isSending({ ...object, status: { by: 'hand' } })).toBe(false)
     release()
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(writer.isSending({ ...object, status: inForce })).toBe(false)
   })
 
@@ -542,7 +541,7 @@ describe('the rate limits of the status writer', () => {
     const ref = refOf(known('a'))
     const sent = { ...inForce, conditions: [{ type: 'Ready', status: 'True' }] }
     writer.put(ref, sent, 'transition')
-    await until(w.time, 'it is written', () => kinds.length === 1)
+    await advanceUntil(w.time, 'it is written', () => kinds.length === 1)
     expect(cache.get('ns/a')?.status).toBe(sent)
   })
 

@@ -1,8 +1,9 @@
+import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { identityFromText, KubeError, type KubeRequest, type WatchLine } from '../../../src/operator/kube/index.ts'
 import { LineReader, MAX_LINE_BYTES } from '../../../src/operator/kube/line-reader.ts'
 import { PROBES } from '../fake-apiserver.ts'
-import { created, edited, transportTo, turns, until, kubeFixture, type KubeFixture } from './fixture.ts'
+import { created, edited, transportTo, kubeFixture, type KubeFixture } from './fixture.ts'
 
 const PATH = '/apis/conformance.muster.dev/v1/namespaces/ns/probes'
 const list: KubeRequest = { method: 'GET', path: PATH }
@@ -54,7 +55,7 @@ describe('a call to the API server', () => {
     expect(w.fake.socketCount).toBeLessThanOrEqual(2) // One may still be busy when the next call starts.
     w.credentials.current = { authorization: undefined, tls: { servername: 'other' } }
     await w.transport.json(list, never)
-    await until(w.time, 'the old pool is drained', () => w.fake.socketCount === 1)
+    await advanceUntil(w.time, 'the old pool is drained', () => w.fake.socketCount === 1)
     expect(w.fake.requests).toHaveLength(21)
   })
 
@@ -71,8 +72,8 @@ describe('a call to the API server', () => {
       40,
     )
     const calls = Array.from({ length: 40 }, () => w.transport.json(list, never))
-    await until(w.time, 'the first calls are sent', () => w.fake.requests.length >= 16)
-    await turns()
+    await advanceUntil(w.time, 'the first calls are sent', () => w.fake.requests.length >= 16)
+    await runTurns()
     expect(w.fake.socketCount).toBe(16)
     release()
     expect(await Promise.all(calls)).toHaveLength(40)
@@ -115,7 +116,7 @@ describe('a call to the API server', () => {
   it('times out after 10 s without headers', async () => {
     w.fake.script({}, { kind: 'hang' })
     const call = failure(w.transport.json(list, never))
-    await until(w.time, 'the call is sent', () => w.fake.requests.length === 1)
+    await advanceUntil(w.time, 'the call is sent', () => w.fake.requests.length === 1)
     await w.time.advance(10_000)
     expect(await call).toMatchObject({ status: 0, reason: 'NoAnswer' })
   })
@@ -124,7 +125,7 @@ describe('a call to the API server', () => {
     w.fake.script({}, { kind: 'hang' })
     const abort = new AbortController()
     const call = w.transport.json(list, abort.signal)
-    await until(w.time, 'the call is sent', () => w.fake.requests.length === 1)
+    await advanceUntil(w.time, 'the call is sent', () => w.fake.requests.length === 1)
     abort.abort(new Error('the term is over'))
     await expect(call).rejects.toThrow('the term is over')
   })
@@ -158,19 +159,19 @@ describe('a call to the API server', () => {
 describe('a watch', () => {
   it('delivers lines, also if a character or a line is split over two chunks', async () => {
     const watch = watching()
-    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     const bytes = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'grün-😀' } } })}\n`)
     for (let at = 0; at < bytes.length; at += 1) {
       w.fake.sendRaw(bytes.subarray(at, at + 1))
-      await turns(2)
+      await runTurns(2)
     }
-    await until(w.time, 'the line arrives', () => watch.lines.length === 1)
+    await advanceUntil(w.time, 'the line arrives', () => watch.lines.length === 1)
     expect(watch.lines).toEqual([{ type: 'ADDED', object: { metadata: { name: 'grün-😀' } } }])
   })
 
   it('ends when the server closes it', async () => {
     const watch = watching()
-    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     created(w, 'a')
     edited(w, 'a', { slots: 2 })
     w.fake.endWatches()
@@ -180,11 +181,11 @@ describe('a watch', () => {
 
   it('is closed after 90 s of silence, and not before: half-open', async () => {
     const watch = watching({ allowWatchBookmarks: true })
-    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     for (let minute = 0; minute < 3; minute += 1) {
       await w.time.advance(60_000)
       w.fake.bookmark()
-      await until(w.time, 'a bookmark arrives', () => watch.lines.length === minute + 1)
+      await advanceUntil(w.time, 'a bookmark arrives', () => watch.lines.length === minute + 1)
     }
     w.fake.silenceWatches()
     await w.time.advance(89_000)
@@ -199,14 +200,14 @@ describe('a watch', () => {
     ['longer than 4 MiB', `{"x":"${'x'.repeat(MAX_LINE_BYTES)}`],
   ])('rejects a line that is %s', async (_, bytes) => {
     const watch = watching()
-    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     w.fake.sendRaw(bytes)
     expect(await watch.ended).toMatchObject({ name: 'KubeError', reason: 'UnreadableLine' })
   })
 
   it('fails when the connection is cut in the middle of a line', async () => {
     const watch = watching()
-    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     w.fake.sendRaw('{"type":"ADD', true)
     expect(await watch.ended).toMatchObject({ reason: 'NoAnswer' })
     expect(watch.lines).toEqual([])
@@ -214,7 +215,7 @@ describe('a watch', () => {
 
   it('leaves capacity for calls, however many watches are open', async () => {
     for (let index = 0; index < 20; index += 1) watching()
-    await until(w.time, 'the watches are open', () => w.fake.watchCount === 20)
+    await advanceUntil(w.time, 'the watches are open', () => w.fake.watchCount === 20)
     expect((await w.transport.json(list, never)).status).toBe(200)
   })
 })

@@ -1,18 +1,8 @@
+import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WatchLoop, WritableCache, type Change, type RestartReason } from '../../../src/operator/kube/index.ts'
 import { PROBES } from '../fake-apiserver.ts'
-import {
-  created,
-  edited,
-  PROBE,
-  probe,
-  random,
-  turns,
-  until,
-  kubeFixture,
-  type Probe,
-  type KubeFixture,
-} from './fixture.ts'
+import { created, edited, PROBE, probe, random, kubeFixture, type Probe, type KubeFixture } from './fixture.ts'
 
 let w: KubeFixture
 let cache: WritableCache<Probe>
@@ -56,7 +46,7 @@ function started(namespace?: string): WatchLoop<Probe> {
   return loop
 }
 
-const watched = (): Promise<void> => until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+const watched = (): Promise<void> => advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
 const lists = (): number => w.fake.requests.filter(({ query }) => !query.has('watch')).length
 const slotsOf = (name: string): number | undefined => cache.get(`ns/${name}`)?.spec?.slots
 
@@ -98,7 +88,7 @@ describe('the watch loop', () => {
     created(w, 'new')
     edited(w, 'new', { slots: 3 })
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'p0000' }, undefined)
-    await until(w.time, 'the events have arrived', () => cache.get('ns/p0000') === undefined)
+    await advanceUntil(w.time, 'the events have arrived', () => cache.get('ns/p0000') === undefined)
     expect(changes).toEqual(['watch add ns/new', 'watch change ns/new', 'watch remove ns/p0000'])
   })
 
@@ -109,7 +99,7 @@ describe('the watch loop', () => {
     await watched()
     created(w, 'b', 'two')
     created(w, 'b', 'one')
-    await until(w.time, 'the event has arrived', () => cache.get('one/b') !== undefined)
+    await advanceUntil(w.time, 'the event has arrived', () => cache.get('one/b') !== undefined)
     expect([...cache.all()].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['one/a', 'one/b'])
   })
 
@@ -117,10 +107,10 @@ describe('the watch loop', () => {
     started()
     await watched()
     created(w, 'a')
-    await until(w.time, 'the event has arrived', () => cache.size === 1)
+    await advanceUntil(w.time, 'the event has arrived', () => cache.size === 1)
     created(w, 'elsewhere', 'other')
     w.fake.bookmark()
-    await turns()
+    await runTurns()
     await w.time.advance(1_000)
     w.fake.endWatches()
     await watched()
@@ -146,7 +136,7 @@ describe('the watch loop', () => {
     w.fake.silenceWatches()
     edited(w, 'a', { slots: 9 })
     await w.time.advance(91_000)
-    await until(w.time, 'the edit is seen', () => slotsOf('a') === 9)
+    await advanceUntil(w.time, 'the edit is seen', () => slotsOf('a') === 9)
     expect(restarts).toEqual(['idle'])
     expect(lists()).toBe(1)
   })
@@ -163,7 +153,7 @@ describe('the watch loop', () => {
     created(w, 'c')
     w.fake.store.compact()
     w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n')
-    await until(w.time, 'the list has arrived', () => cache.get('ns/a') === undefined)
+    await advanceUntil(w.time, 'the list has arrived', () => cache.get('ns/a') === undefined)
     expect(slotsOf('b')).toBe(4)
     expect(restarts).toEqual(['expired'])
     expect(changes).toContain('list remove ns/a')
@@ -174,11 +164,11 @@ describe('the watch loop', () => {
     for (const slots of [1, 2, 3]) {
       await watched()
       created(w, `p${slots}`)
-      await until(w.time, 'it has arrived', () => cache.size === slots)
+      await advanceUntil(w.time, 'it has arrived', () => cache.size === slots)
       const beforeMs = w.time.monotonicMs()
       w.fake.sendRaw('{"type":"ERROR","object":{"code":410,"reason":"Expired"}}\n')
       w.fake.endWatches()
-      await until(w.time, 'it was listed again', () => lists() === slots + 1)
+      await advanceUntil(w.time, 'it was listed again', () => lists() === slots + 1)
       expect(w.time.monotonicMs() - beforeMs).toBeLessThanOrEqual(800)
     }
   })
@@ -191,7 +181,7 @@ describe('the watch loop', () => {
     const before = lists()
     for (let minute = 0; minute < 10; minute += 1) {
       await w.time.advance(60_000)
-      await turns()
+      await runTurns()
     }
     expect(lists() - before).toBeGreaterThan(10)
     expect(lists() - before).toBeLessThan(100)
@@ -216,7 +206,7 @@ describe('the watch loop', () => {
     w.fake.dropEvents(1)
     edited(w, 'a', { slots: 5 })
     w.fake.sendRaw('{"type":"MODIFIED","object":{}}\n')
-    await until(w.time, 'the list has arrived', () => slotsOf('a') === 5)
+    await advanceUntil(w.time, 'the list has arrived', () => slotsOf('a') === 5)
     expect(restarts).toEqual(['unreadable'])
   })
 
@@ -225,8 +215,8 @@ describe('the watch loop', () => {
     await watched()
     const beforeMs = w.time.monotonicMs()
     w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd"}}\n')
-    await until(w.time, 'the error is noticed', () => restarts.length === 1)
-    await until(
+    await advanceUntil(w.time, 'the error is noticed', () => restarts.length === 1)
+    await advanceUntil(
       w.time,
       'the watch is open again',
       () => w.fake.requests.filter(({ query }) => query.has('watch')).length === 2,
@@ -242,7 +232,7 @@ describe('the watch loop', () => {
     await watched()
     await w.fake.restart()
     edited(w, 'a', { slots: 6 })
-    await until(w.time, 'the loop notices', () => restarts.length > 0)
+    await advanceUntil(w.time, 'the loop notices', () => restarts.length > 0)
     await follows()
     expect(slotsOf('a')).toBe(6)
   })
@@ -270,7 +260,7 @@ describe('the watch loop', () => {
     w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 404, reason: 'NotFound' }, 2)
     w.fake.script({ path: /probes$/, watch: true }, { kind: 'refuse', status: 404, reason: 'NotFound' })
     w.fake.endWatches()
-    await until(w.time, 'the kind is missing', () => restarts.filter((each) => each === 'missing').length > 4)
+    await advanceUntil(w.time, 'the kind is missing', () => restarts.filter((each) => each === 'missing').length > 4)
     expect(cache.size).toBe(1)
     await follows()
   })
@@ -278,7 +268,7 @@ describe('the watch loop', () => {
   it('honours Retry-After', async () => {
     w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 20 })
     started()
-    await until(w.time, 'the rejection has arrived', () => restarts.length === 1)
+    await advanceUntil(w.time, 'the rejection has arrived', () => restarts.length === 1)
     await w.time.advance(19_900)
     expect(w.fake.requests).toHaveLength(1)
     await w.time.advance(5_200)
@@ -294,7 +284,7 @@ describe('the watch loop', () => {
     )
     const before = w.fake.requests.length
     w.fake.endWatches()
-    await until(w.time, 'the rejection has arrived', () => restarts.includes('error'))
+    await advanceUntil(w.time, 'the rejection has arrived', () => restarts.includes('error'))
     created(w, 'late')
     expect(w.log.lines.at(-1)).toMatchObject({
       level: 'warn',
@@ -303,7 +293,7 @@ describe('the watch loop', () => {
     await w.time.advance(23_000)
     expect(w.fake.requests.length - before).toBe(1)
     await w.time.advance(7_500)
-    await until(w.time, 'the edit is seen', () => cache.size === 1)
+    await advanceUntil(w.time, 'the edit is seen', () => cache.size === 1)
   })
 
   it('finds a lost event at the next periodic list, within 18 min', async () => {
@@ -315,9 +305,9 @@ describe('the watch loop', () => {
     for (let round = 0; round < 18; round += 1) {
       await w.time.advance(60_000)
       w.fake.bookmark()
-      await turns()
+      await runTurns()
     }
-    await until(w.time, 'the list has arrived', () => slotsOf('a') === 7)
+    await advanceUntil(w.time, 'the list has arrived', () => slotsOf('a') === 7)
     expect(restarts[0]).toBe('relist')
   })
 
@@ -329,7 +319,7 @@ describe('the watch loop', () => {
     await watched()
     w.fake.script({ path: /probes$/, watch: false }, { kind: 'stale', version: stale })
     w.fake.sendRaw('{"type":"ERROR","object":{"code":410}}\n')
-    await until(w.time, 'the stale list was read', () => lists() === 2)
+    await advanceUntil(w.time, 'the stale list was read', () => lists() === 2)
     await watched()
     expect(slotsOf('a')).toBe(8)
   })
@@ -343,7 +333,7 @@ describe('the watch loop', () => {
     edited(w, 'a', { slots: 8 })
     store.delete({ kind: PROBES, namespace: 'ns', name: 'b' }, undefined)
     created(w, 'c')
-    await until(
+    await advanceUntil(
       w.time,
       'everything is seen',
       () => slotsOf('a') === 8 && cache.get('ns/b') === undefined && cache.get('ns/c') !== undefined,
@@ -353,7 +343,7 @@ describe('the watch loop', () => {
     changes = []
     for (let tenth = 0; tenth < 200 && !changes.includes('list remove ns/c'); tenth += 1) {
       await w.time.advance(100)
-      await turns()
+      await runTurns()
     }
     expect(restarts).toEqual(['error', 'behind'])
     expect(changes.slice(0, 3)).toEqual(['list change ns/a', 'list add ns/b', 'list remove ns/c'])
@@ -364,7 +354,7 @@ describe('the watch loop', () => {
     await watched()
     cache.offer(probe('late', { resourceVersion: '900' }))
     w.fake.sendRaw('{"type":"ERROR","object":{"code":410}}\n')
-    await until(w.time, 'the list was read', () => lists() === 2)
+    await advanceUntil(w.time, 'the list was read', () => lists() === 2)
     await watched()
     expect(cache.get('ns/late')).toBeDefined()
   })
@@ -377,7 +367,7 @@ describe('the watch loop', () => {
     w.fake.dropEvents(1)
     w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
     created(w, 'a')
-    await until(w.time, 'the new object has arrived', () => cache.get('ns/a')?.metadata.uid !== uid)
+    await advanceUntil(w.time, 'the new object has arrived', () => cache.get('ns/a')?.metadata.uid !== uid)
     expect(changes.at(-1)).toBe('watch change ns/a')
   })
 

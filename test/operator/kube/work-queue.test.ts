@@ -1,8 +1,9 @@
+import { runTurns } from '../../kit/index.ts'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { WorkQueue, type ObjectKey, type Priority } from '../../../src/operator/kube/index.ts'
-import { random, turns } from './fixture.ts'
+import { random } from './fixture.ts'
 
 let time: VirtualTime
 let queue: WorkQueue
@@ -84,10 +85,10 @@ describe('the work queue', () => {
     await time.advance(300_000) // Not even for keys that have waited that long.
     expect(taken).toEqual([])
     queue.add('ns/edited', 100)
-    await turns()
+    await runTurns()
     expect(taken).toEqual(['ns/edited'])
     queue.done('ns/edited', { kind: 'ok' })
-    await turns()
+    await runTurns()
     expect(taken).toEqual(['ns/edited'])
     queue.done(running[0] ?? 'ns/none', { kind: 'ok' })
     await Promise.all(takers)
@@ -200,7 +201,7 @@ describe('the work queue', () => {
     const taken = queue.take(abort.signal)
     abort.abort(new Error('over'))
     await expect(taken).rejects.toThrow('over')
-    await turns()
+    await runTurns()
     queue.add('ns/a', 100)
     expect(await drained()).toEqual(['ns/a'])
   })
