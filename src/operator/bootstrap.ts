@@ -121,7 +121,10 @@ export class Bootstrap {
           .toString('utf8')
           .trim()
         if (token === '')
-          return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret so that all of it is created again`
+          return (
+            `the Secret ${plan.name} has no ${ADMIN_TOKEN}: ` +
+            'add it, or delete the Secret so that all of it is created again'
+          )
       }
       return ''
     } catch (error) {

@@ -69,7 +69,9 @@ export class FleetWorkerMetrics {
     })
     const comparedGauge: Gauge = new Gauge({
       name: 'svc_operator_judged',
-      help: 'FleetWorkers that this replica has compared with their workers since it became the leader. Below the number of FleetWorkers, the first pass is not complete.',
+      help:
+        'FleetWorkers that this replica has compared with their workers since it became the leader. ' +
+        'Below the number of FleetWorkers, the first pass is not complete.',
       registers,
       collect: () => comparedGauge.set(comparedCount()),
     })

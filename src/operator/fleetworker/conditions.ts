@@ -230,12 +230,14 @@ function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): Condi
   if (appliedConfigGen > configGen)
     return state(
       'GenerationBehind',
-      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; the next poll of the worker corrects it`,
+      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; ` +
+        'the next poll of the worker corrects it',
     )
   return worker.isConnected && nowMs - worker.owesSinceMs >= ACK_MS
     ? state(
         'AckTimeout',
-        `the worker has not applied generation ${configGen} within ${ACK_MS / 1_000} s and still runs generation ${appliedConfigGen}; see its log`,
+        `the worker has not applied generation ${configGen} ` +
+          `within ${ACK_MS / 1_000} s and still runs generation ${appliedConfigGen}; see its log`,
       )
     : state(
         'WaitingForWorker',
@@ -306,7 +308,9 @@ function driftedOf({ synced, suspend, policy, driftCount }: Facts): ConditionSta
   return {
     status: 'True',
     reason: 'DriftDetected',
-    message: `the config at the master differs in ${driftCount} ${driftCount === 1 ? 'field' : 'fields'}; see status.drift`,
+    message:
+      `the config at the master differs in ${driftCount} ${driftCount === 1 ? 'field' : 'fields'}; ` +
+      'see status.drift',
   }
 }
 

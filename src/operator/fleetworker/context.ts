@@ -159,7 +159,8 @@ function unregistered(context: ReconcileContext): SyncResult {
     )
   return syncResult(
     'RegistrationTimeout',
-    `no worker with this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`,
+    `no worker with this id has registered within ${timeoutMs / 1_000} s; ` +
+      'start one, or correct spec.type and spec.workerId',
     { kind: 'terminal' },
     facts,
   )

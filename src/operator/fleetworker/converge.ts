@@ -105,7 +105,10 @@ function verdictOf(
 
 function claimedByOthers(worker: Registered): SyncResult {
   const { record } = worker
-  const message = `the config of this worker is managed by ${record.managed_by}; delete that object, or release its claim with DELETE /api/v1/automations/${record.automation_type}/workers/${record.worker_id}/claim`
+  const message =
+    `the config of this worker is managed by ${record.managed_by}; ` +
+    'delete that object, or release its claim with ' +
+    `DELETE /api/v1/automations/${record.automation_type}/workers/${record.worker_id}/claim`
   return syncResult('OwnershipConflict', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 }
 
@@ -140,7 +143,8 @@ function tolerated(
   const by = worker.record.config_changed_by
   return syncResult(
     'DriftTolerated',
-    `the config at the master differs from this FleetWorker${by === null ? '' : `, last changed by ${by}`}; Warn does not revert it, and status.drift lists the fields`,
+    `the config at the master differs from this FleetWorker${by === null ? '' : `, last changed by ${by}`}; ` +
+      'Warn does not revert it, and status.drift lists the fields',
     { kind: 'ok' },
     { worker, secretState, drift: { paths, by } },
   )
@@ -242,7 +246,8 @@ function parkedBefore({ lastStatus, resource }: ReconcileContext, inputs: string
 }
 
 const contestMessage = (path: string, by: string | null): string =>
-  `${by ?? 'another client'} repeatedly changes ${path}, so it is reverted only every 5 minutes; stop that client, or add the path to spec.ignoreDifferences`
+  `${by ?? 'another client'} repeatedly changes ${path}, so it is reverted only every 5 minutes; ` +
+  'stop that client, or add the path to spec.ignoreDifferences'
 
 function inForce(
   { deps, workerState }: ReconcileContext,
@@ -351,7 +356,8 @@ function noteWritten(
       eventTargetOf(resource),
       'Warning',
       'SecretInSpec',
-      `spec.config contains a secret in plain text: ${inline.join(', ')}; move it to a Secret and reference it in spec.configFrom`,
+      `spec.config contains a secret in plain text: ${inline.join(', ')}; ` +
+        'move it to a Secret and reference it in spec.configFrom',
     )
   if (workerState.inForce !== inputs || isForgotten) return
   const nowMs = deps.clock.monotonicMs()

@@ -74,7 +74,10 @@ export function desiredOf(
     return {
       kind: 'invalid',
       reason: 'SecretNotWriteOnly',
-      message: `spec.configFrom takes ${misused.map(({ field }) => field).join(', ')} from a Secret, but every read of the config shows fields that are not writeOnly in the schema of ${spec.type}; use a ConfigMap, or make the field writeOnly`,
+      message:
+        `spec.configFrom takes ${misused.map(({ field }) => field).join(', ')} from a Secret, ` +
+        `but every read of the config shows fields that are not writeOnly in the schema of ${spec.type}; ` +
+        'use a ConfigMap, or make the field writeOnly',
     }
   const read = (spec.configFrom ?? []).map((source) => ({ source, result: sourceValue(source, sources) }))
   const faulty = read.flatMap(({ result }) => (result.kind === 'fault' ? [result.fault] : []))
@@ -138,7 +141,8 @@ function maskFaults(named: JsonObject, { secrets }: ConfigType): readonly string
   const masked = secrets.filter((path) => secretValues(named, [path]).includes(SECRET_MASK))
   return masked.map(
     (path) =>
-      `/${path.join('/')} of the config is "${SECRET_MASK}", the placeholder that the master shows instead of a secret; set the secret itself, or remove the field`,
+      `/${path.join('/')} of the config is "${SECRET_MASK}", ` +
+      'the placeholder that the master shows instead of a secret; set the secret itself, or remove the field',
   )
 }
 

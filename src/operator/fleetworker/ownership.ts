@@ -55,8 +55,11 @@ export function otherOwnerOf(
 }
 
 /** Names the owner only to users who may see it. */
-export const conflictMessage = ({ metadata }: FleetWorkerObject, { metadata: owner }: FleetWorkerObject): string =>
-  `${metadata.namespace === owner.namespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'} manages this worker; delete one of the two`
+export function conflictMessage({ metadata }: FleetWorkerObject, { metadata: owner }: FleetWorkerObject): string {
+  const isSameNamespace = metadata.namespace === owner.namespace
+  const other = isSameNamespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'
+  return `${other} manages this worker; delete one of the two`
+}
 
 /**
  * Keys of the other FleetWorkers for the same worker. They are affected if a resource is created or deleted, or becomes

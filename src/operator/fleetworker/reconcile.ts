@@ -76,7 +76,8 @@ function warnOfMissingRights(key: ObjectKey, error: KubeError, { logThrottle, lo
   const [namespace = '', name] = key.split('/')
   logThrottle.run(namespace, (suppressed) =>
     log.warn(
-      'the operator lacks rights in the namespace of a FleetWorker; a deleted one keeps its finalizer until they are granted',
+      'the operator lacks rights in the namespace of a FleetWorker; ' +
+        'a deleted one keeps its finalizer until they are granted',
       { namespace, name, error, ...(suppressed > 0 && { suppressed }) },
     ),
   )
@@ -117,7 +118,9 @@ async function notPermitted(context: ReconcileContext): Promise<SyncResult> {
   } = context
   const back = await releaseClaim(context)
   if (back.kind === 'result') return { ...back, isHidden: true }
-  const message = `FleetWorkers of the namespace ${namespace} may not manage the worker ${type}/${workerId}; an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)`
+  const message =
+    `FleetWorkers of the namespace ${namespace} may not manage the worker ${type}/${workerId}; ` +
+    'an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)'
   return syncResult(
     'NotPermitted',
     message,

@@ -80,7 +80,8 @@ async function abandon(context: ReconcileContext, why: string): Promise<Reconcil
     eventTargetOf(resource),
     'Warning',
     'Abandoned',
-    `deleted without releasing the worker ${workerState.worker.workerId}: ${why}; the worker keeps its config at the master`,
+    `deleted without releasing the worker ${workerState.worker.workerId}: ${why}; ` +
+      'the worker keeps its config at the master',
   )
   return letGo(context)
 }

@@ -91,7 +91,8 @@ export const FleetWorkerSpec = Type.Object(
         'x-kubernetes-preserve-unknown-fields': true,
         properties: baseConfigFields,
         description:
-          "The whole config of the worker: a field that is not named here, in configFrom or in slots is at its default. Keys are the automation's own.",
+          'The whole config of the worker: a field that is not named here, ' +
+          "in configFrom or in slots is at its default. Keys are the automation's own.",
       }),
     ),
     configFrom: Type.Optional(
@@ -118,7 +119,8 @@ export const FleetWorkerSpec = Type.Object(
     deletionPolicy: Type.Optional(
       word(
         ['Retain', 'Reset', 'Deregister'],
-        'What happens to the worker when this object is deleted: nothing, its config back to defaults, or that and its record removed.',
+        'What happens to the worker when this object is deleted: ' +
+          'nothing, its config back to defaults, or that and its record removed.',
         'Retain',
       ),
     ),
@@ -265,7 +267,9 @@ export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 
 /** The rule of the whole object: the id, explicit or from the name, never changes. */
 export const ROOT_RULES = rules({
-  rule: '(has(self.spec.workerId) ? self.spec.workerId : self.metadata.name) == (has(oldSelf.spec.workerId) ? oldSelf.spec.workerId : oldSelf.metadata.name)',
+  rule:
+    '(has(self.spec.workerId) ? self.spec.workerId : self.metadata.name) == ' +
+    '(has(oldSelf.spec.workerId) ? oldSelf.spec.workerId : oldSelf.metadata.name)',
   message: 'workerId is immutable',
 })
 

@@ -217,7 +217,8 @@ export class Sources {
     if (this.#deps.reserved.has(address))
       return fault(
         'SourceForbidden',
-        `the ${kind} ${name} (${used}) contains credentials of Muster itself, which the operator never reads for a config; use another Secret`,
+        `the ${kind} ${name} (${used}) contains credentials of Muster itself, ` +
+          'which the operator never reads for a config; use another Secret',
       )
     try {
       const { version, consent } = read.has(address) ? knownOf(read.get(address)) : await this.#knownOf(address, signal)
@@ -237,7 +238,8 @@ export class Sources {
       if (error instanceof KubeError && error.status === 403)
         return fault(
           'SourceForbidden',
-          `the operator has no right to read the ${kind} ${name} (${used}); grant it, for example in operator.configFrom of the chart`,
+          `the operator has no right to read the ${kind} ${name} (${used}); ` +
+            'grant it, for example in operator.configFrom of the chart',
         )
       throw error
     }
@@ -257,7 +259,8 @@ export class Sources {
     if (raw === undefined)
       return fault(
         'SourceNotFound',
-        `the ${wanted.kind} ${wanted.name} has no key ${JSON.stringify(key)} (${wanted.used}); add the key, or correct spec.configFrom`,
+        `the ${wanted.kind} ${wanted.name} has no key ${JSON.stringify(key)} (${wanted.used}); ` +
+          'add the key, or correct spec.configFrom',
       )
     if (address.startsWith('configmaps/')) {
       this.#keep(`${address}/${key}`, `${version} ${raw}`)
@@ -267,7 +270,8 @@ export class Sources {
     return text === undefined
       ? fault(
           'ConfigInvalid',
-          `the key ${JSON.stringify(key)} of the Secret ${wanted.name} (${wanted.used}) is not UTF-8 text; store text in it`,
+          `the key ${JSON.stringify(key)} of the Secret ${wanted.name} (${wanted.used}) ` +
+            'is not UTF-8 text; store text in it',
         )
       : { kind: 'found', version, text }
   }
@@ -325,7 +329,8 @@ const notFound = ({ kind, name, used }: Wanted): SourceFault =>
 const withoutConsent = ({ kind, name, resource, used }: Wanted, consent: string | undefined): SourceFault =>
   fault(
     'SourceForbidden',
-    `the ${kind} ${name} (${used}) does not permit its use by this FleetWorker, so the worker keeps its current config; to permit it: ${annotateCommand(kind === 'Secret' ? 'secret' : 'configmap', name, resource, consent)}`,
+    `the ${kind} ${name} (${used}) does not permit its use by this FleetWorker, so the worker keeps its current ` +
+      `config; to permit it: ${annotateCommand(kind === 'Secret' ? 'secret' : 'configmap', name, resource, consent)}`,
   )
 
 const versionOf = ({ metadata }: KubeObject): string => `${metadata.uid}:${metadata.resourceVersion}`
@@ -364,7 +369,10 @@ function annotateCommand(
   annotation: string | undefined,
 ): string {
   const entries = [...entriesOf(annotation).filter((entry) => ENTRY.test(entry)), spec.type]
-  return `kubectl annotate ${kind} ${name} -n ${metadata.namespace} ${CONSENT_ANNOTATION}=${entries.join(',')} --overwrite`
+  return (
+    `kubectl annotate ${kind} ${name} -n ${metadata.namespace} ` +
+    `${CONSENT_ANNOTATION}=${entries.join(',')} --overwrite`
+  )
 }
 
 const entriesOf = (annotation = ''): readonly string[] => annotation.split(',').map((entry) => entry.trim())

@@ -192,7 +192,8 @@ export class FoldingEventRecorder implements EventRecorder {
   async #create(series: Series, signal: AbortSignal): Promise<void> {
     const { clock, controller, instance, random, transport } = this.#deps
     const { target, type, reason, note } = series
-    const name = `${target.name.slice(0, MAX_NAME_CHARS - SUFFIX_CHARS)}.${Buffer.from(random.bytes(8)).toString('hex')}`
+    const suffix = Buffer.from(random.bytes(8)).toString('hex')
+    const name = `${target.name.slice(0, MAX_NAME_CHARS - SUFFIX_CHARS)}.${suffix}`
     const { apiVersion, kind, namespace, uid } = target
     await transport.json(
       {

@@ -61,7 +61,8 @@ function identityOf(config: KubeConfig): KubeIdentity {
     )
   if (cluster.server.startsWith('http:') && !cluster.skipTLSVerify)
     throw new Error(
-      'the kubeconfig names an API server with http, so the token can be read on the network: use https, or set insecure-skip-tls-verify',
+      'the kubeconfig names an API server with http, so the token can be read on the network: ' +
+        'use https, or set insecure-skip-tls-verify',
     )
   return {
     server: new URL(cluster.server),

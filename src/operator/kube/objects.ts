@@ -71,7 +71,8 @@ export function objectPath(
   { namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>,
   subresource?: string,
 ): string {
-  return `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource === undefined ? '' : `/${subresource}`}`
+  const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`
+  return subresource === undefined ? path : `${path}/${subresource}`
 }
 
 /** MicroTime of the API: six digits of a second, of which a wall clock provides three. */
