@@ -23,8 +23,23 @@ const twins = (): Plugin => ({
 })
 
 /** Small components that several pages share but the first page does not need. One file of them is smaller than ten. */
-const SHARED =
-  /components\/(?:confirm-dialog|copy-as|count-input|dialog|download|filter-bar|json-view|show-more|state-badge|typed-confirmation|virtual-table|window|commands|item-count)\.tsx?$/
+const SHARED_NAMES = [
+  'confirm-dialog',
+  'copy-as',
+  'count-input',
+  'dialog',
+  'download',
+  'filter-bar',
+  'json-view',
+  'show-more',
+  'state-badge',
+  'typed-confirmation',
+  'virtual-table',
+  'window',
+  'commands',
+  'item-count',
+]
+const SHARED = new RegExp(`components/(?:${SHARED_NAMES.join('|')})\\.tsx?$`)
 
 export default defineConfig({
   base: './',

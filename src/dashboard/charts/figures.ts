@@ -22,10 +22,13 @@ export function figuresOf({ values }: Series): Figures | null {
   return { min: known[0] as number, median, max: known.at(-1) as number, now: values.at(-1) ?? null }
 }
 
-export const figureText = (value: number | null, unit: string): string =>
-  value === null
-    ? '–'
-    : `${Math.abs(value) > 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : measureText(value)}${unit === '' ? '' : ` ${unit === 'per second' ? '/s' : unit}`}`
+export function figureText(value: number | null, unit: string): string {
+  if (value === null) return '–'
+  const isSmall = Math.abs(value) > 0 && Math.abs(value) < 0.1
+  const text = isSmall ? value.toPrecision(2) : measureText(value)
+  if (unit === '') return text
+  return `${text} ${unit === 'per second' ? '/s' : unit}`
+}
 
 /** @see RFC 4180 */
 export function csvOf(ts: readonly number[], { series, unit }: Panel): string {

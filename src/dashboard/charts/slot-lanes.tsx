@@ -213,7 +213,8 @@ function pointedText({ ts, slots }: StatsColumns, counter: string | null, row: n
   const time = first + share * (last - first)
   const at = ts.findIndex((each) => each >= time)
   const rate = counter === null ? Number.NaN : (slots.rates[counter]?.[row * ts.length + at] ?? Number.NaN)
-  return `slot ${slots.ids[row]} · ${clockText(time)} · ${Number.isNaN(rate) ? 'no data' : figureText(rate, 'per second')}`
+  const value = Number.isNaN(rate) ? 'no data' : figureText(rate, 'per second')
+  return `slot ${slots.ids[row]} · ${clockText(time)} · ${value}`
 }
 
 function SlotTable({ data: { ts, slots }, counter, rows }: LanesProps) {

@@ -3,7 +3,8 @@
  * Renders a table whose rows become cards on narrow screens. The card layout removes the implicit ARIA roles of table
  * elements, so every role is explicit. Each cell carries the name of its column.
  */
-/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role -- see above */
+/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/prefer-tag-over-role -- see above */
+/* oxlint-disable jsx-a11y/no-interactive-element-to-noninteractive-role -- see above */
 import type { ReactNode } from 'react'
 
 export interface CardTableProps {

@@ -4,7 +4,10 @@
  * 720 px each row is a card of fixed height. `j` and `k` move between rows, `Enter` opens, `x` selects. Heights are set
  * through element styles, which the content security policy allows for scripts.
  */
-/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/control-has-associated-label -- the card layout removes implicit roles; events bubble from the controls inside */
+/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/prefer-tag-over-role -- the card layout removes roles */
+/* oxlint-disable jsx-a11y/no-interactive-element-to-noninteractive-role -- the card layout removes roles */
+/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- events bubble from the controls inside */
+/* oxlint-disable jsx-a11y/control-has-associated-label -- the label is on the controls inside */
 import {
   memo,
   useEffect,

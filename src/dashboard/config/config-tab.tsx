@@ -184,9 +184,15 @@ interface Review {
   readonly toFault: () => void
 }
 
+/** For example "2 changes: 1 error". */
+function countsText(changes: readonly Change[], faults: readonly FieldError[]): string {
+  const changed = plural(changes.length, 'change')
+  return faults.length === 0 ? changed : `${changed}: ${plural(faults.length, 'error')}`
+}
+
 /** The bar below Form and JSON: the number of changes and errors, and the button to review them. */
 function ReviewBar({ review: { route, handle, changes, faults, save, toFault } }: { readonly review: Review }) {
-  const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
+  const counted = countsText(changes, faults)
   return (
     <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
       <output className="soft">{statusOf(handle)}</output>
@@ -257,7 +263,7 @@ function FaultSummary({ review: { faults, toFault } }: { readonly review: Review
 function SaveBar({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {
   const { handle, changes, faults, save, toFault } = review
   const reason = whyNot(review)
-  const text = `Save ${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
+  const text = `Save ${countsText(changes, faults)}`
   const onSave = (): void => {
     if (faults.length > 0) toFault()
     else void save.run(handle.draft.base, patchOf(changes))

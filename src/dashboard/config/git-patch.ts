@@ -33,7 +33,9 @@ export function kubectlPatch(
     ...(slots === undefined ? {} : { slots: slots[1] }),
   }
   return {
-    text: `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} --type merge -p ${shellQuote(JSON.stringify({ spec }))}`,
+    text:
+      `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} ` +
+      `--type merge -p ${shellQuote(JSON.stringify({ spec }))}`,
     leftOut,
   }
 }

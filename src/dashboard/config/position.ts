@@ -9,9 +9,10 @@ export interface Position {
 }
 
 const WHITE = /[ \t\r\n]*/y
-const TOKEN =
-  // oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
-  /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
+// oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
+const STRING = /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/
+const TOKEN = new RegExp(`${STRING.source}|${NUMBER.source}|true|false|null|[[\\]{},:]`, 'y')
 
 /** @returns null if the text is valid JSON. */
 export function faultPosition(text: string): Position | null {

@@ -113,7 +113,8 @@ const ofConstants: Check = (schema, value, position) => {
     return [
       fault(
         position.path,
-        `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, got ${shown(value, position)}`,
+        `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, ` +
+          `got ${shown(value, position)}`,
         'enum',
       ),
     ]

@@ -38,10 +38,10 @@ export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
       </ul>
       {groups.length > most && (
         <div className="buttons start">
-          <button
-            type="button"
-            onClick={() => setMost(most + MORE_GROUPS)}
-          >{`Show ${countText(Math.min(MORE_GROUPS, groups.length - most))} more of ${countText(groups.length)} groups`}</button>
+          <button type="button" onClick={() => setMost(most + MORE_GROUPS)}>
+            {`Show ${countText(Math.min(MORE_GROUPS, groups.length - most))} ` +
+              `more of ${countText(groups.length)} groups`}
+          </button>
         </div>
       )}
     </>

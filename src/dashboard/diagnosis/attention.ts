@@ -175,7 +175,9 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
       tone: 'bad',
       count: waiting,
       since: oldest,
-      text: `${plural(waiting, 'task is', 'tasks are')} waiting, but no worker can take ${waiting === 1 ? 'it' : 'them'}`,
+      text:
+        `${plural(waiting, 'task is', 'tasks are')} waiting, ` +
+        `but no worker can take ${waiting === 1 ? 'it' : 'them'}`,
       link: toQueue(type),
     })
   else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS)
@@ -217,7 +219,9 @@ function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
       affected: [],
       count: stream.length,
       since: null,
-      text: `the output stream has ${countText(stream.length)} of 50,000 entries; when it is full, the oldest are dropped`,
+      text:
+        `the output stream has ${countText(stream.length)} of 50,000 entries; ` +
+        'when it is full, the oldest are dropped',
       link: toOutput(type),
     },
   ]

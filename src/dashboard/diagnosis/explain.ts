@@ -182,24 +182,33 @@ function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiti
   if (waiting === 0 && queue.in_flight === 0)
     return {
       tone: 'warn',
-      text: `${plural(queue.scheduled, 'task is', 'tasks are')} waiting for a retry: each failed and runs again after its backoff.`,
+      text:
+        `${plural(queue.scheduled, 'task is', 'tasks are')} waiting for a retry: ` +
+        'each failed and runs again after its backoff.',
       link: toWorkers('Show workers with an error', `type:${type} error:yes`),
     }
   if (waiting > 0 && queue.in_flight >= slots)
     return {
       tone: 'calm',
-      text: `${slots === 1 ? 'The only slot is' : `All ${countText(slots)} slots are`} busy, ${plural(waiting, 'task is', 'tasks are')} waiting. Add slots or workers.`,
+      text:
+        `${slots === 1 ? 'The only slot is' : `All ${countText(slots)} slots are`} busy, ` +
+        `${plural(waiting, 'task is', 'tasks are')} waiting. Add slots or workers.`,
       link: toWorkers('Show the workers', `type:${type}`),
     }
   if (waiting > 0 && queue.in_flight === 0)
     return {
       tone: 'warn',
-      text: `${plural(waiting, 'task is', 'tasks are')} waiting and none is in flight, although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. If this lasts more than a few seconds, check the worker logs.`,
+      text:
+        `${plural(waiting, 'task is', 'tasks are')} waiting and none is in flight, ` +
+        `although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. ` +
+        'If this lasts more than a few seconds, check the worker logs.',
       link: toWorkers('Show the workers', `type:${type}`),
     }
   return {
     tone: 'good',
-    text: `Processing: ${plural(queue.in_flight, 'task')} in flight on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`,
+    text:
+      `Processing: ${plural(queue.in_flight, 'task')} in flight ` +
+      `on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`,
     link: null,
   }
 }
@@ -251,7 +260,9 @@ function offlineCause(
   if (connected) return null
   return {
     tone: 'bad',
-    text: `Offline for ${since(at, nowSeconds)}. Check that its process is running and can reach the master.${error === null ? '' : ` Last error: ${error}`}`,
+    text:
+      `Offline for ${since(at, nowSeconds)}. Check that its process is running and can reach the master.` +
+      (error === null ? '' : ` Last error: ${error}`),
     link: null,
   }
 }
@@ -271,7 +282,9 @@ function drainCause(worker: WorkerFacts, nowSeconds: number): Cause | null {
   return worker.connected
     ? {
         tone: 'warn',
-        text: `Draining for ${since(worker.state_since, nowSeconds)}: it finishes its running work, takes nothing new, then exits.`,
+        text:
+          `Draining for ${since(worker.state_since, nowSeconds)}: ` +
+          'it finishes its running work, takes nothing new, then exits.',
         link: null,
       }
     : { tone: 'warn', text: 'A drain was requested. It starts when the worker reconnects.', link: null }

@@ -54,11 +54,12 @@ function BrowserSettings() {
       <fieldset className="setting">
         <legend>Time zone</legend>
         <label>
-          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => changePreferences({ utc: false })} />{' '}
-          Local
+          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => changePreferences({ utc: false })} />
+          {' Local'}
         </label>
         <label>
-          <input type="radio" name={`${id}-zone`} checked={utc} onChange={() => changePreferences({ utc: true })} /> UTC
+          <input type="radio" name={`${id}-zone`} checked={utc} onChange={() => changePreferences({ utc: true })} />
+          {' UTC'}
         </label>
       </fieldset>
       <p className="setting">
@@ -86,8 +87,8 @@ function KeySwitch() {
   return (
     <p>
       <label>
-        <input type="checkbox" checked={keys} onChange={(event) => changePreferences({ keys: event.target.checked })} />{' '}
-        Enable single-key shortcuts
+        <input type="checkbox" checked={keys} onChange={(event) => changePreferences({ keys: event.target.checked })} />
+        {' Enable single-key shortcuts'}
       </label>
     </p>
   )

@@ -105,7 +105,8 @@ function WaitingTaskDialog({ task, onClose }: { readonly task: WaitingTask; read
   return (
     <JsonDialog title={task.id} value={task.payload} onClose={onClose}>
       <p className="soft">
-        {tierOf(task.priority)} tier (priority {task.priority}), {plural(task.attempt, 'failed attempt')}, submitted{' '}
+        {tierOf(task.priority)} tier (priority {task.priority}), {plural(task.attempt, 'failed attempt')}
+        {', submitted '}
         <Age at={task.submitted_at} />.
       </p>
     </JsonDialog>

@@ -58,7 +58,9 @@ function qualifierOf(name: string, value: string): Reading {
   const read = QUALIFIERS.get(name)
   if (read === undefined)
     return {
-      fault: `Unknown filter "${name}:". Available: ${[...QUALIFIERS.keys()].join(', ')}. To search for the text, quote it.`,
+      fault:
+        `Unknown filter "${name}:". Available: ${[...QUALIFIERS.keys()].join(', ')}. ` +
+        'To search for the text, quote it.',
     }
   return read(value)
 }
@@ -106,10 +108,10 @@ function stateReading(value: string): Reading {
     .split(',')
     .filter((word) => word !== '')
   const wrong = wanted.find((word) => !STATE_WORDS.some((each) => each.toLowerCase() === word))
-  if (wanted.length === 0 || wrong !== undefined)
-    return {
-      fault: `"state:" takes ${STATE_WORDS.map((each) => each.toLowerCase()).join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.`,
-    }
+  if (wanted.length === 0 || wrong !== undefined) {
+    const known = STATE_WORDS.map((each) => each.toLowerCase()).join(', ')
+    return { fault: `"state:" takes ${known}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
+  }
   const words = STATE_WORDS.filter((each) => wanted.includes(each.toLowerCase()))
   return { test: (row, now) => words.includes(stateWord(row, now)) }
 }

@@ -119,7 +119,9 @@ export function sparkPath(readings: readonly Reading[]): string {
   return readings
     .map(({ ts, cpu }, index) => {
       const isGap = index === 0 || ts - (readings[index - 1]?.ts ?? 0) > GAP_SECONDS
-      return `${isGap ? 'M' : 'L'}${(((ts - first) / span) * WIDTH).toFixed(1)} ${(HEIGHT - 1 - (Math.max(0, cpu) / most) * (HEIGHT - 2)).toFixed(1)}`
+      const x = ((ts - first) / span) * WIDTH
+      const y = HEIGHT - 1 - (Math.max(0, cpu) / most) * (HEIGHT - 2)
+      return `${isGap ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`
     })
     .join('')
 }
