@@ -61,7 +61,9 @@ const pem: Read<string> = (path) => {
 export const BACKEND_SETTINGS = {
   backendUrl: setting(backendUrl, {
     name: 'SVC_BACKEND_URL',
-    help: 'Storage backend: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis; kvstores:// uses TLS) or memory:// (state is lost on exit).',
+    help:
+      'Storage backend: filedb://PATH (SQLite), kvstore://HOST:PORT ' +
+      '(Redis; kvstores:// uses TLS) or memory:// (state is lost on exit).',
     fallback: 'filedb://.muster/master.db',
     fromFile: true,
     checkFlag: withoutPassword,

@@ -15,7 +15,9 @@ import { describeSettings, readSettings, setting } from './settings.ts'
 const SETTINGS = {
   tokens: setting(kubeName, {
     name: 'SVC_BOOTSTRAP_TOKENS_SECRET',
-    help: 'Name of the Secret for the master and worker tokens. It is created in this namespace with generated tokens if it does not exist, and never changed.',
+    help:
+      'Name of the Secret for the master and worker tokens. ' +
+      'It is created in this namespace with generated tokens if it does not exist, and never changed.',
   }),
   redis: setting(kubeName, {
     name: 'SVC_BOOTSTRAP_REDIS_SECRET',
@@ -30,7 +32,11 @@ const SETTINGS = {
 } as const
 
 export function help(): string {
-  return `muster bootstrap: creates the missing Secrets of an installation in Kubernetes\n\n  muster bootstrap --bootstrap-tokens-secret muster-tokens --bootstrap-redis-secret muster-redis\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  return (
+    'muster bootstrap: creates the missing Secrets of an installation in Kubernetes\n\n' +
+    '  muster bootstrap --bootstrap-tokens-secret muster-tokens --bootstrap-redis-secret muster-redis\n\n' +
+    `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  )
 }
 
 export async function run(argv: readonly string[]): Promise<number> {

@@ -42,7 +42,12 @@ const PARENT_LOOK_MS = 1_000
 const FIRST_OUTPUT_WITHIN_MS = 30_000
 
 export function help(): string {
-  return `muster dev: a development fleet on this machine: master, workers, dashboard\n\n  muster dev\n  SVC_AUTOMATIONS=./my-automation.js muster dev --listen 127.0.0.1:9000\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  return (
+    'muster dev: a development fleet on this machine: master, workers, dashboard\n\n' +
+    '  muster dev\n' +
+    '  SVC_AUTOMATIONS=./my-automation.js muster dev --listen 127.0.0.1:9000\n\n' +
+    `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  )
 }
 
 export async function run(argv: readonly string[]): Promise<number> {
@@ -66,7 +71,8 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log, stop: AbortSignal): Promise<number> {
   print(
-    `muster ${VERSION}: a development fleet on this machine. State is kept in ${values.stateDir}; delete it to start over.`,
+    `muster ${VERSION}: a development fleet on this machine. ` +
+      `State is kept in ${values.stateDir}; delete it to start over.`,
   )
   const state = openState(values.stateDir, systemRandom)
   const running = await runMaster({

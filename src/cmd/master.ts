@@ -123,7 +123,9 @@ const SETTINGS = {
   ...LIMITS,
   audit: setting(auditClasses, {
     name: 'SVC_AUDIT',
-    help: 'Comma-separated classes of audit lines on stdout: control (changes), auth (rejected tokens), data (submissions); or none.',
+    help:
+      'Comma-separated classes of audit lines on stdout: ' +
+      'control (changes), auth (rejected tokens), data (submissions); or none.',
     fallback: 'control,auth',
   }),
   ...LOG_SETTINGS,
@@ -133,7 +135,13 @@ const SETTINGS = {
 const DEFAULT_LIMITS = readSettings(LIMITS, {}, []).values
 
 export function help(): string {
-  return `muster master: coordinates a fleet of workers\n\n  SVC_ADMIN_TOKEN_FILE=admin-token SVC_WORKER_TOKEN_FILE=worker-token muster master --automations muster/automations\n  muster master --backend-url memory:// --listen 127.0.0.1:8080\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  return (
+    'muster master: coordinates a fleet of workers\n\n' +
+    '  SVC_ADMIN_TOKEN_FILE=admin-token SVC_WORKER_TOKEN_FILE=worker-token ' +
+    'muster master --automations muster/automations\n' +
+    '  muster master --backend-url memory:// --listen 127.0.0.1:8080\n\n' +
+    `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  )
 }
 
 export async function run(argv: readonly string[]): Promise<number> {
@@ -224,7 +232,9 @@ function announce(set: TokenSettings, inForce: TokenSettings): void {
   if (made.length === 0) return
   const lines = made.map(([role, , token]) => `${role?.padEnd(6)}  ${token}`)
   process.stdout.write(
-    `==== generated tokens, shown only once; they change at every start until SVC_ADMIN_TOKEN and SVC_WORKER_TOKEN are set ====\n${lines.join('\n')}\n${'='.repeat(122)}\n`,
+    '==== generated tokens, shown only once; ' +
+      'they change at every start until SVC_ADMIN_TOKEN and SVC_WORKER_TOKEN are set ====\n' +
+      `${lines.join('\n')}\n${'='.repeat(122)}\n`,
   )
 }
 

@@ -48,7 +48,11 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
 function usage(): string {
   const width = Math.max(...Object.keys(SUBCOMMANDS).map((name) => name.length))
   const lines = Object.entries(SUBCOMMANDS).map(([name, { summary }]) => `  muster ${name.padEnd(width)}  ${summary}`)
-  return `muster ${VERSION}: a control plane for fleets of worker processes\n\n${lines.join('\n')}\n\nmuster SUBCOMMAND --help prints its settings with their defaults, or its verbs with examples.\n`
+  return (
+    `muster ${VERSION}: a control plane for fleets of worker processes\n\n` +
+    `${lines.join('\n')}\n\n` +
+    'muster SUBCOMMAND --help prints its settings with their defaults, or its verbs with examples.\n'
+  )
 }
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -58,7 +62,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined
   if (subcommand === undefined) {
     process.stderr.write(
-      `error: muster has no subcommand ${JSON.stringify(name)}${nearest(name, Object.keys(SUBCOMMANDS))}\nnext:  muster --help\n`,
+      `error: muster has no subcommand ${JSON.stringify(name)}${nearest(name, Object.keys(SUBCOMMANDS))}\n` +
+        'next:  muster --help\n',
     )
     return 2
   }

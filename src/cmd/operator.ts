@@ -34,7 +34,9 @@ const SETTINGS = {
   }),
   tenants: setting(parseTenants, {
     name: 'SVC_TENANTS',
-    help: 'JSON object that maps a namespace to the automation types and worker IDs its FleetWorkers may manage; "*" is any. Required unless the operator watches only its own namespace.',
+    help:
+      'JSON object that maps a namespace to the automation types and worker IDs its FleetWorkers may manage; ' +
+      '"*" is any. Required unless the operator watches only its own namespace.',
   }),
   metricsListen: setting(hostPort, {
     name: 'SVC_METRICS_LISTEN',
@@ -43,7 +45,9 @@ const SETTINGS = {
   }),
   leaderElect: setting(flag, {
     name: 'SVC_LEADER_ELECT',
-    help: 'Elect a leader among the replicas through a Lease: one replica writes, the others stand by. Without it, run one process only.',
+    help:
+      'Elect a leader among the replicas through a Lease: ' +
+      'one replica writes, the others stand by. Without it, run one process only.',
     fallback: 'true',
   }),
   leaseName: setting(kubeName, { name: 'SVC_LEASE_NAME', help: 'Name of the Lease.', fallback: 'muster-operator' }),
@@ -53,7 +57,9 @@ const SETTINGS = {
   }),
   reservedSecrets: setting(objectNames, {
     name: 'SVC_RESERVED_SECRETS',
-    help: "Comma-separated Secrets in the operator's namespace that configFrom must not read, such as Muster's own tokens and passwords.",
+    help:
+      "Comma-separated Secrets in the operator's namespace that configFrom must not read, " +
+      "such as Muster's own tokens and passwords.",
   }),
   ...LOG_SETTINGS,
 } as const
@@ -67,13 +73,16 @@ const HEAP_FLAGS = ['--heap-growing-percent=40', '--optimize-for-size']
 const MOVED: SettingFault = {
   name: 'SVC_BOOTSTRAP_TOKENS_SECRET',
   problem:
-    'is a setting of muster bootstrap; run muster bootstrap as a separate Deployment, mount the Secret it creates here, and set SVC_API_TOKEN_FILE',
+    'is a setting of muster bootstrap; run muster bootstrap as a separate Deployment, ' +
+    'mount the Secret it creates here, and set SVC_API_TOKEN_FILE',
 }
 
 const NO_TENANTS: SettingFault = {
   name: 'SVC_TENANTS',
   problem:
-    'is required unless the operator watches only its own namespace; for example {"team-a": {"types": ["http-probe"], "workers": ["team-a-*"]}}, or {"*": {"types": ["*"], "workers": ["*"]}} if every namespace may manage every worker',
+    'is required unless the operator watches only its own namespace; ' +
+    'for example {"team-a": {"types": ["http-probe"], "workers": ["team-a-*"]}}, ' +
+    'or {"*": {"types": ["*"], "workers": ["*"]}} if every namespace may manage every worker',
 }
 
 /** Whether the operator watches only its own namespace. */
@@ -81,7 +90,14 @@ const isAlone = (watched: readonly string[] | undefined, own: string): boolean =
   watched !== undefined && watched.length > 0 && watched.every((each) => each === own)
 
 export function help(): string {
-  return `muster operator: reconciles workers with FleetWorker objects of Kubernetes\n\n  SVC_API_TOKEN_FILE=admin-token muster operator --master-url http://127.0.0.1:8080\n  SVC_API_TOKEN_FILE=team-token muster operator --master-url http://muster-master --watch-namespaces team-a \\\n    --tenants '{"team-a": {"types": ["http-probe"], "workers": ["team-a-*"]}}'\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  return (
+    'muster operator: reconciles workers with FleetWorker objects of Kubernetes\n\n' +
+    '  SVC_API_TOKEN_FILE=admin-token muster operator --master-url http://127.0.0.1:8080\n' +
+    '  SVC_API_TOKEN_FILE=team-token muster operator --master-url http://muster-master ' +
+    '--watch-namespaces team-a \\\n' +
+    '    --tenants \'{"team-a": {"types": ["http-probe"], "workers": ["team-a-*"]}}\'\n\n' +
+    `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  )
 }
 
 export async function run(argv: readonly string[]): Promise<number> {

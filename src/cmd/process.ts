@@ -30,12 +30,15 @@ export const LOG_SETTINGS = {
 export const AUTOMATIONS_SETTING = {
   automations: setting(list, {
     name: 'SVC_AUTOMATIONS',
-    help: 'Comma-separated modules that contain automations: npm packages or paths of .js files. Not set: all dependencies of the nearest package.json that declare automations.',
+    help:
+      'Comma-separated modules that contain automations: npm packages or paths of .js files. ' +
+      'Not set: all dependencies of the nearest package.json that declare automations.',
   }),
 } as const
 
 export const HELP_TAIL =
-  '\nA flag takes precedence over its variable. A secret can also be read from a file named by its _FILE variable, and is reloaded when the file changes.\n'
+  '\nA flag takes precedence over its variable. A secret can also be read from a file named by its _FILE variable, ' +
+  'and is reloaded when the file changes.\n'
 
 /** @throws {SettingsError} with all `faults`, unless there are none. */
 export function refuse(faults: readonly SettingFault[]): void {

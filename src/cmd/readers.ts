@@ -88,7 +88,8 @@ const KUBE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const kubeName: Read<string> = (value) => {
   if (!KUBE_NAME.test(value))
     throw new Error(
-      `${JSON.stringify(value)} is not a valid Kubernetes name: use lower-case letters, digits and dashes, at most 63 characters; for example team-a`,
+      `${JSON.stringify(value)} is not a valid Kubernetes name: ` +
+        'use lower-case letters, digits and dashes, at most 63 characters; for example team-a',
     )
   return value
 }
@@ -103,7 +104,8 @@ export const objectNames: Read<readonly string[]> = (value) => {
   const wrong = names.find((each) => !OBJECT_NAME.test(each))
   if (wrong !== undefined)
     throw new Error(
-      `${JSON.stringify(wrong)} is not a valid Secret name: use lower-case letters, digits, dashes and dots, at most 253 characters; for example muster-tokens`,
+      `${JSON.stringify(wrong)} is not a valid Secret name: ` +
+        'use lower-case letters, digits, dashes and dots, at most 253 characters; for example muster-tokens',
     )
   return names
 }
@@ -111,7 +113,8 @@ export const objectNames: Read<readonly string[]> = (value) => {
 export const automationType: Read<string> = (value) => {
   if (!new RegExp(TYPE_PATTERN).test(value))
     throw new Error(
-      `${JSON.stringify(value)} is not a valid automation type: use lower-case letters, digits and dashes; for example http-probe`,
+      `${JSON.stringify(value)} is not a valid automation type: ` +
+        'use lower-case letters, digits and dashes; for example http-probe',
     )
   return value
 }
@@ -119,7 +122,8 @@ export const automationType: Read<string> = (value) => {
 export const workerId: Read<string> = (value) => {
   if (!isWorkerId(value))
     throw new Error(
-      `${JSON.stringify(value)} is not a valid worker ID: use 1 to 256 characters without "/" and control characters, not "." or ".."`,
+      `${JSON.stringify(value)} is not a valid worker ID: ` +
+        'use 1 to 256 characters without "/" and control characters, not "." or ".."',
     )
   return value
 }

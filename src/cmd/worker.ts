@@ -38,17 +38,26 @@ const SETTINGS = {
   healthListen: setting(hostPort, { name: 'SVC_HEALTH_LISTEN', help: 'host:port for /healthz, /readyz and /metrics.' }),
   allowCidrs: setting(cidrs, {
     name: 'SVC_ALLOW_CIDRS',
-    help: 'For http-probe and http-request: comma-separated upper bound of the ranges that allow_cidrs of a config may allow, or none.',
+    help:
+      'For http-probe and http-request: comma-separated ' +
+      'upper bound of the ranges that allow_cidrs of a config may allow, or none.',
   }),
   allowHosts: setting(text, {
     name: 'SVC_ALLOW_HOSTS',
-    help: 'For http-probe and http-request: comma-separated hosts that a config or task may name, in the form of allow_hosts.',
+    help:
+      'For http-probe and http-request: comma-separated hosts that a config or task may name, ' +
+      'in the form of allow_hosts.',
   }),
   ...LOG_SETTINGS,
 } as const
 
 export function help(): string {
-  return `muster worker: runs one automation for a master\n\n  SVC_WORKER_TOKEN_FILE=worker-token muster worker --master-url http://127.0.0.1:8080 --automation-type http-probe --automations muster/automations\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  return (
+    'muster worker: runs one automation for a master\n\n' +
+    '  SVC_WORKER_TOKEN_FILE=worker-token muster worker ' +
+    '--master-url http://127.0.0.1:8080 --automation-type http-probe --automations muster/automations\n\n' +
+    `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+  )
 }
 
 /** Sets the environment variable of each flag, because automations read their settings from the environment. */

@@ -126,7 +126,11 @@ function nounHelp(noun: string): string {
   const rows = verbs.map((each) => ({ usage: `muster ${noun} ${usageOf(each)}`, summary: each.summary }))
   const listed = rows.map((row) => `  ${row.usage}\n      ${row.summary}`).join('\n')
   const examples = verbs.map((each) => `  ${exampleOf(noun, each, each.examples[0] ?? '')}`).join('\n')
-  return `muster ${noun}: ${summary}\n\n${listed}\n\nExamples\n${examples}\n\n${connectionHelp()}muster ${noun} VERB --help prints the options of a verb.\n`
+  return (
+    `muster ${noun}: ${summary}\n\n` +
+    `${listed}\n\nExamples\n${examples}\n\n${connectionHelp()}` +
+    `muster ${noun} VERB --help prints the options of a verb.\n`
+  )
 }
 
 function verbHelp(noun: string, verb: Verb): string {
@@ -138,7 +142,11 @@ function verbHelp(noun: string, verb: Verb): string {
   const width = Math.max(...options.map(({ forms }) => forms.length))
   const examples = verb.examples.map((each) => `  ${exampleOf(noun, verb, each)}`).join('\n')
   const format = `The default output format is ${verb.format === 'json' ? 'json, one line per entry' : 'table'}.`
-  return `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n${format}\n\n${connectionHelp()}`
+  return (
+    `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n` +
+    `${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n` +
+    `${format}\n\n${connectionHelp()}`
+  )
 }
 
 const dashed = (short: string | undefined, name: string): string =>
@@ -146,4 +154,5 @@ const dashed = (short: string | undefined, name: string): string =>
 const usageOf = ({ name, operands }: Verb): string => `${name} ${operands}`.trim()
 const exampleOf = (noun: string, { name }: Verb, words: string): string => `muster ${noun} ${name} ${words}`.trim()
 const connectionHelp = (): string =>
-  `${describeSettings(CONNECTION_SETTINGS)}\n\nExit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n`
+  `${describeSettings(CONNECTION_SETTINGS)}\n\n` +
+  'Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n'

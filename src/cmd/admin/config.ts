@@ -45,7 +45,8 @@ const get = verb({
     const saved =
       config_changed_at === null ? 'never changed' : `saved ${when(config_changed_at)} by ${config_changed_by}`
     printer.note(
-      `generation ${config_gen}, applied ${applied_config_gen ?? 'none'}, ${saved}${managed_by === null ? '' : `, managed by ${managed_by}`}`,
+      `generation ${config_gen}, applied ${applied_config_gen ?? 'none'}, ` +
+        `${saved}${managed_by === null ? '' : `, managed by ${managed_by}`}`,
     )
     return EXIT.OK
   },
@@ -174,7 +175,9 @@ async function overtaken(
   const { config_gen, config_changed_at, config_changed_by } = (await client.workers.get(type, id, { view: 'summary' }))
     .body
   const ago = config_changed_at === null ? '' : ` ${Math.max(0, Math.round(nowMs / 1_000 - config_changed_at))} s ago`
-  const why = `generation ${config_gen} was saved${ago} by ${config_changed_by ?? 'an unknown client'}; your change was based on ${basedOn}`
+  const why =
+    `generation ${config_gen} was saved${ago} by ${config_changed_by ?? 'an unknown client'}; ` +
+    `your change was based on ${basedOn}`
   return new Failure(
     EXIT.CONFLICT,
     `the config of ${shown} was not changed (412, request ${error.requestId})`,
@@ -193,9 +196,10 @@ async function dryRun({ client, printer }: Set, worker: WorkerName, patch: JsonO
           { head: 'PROBLEM', cell: ({ message }) => message },
         ]),
   )
+  const { changed = [] } = body
   printer.note(
     body.valid
-      ? `valid; would change ${body.changed === undefined || body.changed.length === 0 ? 'nothing' : body.changed.join(', ')}`
+      ? `valid; would change ${changed.length === 0 ? 'nothing' : changed.join(', ')}`
       : 'invalid: the master would reject this change',
   )
   return body.valid ? EXIT.OK : EXIT.FAILED

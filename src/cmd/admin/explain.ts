@@ -63,7 +63,10 @@ function nextOf(
   if (code === 'FOREIGN')
     return `check that ${address} is the URL of a master, or change --master-url or SVC_MASTER_URL`
   if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN')
-    return `check the token in ${tokenSource(environment)}: an admin token has all permissions, a scoped token those of its automations, a worker token none`
+    return (
+      `check the token in ${tokenSource(environment)}: ` +
+      'an admin token has all permissions, a scoped token those of its automations, a worker token none'
+    )
   return changes && outcome === 'unknown'
     ? 'the request may have been executed; check the current state before you repeat it'
     : undefined
@@ -79,7 +82,10 @@ function usage({ faults }: SettingsError, { command }: Circumstances): Explained
   const listed = faults.map(({ name, problem }) => `  ${name.padEnd(width)}  ${problem}`).join('\n')
   return {
     exitCode: EXIT.USAGE,
-    text: `error: ${command} cannot run: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} in the command line\n${listed}\nnext:  ${command} --help\n`,
+    text:
+      `error: ${command} cannot run: ` +
+      `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} in the command line\n` +
+      `${listed}\nnext:  ${command} --help\n`,
   }
 }
 

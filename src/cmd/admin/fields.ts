@@ -33,10 +33,9 @@ export async function readFields(
   const patch: Record<string, JsonValue> = {}
   const known = (name: string): boolean => {
     if (Object.hasOwn(fields, name)) return true
-    faults.push({
-      name,
-      problem: `is not a field of this config${nearest(name, Object.keys(fields)) || `; it has ${Object.keys(fields).join(', ')}`}`,
-    })
+    const names = Object.keys(fields)
+    const advice = nearest(name, names) || `; it has ${names.join(', ')}`
+    faults.push({ name, problem: `is not a field of this config${advice}` })
     return false
   }
   for (const word of assignments) {

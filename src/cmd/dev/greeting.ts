@@ -35,7 +35,8 @@ export function tryBlock(catalog: Catalog, url: string, tokenFile: string): stri
     ...(batch === undefined
       ? []
       : [
-          `    curl -s ${auth} -H 'Content-Type: application/json' -d '{"payload":${payload}}' ${url}/api/v1/automations/${batch}/tasks`,
+          `    curl -s ${auth} -H 'Content-Type: application/json' ` +
+            `-d '{"payload":${payload}}' ${url}/api/v1/automations/${batch}/tasks`,
         ]),
     `    curl -s ${auth} '${url}/api/v1/automations/${batch ?? types[0]}/output/peek?n=3'`,
   ].join('\n')
