@@ -84,7 +84,10 @@ function describe({ status, headers, text }: RawResponse): string {
     .replaceAll(/ +/g, ' ')
     .trim()
     .slice(0, SHOWN_CHARS)
-  return `HTTP ${status}, ${kind}${start === '' ? ', empty' : `, "${start}"`}; check the URL of the master and the proxies in front of it`
+  return (
+    `HTTP ${status}, ${kind}${start === '' ? ', empty' : `, "${start}"`}; ` +
+    'check the URL of the master and the proxies in front of it'
+  )
 }
 
 /** The host alone, since the query of a location may contain a secret. */

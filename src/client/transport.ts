@@ -2,7 +2,7 @@
  * @module client/transport
  * Sends requests over a pool of connections, and decides whether a failed request is repeated.
  *
- *   send ──no connection, broken, late──▶ may the same call be sent twice? ──no──▶ MasterError, `outcome` says what is known
+ *   send ──no connection, broken, late──▶ may the same call be sent twice? ──no──▶ MasterError with an `outcome`
  *     ▲  ──429, 503 ─────────────────────▶            │ yes
  *     └────── wait: full jitter, never less than Retry-After, never beyond the time of the whole call ◀──┘
  *

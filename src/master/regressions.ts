@@ -12,7 +12,9 @@ export function regressionsIn(metrics: Registry): Counter {
   if (known instanceof Counter) return known
   return new Counter({
     name: NAME,
-    help: 'Config generations and leases reported by workers that the store never issued, because it lost recent changes.',
+    help:
+      'Config generations and leases reported by workers that the store never issued, ' +
+      'because it lost recent changes.',
     registers: [metrics],
   })
 }

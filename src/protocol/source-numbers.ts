@@ -3,7 +3,7 @@
  * Keeps numbers that a double cannot hold, such as the 64-bit id 9007199254740993, as the text in which they arrived.
  *
  *   text ── JSON.parse ──▶ value    what schemas check and code computes with: 9007199254740992
- *     └── withSourceNumbers ──▶ the same value, where such a number is a raw JSON text: JSON.stringify writes …993 again
+ *     └── withSourceNumbers ──▶ the same value, with such a number as raw JSON text: JSON.stringify writes …993 again
  *
  * Nearly no document has such a number; one without it costs one search of its text.
  * @see https://tc39.es/proposal-json-parse-with-source/

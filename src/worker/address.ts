@@ -29,7 +29,8 @@ export function workerAddress(masterUrl: string, type: string, workerId: string)
     throw new TypeError('the master URL must not contain credentials; the token is a separate setting')
   if (url.search !== '' || url.hash !== '') throw new TypeError('the master URL must not have a query or a fragment')
   const prefix = url.pathname.replace(/\/+$/, '')
-  const worker = `${prefix}${API_PREFIX}/automations/${encodeURIComponent(type)}/workers/${encodeURIComponent(workerId)}`
+  const automation = `${prefix}${API_PREFIX}/automations/${encodeURIComponent(type)}`
+  const worker = `${automation}/workers/${encodeURIComponent(workerId)}`
   return {
     origin: url.origin,
     configPath: `${worker}/config`,

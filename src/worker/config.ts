@@ -158,7 +158,8 @@ export class ConfigFollower {
     this.#refused = name
     const text = faults.map(({ path, message }) => `${path === '' ? 'the config' : path}: ${message}`).join('; ')
     this.#deps.log.error(
-      'config rejected: it does not match the schema of this worker, so the previous config stays active; install the same automations in master and worker',
+      'config rejected: it does not match the schema of this worker, so the previous config stays active; ' +
+        'install the same automations in master and worker',
       { config_gen: gen, faults: text },
     )
     this.#deps.onError(`config ${gen} rejected: ${text}`)

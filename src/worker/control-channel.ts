@@ -262,7 +262,8 @@ export class ControlChannel {
     if (code === CLOSE.PROTOCOL_VERSION) {
       this.#ended = true
       return onRefused(
-        `the master does not support protocol version ${PROTOCOL_VERSION} (${reason}); run the same release of master and worker`,
+        `the master does not support protocol version ${PROTOCOL_VERSION} (${reason}); ` +
+          'run the same release of master and worker',
       )
     }
     if (code === CLOSE.INVALID_TOKEN) this.#tokenRefused(`close code ${code}`)

@@ -89,7 +89,8 @@ export class Drain {
     this.#cancels.push(timers.after(visibilityMs, () => this.#outcomesDeadline.abort()))
     if (!(await finishesInTime(outcomes.idle(), this.#outcomesDeadline.signal)))
       log.error(
-        'task outcomes could not be delivered before the deadline: the tasks return to the queue when their leases expire',
+        'task outcomes could not be delivered before the deadline: ' +
+          'the tasks return to the queue when their leases expire',
       )
     const late = new AbortController()
     this.#cancels.push(timers.after(LAST_OUTPUTS_MS, () => late.abort()))

@@ -92,7 +92,8 @@ export class Outbox {
     const bytes = Buffer.byteLength(entry) + 1
     if (HEAD.length + bytes + TAIL.length > MAX_FRAME_BYTES) {
       throw new RangeError(
-        `the output has ${bytes} bytes as JSON, and the maximum is ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
+        `the output has ${bytes} bytes as JSON, and the maximum is ${MAX_FRAME_BYTES}; ` +
+          'emit it in parts, or emit a reference to it',
       )
     }
     if (HEAD.length + this.#openBytes + bytes + TAIL.length > MAX_FRAME_BYTES) this.#seal()

@@ -43,7 +43,8 @@ export function namedTokensOf(text: string | undefined, faults: string[], allowS
   const entries = jsonOf(text)
   if (!Array.isArray(entries)) {
     faults.push(
-      `${SETTING} is not a JSON list of tokens; for example [{"name": "ci", "role": "producer", "types": ["mailer"], "sha256": "<64 hex digits>"}]`,
+      `${SETTING} is not a JSON list of tokens; for example ` +
+        '[{"name": "ci", "role": "producer", "types": ["mailer"], "sha256": "<64 hex digits>"}]',
     )
     return []
   }

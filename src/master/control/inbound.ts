@@ -152,7 +152,8 @@ export class Inbound {
       return this.refuse(
         connection,
         CLOSE.PROTOCOL_VERSION,
-        `this master uses protocol version ${PROTOCOL_VERSION}, the worker version ${frame.protocol_version}; run the same release`,
+        `this master uses protocol version ${PROTOCOL_VERSION}, ` +
+          `the worker version ${frame.protocol_version}; run the same release`,
       )
     }
     const hardware = JSON.stringify(frame.hardware)

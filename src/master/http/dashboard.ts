@@ -16,7 +16,9 @@ import { route, type HandlerResult } from './route.ts'
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types muster",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types muster",
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
@@ -40,7 +42,8 @@ const ENCODINGS = [
 ] as const
 
 const NOT_BUILT =
-  '<!doctype html><html lang="en"><title>Muster</title><p>The dashboard is not built. Run <code>npm run build</code> and start the master again; the API under /api/v1 works without it.\n'
+  '<!doctype html><html lang="en"><title>Muster</title><p>The dashboard is not built. ' +
+  'Run <code>npm run build</code> and start the master again; the API under /api/v1 works without it.\n'
 
 /** The contents of the files, by name. */
 type Assets = ReadonlyMap<string, Uint8Array>

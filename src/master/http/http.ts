@@ -82,7 +82,12 @@ export class Http {
     this.#server.on('connection', (socket) => this.#track(socket))
   }
 
-  /** Starts the limits of requests. @param address Null: listens nowhere; requests are passed to `handle`. @returns the port, or 0. */
+  /**
+   * Starts the limits of requests.
+   *
+   * @param address Null: listens nowhere; requests are passed to `handle`.
+   * @returns the port, or 0.
+   */
   async listen(address: Address | null): Promise<number> {
     this.#inFlight.start()
     return address === null ? 0 : listen(this.#server, address)

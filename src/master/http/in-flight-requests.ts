@@ -93,7 +93,9 @@ export class InFlightRequests {
    */
   checkConnection(open: number): void {
     if (open <= MAX_REQUESTS_PER_SOCKET) return
-    const problem = `${MAX_REQUESTS_PER_SOCKET} requests of this connection have no response yet; read the responses before sending more`
+    const problem =
+      `${MAX_REQUESTS_PER_SOCKET} requests of this connection have no response yet; ` +
+      'read the responses before sending more'
     throw this.#shed('connection', problem, { connection: 'close' })
   }
 

@@ -106,7 +106,8 @@ export function responsesOf(row: Route): object {
   const { method, path, response: schema, media, others = {}, etag = false } = row
   if (schema === undefined && media === undefined)
     throw new TypeError(
-      `${method} ${path} has no response schema: give the row a \`response\`, or a \`media\` if the response is not JSON`,
+      `${method} ${path} has no response schema: give the row a \`response\`, ` +
+        'or a `media` if the response is not JSON',
     )
   const inApi = path.startsWith(`${API_PREFIX}/`)
   const headers = {

@@ -37,7 +37,8 @@ export function createPools({
 
 /** Tags and payload are inserted as the stored text. */
 function itemText({ id, tags, payload, expiresAtMs: expires, inUseUntilMs: inUseUntil }: PoolRow): string {
-  return `{"id":${JSON.stringify(id)},"tags":${tags},"payload":${payload},"expires_at":${seconds(expires)},"in_use_until":${seconds(inUseUntil)}}`
+  const times = `"expires_at":${seconds(expires)},"in_use_until":${seconds(inUseUntil)}`
+  return `{"id":${JSON.stringify(id)},"tags":${tags},"payload":${payload},${times}}`
 }
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms))

@@ -218,6 +218,7 @@ function queueText({ id, attempt, body }: QueueRow): string {
 }
 
 function deadText({ id, attempt, maxAttempts, lastError, diedAtMs: diedAt, body }: DeadRow): string {
-  const fields = `"id":${JSON.stringify(id)},"attempt":${attempt},"max_attempts":${maxAttempts},"last_error":${JSON.stringify(lastError)},"died_at":${diedAt / 1_000}`
-  return `{${fields},${body.slice(1)}`
+  const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
+  const death = `"last_error":${JSON.stringify(lastError)},"died_at":${diedAt / 1_000}`
+  return `{"id":${JSON.stringify(id)},${attempts},${death},${body.slice(1)}`
 }

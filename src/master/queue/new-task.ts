@@ -41,7 +41,8 @@ export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, ran
  */
 function timedUuid(ms: number, random: Random): string {
   const drawn = random.uuid()
-  return `${Math.floor(ms).toString(16).padStart(12, '0')}7${drawn.slice(15, 18)}${drawn.slice(19, 23)}${drawn.slice(24)}`
+  const time = Math.floor(ms).toString(16).padStart(12, '0')
+  return `${time}7${drawn.slice(15, 18)}${drawn.slice(19, 23)}${drawn.slice(24)}`
 }
 
 function tierOf(priority: number): Tier {

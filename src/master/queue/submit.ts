@@ -196,7 +196,9 @@ function resultOf(
     throw counted(deps, entry, 'store', outcome ?? new TypeError('the store returned fewer results than requested'))
   }
   if (outcome === 'queue_full') {
-    const sentence = `the queue is full: "${entry.type}" has reached its limit of tasks, dead ones included; add slots, or clear or replay dead tasks`
+    const sentence =
+      `the queue is full: "${entry.type}" has reached its limit of tasks, dead ones included; ` +
+      'add slots, or clear or replay dead tasks'
     throw counted(
       deps,
       entry,

@@ -209,7 +209,8 @@ export class Waiters {
     if (clock.monotonicMs() - oldest.sinceMs < REPLACEABLE_AFTER_MS) {
       return this.#refusal(
         'per_worker',
-        `worker "${worker}" already has ${MAX_RESERVES_PER_WORKER} waiting reserves; reserve more tasks per call, or try again`,
+        `worker "${worker}" already has ${MAX_RESERVES_PER_WORKER} waiting reserves; ` +
+          'reserve more tasks per call, or try again',
       )
     }
     onRefused('displaced')

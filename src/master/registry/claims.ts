@@ -76,7 +76,8 @@ const mayReplace = (holder: string, { header, principal, query }: ClaimRequest):
 function claimed({ id }: Ref, managedBy: string): FleetError {
   return new FleetError(
     'CLAIMED',
-    `the config of worker ${JSON.stringify(id)} is managed by ${JSON.stringify(managedBy)}; use an admin token, or add ?force=true to replace the claim`,
+    `the config of worker ${JSON.stringify(id)} is managed by ${JSON.stringify(managedBy)}; ` +
+      'use an admin token, or add ?force=true to replace the claim',
   )
 }
 

@@ -176,7 +176,9 @@ function boundFaults(
     path: path.map(pointerStep).join(''),
     keyword: 'boundSecret',
     params: { fields },
-    message: `is bound to ${fields.join(', ')}, which this PATCH changes; send the secret again in the same PATCH, or null to clear it`,
+    message:
+      `is bound to ${fields.join(', ')}, which this PATCH changes; ` +
+      'send the secret again in the same PATCH, or null to clear it',
   }))
 }
 

@@ -43,7 +43,8 @@ export class Signals {
       await Promise.all(others.map((id) => backend.bus.signal(id, signal)))
     } catch (error) {
       log.warn(
-        'failed to signal a drain to the other masters; they read it from the store at the next reserve or frame of the worker',
+        'failed to signal a drain to the other masters; ' +
+          'they read it from the store at the next reserve or frame of the worker',
         { error, automation_type: ref.type, worker_id: ref.id },
       )
     }

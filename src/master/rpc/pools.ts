@@ -93,5 +93,6 @@ const charsOf = (claims: readonly Claim[]): number =>
   claims.reduce((sum, { id, tags, payload }) => sum + id.length + tags.length + payload.length, 0)
 
 function claimText({ id, token, tags, payload, expiresAtMs }: Claim): string {
-  return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},"in_use_until":${toSeconds(expiresAtMs)}}`
+  const until = `"in_use_until":${toSeconds(expiresAtMs)}`
+  return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},${until}}`
 }

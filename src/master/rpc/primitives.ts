@@ -40,7 +40,8 @@ function writableNamespace(catalog: Catalog, namespace: string | null | undefine
   if (!catalog.has(namespace)) return namespace
   throw invalid(
     '/namespace',
-    `belongs to the automation type "${namespace}", and only its workers may write to it; leave the namespace out, or use one that is not named after a type`,
+    `belongs to the automation type "${namespace}", and only its workers may write to it; ` +
+      'leave the namespace out, or use one that is not named after a type',
     'reserved',
   )
 }

@@ -130,9 +130,9 @@ class Rpc {
     if (id === undefined && GRANTS.has(method)) return null
     try {
       const result = await this.#invoke(method, params, caller, (exactCall as RpcRequest).params ?? params)
-      return id === undefined
-        ? null
-        : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
+      if (id === undefined) return null
+      const text = result instanceof RawJson ? result.text : JSON.stringify(result)
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
     } catch (error) {
       const text = this.#failed(id ?? null, this.#asRpcError(error, method))
       return id === undefined ? null : text

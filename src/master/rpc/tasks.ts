@@ -60,5 +60,7 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
 }
 
 function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, body }: Lease): string {
-  return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(expiresAtMs)},${body.slice(1)}`
+  const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
+  const expiry = `"expires_at":${toSeconds(expiresAtMs)}`
+  return `{"task_id":${JSON.stringify(id)},"token":${token},${attempts},${expiry},${body.slice(1)}`
 }
