@@ -120,7 +120,9 @@ function wrongBounds(own: JsonSchema): readonly SchemaFault[] {
       : [
           {
             pointer: at,
-            problem: `lists top-level fields of this config that decide where the secret is sent; known: ${others.join(', ')}`,
+            problem:
+              'lists top-level fields of this config that decide where the secret is sent; ' +
+              `known: ${others.join(', ')}`,
           },
         ]
   })

@@ -39,7 +39,8 @@ interface Installed {
 }
 
 const HOW_TO_INSTALL =
-  'no automation is installed: npm install a package that has some, name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
+  'no automation is installed: npm install a package that has some, ' +
+  'name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
 
 /**
  * Loads the installed automations, for {@link buildCatalog}.
@@ -95,7 +96,9 @@ function findPackage(specifier: string, options: LoadOptions): Finding {
     return found(specifier, createRequire(pathToFileURL(base)).resolve(specifier, conditions), options)
   } catch (error) {
     return {
-      fault: `module ${specifier}: cannot be found from ${options.directory} (npm install it, or begin a path with ./): ${messageOf(error)}`,
+      fault:
+        `module ${specifier}: cannot be found from ${options.directory} ` +
+        `(npm install it, or begin a path with ./): ${messageOf(error)}`,
     }
   }
 }
@@ -190,7 +193,8 @@ async function automationsOf({ module, load }: Found, faults: string[]): Promise
         if (isAutomation(each)) values.add(each)
         else
           faults.push(
-            `module ${module}: export "${name}" is not an automation; make one with defineBatch or defineContinuous, and export nothing else`,
+            `module ${module}: export "${name}" is not an automation; ` +
+              'make one with defineBatch or defineContinuous, and export nothing else',
           )
       }
     }
@@ -225,7 +229,8 @@ function duplicates(installed: readonly Installed[]): readonly string[] {
     return those.length === 1
       ? []
       : [
-          `automation "${type}": is defined ${those.length} times, in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`,
+          `automation "${type}": is defined ${those.length} times, ` +
+            `in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`,
         ]
   })
 }

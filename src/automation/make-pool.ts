@@ -23,7 +23,8 @@ export function makePool(pool: string, run: PoolDeps): Pool<PoolSchemas> {
   const declared = run.entry.pools.get(pool)
   if (declared === undefined)
     throw new TypeError(
-      `${run.entry.type} does not declare the pool "${pool}"; it declares: ${[...run.entry.pools.keys()].join(', ') || 'none'}`,
+      `${run.entry.type} does not declare the pool "${pool}"; ` +
+        `it declares: ${[...run.entry.pools.keys()].join(', ') || 'none'}`,
     )
   return {
     put: async (items) => {

@@ -96,7 +96,8 @@ export class SlotMetrics {
     if (!Number.isFinite(value) || value < lowest)
       return this.#refuse(
         `${kind} ${name}`,
-        `a value of the ${kind} "${name}" is dropped: ${String(value)} is no finite number${lowest === 0 ? ' of 0 or more' : ''}`,
+        `a value of the ${kind} "${name}" is dropped: ${String(value)} ` +
+          `is no finite number${lowest === 0 ? ' of 0 or more' : ''}`,
       )
     if (known.has(name)) return true
     if (typeof name !== 'string' || name.length > MAX_NAME_CHARS || !NAME.test(name) || !name.isWellFormed())

@@ -31,7 +31,8 @@ const Config = Type.Object({
     maxItems: 100,
     default: [],
     description:
-      'Hosts that are sent the authorization, for example https://api.example.com:8443; a name alone means https on port 443; empty: none.',
+      'Hosts that are sent the authorization, for example https://api.example.com:8443; ' +
+      'a name alone means https on port 443; empty: none.',
   }),
 })
 type Config = Static<typeof Config>
@@ -191,7 +192,8 @@ const asHeader = (text: string): string => (/^[ -~]+$/.test(text) ? text : encod
 function judge(url: URL, payload: Payload, { status, headers }: Exchanged, config: Config): void {
   const expected = payload.expect_status ?? []
   if (expected.length > 0 ? expected.includes(status) : status >= 200 && status < 300) return
-  const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}${status === 401 ? unsent(url, config) : ''}`
+  const advice = status === 401 ? unsent(url, config) : ''
+  const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}${advice}`
   if (!RETRIED.has(status) && status < 500) throw new Permanent(message)
   // Whole seconds only: `parseRetryAfter` of the runtime, which also reads dates, is not part of the plugin API.
   const seconds = Number(headers['retry-after'])

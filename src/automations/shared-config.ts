@@ -2,7 +2,9 @@
 import { Type } from '../automation/index.ts'
 
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
-const CIDR = `^(${OCTET}(\\.${OCTET}){3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$`
+const IPV4_RANGE = `${OCTET}(\\.${OCTET}){3}/([0-9]|[12][0-9]|3[0-2])`
+const IPV6_RANGE = '[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])'
+const CIDR = `^(${IPV4_RANGE}|${IPV6_RANGE})$`
 
 /** The secret, bound to the fields of the config that decide where it is sent (D88). */
 export const authorizationBoundTo = (...fields: readonly string[]) =>
@@ -13,7 +15,9 @@ export const authorizationBoundTo = (...fields: readonly string[]) =>
       pattern: '^[ -~]+$',
       writeOnly: true,
       'x-muster-bound-to': [...fields, 'allow_cidrs', 'allow_ports'],
-      description: `Value of the authorization header. A PATCH that changes ${fields.join(', ')}, allow_cidrs or allow_ports has to send it again.`,
+      description:
+        `Value of the authorization header. A PATCH that changes ${fields.join(', ')}, ` +
+        'allow_cidrs or allow_ports has to send it again.',
     }),
   )
 

@@ -40,10 +40,10 @@ export async function runBatch<C, O, T, P extends Pools>(
     () =>
       void harness.act(async () => {
         const left = await tasks.describeUnfinished()
+        const unfinished =
+          left.length === 0 ? 'the script or a slot is still running' : `not every task is done: ${left.join('; ')}`
         harness.fail(
-          faults.stuck(
-            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot is still running' : `not every task is done: ${left.join('; ')}`}; ${harness.describeRuns()}`,
-          ),
+          faults.stuck(`after ${maxVirtualSeconds} virtual seconds ${unfinished}; ${harness.describeRuns()}`),
         )
       }),
   )

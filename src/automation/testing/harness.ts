@@ -324,7 +324,8 @@ export class Harness {
     const bytes = Buffer.byteLength(text) + FRAME_BYTES_BESIDE
     if (bytes > MAX_FRAME_BYTES)
       throw new RangeError(
-        `the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
+        `the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; ` +
+          'emit it in parts, or emit a reference to it',
       )
     this.outputs.push(JSON.parse(text) as JsonObject)
   }

@@ -20,7 +20,8 @@ export function checkedCall(
   const faults = new Faults(`${by} of "${automation.type}"`, (Object(options) as { allow?: readonly string[] }).allow)
   if (automation.kind !== expected)
     throw faults.usage(
-      `"${automation.type}" is a ${WORDS[automation.kind].kind} automation and ${by} runs ${kind} ones; use ${WORDS[automation.kind].by}`,
+      `"${automation.type}" is a ${WORDS[automation.kind].kind} automation and ${by} runs ${kind} ones; ` +
+        `use ${WORDS[automation.kind].by}`,
     )
   const known = [...own, ...COMMON]
   const unknown = Object.keys(Object(options) as object).filter((name) => !known.includes(name))

@@ -35,6 +35,10 @@ export class WaitLimit {
       open.length === 0
         ? 'it has no timer, connection or file open, so it may wait for a promise that never settles'
         : `it has open: ${open.join(', ')}`
-    return `${run.who}: run has waited ${toSeconds(this.#maxWaitMs)} s for something outside of its context, and virtual time stands still meanwhile; ${run.lastCall}; ${what}. Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds`
+    return (
+      `${run.who}: run has waited ${toSeconds(this.#maxWaitMs)} s for something outside of its context, ` +
+      `and virtual time stands still meanwhile; ${run.lastCall}; ${what}. ` +
+      'Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds'
+    )
   }
 }

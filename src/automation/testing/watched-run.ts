@@ -85,9 +85,9 @@ export class WatchedRun {
   /** Description of the latest call, for messages. */
   get lastCall(): string {
     const last = this.#calls.at(-1)?.record
-    return last === undefined
-      ? 'it has not called its context'
-      : `its last call was ${last.call}(${last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')}), at ${last.atSeconds} s`
+    if (last === undefined) return 'it has not called its context'
+    const args = last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')
+    return `its last call was ${last.call}(${args}), at ${last.atSeconds} s`
   }
 
   /** Called at each turn of the event loop: the run is not in an endless loop. */
@@ -143,7 +143,8 @@ export class WatchedRun {
     const { why } = this.#context.signal.reason as { why?: unknown }
     this.#deps.faults.add(
       'signal',
-      `${this.who}: run still runs ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`,
+      `${this.who}: run still runs ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); ` +
+        'pass signal on to what you wait for, and look at signal.aborted in loops',
     )
     this.#deps.onOverdue(this)
   }
@@ -225,7 +226,8 @@ export class WatchedRun {
     this.#callsThisTurn += 1
     if (this.#callsThisTurn <= MAX_CALLS_A_TURN) return false
     this.#deps.onStuck(
-      `${this.who}: run made ${MAX_CALLS_A_TURN} calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted`,
+      `${this.who}: run made ${MAX_CALLS_A_TURN} calls of its context and never waited; ` +
+        'a loop needs a sleep, or an end when signal.aborted',
     )
     return true
   }
