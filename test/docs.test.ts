@@ -2,14 +2,14 @@
  * Runs every command of every Markdown page of the repository against the package that `npm run build` creates.
  * docs/page.ts describes the notation of commands. Without dist/ the pages are skipped, by name.
  */
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, it } from '@jest/globals'
+import { beforeAll, describe, it } from '@jest/globals'
 import { type Packed, pack } from './docs/package.ts'
 import { hasCommands, stepsOf } from './docs/page.ts'
 import { readPage } from './docs/read.ts'
+import { temporaryFolder } from './kit/temporary-folder.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = join(ROOT, 'dist')
@@ -29,11 +29,9 @@ describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run buil
   let packed: Packed
   let folder: string
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
+    folder = temporaryFolder()
     if (built) packed = pack(DIST, folder)
   }, PAGE_MS)
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
   if (pages.length === 0) it.todo('README.md has none yet')
   for (const page of pages) {
     const test = built ? it : it.skip

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { AutomationError, defineContinuous, loadAutomations } from '../../src/automation/index.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const AREA = fileURLToPath(new URL('../../src/automation/index.ts', import.meta.url))
 /** An automation as another copy of the package would create it, without importing one. */
@@ -16,9 +16,8 @@ const MANIFEST = (name: string, more: object = {}): string =>
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'muster-load-'))
+  directory = temporaryFolder()
 })
-afterEach(() => rmSync(directory, { recursive: true }))
 
 function write(files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) {

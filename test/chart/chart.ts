@@ -3,11 +3,12 @@
  * tests use.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { hackPath, started, type Ran } from '../hack/tree.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 export const CHART = resolve('charts/muster')
 const RELEASE = 'muster'
@@ -41,14 +42,10 @@ export function run(name: string, args: readonly string[], cwd = tmpdir()): Ran 
 
 /** Creates a folder with `values.yaml`, and removes it after `inside`. */
 export function withValues<T>(values: Json, inside: (file: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-chart-'))
+  const folder = temporaryFolder()
   const file = join(folder, 'values.yaml')
   writeFileSync(file, JSON.stringify(values)) // JSON is also YAML, and `yes` stays a string in it.
-  try {
-    return inside(file)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  return inside(file)
 }
 
 /** Runs `helm template` in the namespace `muster`. */

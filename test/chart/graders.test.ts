@@ -5,12 +5,12 @@
  * kube-linter are not used, because neither is available as a Go module.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { started } from '../hack/tree.ts'
 import { render, run, SCENARIOS, type Json } from './chart.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 interface Waiver {
   readonly tool: string
@@ -57,18 +57,14 @@ interface Graded {
 
 /** The file of a rendered scenario, with the namespace that Helm would set. */
 function inFile<T>(scenario: string, inside: (file: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-graders-'))
-  try {
-    const objects = render(SCENARIOS[scenario] as Json).map((each) => ({
-      ...each,
-      metadata: { namespace: 'muster', ...each.metadata },
-    }))
-    const file = join(folder, `${scenario}.yaml`)
-    writeFileSync(file, objects.map((each) => JSON.stringify(each)).join('\n---\n'))
-    return inside(file)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const folder = temporaryFolder()
+  const objects = render(SCENARIOS[scenario] as Json).map((each) => ({
+    ...each,
+    metadata: { namespace: 'muster', ...each.metadata },
+  }))
+  const file = join(folder, `${scenario}.yaml`)
+  writeFileSync(file, objects.map((each) => JSON.stringify(each)).join('\n---\n'))
+  return inside(file)
 }
 
 function kubeScore(scenario: string, file: string): Graded {

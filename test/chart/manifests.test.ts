@@ -3,11 +3,11 @@
  * values (R1).
  */
 import { describe, expect, it } from '@jest/globals'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { idOf, objectsOf, render, run, type Json, type KubeObject } from './chart.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const workers = { probe: { type: 'http-probe', replicas: 2 } }
 const two = { master: { replicas: 2 }, operator: { replicas: 2 } }
@@ -139,25 +139,21 @@ describe('manifests/', () => {
   it.each(['base', 'operator/namespaced', 'operator/cluster-wide', 'overlays/production', 'overlays/own-secrets'])(
     '%s goes into another namespace as a whole',
     (folder) => {
-      const parent = mkdtempSync(join(tmpdir(), 'muster-kustomize-'))
-      try {
-        writeFileSync(
-          join(parent, 'kustomization.yaml'),
-          `namespace: elsewhere\nresources: ['${relative(realpathSync(parent), resolve('manifests', folder))}']\n`,
-        )
-        const objects = builtAt(parent) as readonly (KubeObject & {
-          readonly subjects?: readonly { readonly namespace?: string }[]
-        })[]
-        const places = objects.flatMap(({ metadata, subjects = [] }) => [
-          metadata.namespace,
-          ...subjects.map(({ namespace }) => namespace ?? 'none'),
-        ])
-        expect(new Set(places.filter((each) => each !== undefined))).toEqual(new Set(['elsewhere']))
-        const watched = /SVC_WATCH_NAMESPACES.{1,40}/s.exec(JSON.stringify(objects))?.[0]
-        expect(watched ?? 'fieldRef: all').toContain('fieldRef')
-      } finally {
-        rmSync(parent, { recursive: true })
-      }
+      const parent = temporaryFolder()
+      writeFileSync(
+        join(parent, 'kustomization.yaml'),
+        `namespace: elsewhere\nresources: ['${relative(realpathSync(parent), resolve('manifests', folder))}']\n`,
+      )
+      const objects = builtAt(parent) as readonly (KubeObject & {
+        readonly subjects?: readonly { readonly namespace?: string }[]
+      })[]
+      const places = objects.flatMap(({ metadata, subjects = [] }) => [
+        metadata.namespace,
+        ...subjects.map(({ namespace }) => namespace ?? 'none'),
+      ])
+      expect(new Set(places.filter((each) => each !== undefined))).toEqual(new Set(['elsewhere']))
+      const watched = /SVC_WATCH_NAMESPACES.{1,40}/s.exec(JSON.stringify(objects))?.[0]
+      expect(watched ?? 'fieldRef: all').toContain('fieldRef')
     },
   )
 

@@ -1,11 +1,11 @@
 /** Checks that alerts fire only for their cause, each alert has advice, and queries use only exported metrics (R3). */
 import { describe, expect, it } from '@jest/globals'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { started } from '../hack/tree.ts'
 import { CHART } from './chart.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const RULES = join(CHART, 'files/rules.yaml')
 interface Rule {
@@ -75,48 +75,40 @@ const firing = (alert: string, value: number): object => ({
 
 describe('the alerts', () => {
   it('fire only for their cause', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
-    try {
-      const test = (name: string, cause?: readonly [string, string | null]): object => ({
-        name,
-        interval: '1m',
-        input_series: seriesOf(cause),
-        promql_expr_test: rules.map(({ alert }) => firing(alert, alert === name ? 1 : 0)),
-      })
-      writeFileSync(
-        join(folder, 'test.yaml'),
-        stringify(
-          {
-            rule_files: [RULES],
-            evaluation_interval: '1m',
-            tests: [test('all is well'), ...Object.entries(CAUSES).map(([name, cause]) => test(name, cause))],
-          },
-          { aliasDuplicateObjects: false },
-        ),
-      )
-      const { status, stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
-      expect([status, stdout.includes('SUCCESS'), stderr]).toEqual([0, true, ''])
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const folder = temporaryFolder()
+    const test = (name: string, cause?: readonly [string, string | null]): object => ({
+      name,
+      interval: '1m',
+      input_series: seriesOf(cause),
+      promql_expr_test: rules.map(({ alert }) => firing(alert, alert === name ? 1 : 0)),
+    })
+    writeFileSync(
+      join(folder, 'test.yaml'),
+      stringify(
+        {
+          rule_files: [RULES],
+          evaluation_interval: '1m',
+          tests: [test('all is well'), ...Object.entries(CAUSES).map(([name, cause]) => test(name, cause))],
+        },
+        { aliasDuplicateObjects: false },
+      ),
+    )
+    const { status, stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
+    expect([status, stdout.includes('SUCCESS'), stderr]).toEqual([0, true, ''])
   })
 
   it('on dead letters fires once if two masters export the same queue, as older releases do (D93)', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
+    const folder = temporaryFolder()
     const letters = (pod: string, values: string): object => {
       const labels = `namespace="muster", automation_type="mail", pod="${pod}"`
       return { series: `svc_queue_dlq_length{${labels}}`, values }
     }
     const input = [letters('m-0', '5+1x90'), letters('m-1', '5+1x90')]
     const test = { interval: '1m', input_series: input, promql_expr_test: [firing('MusterDeadLettersGrow', 1)] }
-    try {
-      const content = { rule_files: [RULES], evaluation_interval: '1m', tests: [test] }
-      writeFileSync(join(folder, 'test.yaml'), stringify(content, { aliasDuplicateObjects: false }))
-      const { stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
-      expect([stdout.includes('SUCCESS'), stderr]).toEqual([true, ''])
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const content = { rule_files: [RULES], evaluation_interval: '1m', tests: [test] }
+    writeFileSync(join(folder, 'test.yaml'), stringify(content, { aliasDuplicateObjects: false }))
+    const { stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
+    expect([stdout.includes('SUCCESS'), stderr]).toEqual([true, ''])
   })
 
   it('are all tested and have advice', () => {

@@ -1,19 +1,17 @@
 /** Tests hack/chart/pack, which creates the archive of a release. */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, utimesSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { appendFileSync, cpSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { hackPath, started, type Ran } from '../hack/tree.ts'
 import { CHART, run } from './chart.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 describe('hack/chart/pack', () => {
   let folder = ''
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
+    folder = temporaryFolder()
     cpSync(CHART, join(folder, 'muster'), { recursive: true })
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
-
   const pack = (to: string): Ran =>
     started(process.execPath, [hackPath('chart/pack.mjs'), join(folder, 'muster'), join(folder, to)])
   const archive = (to: string): string =>

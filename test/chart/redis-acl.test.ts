@@ -6,8 +6,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Redis } from 'ioredis'
 import { parse } from 'yaml'
@@ -15,11 +14,12 @@ import { started, type Ran } from '../hack/tree.ts'
 import { testBackend } from '../storage/contract.ts'
 import { startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { backendAt, DURABLE } from '../storage/redis/fixture.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 jest.retryTimes(1) // As in the other runs of the contract, for a busy machine.
 
 const SCRIPT = resolve('charts/muster/files/acl.mjs')
-const folder = mkdtempSync(join(tmpdir(), 'muster-acl-'))
+const folder = temporaryFolder()
 const USERS = join(folder, 'users.acl')
 const made = (passwords: Readonly<Record<string, string>>): Ran => {
   rmSync(join(folder, 'secrets'), { recursive: true, force: true })
@@ -43,7 +43,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 testBackend('redis, as the user of the chart,', (clock) => Promise.resolve(backendAt(urlOf('new'), clock)))

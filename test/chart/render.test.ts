@@ -1,8 +1,7 @@
 /** Checks what Helm renders: a pure function of the values, with existing settings, and without secrets (R1, P1). */
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { started } from '../hack/tree.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type KubeObject,
 } from './chart.ts'
 import { randomValues } from './random-values.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const RUNS = Number(process.env['CHART_RUNS'] ?? 300)
 const COMMAND = resolve('dist/cmd/muster.js')
@@ -47,29 +47,25 @@ function helpOf(subcommand: string): string {
 
 /** The faults that a process finds in these settings, with files filled. An unknown flag is a fault too. */
 function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[number]): readonly string[] {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-settings-'))
-  try {
-    const files = {
-      SVC_TOKEN_SCOPES_FILE: '{}',
-      SVC_WORKER_TOKENS_FILE: '',
-      SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379',
-    } as Readonly<Record<string, string>>
-    const known = Object.entries(env).filter(([name]) => name.startsWith('SVC_') && name !== 'SVC_AUTOMATIONS')
-    const here = known.map(([name, value]) => {
-      if (!name.endsWith('_FILE')) return [name, value]
-      writeFileSync(join(folder, name), files[name] ?? `${name}-0123456789abcdef`)
-      return [name, join(folder, name)]
-    })
-    const { stderr } = started(process.execPath, [COMMAND, subcommand, '--stop-here', '1'], {
-      ...Object.fromEntries(here),
-      SVC_AUTOMATIONS: 'muster/automations',
-      KUBECONFIG: join(folder, 'none'),
-      HOME: folder,
-    })
-    return stderr.split('\n').filter((line) => /SVC_|tokens/.test(line))
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const folder = temporaryFolder()
+  const files = {
+    SVC_TOKEN_SCOPES_FILE: '{}',
+    SVC_WORKER_TOKENS_FILE: '',
+    SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379',
+  } as Readonly<Record<string, string>>
+  const known = Object.entries(env).filter(([name]) => name.startsWith('SVC_') && name !== 'SVC_AUTOMATIONS')
+  const here = known.map(([name, value]) => {
+    if (!name.endsWith('_FILE')) return [name, value]
+    writeFileSync(join(folder, name), files[name] ?? `${name}-0123456789abcdef`)
+    return [name, join(folder, name)]
+  })
+  const { stderr } = started(process.execPath, [COMMAND, subcommand, '--stop-here', '1'], {
+    ...Object.fromEntries(here),
+    SVC_AUTOMATIONS: 'muster/automations',
+    KUBECONFIG: join(folder, 'none'),
+    HOME: folder,
+  })
+  return stderr.split('\n').filter((line) => /SVC_|tokens/.test(line))
 }
 
 describe('the chart', () => {
@@ -250,24 +246,20 @@ describe('the chart', () => {
   )
 
   it('can be a dependency of another chart', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'muster-umbrella-'))
-    try {
-      writeFileSync(
-        join(folder, 'Chart.yaml'),
-        JSON.stringify({
-          apiVersion: 'v2',
-          name: 'umbrella',
-          version: '1.0.0',
-          dependencies: [{ name: 'muster', version: '*', repository: `file://${CHART}`, condition: 'muster.enabled' }],
-        }),
-      )
-      expect(run('helm', ['dependency', 'build', folder])).toMatchObject({ status: 0 })
-      expect(objectsOf(run('helm', ['template', 'muster', folder, '--namespace', 'muster']).stdout).length).toBe(
-        render({}).length,
-      )
-      expect(objectsOf(run('helm', ['template', 'muster', folder, '--set', 'muster.enabled=false']).stdout)).toEqual([])
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const folder = temporaryFolder()
+    writeFileSync(
+      join(folder, 'Chart.yaml'),
+      JSON.stringify({
+        apiVersion: 'v2',
+        name: 'umbrella',
+        version: '1.0.0',
+        dependencies: [{ name: 'muster', version: '*', repository: `file://${CHART}`, condition: 'muster.enabled' }],
+      }),
+    )
+    expect(run('helm', ['dependency', 'build', folder])).toMatchObject({ status: 0 })
+    expect(objectsOf(run('helm', ['template', 'muster', folder, '--namespace', 'muster']).stdout).length).toBe(
+      render({}).length,
+    )
+    expect(objectsOf(run('helm', ['template', 'muster', folder, '--set', 'muster.enabled=false']).stdout)).toEqual([])
   })
 })

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { hackPath } from '../hack/tree.ts'
 import { SLACK } from '../kit/index.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const BUILD = hackPath('image/build.mjs')
 const BUILD_MS = 300_000
@@ -45,7 +45,7 @@ describe('the image', () => {
   const digestOf = (output: string): string => /sha256:[0-9a-f]{64}/.exec(output)?.[0] ?? 'none'
 
   beforeAll(() => {
-    scratch = mkdtempSync(join(tmpdir(), 'muster-image-test-'))
+    scratch = temporaryFolder()
     chmodSync(scratch, 0o755) // The user of the image needs access.
     said = build(archive())
     const [{ digest } = { digest: '' }] = (JSON.parse(read('index.json')) as { manifests: { digest: string }[] })
@@ -57,8 +57,6 @@ describe('the image', () => {
     for (const layer of manifest.layers)
       execFileSync('sh', ['-c', `tar -xOf '${archive()}' '${entry(layer.digest)}' | tar -xzf - -C '${root}'`])
   }, BUILD_MS)
-  afterAll(() => rmSync(scratch, { recursive: true, force: true }))
-
   it(
     'has the same digest every time it is built',
     () => {

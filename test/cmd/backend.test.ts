@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { backendUrl, BACKEND_SETTINGS } from '../../src/cmd/backend.ts'
 import { describeSettings, readSettings } from '../../src/cmd/settings.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 describe('the settings of the backend', () => {
   it('accept memory, mem and filedb URLs (D2)', () => {
@@ -57,34 +57,26 @@ describe('the settings of the backend', () => {
   })
 
   it('read the URL from a file, because it may contain a password (D54)', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'muster-url-'))
-    try {
-      const file = join(folder, 'url')
-      writeFileSync(file, 'kvstores://fleet:hunter2@redis.example:6380\n')
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file }, [])).toMatchObject({
-        faults: [],
-        values: { backendUrl: { scheme: 'kvstores', store: { password: 'hunter2' } } },
-      })
-      expect(
-        readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults,
-      ).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'and SVC_BACKEND_URL_FILE are both set; unset one of them' }])
-      expect(describeSettings(BACKEND_SETTINGS)).toContain('SVC_BACKEND_URL, --backend-url, or SVC_BACKEND_URL_FILE')
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    const file = join(folder, 'url')
+    writeFileSync(file, 'kvstores://fleet:hunter2@redis.example:6380\n')
+    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file }, [])).toMatchObject({
+      faults: [],
+      values: { backendUrl: { scheme: 'kvstores', store: { password: 'hunter2' } } },
+    })
+    expect(
+      readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults,
+    ).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'and SVC_BACKEND_URL_FILE are both set; unset one of them' }])
+    expect(describeSettings(BACKEND_SETTINGS)).toContain('SVC_BACKEND_URL, --backend-url, or SVC_BACKEND_URL_FILE')
   })
 
   it('read the PEM files at start, and report a missing one (D54)', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'muster-pem-'))
-    try {
-      const file = join(folder, 'ca.pem')
-      writeFileSync(file, 'PEM')
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_CA_FILE: file }, []).values.backendCaFile).toBe('PEM')
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_KEY_FILE: join(folder, 'absent') }, []).faults).toEqual([
-        { name: 'SVC_BACKEND_KEY_FILE', problem: expect.stringMatching(/absent" cannot be read: ENOENT/) },
-      ])
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    const file = join(folder, 'ca.pem')
+    writeFileSync(file, 'PEM')
+    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_CA_FILE: file }, []).values.backendCaFile).toBe('PEM')
+    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_KEY_FILE: join(folder, 'absent') }, []).faults).toEqual([
+      { name: 'SVC_BACKEND_KEY_FILE', problem: expect.stringMatching(/absent" cannot be read: ENOENT/) },
+    ])
   })
 })

@@ -1,10 +1,10 @@
 /** The settings of `muster operator` that depend on each other. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { run } from '../../src/cmd/operator.ts'
 import { SettingsError } from '../../src/cmd/settings.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const NAMES = [
   'KUBECONFIG',
@@ -16,18 +16,15 @@ const NAMES = [
   'SVC_BOOTSTRAP_TOKENS_SECRET',
 ]
 const saved = new Map(NAMES.map((name) => [name, process.env[name]]))
-const folders: string[] = []
 afterEach(() => {
   for (const [name, value] of saved)
     if (value === undefined) delete process.env[name]
     else process.env[name] = value
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
 })
 
 /** The faults of a start in the namespace `muster`; the name of the Lease is always one, so that nothing is started. */
 async function faultsOf(settings: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-operator-'))
-  folders.push(folder)
+  const folder = temporaryFolder()
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(
     kubeconfig,

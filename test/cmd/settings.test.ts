@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { backendUrl } from '../../src/cmd/backend.ts'
 import {
@@ -16,6 +15,7 @@ import {
   workerId,
 } from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const TABLE = {
   listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'Where to listen.', fallback: '0.0.0.0:8080' }),
@@ -71,20 +71,16 @@ describe('readSettings', () => {
   })
 
   it('reads a secret from the file named by its _FILE variable (D22)', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'muster-settings-'))
-    try {
-      const file = join(directory, 'token')
-      writeFileSync(file, 'from-the-file\n')
-      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file }, []).values.token).toBe('from-the-file')
-      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([
-        { name: 'SVC_TOKEN', problem: 'and SVC_TOKEN_FILE are both set; unset one of them' },
-      ])
-      expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([
-        { name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' },
-      ])
-    } finally {
-      rmSync(directory, { recursive: true })
-    }
+    const directory = temporaryFolder()
+    const file = join(directory, 'token')
+    writeFileSync(file, 'from-the-file\n')
+    expect(readSettings(TABLE, { SVC_TOKEN_FILE: file }, []).values.token).toBe('from-the-file')
+    expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([
+      { name: 'SVC_TOKEN', problem: 'and SVC_TOKEN_FILE are both set; unset one of them' },
+    ])
+    expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([
+      { name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' },
+    ])
   })
 
   it('lists every setting with its forms and its default', () => {

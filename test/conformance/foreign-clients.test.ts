@@ -1,11 +1,10 @@
 /** Runs clients in Go (gorilla/websocket) and Python (standard library) that play rows of the table. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ADMIN, onEachStore, WORKER, type ConformanceFixture } from './fixture.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const run = promisify(execFile)
 const CLIENTS = join(import.meta.dirname, 'clients')
@@ -16,9 +15,7 @@ const BUILT_WITHIN_MS = 300_000
 /** Shorter than the limit of a test, so that no client outlives its master. */
 const ENDS_WITHIN_MS = 25_000
 
-const folder = mkdtempSync(join(tmpdir(), 'muster-clients-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
+const folder = temporaryFolder()
 const go = { cwd: join(CLIENTS, 'go'), env: { ...process.env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0' } }
 const hasGo = spawnSync('go', ['mod', 'download'], { ...go, timeout: 60_000 }).status === 0
 const hasPython = spawnSync('python3', ['--version']).status === 0

@@ -1,11 +1,9 @@
 // Tests the runner of documentation pages, with its own page and package.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Tree } from '../hack/tree.ts'
 import { type Packed, pack } from './package.ts'
 import { readPage } from './read.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const COMMAND = `#!/usr/bin/env node
 import { createServer } from 'node:http'
@@ -24,7 +22,7 @@ let tree: Tree
 let folder: string
 let packed: Packed
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
+  folder = temporaryFolder()
   tree = new Tree({
     'package.json': JSON.stringify({
       name: 'muster',
@@ -38,7 +36,6 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => {
   tree.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const read = (markdown: string): Promise<void> =>

@@ -1,10 +1,10 @@
 /** Checks that the tables on the pages equal those that the code generates. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPT = join(ROOT, 'hack/update-docs.mjs')
@@ -34,11 +34,9 @@ describe('the tables of the pages', () => {
 describe('update-docs.mjs', () => {
   let folder = ''
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'muster-tables-'))
+    folder = temporaryFolder()
     for (const page of PAGES) cpSync(join(ROOT, page), join(folder, page))
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
-
   const page = (name: string): string => readFileSync(join(folder, name), 'utf8')
   const edit = (name: string, from: string | RegExp, to: string): void => {
     expect(page(name)).toMatch(from)

@@ -2,15 +2,13 @@
  * Runs hack/kind-up.sh without apt-get. No container engine runs here: docker, kind, kubectl and helm are programs that
  * record their calls.
  */
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'muster-kind-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
+const folder = temporaryFolder()
 const calls = join(folder, 'calls')
 const bin = join(folder, 'bin')
 

@@ -1,22 +1,21 @@
 /** A master while its store is checked after an unclean stop, with a real file and a real storage thread (D97). */
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { THREAD_URL } from '../storage/sqlite/fixture.ts'
 import { runMaster } from '../kit/running-master.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const PAGE = 4_096
-const folder = mkdtempSync(join(tmpdir(), 'muster-startup-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 /** A host whose `open` ends when the test calls `release`, like the slow open of a large file. */
 class SlowHost extends ThreadHost {

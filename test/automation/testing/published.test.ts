@@ -2,13 +2,13 @@
  * Tests the harness as users have it: the package that `npm run build` creates, with its types. Skipped without dist/.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { pack } from '../../docs/package.ts'
 import { stepsOf } from '../../docs/page.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const DIST = join(ROOT, 'dist')
@@ -46,7 +46,7 @@ const test = built ? it : it.skip
 let folder: string
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'muster-author-'))
+  folder = temporaryFolder()
   if (!built) return
   const { tarball, dependencies } = pack(DIST, folder)
   const home = join(folder, 'node_modules/muster')
@@ -57,8 +57,6 @@ beforeAll(() => {
   for (const step of stepsOf(README)) if (step.kind === 'file') writeFileSync(join(folder, step.name), step.content)
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
 }, 60_000)
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
 describe(built ? 'the published harness' : 'the published harness (needs dist/: npm run build)', () => {
   test('runs the tests of the guide exactly as printed', () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap'], {

@@ -1,18 +1,18 @@
 /** `muster workers` and `muster config`. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { register } from '../../client/fixture.ts'
 import { cells, lines, muster, type Terminal } from './fixture.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'muster-admin-'))
+  folder = temporaryFolder()
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+
 function file(name: string, text: string): string {
   writeFileSync(join(folder, name), text)
   return join(folder, name)

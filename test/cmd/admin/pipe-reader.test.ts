@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeReader } from '../../../src/cmd/admin/pipe-reader.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 it('detects without a write that a pipe lost its reader, and treats a file as read', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-pipe-'))
+  const folder = temporaryFolder()
   const path = join(folder, 'pipe')
   spawnSync('bash', ['-c', 'mkfifo "$0"', path])
   const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -25,6 +25,5 @@ it('detects without a write that a pipe lost its reader, and treats a file as re
     reader.kill()
     closeSync(pipe)
     closeSync(file)
-    rmSync(folder, { recursive: true })
   }
 })

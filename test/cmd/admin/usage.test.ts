@@ -1,9 +1,8 @@
 /** Usage errors, failed requests and their messages. */
 import { describe, expect, it } from '@jest/globals'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NOUNS } from '../../../src/cmd/admin/index.ts'
 import { parseWords } from '../../../src/cmd/admin/parse.ts'
@@ -11,6 +10,7 @@ import { freePort } from '../../e2e/fleet.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { register } from '../../client/fixture.ts'
 import { lines, muster } from './fixture.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 const NOWHERE = 'http://127.0.0.1:9'
 
@@ -130,13 +130,12 @@ describe('a request that fails', () => {
 
   it('reports where the rejected token was read from, without showing it, exit code 4', async () => {
     const master = await runMaster()
-    const folder = mkdtempSync(join(tmpdir(), 'muster-token-'))
+    const folder = temporaryFolder()
     const file = join(folder, 'token')
     writeFileSync(file, 'hunter2\n')
     const wrong = await muster(master.url, 'workers ls mailer', {
       environment: { SVC_API_TOKEN: '', SVC_API_TOKEN_FILE: file },
     })
-    rmSync(folder, { recursive: true })
     expect(wrong.code).toBe(4)
     expect(wrong.err).toMatch(/^error: muster workers ls mailer failed \(403, request \S+\)\ncause: unknown token\n/)
     expect(wrong.err).toContain(`SVC_API_TOKEN_FILE=${file}`)

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { readTokens } from '../../../src/master/auth/index.ts'
@@ -7,6 +6,7 @@ import { createHealth } from '../../../src/master/health/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { runMaster, testCatalog, TOKENS } from '../../kit/running-master.ts'
 import type { RouteRequest } from '../../../src/master/http/index.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 describe('health', () => {
   it('returns only "ok", without a token (D45)', async () => {
@@ -34,7 +34,7 @@ describe('health', () => {
 
   it('reports an invalid token setting in /readyz, as a metric and in the log, and keeps the previous tokens (D54)', async () => {
     const time = new VirtualTime()
-    const folder = mkdtempSync(join(tmpdir(), 'muster-tokens-'))
+    const folder = temporaryFolder()
     const file = join(folder, 'scopes')
     const canary = 'canary-of-a-scoped-token'
     const environment = { SVC_ADMIN_TOKEN: TOKENS.admin, SVC_WORKER_TOKEN: TOKENS.worker, SVC_TOKEN_SCOPES_FILE: file }
@@ -66,7 +66,6 @@ describe('health', () => {
     expect(await written(`{"${canary}": ["mailer"]}`)).toEqual({ json: { status: 'ready', parts }, faults: '0' })
     expect((await master.call('GET', '/api/v1/me', { token: canary })).status).toBe(200)
     expect(JSON.stringify(master.lines)).not.toContain(canary)
-    rmSync(folder, { recursive: true })
   })
 
   it('is not ready as soon as the master begins to stop', async () => {

@@ -4,9 +4,8 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -21,6 +20,7 @@ import {
 } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { recordingLog } from '../../kit/index.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
 const MIB = 1_048_576
 const TOKENS = {
@@ -41,7 +41,6 @@ const LIMITS = { headersWithinMs: 120_000, requestWithinMs: 120_000, lookEveryMs
 
 const servers: { http: Http; time: VirtualTime }[] = []
 const sockets: Socket[] = []
-const folders: string[] = []
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
   await Promise.all(
@@ -51,7 +50,6 @@ afterEach(async () => {
       await closed
     }),
   )
-  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })))
 })
 
 const THINGS: readonly Route[] = [
@@ -167,8 +165,7 @@ function memory(): number {
 }
 
 async function dashboardWith(bytes: number): Promise<readonly Route[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'muster-dashboard-'))
-  folders.push(folder)
+  const folder = temporaryFolder()
   await mkdir(join(folder, 'assets'))
   await writeFile(join(folder, 'index.html'), '<!doctype html>')
   await writeFile(join(folder, 'assets', 'main-Ab3_x9-Z.js'), 'x'.repeat(bytes))

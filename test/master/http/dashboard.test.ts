@@ -1,17 +1,10 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { describe, expect, it } from '@jest/globals'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { head, runMaster, sendRaw, type TestMaster } from '../../kit/running-master.ts'
+import { temporaryFolder } from '../../kit/temporary-folder.ts'
 
-const folders: string[] = []
-afterEach(async () => {
-  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })))
-})
-
-async function built(): Promise<TestMaster> {
-  const folder = await mkdtemp(join(tmpdir(), 'muster-dashboard-'))
-  folders.push(folder)
+async function built(folder = temporaryFolder()): Promise<TestMaster> {
   await mkdir(join(folder, 'assets', 'inner'), { recursive: true })
   await writeFile(join(folder, 'index.html'), '<!doctype html><title>Muster</title>')
   await writeFile(join(folder, 'secret.txt'), 'canary')
@@ -83,8 +76,9 @@ describe('assets', () => {
   })
 
   it('exclude source maps, and changes of the folder after the start (D71)', async () => {
-    const master = await built()
-    await writeFile(join(folders.at(-1) ?? '', 'assets', 'theme.css'), 'changed')
+    const folder = temporaryFolder()
+    const master = await built(folder)
+    await writeFile(join(folder, 'assets', 'theme.css'), 'changed')
     expect((await master.call('GET', '/assets/theme.css', { token: '' })).text).toBe('body{}')
     for (const name of ['main-Ab3_x9-Z.js.map', 'main-Ab3_x9-Z.js.map.gz'])
       expect((await master.call('GET', `/assets/${name}`, { token: '' })).status).toBe(404)

@@ -3,12 +3,12 @@
  * still returns them to readers. A later successful fsync therefore does not write them (G1).
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { systemTime } from '../../../../src/runtime/index.ts'
 import { backendOn } from '../fixture.ts'
+import { temporaryFolder } from '../../../kit/temporary-folder.ts'
 
 const WRITER = join(import.meta.dirname, 'writer.ts')
 const [WRITE, TRUNCATE, SYNC, FAILED_SYNC, UNLINK] = [1, 2, 3, 4, 5]
@@ -59,7 +59,7 @@ function replayed(log: Buffer): readonly [db: Buffer, wal: Buffer] {
   return [db.content, wal.content]
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'muster-power-'))
+const folder = temporaryFolder()
 const SHIM = join(folder, 'record.so')
 const BUILT = spawnSync('gcc', ['-shared', '-fPIC', '-O1', '-o', SHIM, join(import.meta.dirname, 'record.c'), '-ldl'])
 
@@ -87,7 +87,6 @@ async function recovered(scenario: string): Promise<Readonly<Record<'acked' | 'f
 }
 
 describe('a SQLite store after a power cut', () => {
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
   if (BUILT.status !== 0) {
     it.skip('gcc is not installed', () => undefined)
     return
