@@ -11,7 +11,7 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import { toSeconds } from '../../protocol/index.ts'
 import type { Clock, Time } from '../../runtime/index.ts'
 import type { BatchContext, Context, Lock, Masker, SlotLog } from '../index.ts'
-import { Awaitable } from './awaitable.ts'
+import { TrackedPromise } from './tracked-promise.ts'
 import type { Faults } from './errors.ts'
 import type { Call, CallName } from './options.ts'
 
@@ -38,7 +38,7 @@ export interface WatchDeps {
 interface OpenCall {
   readonly record: { -readonly [K in keyof Call]: Call[K] }
   readonly answered: Promise<unknown>
-  readonly promise: Awaitable<unknown>
+  readonly promise: TrackedPromise<unknown>
 }
 type Plugin = (context: BatchContext | Context) => Promise<void> | void
 /** What locks and claims have in common. A claim also has `remove`. */
@@ -216,7 +216,7 @@ export class WatchedRun {
         },
         (error: unknown) => void (record.error = String(error instanceof Error ? error.message : error)),
       )
-      const promise = Awaitable.of(this.#inside(answered))
+      const promise = TrackedPromise.of(this.#inside(answered))
       this.#calls.push({ record, answered, promise })
       return promise
     }

@@ -1,2 +1,2 @@
 export { Inspections } from './inspections.ts'
-export type { PieceReader } from './piece-reader.ts'
+export type { InspectionBody } from './inspection-body.ts'

@@ -12,7 +12,7 @@ import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.
 import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { HandlerResult, RouteRequest } from '../http/index.ts'
-import { PieceReader } from './piece-reader.ts'
+import { InspectionBody } from './inspection-body.ts'
 
 const RATE = { capacity: INSPECTIONS.burstBytes, perSecond: INSPECTIONS.bytesPerSecond }
 const RATE_PER_TOKEN = {
@@ -77,10 +77,10 @@ export class Inspections {
    * @throws {FleetError} OVERLOADED if too many inspections are waiting.
    * @throws the reason of the signal if the client has disconnected.
    */
-  async respond({ principal, signal }: Caller, read: (out: PieceReader) => Promise<void>): Promise<HandlerResult> {
+  async respond({ principal, signal }: Caller, read: (out: InspectionBody) => Promise<void>): Promise<HandlerResult> {
     const usage = this.#usageOf(principal.key)
     await this.#enter(usage, signal)
-    const out = new PieceReader((bytes) => this.#pace(usage, signal, bytes))
+    const out = new InspectionBody((bytes) => this.#pace(usage, signal, bytes))
     try {
       await read(out)
     } catch (error) {

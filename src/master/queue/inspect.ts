@@ -24,7 +24,7 @@ import {
 import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
 import { requirePermission } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
-import type { Inspections, PieceReader } from '../inspections/index.ts'
+import type { Inspections, InspectionBody } from '../inspections/index.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
@@ -181,7 +181,7 @@ async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> 
 }
 
 /** Writes the queue as one read returned it. Tasks that left the queue before their body was read are omitted. */
-async function writeQueue(out: PieceReader, tasks: Tasks, type: string, n: number): Promise<void> {
+async function writeQueue(out: InspectionBody, tasks: Tasks, type: string, n: number): Promise<void> {
   const { length, items, rest = [] } = await out.read(() => tasks.queue(type, n, out.room))
   out.text(`{"length":${length},"items":[`)
   out.items(items.map(queueText))
@@ -200,7 +200,7 @@ async function writeQueue(out: PieceReader, tasks: Tasks, type: string, n: numbe
   out.text(']}')
 }
 
-async function writeDead(out: PieceReader, tasks: Tasks, type: string, n: number): Promise<void> {
+async function writeDead(out: InspectionBody, tasks: Tasks, type: string, n: number): Promise<void> {
   let page = await out.read(() => tasks.dead(type, n, out.room))
   out.text(`{"length":${page.length},"items":[`)
   for (let left = n; ;) {

@@ -18,7 +18,7 @@ import type { Backend, Configs } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { requirePermission, type Principal } from '../auth/index.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
-import type { PieceReader } from '../inspections/index.ts'
+import type { InspectionBody } from '../inspections/index.ts'
 import { etagOf } from './etag.ts'
 import { actorOf, ConfigPatcher, validatePatch } from './patch.ts'
 import { pollConfig } from './poll.ts'
@@ -162,7 +162,12 @@ function historyRoute({ backend, inspections }: MasterDeps): Route {
 }
 
 /** Writes the history. A concurrent change shifts the rows, so rows that were already written are skipped. */
-async function writeHistory(out: PieceReader, configs: Configs, request: RouteRequest, limit: number): Promise<void> {
+async function writeHistory(
+  out: InspectionBody,
+  configs: Configs,
+  request: RouteRequest,
+  limit: number,
+): Promise<void> {
   out.text('[')
   let oldest = Infinity
   for (let read = 0; read < limit;) {

@@ -14,7 +14,7 @@ import {
 } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../../storage/index.ts'
 import { route, type Route } from '../http/index.ts'
-import type { Inspections, PieceReader } from '../inspections/index.ts'
+import type { Inspections, InspectionBody } from '../inspections/index.ts'
 
 const OUTPUT = `${API_PREFIX}/automations/{type}/output`
 const DEFAULT_TAIL = 100
@@ -101,7 +101,7 @@ function tailRoute(streams: Streams, inspections: Inspections): Route {
   })
 }
 
-async function writePeek(out: PieceReader, streams: Streams, type: string, n: number): Promise<void> {
+async function writePeek(out: InspectionBody, streams: Streams, type: string, n: number): Promise<void> {
   out.text('[')
   const entries = await out.read(() => streams.peek(type, n, out.room))
   out.items(entries.map(entryText))
@@ -110,7 +110,7 @@ async function writePeek(out: PieceReader, streams: Streams, type: string, n: nu
 }
 
 async function writeTail(
-  out: PieceReader,
+  out: InspectionBody,
   streams: Streams,
   type: string,
   after: string | null,
@@ -125,7 +125,7 @@ async function writeTail(
 
 /** Writes the entries after `last`, the end of the previous piece. */
 async function writeRest(
-  out: PieceReader,
+  out: InspectionBody,
   streams: Streams,
   type: string,
   from: { readonly last: StreamEntry | undefined; readonly left: number },
@@ -144,7 +144,7 @@ async function writeRest(
  * removed, because those entries exist nowhere else.
  * @returns how many entries were removed.
  */
-async function writePopped(out: PieceReader, streams: Streams, type: string, n: number): Promise<number> {
+async function writePopped(out: InspectionBody, streams: Streams, type: string, n: number): Promise<number> {
   let left = n
   out.text('[')
   while (left > 0 && out.room > 0) {

@@ -1,7 +1,7 @@
 /** Limits of running and waiting inspections, and their cancellation when the client disconnects. */
 import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
-import { Inspections, type PieceReader } from '../../../src/master/inspections/index.ts'
+import { Inspections, type InspectionBody } from '../../../src/master/inspections/index.ts'
 import { JsonChunks } from '../../../src/master/http/route.ts'
 import { ANSWER_PIECE_BYTES, INSPECTIONS, MAX_ANSWER_BYTES } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
@@ -20,11 +20,11 @@ function makeInspections() {
 
 /** Reads `pieces` of 1 MiB each, and counts them. */
 function reader(pieces: number): {
-  readonly read: (out: PieceReader) => Promise<void>
+  readonly read: (out: InspectionBody) => Promise<void>
   readonly counts: { begun: number }
 } {
   const counts = { begun: 0 }
-  const read = async (out: PieceReader): Promise<void> => {
+  const read = async (out: InspectionBody): Promise<void> => {
     for (let i = 0; i < pieces; i += 1) {
       out.items([
         await out.read(async () => {

@@ -1,5 +1,5 @@
 /**
- * @module master/inspections/piece-reader
+ * @module master/inspections/inspection-body
  * Builds the body of one inspection. Each piece that is read from the store immediately becomes JSON text and bytes, so
  * that no step of the event loop handles more than one piece.
  */
@@ -13,7 +13,7 @@ const BYTES_PER_INSPECTION = 32_768
 /** Responses up to this size are sent as text. Their bytes are not counted after they were read. */
 const SMALL_CHARS = 65_536
 
-export class PieceReader {
+export class InspectionBody {
   /** Counts bytes that were read. Resolves when the next piece may be read. */
   readonly #pace: (bytes: number) => Promise<void>
   readonly #chunks: Buffer[] = []

@@ -1,9 +1,9 @@
 /**
- * @module automation/testing/awaitable
- * A promise that records whether its result was awaited. `await` calls `then` only for promises of another class, hence
- * the subclass. Its rejections count as handled.
+ * @module automation/testing/tracked-promise
+ * Defines a promise that records whether its result was awaited. `await` calls `then` only for promises of another
+ * class, hence the subclass. Its rejections count as handled.
  */
-export class Awaitable<T> extends Promise<T> {
+export class TrackedPromise<T> extends Promise<T> {
   wasAwaited = false
 
   /** `then` returns an ordinary promise. */
@@ -11,10 +11,10 @@ export class Awaitable<T> extends Promise<T> {
     return Promise
   }
 
-  static of<T>(promise: Promise<T>): Awaitable<T> {
-    const awaitable = new Awaitable<T>((resolve, reject) => void promise.then(resolve, reject))
-    void Promise.prototype.then.call(awaitable, undefined, () => {})
-    return awaitable
+  static of<T>(promise: Promise<T>): TrackedPromise<T> {
+    const tracked = new TrackedPromise<T>((resolve, reject) => void promise.then(resolve, reject))
+    void Promise.prototype.then.call(tracked, undefined, () => {})
+    return tracked
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- recording the call is the purpose
