@@ -1,6 +1,6 @@
 /**
  * @module storage/local-bus
- * Implements the bus of the backends that serve one master. They declare `pubsub: false`: publishing does nothing, and
+ * Implements the bus of the backends that serve only one master (memory and SQLite). They declare `pubsub: false`: publishing does nothing, and
  * subscribers receive nothing. Signals go to the listeners of this process. They are delivered after the call that sent
  * them has returned, so that a sender is never re-entered.
  */

@@ -1,5 +1,5 @@
 /**
- * @module worker/settles
+ * @module worker/outcome-queue
  * Delivers outcomes of tasks (ack, nack and release) to the master. Outcomes of the same tick, or that arrive during a
  * call, are sent together. One call is in flight at a time.
  *

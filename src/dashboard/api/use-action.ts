@@ -1,5 +1,5 @@
 /**
- * @module dashboard/api/use-act
+ * @module dashboard/api/use-action
  * Runs one write at a time and tracks its outcome. Writes are never retried automatically.
  */
 import { useState } from 'react'

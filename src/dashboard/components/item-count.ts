@@ -1,4 +1,4 @@
-/** @module dashboard/components/act-size  Parses the number of items of an inspection or action. */
+/** @module dashboard/components/item-count  Parses the number of items of an inspection or action. */
 
 const MOST = 10_000
 

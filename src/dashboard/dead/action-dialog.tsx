@@ -1,5 +1,5 @@
 /**
- * @module dashboard/dead/act-dialog
+ * @module dashboard/dead/action-dialog
  * Confirms and runs a bulk action on selected dead tasks, with progress and a stop button.
  */
 import { useEffect, useRef, useState } from 'react'

@@ -1,5 +1,5 @@
 /**
- * @module dashboard/dead/act
+ * @module dashboard/dead/actions
  * Replays or removes exactly the dead tasks that were shown (D50). Their IDs are sent in sequential calls of 1,000;
  * tasks that died later are not affected. The first failed call ends the action: without a response, the outcome of its
  * tasks is unknown and the list is reloaded.

@@ -1,5 +1,5 @@
 /**
- * @module dashboard/dead/act-on-all
+ * @module dashboard/dead/whole-queue-actions
  * The two actions whose tasks the master chooses: replay the oldest, and clear all.
  */
 import { useState } from 'react'

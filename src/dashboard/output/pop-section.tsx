@@ -1,5 +1,5 @@
 /**
- * @module dashboard/output/pop
+ * @module dashboard/output/pop-section
  * Pops entries from a stream and keeps them in this tab until they are saved or discarded.
  */
 import { useMemo, useState } from 'react'

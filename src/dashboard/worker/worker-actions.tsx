@@ -1,5 +1,5 @@
 /**
- * @module dashboard/worker/worker-acts
+ * @module dashboard/worker/worker-actions
  * Dialogs that drain or forget a worker. They explain the effect before the action.
  */
 import { useState } from 'react'

@@ -1,5 +1,5 @@
 /**
- * @module dashboard/workers/bulk-ends
+ * @module dashboard/workers/bulk-drain-forget
  * Dialogs that drain or forget many workers. They explain the effect before the action.
  */
 import { useSession } from '../api/session.ts'

@@ -1,5 +1,5 @@
 /**
- * @module operator/fleet/outcome
+ * @module operator/fleet/refusal
  * Converts the error of a call to the master into a refusal. Codes decide; messages are passed on and never parsed.
  */
 import type { MasterError } from '../../client/index.ts'

@@ -1,13 +1,13 @@
 /**
  * @module storage/redis/pruning
- * What has expired is let go by the next call that comes along, before that call decides anything. So that no call
- * blocks the store for long, a script removes at most PRUNED_PER_CALL things (scripts/include/pruning.lua); when there
- * may be more it returns nil, without having looked at its arguments, and is run again.
+ * Runs scripts that remove expired entries before they do their own work. So that no call blocks the store for long, a
+ * script removes at most PRUNED_PER_CALL entries (scripts/include/pruning.lua). If more may have expired, it returns nil
+ * without reading its arguments, and is run again.
  */
 import type { Caller, CallOptions, Reply } from './caller.ts'
 import type { Script } from './script.ts'
 
-/** Runs `script` until nothing that expired stood in its way. */
+/** Runs `script` until it has removed all expired entries and returns its own reply. */
 export async function runPruned(
   caller: Caller,
   script: Script,

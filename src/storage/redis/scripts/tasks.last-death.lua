@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the number of the newest death.
+-- Reads the death number of the newest dead task. Deaths are numbered in their order.
 --
 -- KEYS[1]  DZ  ZSET of dead tasks
 -- Returns the number, 0 if no task is dead.

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Queues the named dead tasks again, or removes them.
+-- Replays or removes the dead tasks with the given ids.
 --
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks

@@ -1,5 +1,5 @@
--- Moves dead tasks to the back of the normal tier, as new. Returns how many. `dead_records`: those of `ids`. It needs
--- the keys P0, P1, P2, T, DZ, DT and DM.
+-- Moves dead tasks to the back of the normal tier, with their attempts reset. Returns how many. `dead_records`: those
+-- of `ids`. It needs the keys P0, P1, P2, T, DZ, DT and DM.
 --- @include "commands"
 --- @include "now"
 --- @include "int"
