@@ -89,7 +89,11 @@ export const image = (registry: string, repository: string, tag: string, tagIs: 
     repository: text('Repository.', repository, { pattern: '^[a-z0-9]+([._/-]+[a-z0-9]+)*$' }),
     tag: text(tagIs, tag, { pattern: '^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$' }),
     digest: text('Digest; takes precedence over the tag.', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
-    pullPolicy: word(['IfNotPresent', 'Always', 'Never'], 'IfNotPresent', 'When the image is pulled.'),
+    pullPolicy: word(
+      ['IfNotPresent', 'Always', 'Never'],
+      'IfNotPresent',
+      'Image pull policy: Always, IfNotPresent or Never.',
+    ),
   })
 export const persistence = (enabled: boolean, size: string, more: TProperties = {}) =>
   closed({

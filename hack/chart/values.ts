@@ -96,7 +96,7 @@ export const Values = closed({
   image: image('localhost', 'muster', '', 'Tag; "" = the version of the chart.'),
   imagePullSecrets: list('Names of pull secrets.', [], NAME_OR_NONE),
   log: closed({
-    level: word(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
+    level: word(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level: debug, info, warn or error.'),
     format: word(['json', 'text'], 'json', 'Log format: json for log collectors, text for reading.'),
   }),
   telemetry: closed({
@@ -132,7 +132,11 @@ export const Values = closed({
       ),
     }),
     service: closed({
-      type: word(['ClusterIP', 'NodePort', 'LoadBalancer'], 'ClusterIP', 'Type of the Service.'),
+      type: word(
+        ['ClusterIP', 'NodePort', 'LoadBalancer'],
+        'ClusterIP',
+        'Type of the Service: ClusterIP, NodePort or LoadBalancer.',
+      ),
       port: port('Port of the Service.', 80),
       nodePort: port('Node port; 0 = chosen by the cluster.', 0, 0),
       appProtocol: text('appProtocol of the port, for Gateways that require it, for example kubernetes.io/ws.'),
@@ -233,9 +237,17 @@ export const Values = closed({
     }),
   }),
   exposure: closed({
-    type: word(['none', 'ingress', 'gateway'], 'none', 'How the master is exposed outside the cluster.'),
+    type: word(
+      ['none', 'ingress', 'gateway'],
+      'none',
+      'How the master is exposed outside the cluster: none, ingress or gateway.',
+    ),
     host: text('Public host name; required unless type is none.', '', { pattern: HOST, maxLength: 253 }),
-    profile: word(PROFILES, 'generic', 'Controller that the generated annotations are for.'),
+    profile: word(
+      PROFILES,
+      'generic',
+      'Ingress or Gateway controller that the generated annotations are for; the README lists the profiles.',
+    ),
     dashboard: flag('Expose the dashboard. false: only /api/v1 and /healthz are exposed.', true),
     annotations: textMap('Annotations of the Ingress or HTTPRoute; they take precedence over those of the profile.'),
     ingress: closed({ className: name('IngressClass of the Ingress.') }),
@@ -249,7 +261,7 @@ export const Values = closed({
       ),
       certManager: closed({
         issuer: name('cert-manager issuer.'),
-        kind: word(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', 'Kind of the issuer.'),
+        kind: word(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', 'Kind of the issuer: ClusterIssuer or Issuer.'),
       }),
     }),
   }),

@@ -88,7 +88,7 @@ export const FRAME_WORDS = {
   ping: 'The worker replies with a `ping` of the same `id`.',
   config_changed: 'Sent after each config PATCH. The worker then polls its config.',
   drain: 'The worker finishes its running work and exits.',
-  task_assign: 'Reserved, never sent.',
+  task_assign: 'Reserved for future use; never sent.',
 }
 
 export const EVENT_WORDS = {

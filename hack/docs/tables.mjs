@@ -185,7 +185,7 @@ const errors = () =>
 
 const closeCodes = () =>
   table(
-    ['code', 'why', 'what our worker does'],
+    ['code', 'why', 'what the worker does'],
     Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(descriptions.CLOSE_WORDS, name)]),
   )
 

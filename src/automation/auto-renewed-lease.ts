@@ -93,7 +93,7 @@ export class AutoRenewedLease {
     try {
       if (this.#state === 'held') await this.release()
     } catch (error) {
-      this.#deps.log.warn(`${this.#calls.what} could not be released; it ends by itself`, { error })
+      this.#deps.log.warn(`${this.#calls.what} could not be released; it expires`, { error })
     }
   }
 

@@ -130,7 +130,7 @@ class BatchSlot {
     }
     switch (ending.how) {
       case 'abandoned':
-        this.#deps.log.warn('the task was interrupted and is given back')
+        this.#deps.log.warn('the task was interrupted and is released')
         lease.release()
         return undefined
       case 'returned':

@@ -89,7 +89,7 @@ class ContinuousSlot {
     const { text, stack } = failureOf(ending.thrown, this.#masker)
     const waitMs = this.#backoff.nextMs()
     this.#failing = true
-    this.#deps.log.error('the automation failed and starts again', {
+    this.#deps.log.error('the automation failed, restarting', {
       error: text,
       stack,
       again_in_ms: Math.round(waitMs),
@@ -106,7 +106,7 @@ class ContinuousSlot {
 
   /** Logs an error after the signal at debug level only: most plugins stop by throwing the reason. */
   #stopped(ending: Ending, signal: AbortSignal): void {
-    if (ending.how === 'abandoned') this.#deps.log.warn('the automation did not stop in time and is left behind')
+    if (ending.how === 'abandoned') this.#deps.log.warn('the automation did not stop in time; its run is abandoned')
     if (ending.how !== 'threw' || ending.thrown === signal.reason) return
     this.#deps.log.debug('the automation ended with an error after it was stopped', {
       error: failureOf(ending.thrown, this.#masker).text,

@@ -33,7 +33,7 @@ const SETTINGS = {
 
 export function help(): string {
   return (
-    'muster bootstrap: creates the missing Secrets of an installation in Kubernetes\n\n' +
+    'muster bootstrap: create the missing Secrets of an installation in Kubernetes\n\n' +
     '  muster bootstrap --bootstrap-tokens-secret muster-tokens --bootstrap-redis-secret muster-redis\n\n' +
     `${describeSettings(SETTINGS)}\n${HELP_TAIL}`
   )

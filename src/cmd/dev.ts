@@ -43,7 +43,7 @@ const FIRST_OUTPUT_WITHIN_MS = 30_000
 
 export function help(): string {
   return (
-    'muster dev: a development fleet on this machine: master, workers, dashboard\n\n' +
+    'muster dev: run a development fleet on this machine: master, workers and dashboard\n\n' +
     '  muster dev\n' +
     '  SVC_AUTOMATIONS=./my-automation.js muster dev --listen 127.0.0.1:9000\n\n' +
     `${describeSettings(SETTINGS)}\n${HELP_TAIL}`

@@ -69,7 +69,7 @@ const LIMITS = {
 const TOKENS = {
   adminToken: setting(text, {
     name: 'SVC_ADMIN_TOKEN',
-    help: 'Token with all permissions. Not set: generated at start and printed once.',
+    help: 'Admin token, for every call except those of workers. Not set: generated at start and printed once.',
     secret: true,
   }),
   workerToken: setting(text, {
@@ -136,7 +136,7 @@ const DEFAULT_LIMITS = readSettings(LIMITS, {}, []).values
 
 export function help(): string {
   return (
-    'muster master: coordinates a fleet of workers\n\n' +
+    'muster master: run a master, which coordinates a fleet of workers\n\n' +
     '  SVC_ADMIN_TOKEN_FILE=admin-token SVC_WORKER_TOKEN_FILE=worker-token ' +
     'muster master --automations muster/automations\n' +
     '  muster master --backend-url memory:// --listen 127.0.0.1:8080\n\n' +

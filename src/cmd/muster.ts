@@ -24,15 +24,18 @@ function admin(noun: string): Subcommand['load'] {
 }
 
 const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  dev: { summary: 'a development fleet on this machine: master, workers, dashboard', load: () => import('./dev.ts') },
-  master: { summary: 'coordinates a fleet of workers', load: () => import('./master.ts') },
-  worker: { summary: 'runs one automation for a master', load: () => import('./worker.ts') },
+  dev: {
+    summary: 'run a development fleet on this machine: master, workers and dashboard',
+    load: () => import('./dev.ts'),
+  },
+  master: { summary: 'run a master, which coordinates a fleet of workers', load: () => import('./master.ts') },
+  worker: { summary: 'run a worker, which runs one automation for a master', load: () => import('./worker.ts') },
   operator: {
-    summary: 'reconciles workers with FleetWorker objects of Kubernetes',
+    summary: 'run the operator, which applies FleetWorker objects of Kubernetes to workers',
     load: () => import('./operator.ts'),
   },
   bootstrap: {
-    summary: 'creates the missing Secrets of an installation in Kubernetes',
+    summary: 'create the missing Secrets of an installation in Kubernetes',
     load: () => import('./bootstrap.ts'),
   },
   workers: { summary: 'list, inspect, drain or forget workers', load: admin('workers') },
@@ -49,7 +52,7 @@ function usage(): string {
   const width = Math.max(...Object.keys(SUBCOMMANDS).map((name) => name.length))
   const lines = Object.entries(SUBCOMMANDS).map(([name, { summary }]) => `  muster ${name.padEnd(width)}  ${summary}`)
   return (
-    `muster ${VERSION}: a control plane for fleets of worker processes\n\n` +
+    `muster ${VERSION}: a control plane for fleets of long-running workers\n\n` +
     `${lines.join('\n')}\n\n` +
     'muster SUBCOMMAND --help prints its settings with their defaults, or its verbs with examples.\n'
   )

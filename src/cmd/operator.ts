@@ -91,7 +91,7 @@ const isAlone = (watched: readonly string[] | undefined, own: string): boolean =
 
 export function help(): string {
   return (
-    'muster operator: reconciles workers with FleetWorker objects of Kubernetes\n\n' +
+    'muster operator: run the operator, which applies FleetWorker objects of Kubernetes to workers\n\n' +
     '  SVC_API_TOKEN_FILE=admin-token muster operator --master-url http://127.0.0.1:8080\n' +
     '  SVC_API_TOKEN_FILE=team-token muster operator --master-url http://muster-master ' +
     '--watch-namespaces team-a \\\n' +

@@ -39,21 +39,21 @@ const SETTINGS = {
   allowCidrs: setting(cidrs, {
     name: 'SVC_ALLOW_CIDRS',
     help:
-      'For http-probe and http-request: comma-separated ' +
-      'upper bound of the ranges that allow_cidrs of a config may allow, or none.',
+      'For http-probe and http-request: comma-separated CIDR ranges, for example 10.1.0.0/16. ' +
+      'Ranges outside of them have no effect in allow_cidrs of a config. "none" allows no range.',
   }),
   allowHosts: setting(text, {
     name: 'SVC_ALLOW_HOSTS',
     help:
-      'For http-probe and http-request: comma-separated hosts that a config or task may name, ' +
-      'in the form of allow_hosts.',
+      'For http-probe and http-request: comma-separated hosts to which requests are limited, ' +
+      'for example *.example.com,https://api.example.org.',
   }),
   ...LOG_SETTINGS,
 } as const
 
 export function help(): string {
   return (
-    'muster worker: runs one automation for a master\n\n' +
+    'muster worker: run a worker, which runs one automation for a master\n\n' +
     '  SVC_WORKER_TOKEN_FILE=worker-token muster worker ' +
     '--master-url http://127.0.0.1:8080 --automation-type http-probe --automations muster/automations\n\n' +
     `${describeSettings(SETTINGS)}\n${HELP_TAIL}`

@@ -27,7 +27,7 @@ export const BASE_CONFIG_FIELDS = {
     minimum: 0,
     maximum: MAX_SLOTS,
     default: 1,
-    description: 'Concurrent slots; 0 is scaled to zero.',
+    description: 'Concurrent slots; 0 = scaled to zero.',
   }),
   max_attempts: Type.Integer({
     minimum: 1,
@@ -38,7 +38,7 @@ export const BASE_CONFIG_FIELDS = {
   recycle_seconds: Type.Number({
     minimum: 0,
     default: 0,
-    description: 'Age in seconds at which a slot is replaced; 0 is never.',
+    description: 'Age in seconds at which a slot is replaced; 0 = never.',
   }),
 } as const
 

@@ -206,7 +206,7 @@ const get = verb({
   operands: 'TYPE TASK',
   least: 2,
   most: 2,
-  summary: 'Shows whether a task is pending, in_flight, scheduled or dead. Exits 3 if it no longer exists.',
+  summary: 'Shows whether a task is pending, in_flight, scheduled or dead. Exits with 3 if it no longer exists.',
   options: {},
   examples: ['http-request hello', 'http-request hello -o json'],
   run: async ({ operands, client, printer }) => {

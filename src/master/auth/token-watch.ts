@@ -35,7 +35,7 @@ export function watchTokens({ timers, log, reread, initial, apply, onFaults = ()
     if (faults.length > 0 || 'faults' in reading || isDeepStrictEqual(reading.tokens, current)) return
     current = reading.tokens
     apply(current)
-    log.info('the tokens were replaced')
+    log.info('the token settings changed; the new tokens are valid')
   }
   return timers.every(REREAD_EVERY_MS, () => {
     if (isBusy) return // Reads must not pile up on a slow disk.

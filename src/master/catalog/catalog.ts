@@ -72,7 +72,7 @@ function tokenRoute({ backend, backendScheme, epoch, settings, version }: Catalo
     path: `${API_PREFIX}/me`,
     access: 'any',
     needs: null,
-    summary: 'What this token may do.',
+    summary: 'Role, permissions and limits of this token.',
     response: MeBody,
     handle: ({ principal }) => ({
       body: {

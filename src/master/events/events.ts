@@ -59,7 +59,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
     access: 'scoped',
     needs: 'read',
     long: true,
-    summary: 'What changes, as server-sent events.',
+    summary: 'Changes of workers, their configs and queue counts, as server-sent events.',
     media: 'text/event-stream',
     reads: { 'last-event-id': 'Resumes after this event; if that is not possible, the stream starts with a `reset`.' },
     handle: ({ principal, header }) => {

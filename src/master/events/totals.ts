@@ -67,7 +67,7 @@ export class Totals {
       for (const [type, queue] of changed) this.#published.set(type, queue)
     } catch (error) {
       this.#logThrottle.run('totals', (suppressed) =>
-        this.#deps.log.warn('failed to publish the totals of the queues', { error, suppressed }),
+        this.#deps.log.warn('failed to publish the queue totals', { error, suppressed }),
       )
     } finally {
       this.#isPublishing = false

@@ -82,7 +82,7 @@ function noRoute(methods: readonly string[]): FleetError {
 }
 
 function logResponse({ id, path, request, response }: RequestContext, log: Log): void {
-  log.debug(response.writableFinished ? 'answered' : 'the client disconnected', {
+  log.debug(response.writableFinished ? 'request finished' : 'the client disconnected', {
     request_id: id,
     method: request.method,
     path,

@@ -39,7 +39,7 @@ function openApiOf(routes: readonly Route[], version: string): object {
     info: {
       title: 'Muster',
       version,
-      description: 'Coordinates a fleet of worker processes.',
+      description: 'The API of a Muster master, which coordinates a fleet of long-running workers.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     paths: named(paths, names),

@@ -16,7 +16,7 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
     access: 'scoped',
     needs: 'read',
     response: OverviewBody,
-    summary: 'Workers, slots, queue and stream of every type of the token, in numbers up to 5 s old.',
+    summary: 'Counts of workers, slots, tasks and stream entries of each type that the token covers, up to 5 s old.',
     handle: async ({ principal }) => {
       const { takenMs, types } = await snapshot()
       const shown = types

@@ -72,7 +72,7 @@ function queueRoute({ tasks, inspections }: InspectDeps): Route {
     needs: 'read',
     query: nQuery(DEFAULT_N.queue),
     response: QueueBody,
-    summary: 'The next pending tasks, in the order in which they will be taken.',
+    summary: 'The next pending tasks, in the order in which they will be reserved.',
     handle: (request) =>
       inspections.respond(request, (out) =>
         writeQueue(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.queue),
@@ -88,8 +88,7 @@ function statsRoute({ samples }: InspectDeps): Route {
     needs: 'read',
     query: QueueStatsQuery,
     response: Type.Array(QueueSample),
-    summary:
-      'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
+    summary: 'Task counts, one sample per 15 s of the last hour, oldest first; empty if this master has just started.',
     handle: ({ params, query }) => ({
       body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES),
     }),
@@ -123,7 +122,7 @@ function replayRoute({ queueOf }: InspectDeps): Route {
     bodyMayBeAbsent: true,
     response: ReplayedBody,
     example: { n: 10 },
-    summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
+    summary: 'Puts dead tasks back into the normal tier, oldest death first, with their attempts reset.',
     handle: async ({ params, body }) => {
       const replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead)
       return { body: { replayed }, audit: { count: replayed } }
@@ -141,7 +140,7 @@ function selectRoute({ queueOf }: InspectDeps): Route {
     body: SelectBody,
     response: SelectedBody,
     example: { action: 'replay', task_ids: ['order-7'] },
-    summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
+    summary: 'Replays or removes the dead tasks with the given ids; one outcome per id, in order.',
     handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
       requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
       const selected = await queueOf(params.type).select(action, ids)

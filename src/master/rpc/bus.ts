@@ -29,7 +29,7 @@ export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
     query: BusQuery,
     long: true,
     media: 'text/event-stream',
-    summary: 'What is published on the topics named, as server-sent events.',
+    summary: 'Messages published on the given topics, as server-sent events.',
     handle: ({ query, params: { type, id } }) => {
       const worker = `${type}/${id}`
       streams.check(worker)

@@ -50,7 +50,11 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
     ...slotsFaults(resource),
     ...ignoreDifferences
       .filter((pointer) => !isPointer(pointer))
-      .map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is not a JSON pointer to a value`),
+      .map(
+        (pointer) =>
+          `spec.ignoreDifferences: ${JSON.stringify(pointer)} is not a JSON pointer to a config field; ` +
+          'use for example "/targets"',
+      ),
   ]
 }
 

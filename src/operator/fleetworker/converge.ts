@@ -144,7 +144,7 @@ function tolerated(
   return syncResult(
     'DriftTolerated',
     `the config at the master differs from this FleetWorker${by === null ? '' : `, last changed by ${by}`}; ` +
-      'Warn does not revert it, and status.drift lists the fields',
+      'managementPolicy Warn does not revert it, and status.drift lists the fields',
     { kind: 'ok' },
     { worker, secretState, drift: { paths, by } },
   )

@@ -107,7 +107,7 @@ export function parseTenants(text: string): Tenants {
       workers,
       `workers of ${namespace}`,
       (each) => WORKERS.test(each),
-      'a worker id, or a beginning that ends in "*"',
+      'a worker id, nor a prefix that ends in "*"',
     )
   }
   return map as Tenants

@@ -119,8 +119,8 @@ export const FleetWorkerSpec = Type.Object(
     deletionPolicy: Type.Optional(
       word(
         ['Retain', 'Reset', 'Deregister'],
-        'What happens to the worker when this object is deleted: ' +
-          'nothing, its config back to defaults, or that and its record removed.',
+        'What happens to the worker when this object is deleted. Retain: nothing. ' +
+          'Reset: its config is reset to the defaults. Deregister: as Reset, and its record is removed.',
         'Retain',
       ),
     ),
@@ -139,7 +139,7 @@ export const FleetWorkerSpec = Type.Object(
       Type.Boolean({ description: 'Pause: nothing is written to the master; the status is still updated.' }),
     ),
     registrationTimeoutSeconds: Type.Optional(
-      int('int32', 'How long to wait for an unregistered worker before the object is `Stalled`; 0 = without end.', {
+      int('int32', 'How long to wait for an unregistered worker before the object is `Stalled`; 0 = no limit.', {
         minimum: 0,
         maximum: DAY_SECONDS,
         default: 600,

@@ -295,7 +295,9 @@ export class Connection implements Caller {
     if (names === this.#unreachableNodes) return
     this.#unreachableNodes = names
     if (names === '')
-      this.#options.log?.info('all nodes of the store are reachable again, or the whole store is unavailable')
+      this.#options.log?.info(
+        this.isUnavailable ? 'the whole store is unavailable' : 'all nodes of the store are reachable again',
+      )
     else
       this.#options.log?.warn('nodes of the store are unreachable; calls for their keys are rejected', {
         nodes: names,

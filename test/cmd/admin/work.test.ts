@@ -226,7 +226,7 @@ describe('muster pools and muster automations', () => {
       'slots',
       'integer',
       '1',
-      'Concurrent slots; 0 is scaled to zero.',
+      'Concurrent slots; 0 = scaled to zero.',
     ])
     await master.backend.pools.put('accounts', [
       { id: 'i1', tags: '{"region":"eu"}', payload: '{"user":"ada"}', expiresAtMs: null },
