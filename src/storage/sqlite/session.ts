@@ -105,6 +105,7 @@ export class Session {
 
   /** Frees what is dead already, a step at a time. True: there is more. */
   maintain(nowMs: number, limit: number): boolean {
+    if (this.#lateCommit && this.#db.inTransaction) this.#commit()
     this.#setSync(true)
     this.#begin(nowMs)
     try {
@@ -122,6 +123,7 @@ export class Session {
    * @throws what the medium threw: the log may have a hole on the disk, so nothing may be committed behind it.
    */
   checkpointLongLog(): void {
+    if (this.#lateCommit && this.#db.inTransaction) return // The log cannot be read during a transaction.
     if ((this.#logLength.get()?.log ?? 0) < LONG_LOG_PAGES) return
     try {
       this.#db.pragma('wal_checkpoint(PASSIVE)')
