@@ -70,11 +70,12 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs
-	@CI=true hack/install-debian.sh redis-server
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points
+	@CI=true hack/install-debian.sh redis-server build-essential
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
+	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
 api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)

@@ -1,0 +1,120 @@
+/**
+ * Cuts the power at recorded disk operations of a SQLite store under load, and opens a store on what is left. Controls
+ * prove that the same points find a store or a disk that loses changes.
+ *
+ * CRASH_POINT=1234C runs one point again. CRASH_SEED=7 chooses other points. SOAK=1 runs 1,000 points.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { copyWith, NO_FOLDER_SYNC, SYNCHRONOUS_NORMAL } from './controls.ts'
+import { withGcc, type DiskOperation } from './crash-log.ts'
+import { chooseOperations, CrashLab, kindInPhase, type CrashPoint, type Recording } from './crash-points.ts'
+import { VARIANTS, type Variant } from './disk.ts'
+
+const IS_SOAK = process.env['SOAK'] === '1'
+const POINTS = IS_SOAK ? 1_000 : 100
+const CONTROL_POINTS = 20
+const LATE_COMMIT_POINTS = 50
+const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
+const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
+
+withGcc('a SQLite store after a power cut', () => {
+  describe('a SQLite store after a power cut', () => {
+    let lab: CrashLab
+
+    beforeAll(() => {
+      lab = new CrashLab()
+    }, TIMEOUT_MS)
+    afterAll(() => lab.close())
+
+    it(
+      'has every acknowledged change, and reuses no token and no generation (G1, G2, G5, G7, G15)',
+      async () => {
+        const recording = await lab.record()
+        const operations = chooseOperations(recording, POINTS, SEED)
+        const started = performance.now()
+        const points = pointsOf(operations)
+        const losses = await lab.losses(recording, points)
+        if (IS_SOAK) process.stdout.write(`${points.length} crashes, ${perPointMs(started, points)} ms each\n`)
+        expect(losses).toEqual([])
+        if (process.env['CRASH_POINT'] === undefined) expect(uncovered(recording, operations)).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if the disk drops every fsync',
+      async () => {
+        const recording = await lab.record({ env: { CRASHLOG_DROP: '1' }, lives: ['first'] })
+        const points = afterFirstChange(recording, CONTROL_POINTS)
+        const losses = await lab.losses(recording, points)
+        expect(losses.length).toBeGreaterThanOrEqual(0.9 * points.length)
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if commits are synced by checkpoints only',
+      async () => {
+        const program = copyWith(SYNCHRONOUS_NORMAL, lab.folder('normal'))
+        const recording = await lab.record({ program, lives: ['first'] })
+        const points = afterFirstChange(recording, CONTROL_POINTS)
+        const losses = await lab.losses(recording, points)
+        expect(losses.length).toBeGreaterThanOrEqual(0.5 * points.length)
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if the name of a new folder is not synced',
+      async () => {
+        const program = copyWith(NO_FOLDER_SYNC, lab.folder('no-folder-sync'))
+        const recording = await lab.record({ program, lives: ['first'] })
+        const points = afterFirstChange(recording, CONTROL_POINTS)
+        expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if calls are confirmed before their commit',
+      async () => {
+        const recording = await lab.record({ args: ['late'], lives: ['first'] })
+        const points = afterFirstChange(recording, LATE_COMMIT_POINTS)
+        expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+  })
+})
+
+/** One point from CRASH_POINT, or all variants of the chosen operations. */
+function pointsOf(operations: readonly number[]): readonly CrashPoint[] {
+  const point = process.env['CRASH_POINT']
+  if (point !== undefined) return [{ operation: Number.parseInt(point, 10), variant: point.slice(-1) as Variant }]
+  return operations.flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
+}
+
+const perPointMs = (started: number, points: readonly CrashPoint[]): number =>
+  Math.round((performance.now() - started) / points.length)
+
+/** The kinds of operations in each phase that are no crash point. */
+function uncovered(recording: Recording, operations: readonly number[]): readonly string[] {
+  const { operations: all } = recording
+  const kinds = new Set(all.flatMap(({ kind }, i) => (kind === 'mark' ? [] : [kindInPhase(recording, i)])))
+  for (const operation of operations) {
+    let index = operation - 1
+    while (all[index]?.kind === 'mark') index -= 1
+    kinds.delete(kindInPhase(recording, index))
+  }
+  return [...kinds]
+}
+
+/** Points at which a client already has an acknowledged change, and of which a crash keeps only what was synced. */
+function afterFirstChange(recording: Recording, count: number): readonly CrashPoint[] {
+  const isResult = ({ kind, data }: DiskOperation): boolean => kind === 'mark' && data.includes('{"end"')
+  const first = recording.operations.findIndex(isResult)
+  return chooseOperations(recording, 4 * count, SEED)
+    .filter((operation) => operation > first)
+    .slice(0, count)
+    .map((operation) => ({ operation, variant: 'B' }))
+}
