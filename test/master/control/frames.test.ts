@@ -3,6 +3,7 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { closeReason } from '../../../src/master/control/connection.ts'
 import { outputFrame, stateFrame, statsFrame, RegistryFixture, WORKER_TOKEN } from '../registry/fixture.ts'
+import { eventually } from '../../kit/index.ts'
 
 let fixture: RegistryFixture
 const sockets: Socket[] = []
@@ -137,8 +138,7 @@ describe('a broken byte stream', () => {
       ...closed,
     })
     for (const socket of sockets) socket.destroy()
-    while ((await fixture.metric('svc_control_closed_total')) === undefined)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(async () => (await fixture.metric('svc_control_closed_total')) !== undefined)
     expect(await fixture.metric('svc_control_closed_total')).toBe(`svc_control_closed_total{code="${code}"} 1`)
     await other.settled()
   })

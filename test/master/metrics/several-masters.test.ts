@@ -6,6 +6,7 @@ import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/inde
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
+import { eventually } from '../../kit/index.ts'
 
 const HARDWARE = { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'x' }
 /** Series that describe the whole store. */
@@ -62,8 +63,7 @@ async function worker(master: TestMaster, id: string): Promise<WebSocket> {
     const { json } = await master.call('GET', path)
     return (json as { current_stats?: object | null }).current_stats?.constructor === Object
   }
-  const limit = AbortSignal.timeout(20_000)
-  for (; !(await hasStats()); await systemTime.sleep(10)) limit.throwIfAborted()
+  await eventually(hasStats)
   return socket
 }
 

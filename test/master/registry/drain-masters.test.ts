@@ -8,6 +8,7 @@ import type { Tasks } from '../../../src/storage/index.ts'
 import { registration, task } from '../../storage/contract/fixture.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
+import { eventually } from '../../kit/index.ts'
 
 const PATH = '/api/v1/automations/mailer/workers/w'
 const open: (() => Promise<unknown>)[] = []
@@ -60,7 +61,7 @@ withRedisServer('a drain with three masters', () => {
       expect((await asked.call('POST', `${PATH}/drain`)).status).toBe(200)
       expect((await poll).json).toMatchObject({ result: { tasks: [] } })
       letGo()
-      while ((await asked.backend.tasks.locate('mailer', ['t']))[0] !== 'pending') await systemTime.sleep(10)
+      await eventually(async () => (await asked.backend.tasks.locate('mailer', ['t']))[0] === 'pending')
     }, 20_000)
   })
 })

@@ -12,6 +12,7 @@ import type { FleetError } from '../../../src/protocol/index.ts'
 import { DAY, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { migrateSlot } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from '../../kit/redis-server.ts'
+import { eventually } from '../../kit/index.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -66,12 +67,7 @@ class Load {
   /** Resolves when every type has completed a further round. */
   async round(): Promise<void> {
     const before = new Map(TYPES.map((type) => [type, this.tokens.get(type)?.length ?? 0]))
-    for (
-      const limit = AbortSignal.timeout(30_000);
-      TYPES.some((type) => (this.tokens.get(type)?.length ?? 0) <= (before.get(type) ?? 0));
-      await systemTime.sleep(5)
-    )
-      limit.throwIfAborted()
+    await eventually(() => TYPES.every((type) => (this.tokens.get(type)?.length ?? 0) > (before.get(type) ?? 0)))
   }
 
   async #work(type: string): Promise<void> {

@@ -18,6 +18,7 @@ import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISI
 import { Forwarder } from './forwarder.ts'
 import { startCluster, startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
+import { eventually } from '../../kit/index.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -65,7 +66,7 @@ async function untilNamed(node: RedisServer, ways: readonly Forwarder[]): Promis
     const nodes = String(await client.call('CLUSTER', 'NODES'))
     return ways.every(({ port }) => nodes.includes(`127.0.0.1:${port}@`))
   }
-  for (const limit = AbortSignal.timeout(20_000); !(await isNamed()); await systemTime.sleep(20)) limit.throwIfAborted()
+  await eventually(isNamed)
 }
 
 /** Every node announces the port of a forwarder, so the first master reaches each node through one. */
@@ -164,11 +165,11 @@ withRedisServer('redis, a submit with a lost response', () => {
     await expect(taken).rejects.toMatchObject({ outcome: 'unknown' })
     expect((await second.counts([TYPE]))[0]?.inFlight).toBe(1)
     network.mend()
-    let leases: readonly Lease[] | null = null
-    while (leases === null) {
-      leases = await reserved(first.tasks).catch(() => null)
-      await systemTime.sleep(20)
-    }
+    let leases: readonly Lease[] = []
+    await eventually(async () => {
+      leases = await reserved(first.tasks).catch(() => [])
+      return leases.length > 0
+    })
     expect(leases.map(({ id, attempt }) => [id, attempt])).toEqual([['a', 0]])
   }, 60_000)
 

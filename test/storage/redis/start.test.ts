@@ -7,7 +7,14 @@ import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../
 import { metaKey } from '../../../src/storage/redis/keys.ts'
 import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { recordingLog, HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../kit/index.ts'
+import {
+  eventually,
+  recordingLog,
+  HAS_OPENSSL,
+  makeCertificates,
+  type Certificate,
+  type Certificates,
+} from '../../kit/index.ts'
 import { fails } from '../contract/fixture.ts'
 import {
   startRedis,
@@ -383,11 +390,9 @@ withRedisServer('redis start', () => {
         .call('CLIENT', 'KILL', 'TYPE', 'normal')
         .catch(() => undefined)
       await fleet.nodes[0]?.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-      for (const limit = AbortSignal.timeout(10_000); backend.health().ok; await systemTime.sleep(5))
-        limit.throwIfAborted()
+      await eventually(() => !backend.health().ok)
       current = 'second'
-      for (const limit = AbortSignal.timeout(10_000); !backend.health().ok; await systemTime.sleep(5))
-        limit.throwIfAborted()
+      await eventually(() => backend.health().ok)
       await expect(backend.bus.subscribe('news', () => undefined)).resolves.toBeInstanceOf(Function)
     }, 60_000)
 
