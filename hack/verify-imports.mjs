@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // Fails when an import under src/ breaks the direction, bypasses an index, or takes a package from outside its home.
-// Fails also when folders of an area import each other in a circle.
+// Fails also when folders of an area import each other in a circle, or a head comment names another file as @module.
 // Usage: node hack/verify-imports.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
 //
-// An area is a folder of the layout. It sees itself, and of the areas in its row the face (index.ts) alone. The same
-// applies to a folder inside an area that has an index.ts.
-// A package with a row in HOME is a word of that one area; any other package may be used anywhere.
+// An area is a folder of the layout. It may import its own files, and the index.ts of the areas in its row. A folder
+// inside an area that has an index.ts is imported through it as well.
+// A package with a row in HOME may be imported by that one area; any other package may be imported anywhere.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path/posix'
 import { fileURLToPath } from 'node:url'
@@ -58,6 +58,7 @@ const IMPORT =
   /(?:\b(?<type>(?:import|export) type)\b[^;'"]*?\bfrom|\bfrom|\bimport)\s*\(?\s*['"](?<target>[^'"\n]+)['"]/g
 /** Folders of an area, and the other folders of the area that they import. */
 const FOLDER_IMPORTS = new Map()
+const MODULE_TAG = /^ \* @module (?<path>\S+)$/m
 const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm
 
 const areaOf = (path) => AREAS.find((area) => path.startsWith(`${area}/`))
@@ -87,13 +88,13 @@ function fault(file, { type, target }) {
   const path = pathOf(file, target)
   if (path === undefined) {
     const home = HOME[packageOf(target)] ?? area
-    return home === area ? undefined : `has its home in ${home}`
+    return home === area ? undefined : `only ${home} may import this package`
   }
   const other = areaOf(path)
   if (other === area) return faultInside(file, path)
   if (!MAY_IMPORT[area].includes(other)) return `${area} may not import ${other ?? path}`
-  if (path !== `${other}/index.ts`) return `goes round the face ${other}/index.ts`
-  return area === 'dashboard' && other === 'protocol' && !type ? 'the dashboard takes types alone' : undefined
+  if (path !== `${other}/index.ts`) return `bypasses ${other}/index.ts`
+  return area === 'dashboard' && other === 'protocol' && !type ? 'the dashboard may import only types' : undefined
 }
 
 /** An import within an area: of another folder, only its index.ts. Records it for {@link circles}. */
@@ -101,7 +102,7 @@ function faultInside(file, path) {
   const from = folderOf(file)
   const to = folderOf(path)
   if (from === to || to === areaOf(path)) return undefined
-  if (path !== `${to}/index.ts`) return from.startsWith(`${to}/`) ? undefined : `goes round the face ${to}/index.ts`
+  if (path !== `${to}/index.ts`) return from.startsWith(`${to}/`) ? undefined : `bypasses ${to}/index.ts`
   if (from !== areaOf(file)) FOLDER_IMPORTS.set(from, (FOLDER_IMPORTS.get(from) ?? new Set()).add(to))
   return undefined
 }
@@ -125,11 +126,19 @@ function circles() {
 
 function faultsOf(file) {
   if (areaOf(file) === undefined) return [`src/${file}: no area of the layout holds this file`]
-  const text = readFileSync(join('src', file), 'utf8').replaceAll(COMMENT_LINE, '')
-  return [...text.matchAll(IMPORT)].flatMap(({ groups }) => {
+  const text = readFileSync(join('src', file), 'utf8')
+  const imports = [...text.replaceAll(COMMENT_LINE, '').matchAll(IMPORT)].flatMap(({ groups }) => {
     const why = fault(file, groups)
     return why === undefined ? [] : [`src/${file}: '${groups.target}': ${why}`]
   })
+  return [...imports, ...moduleFaults(file, text)]
+}
+
+/** A renamed file keeps no head comment with its former name. */
+function moduleFaults(file, text) {
+  const named = MODULE_TAG.exec(text)?.groups.path
+  const path = file.replace(/\.tsx?$/, '')
+  return named === undefined || named === path ? [] : [`src/${file}: its head says '@module ${named}', not '${path}'`]
 }
 
 const files = readdirSync('src', { recursive: true }).filter((name) => /\.tsx?$/.test(name))

@@ -38,9 +38,9 @@ describe('hack/verify-imports', () => {
     expect(stderr.trim().split('\n')).toEqual([
       "src/automations/c.ts: 'muster/storage': automations may not import storage",
       "src/master/a.ts: '../storage/memory/index.ts': master may not import storage/memory",
-      "src/master/a.ts: '../protocol/limits.ts': goes round the face protocol/index.ts",
+      "src/master/a.ts: '../protocol/limits.ts': bypasses protocol/index.ts",
       "src/protocol/frames.ts: '../runtime/index.ts': protocol may not import runtime",
-      "src/worker/b.ts: 'ioredis/built/index.js': has its home in storage/redis",
+      "src/worker/b.ts: 'ioredis/built/index.js': only storage/redis may import this package",
       "src/worker/b.ts: '../master/index.ts': worker may not import master",
     ])
   })
@@ -52,7 +52,7 @@ describe('hack/verify-imports', () => {
       'src/master/http/route.ts': "import type { Principal } from '../auth/principal.ts'\n",
       'src/master/http/app.ts': "import type { Principal } from '../auth/index.ts'\n",
     })
-    expect(stderr).toBe("src/master/http/route.ts: '../auth/principal.ts': goes round the face master/auth/index.ts\n")
+    expect(stderr).toBe("src/master/http/route.ts: '../auth/principal.ts': bypasses master/auth/index.ts\n")
     expect(status).toBe(1)
   })
 
@@ -76,7 +76,7 @@ describe('hack/verify-imports', () => {
     const { stderr } = verified({
       'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n",
     })
-    expect(stderr).toContain('the dashboard takes types alone')
+    expect(stderr).toContain('the dashboard may import only types')
   })
 
   it('allows the dashboard to import the event reader as a value', () => {
@@ -97,5 +97,14 @@ describe('hack/verify-imports', () => {
       'src/protocol/a.ts': "/**\n * Not: import x from '../master/index.ts'\n */\nexport const A = 1\n",
     })
     expect(status).toBe(0)
+  })
+
+  it('reports a head comment that names another file', () => {
+    const { status, stderr } = verified({
+      'src/master/queue.ts': '/**\n * @module master/pump\n * Queues tasks.\n */\n',
+      'src/master/sweep.ts': '/**\n * @module master/sweep\n * Sweeps.\n */\n',
+    })
+    expect(status).toBe(1)
+    expect(stderr).toBe("src/master/queue.ts: its head says '@module master/pump', not 'master/queue'\n")
   })
 })
