@@ -21,5 +21,8 @@ export type NamespaceKind = keyof typeof HOLDS
 /** The detail of STORAGE_FULL for a new namespace beyond the bound. */
 export function namespacesFull(what: NamespaceKind, namespace: string, bound: number = MAX_NAMESPACES): string {
   const wayOut = 'leave "namespace" out to use that of the automation, or use one that exists'
-  return `the namespace ${JSON.stringify(namespace)} does not exist, and there are ${bound} namespaces with ${what}, the maximum; ${wayOut}. ${HOLDS[what]}`
+  return (
+    `the namespace ${JSON.stringify(namespace)} does not exist, ` +
+    `and there are ${bound} namespaces with ${what}, the maximum; ${wayOut}. ${HOLDS[what]}`
+  )
 }

@@ -50,8 +50,8 @@ export interface Kv {
 }
 
 /**
- * The result of acquiring one lock. `held`: a worker has the lock, which may be the same one; `untilMs` is the end of its
- * hold.
+ * The result of acquiring one lock. `held`: a worker has the lock, which may be the same one; `untilMs` is the end of
+ * its hold.
  */
 export type LockResult =
   | { readonly kind: 'acquired'; readonly token: Token; readonly expiresAtMs: EpochMs }

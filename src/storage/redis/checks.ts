@@ -81,7 +81,10 @@ export function runIdOf(facts: readonly Facts[]): string {
 /** Why this server cannot be used; null if it can. */
 export function refusalOf(facts: Facts, isClusterUrl: boolean): string | null {
   if (isTooOld(facts))
-    return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
+    return (
+      `the server is version ${facts.version || 'unknown'}; ` +
+      `Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
+    )
   if (facts.clusterEnabled && !isClusterUrl)
     return 'the server is a node of a cluster; use kvstore+cluster://host:port,host:port'
   if (!facts.clusterEnabled && isClusterUrl) return 'the server is not a node of a cluster; use kvstore://host:port'
@@ -114,23 +117,29 @@ function warningsOfOne({ policy, maxmemory, aof, appendfsync, replicas, minRepli
     maxmemory === 0 &&
       'no maxmemory is set: the system kills a full store instead of it rejecting calls; set maxmemory',
     !aof &&
-      'the append-only file is off: a restart of the store loses everything since its last snapshot; set appendonly yes',
+      'the append-only file is off: ' +
+        'a restart of the store loses everything since its last snapshot; set appendonly yes',
     aof && appendfsync === 'unknown' && 'CONFIG is denied: it is unknown what a power loss can lose',
     aof &&
       appendfsync !== 'always' &&
       appendfsync !== 'unknown' &&
-      `appendfsync is ${appendfsync}: ${appendfsync === 'no' ? 'everything since the last flush of the system' : 'the last second or two'} may be lost on power loss; set appendfsync always`,
+      `appendfsync is ${appendfsync}: ` +
+        `${appendfsync === 'no' ? 'everything since the last flush of the system' : 'the last second or two'} ` +
+        'may be lost on power loss; set appendfsync always',
     replicas > 0 &&
       minReplicas === 0 &&
-      'there are replicas and min-replicas-to-write is 0: a primary that was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
+      'there are replicas and min-replicas-to-write is 0: ' +
+        'a primary that was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
   ]
   return warnings.filter((each) => each !== false)
 }
 
 // ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Arguments of a harmless call of each command that the scripts use, without the key. A wrong type does not matter: the
- * server checks rights first. */
+/**
+ * Arguments of a harmless call of each command that the scripts use, without the key. A wrong type does not matter: the
+ * server checks rights first.
+ */
 const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   BITFIELD: ['GET', 'u1', '0'],
   DEL: [],

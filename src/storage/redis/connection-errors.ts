@@ -32,13 +32,15 @@ const ROWS: readonly Row[] = [
   [
     /^NOPERM .*\b(?:key|keys|channel|channels)\b/i,
     () =>
-      "the store's user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)",
+      "the store's user may not use the keys and channels of the store; " +
+      'it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)',
     true,
   ],
   [
     /^NOPERM .*'(?<command>[^']+)' command/,
     (_, match) =>
-      `the store's user may not call ${(match.groups?.['command'] ?? '').toUpperCase().replace('|', ' ')}; grant it that right`,
+      `the store's user may not call ${(match.groups?.['command'] ?? '').toUpperCase().replace('|', ' ')}; ` +
+      'grant it that right',
     true,
   ],
   [/^NOPERM (?<what>.*)/, (_, match) => `the store's user lacks a right: ${match.groups?.['what'] ?? ''}`, true],
@@ -52,7 +54,8 @@ const ROWS: readonly Row[] = [
   [
     /alert (?<why>unknown ca|bad certificate|certificate \w+|unsupported certificate)/,
     (of, match) =>
-      `${verb(of, 'does', 'do')} not accept the client certificate (${match.groups?.['why'] ?? ''}); check SVC_BACKEND_CERT_FILE`,
+      `${verb(of, 'does', 'do')} not accept the client certificate (${match.groups?.['why'] ?? ''}); ` +
+      'check SVC_BACKEND_CERT_FILE',
     true,
   ],
   [/certificate has expired/, (of) => `the certificate of ${of} has expired; renew it`, true],
@@ -65,7 +68,8 @@ const ROWS: readonly Row[] = [
   [
     /self-signed certificate|unable to (?:verify|get)|certificate/,
     (of) =>
-      `the certificate of ${of} is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it`,
+      `the certificate of ${of} is not signed by a trusted authority; ` +
+      'set SVC_BACKEND_CA_FILE to the one that signed it',
     true,
   ],
   [

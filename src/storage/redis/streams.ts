@@ -9,9 +9,9 @@
  *       not keep it; `end` sequence of the newest entry, `ms` of the newest flush, `gone` ms of the newest entry that
  *       was removed, and `p<producer>` → `last sequence number of the producer:ms`
  *
- * Entries carry no id of their own: the entry before the head has the sequence end − LLEN l (`past` in the scripts), each next
- * one is one higher, and its time is that of its flush. So push and pop touch ends of lists alone, and no entry is
- * rewritten. Rows grow in both time and sequence, which is what the search of tail rests on.
+ * Entries carry no id of their own: the entry before the head has the sequence end − LLEN l (`past` in the scripts),
+ * each next one is one higher, and its time is that of its flush. So push and pop touch ends of lists alone, and no
+ * entry is rewritten. Rows grow in both time and sequence, which is what the search of tail rests on.
  *
  * Pushes of one type run one after the other: one whose answer never came is sent again under its number, and must not
  * be overtaken by the next, whose higher number would make it a repeat.

@@ -12,12 +12,12 @@
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
- *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to b
- *                     were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps), t0..t3
- *                     (those of the fingerprints), submitted, acked, nacked, died (running totals)
+ *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to
+ *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
+ *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died (running totals)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
- *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0: acknowledged
- *                     by an older version
+ *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
+ *                     acknowledged by an older version
  *
  *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
  *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins

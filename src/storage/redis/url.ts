@@ -62,7 +62,8 @@ export function parseStoreUrl(text: string): StoreUrl {
   const hosts = hostsOf(groups['hosts'] ?? '', form, text.includes('@'))
   if (form === 'single' && hosts.length > 1)
     throw new Error(
-      `${scheme}:// takes one host; several are ${scheme.endsWith('s') ? 'kvstores' : 'kvstore'}+cluster:// or +sentinel://`,
+      `${scheme}:// takes one host; ` +
+        `several are ${scheme.endsWith('s') ? 'kvstores' : 'kvstore'}+cluster:// or +sentinel://`,
     )
   return {
     form,
@@ -98,7 +99,8 @@ function hostPort(text: string, fallback: number, isSecret: boolean): HostPort {
   const port = Number(groups?.['port'] ?? fallback)
   if (groups === undefined || port === 0 || port > 65_535)
     throw new Error(
-      `${isSecret ? 'the part after the user' : JSON.stringify(text)} is not host:port; for example kvstore://127.0.0.1:6379`,
+      `${isSecret ? 'the part after the user' : JSON.stringify(text)} is not host:port; ` +
+        'for example kvstore://127.0.0.1:6379',
     )
   return { host: groups['v6'] ?? groups['host'] ?? '', port }
 }
@@ -107,7 +109,8 @@ function pathOf(form: StoreUrl['form'], path: string): { readonly masterName: st
   if (form === 'sentinel') {
     if (path === '' || path.includes('/'))
       throw new Error(
-        'needs the name under which the sentinels monitor the primary; for example kvstore+sentinel://h1:26379,h2:26379/mymaster',
+        'needs the name under which the sentinels monitor the primary; ' +
+          'for example kvstore+sentinel://h1:26379,h2:26379/mymaster',
       )
     return { masterName: path, database: 0 }
   }

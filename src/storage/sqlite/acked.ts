@@ -32,10 +32,12 @@ export class Acked {
     this.#txn = txn
     this.#read = db.prepare<[number, number], Buffer>('SELECT bits FROM acked WHERE type = ? AND segment = ?').pluck()
     this.#write = db.prepare(
-      'INSERT INTO acked(type, segment, bits) VALUES(?, ?, ?) ON CONFLICT(type, segment) DO UPDATE SET bits = excluded.bits',
+      `INSERT INTO acked(type, segment, bits) VALUES(?, ?, ?) ON CONFLICT(type, segment)
+        DO UPDATE SET bits = excluded.bits`,
     )
     this.#trim = db.prepare(
-      `DELETE FROM acked WHERE type = :type AND segment <= (SELECT segment FROM acked WHERE type = :type ORDER BY segment DESC LIMIT 1 OFFSET :rows)`,
+      `DELETE FROM acked WHERE type = :type AND segment <= (SELECT segment FROM acked WHERE type = :type
+        ORDER BY segment DESC LIMIT 1 OFFSET :rows)`,
     )
   }
 

@@ -34,7 +34,8 @@ interface FoundConfig {
 function statementsOf(db: Database) {
   return {
     find: db.prepare<[number, string], StoredConfig>(
-      'SELECT gen, config, changed AS changedAtMs, actor, conn FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
+      `SELECT gen, config, changed AS changedAtMs, actor, conn FROM worker JOIN cfg USING(type, id)
+        WHERE type = ? AND id = ?`,
     ),
     update: db.prepare<[number, string, number, string, number, string]>(
       'UPDATE cfg SET gen = ?, config = ?, changed = ?, actor = ? WHERE type = ? AND id = ?',
@@ -45,13 +46,15 @@ function statementsOf(db: Database) {
     ),
     trimChanges: db.prepare<[{ type: number; id: string }]>(
       `DELETE FROM cfg_history WHERE type = :type AND id = :id
-        AND gen <= (SELECT gen FROM cfg_history WHERE type = :type AND id = :id ORDER BY gen DESC LIMIT 1 OFFSET ${CONFIG_HISTORY_ROWS})`,
+        AND gen <= (SELECT gen FROM cfg_history WHERE type = :type AND id = :id
+        ORDER BY gen DESC LIMIT 1 OFFSET ${CONFIG_HISTORY_ROWS})`,
     ),
     newestChanges: db.prepare<
       [number, string, number, number],
       Omit<HistoryRow, 'changed'> & { readonly changed: string }
     >(
-      'SELECT gen, ts AS changedAtMs, actor, changed, config FROM cfg_history WHERE type = ? AND id = ? ORDER BY gen DESC LIMIT ? OFFSET ?',
+      `SELECT gen, ts AS changedAtMs, actor, changed, config FROM cfg_history WHERE type = ? AND id = ?
+        ORDER BY gen DESC LIMIT ? OFFSET ?`,
     ),
   }
 }

@@ -25,17 +25,20 @@ interface ListedDeath extends DeadRow {
 function statementsOf(db: Database) {
   return {
     list: db.prepare<[number, number, number], ListedDeath>(
-      `SELECT ord, id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAtMs FROM task JOIN body ON body.pk = task.pk
+      `SELECT ord, id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAtMs
+        FROM task JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`,
     ),
     oldest: db.prepare<[number, number, number, number], Replayable>(
       'SELECT pk, ttl FROM task WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?',
     ),
     cleared: db.prepare<[number, number, number], { pk: number; bytes: number }>(
-      'SELECT pk, octet_length(body) AS bytes FROM task JOIN body USING(pk) WHERE type = ? AND place = 3 AND ord <= ? ORDER BY ord LIMIT ?',
+      `SELECT pk, octet_length(body) AS bytes FROM task JOIN body USING(pk)
+        WHERE type = ? AND place = 3 AND ord <= ? ORDER BY ord LIMIT ?`,
     ),
     replay: db.prepare<[number, number, number | null, number]>(
-      'UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL WHERE pk = ?',
+      `UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL
+        WHERE pk = ?`,
     ),
   }
 }

@@ -30,7 +30,8 @@ function statementsOf(db: Database) {
       'SELECT v, expires FROM kv WHERE ns = ? AND k = ?',
     ),
     write: db.prepare<[number, string, string, number | null]>(
-      'INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k) DO UPDATE SET v = excluded.v, expires = excluded.expires',
+      `INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k)
+        DO UPDATE SET v = excluded.v, expires = excluded.expires`,
     ),
     remove: db.prepare<[number, string]>('DELETE FROM kv WHERE ns = ? AND k = ?'),
     expired: db.prepare<[number, number, number], { k: string; bytes: number }>(

@@ -24,11 +24,13 @@ function statementsOf(db: Database) {
     insertConfig: db
       .prepare<[number, string, string], number>(
         `INSERT INTO cfg(type, id, gen, config) VALUES(?, ?, 0, ?)
-        ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL RETURNING gen`,
+        ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL
+        RETURNING gen`,
       )
       .pluck(),
     renew: db.prepare<[string, string, string, ReportedState, number, number, string | null, number, string]>(
-      'UPDATE worker SET instance = ?, conn = ?, hardware = ?, state = ?, since = ?, seen = ?, drain = ? WHERE type = ? AND id = ?',
+      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, state = ?, since = ?, seen = ?, drain = ?
+        WHERE type = ? AND id = ?`,
     ),
     remove: [
       'DELETE FROM worker WHERE type = ? AND id = ?',
@@ -37,7 +39,8 @@ function statementsOf(db: Database) {
       'UPDATE cfg SET config = NULL, changed = NULL, actor = NULL WHERE type = ? AND id = ?',
     ].map((sql) => db.prepare<[number, string]>(sql)),
     removeLowestGen: db.prepare<[number]>(
-      'DELETE FROM cfg WHERE (type, id) IN (SELECT type, id FROM cfg WHERE type = ? AND config IS NULL ORDER BY gen LIMIT 1)',
+      `DELETE FROM cfg WHERE (type, id) IN (SELECT type, id FROM cfg WHERE type = ? AND config IS NULL
+        ORDER BY gen LIMIT 1)`,
     ),
   }
 }

@@ -23,7 +23,8 @@ function statementsOf(db: Database) {
   return {
     lastSeq: db.prepare<[number, string], number>('SELECT seq FROM producer WHERE type = ? AND producer = ?').pluck(),
     saveSeq: db.prepare<[number, string, number, number]>(
-      'INSERT INTO producer(type, producer, seq, ms) VALUES(?, ?, ?, ?) ON CONFLICT(type, producer) DO UPDATE SET seq = excluded.seq, ms = excluded.ms',
+      `INSERT INTO producer(type, producer, seq, ms) VALUES(?, ?, ?, ?) ON CONFLICT(type, producer)
+        DO UPDATE SET seq = excluded.seq, ms = excluded.ms`,
     ),
     forgetProducers: db.prepare<[number, number]>('DELETE FROM producer WHERE ms <= ? LIMIT ?'),
   }

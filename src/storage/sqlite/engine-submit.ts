@@ -31,7 +31,8 @@ function statementsOf(db: Database) {
       'SELECT id, expires FROM idem WHERE type = ? AND key = ?',
     ),
     insertKey: db.prepare<[number, string, string, number]>(
-      'INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key) DO UPDATE SET id = excluded.id, expires = excluded.expires',
+      `INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key)
+        DO UPDATE SET id = excluded.id, expires = excluded.expires`,
     ),
   }
 }

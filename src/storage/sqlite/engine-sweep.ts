@@ -24,11 +24,13 @@ const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys:
 function statementsOf(db: Database) {
   return {
     overdue: db.prepare<[number, number, number], OverdueTask>(
-      'SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ? ORDER BY due, token LIMIT ?',
+      `SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ?
+        ORDER BY due, token LIMIT ?`,
     ),
     countLost: db.prepare<[number]>('UPDATE task SET lost = lost + 1 WHERE pk = ?'),
     moveToDead: db.prepare<[number, number, string, number]>(
-      'UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL WHERE pk = ?',
+      `UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL
+        WHERE pk = ?`,
     ),
     expiredKeys: db
       .prepare<[number, number, number], string>(

@@ -34,9 +34,11 @@ interface StoredWorker extends Omit<WorkerRow, 'type' | 'connected' | 'draining'
   readonly actor: string | null
 }
 
-const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, state, since AS stateSinceMs, seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
+const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, state, since AS stateSinceMs,
+  seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
     applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, coalesce(stats, frame) AS stats
-  FROM worker JOIN cfg USING(type, id) LEFT JOIN stat ON stat.type = worker.type AND stat.id = worker.id AND slot = (frames - 1) % ${STATS_FRAMES}`
+  FROM worker JOIN cfg USING(type, id)
+  LEFT JOIN stat ON stat.type = worker.type AND stat.id = worker.id AND slot = (frames - 1) % ${STATS_FRAMES}`
 
 function statementsOf(db: Database) {
   return {

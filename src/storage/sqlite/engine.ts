@@ -5,8 +5,8 @@
  *
  *   open ──run──▶ open
  *    │ disk full: rolled back, the group fails with STORAGE_FULL
- *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks and
- *    │                                                                                   its log emptied (store.ts)
+ *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks
+ *    │                                                                  and its log emptied (store.ts)
  *    └ broken structure: dropped; STORAGE_CORRUPT from now on
  */
 import { FleetError } from '../../protocol/index.ts'

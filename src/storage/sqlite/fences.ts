@@ -38,9 +38,10 @@ export class Fences {
 
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
-    this.#save =
-      db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
-      ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked, nacked = :nacked, died = :died`)
+    this.#save = db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died)
+      VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
+      ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked,
+      nacked = :nacked, died = :died`)
     this.#delete = db.prepare('DELETE FROM fence WHERE n = ?')
     for (const row of db
       .prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence')

@@ -97,7 +97,8 @@ function narrowed(path: string, mode: number): readonly string[] {
   if (wide === 0 || (found.mode & 0o1000) !== 0) return []
   chmodSync(path, found.mode & mode)
   return [
-    `${path} was accessible to other users (mode ${(found.mode & 0o7777).toString(8)}); changed to ${(found.mode & mode).toString(8)}`,
+    `${path} was accessible to other users (mode ${(found.mode & 0o7777).toString(8)}); ` +
+      `changed to ${(found.mode & mode).toString(8)}`,
   ]
 }
 

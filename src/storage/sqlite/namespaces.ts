@@ -16,7 +16,8 @@ const MAX_PRUNED = 1_000
 export function namespaceFull(what: NamespaceKind, namespace: string, bound: number): FleetError {
   return storageError(
     'STORAGE_FULL',
-    `the namespace ${JSON.stringify(namespace)} has the maximum of ${bound} ${what}; remove some, or use another namespace`,
+    `the namespace ${JSON.stringify(namespace)} has the maximum of ${bound} ${what}; ` +
+      'remove some, or use another namespace',
     'not_sent',
   )
 }

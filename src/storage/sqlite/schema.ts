@@ -21,19 +21,26 @@ const VERSION_1 = `
 CREATE TABLE meta(k TEXT PRIMARY KEY, v ANY) STRICT, WITHOUT ROWID;
 CREATE TABLE name(n INTEGER PRIMARY KEY, kind INTEGER NOT NULL, s TEXT NOT NULL, UNIQUE(kind, s)) STRICT;
 
-CREATE TABLE worker(type INTEGER, id TEXT, instance TEXT, conn TEXT, registered INTEGER, hardware TEXT, state TEXT, since INTEGER,
-  seen INTEGER, error TEXT, applied_gen INTEGER, drain TEXT, managed_by TEXT, frames INTEGER, stats TEXT, PRIMARY KEY(type, id)) STRICT, WITHOUT ROWID;
-CREATE TABLE cfg(type INTEGER, id TEXT, gen INTEGER NOT NULL, config TEXT, changed INTEGER, actor TEXT, PRIMARY KEY(type, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE worker(type INTEGER, id TEXT, instance TEXT, conn TEXT, registered INTEGER, hardware TEXT, state TEXT,
+  since INTEGER, seen INTEGER, error TEXT, applied_gen INTEGER, drain TEXT, managed_by TEXT, frames INTEGER, stats TEXT,
+  PRIMARY KEY(type, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE cfg(type INTEGER, id TEXT, gen INTEGER NOT NULL, config TEXT, changed INTEGER, actor TEXT,
+  PRIMARY KEY(type, id)) STRICT, WITHOUT ROWID;
 CREATE INDEX cfg_forgotten ON cfg(type, gen) WHERE config IS NULL;
-CREATE TABLE cfg_history(type INTEGER, id TEXT, gen INTEGER, ts INTEGER, actor TEXT, changed TEXT, config TEXT, PRIMARY KEY(type, id, gen)) STRICT, WITHOUT ROWID;
-CREATE TABLE stat(type INTEGER, id TEXT, slot INTEGER, n INTEGER, ts REAL, frame TEXT, PRIMARY KEY(type, id, slot)) STRICT, WITHOUT ROWID;
+CREATE TABLE cfg_history(type INTEGER, id TEXT, gen INTEGER, ts INTEGER, actor TEXT, changed TEXT, config TEXT,
+  PRIMARY KEY(type, id, gen)) STRICT, WITHOUT ROWID;
+CREATE TABLE stat(type INTEGER, id TEXT, slot INTEGER, n INTEGER, ts REAL, frame TEXT,
+  PRIMARY KEY(type, id, slot)) STRICT, WITHOUT ROWID;
 
-CREATE TABLE segment(type INTEGER, first INTEGER, n INTEGER, ms INTEGER, bytes INTEGER, body TEXT, PRIMARY KEY(type, first)) STRICT, WITHOUT ROWID;
+CREATE TABLE segment(type INTEGER, first INTEGER, n INTEGER, ms INTEGER, bytes INTEGER, body TEXT,
+  PRIMARY KEY(type, first)) STRICT, WITHOUT ROWID;
 CREATE TABLE stream(type INTEGER PRIMARY KEY, head INTEGER, next INTEGER, last_ms INTEGER, gone_ms INTEGER) STRICT;
-CREATE TABLE producer(type INTEGER, producer TEXT, seq INTEGER, ms INTEGER, PRIMARY KEY(type, producer)) STRICT, WITHOUT ROWID;
+CREATE TABLE producer(type INTEGER, producer TEXT, seq INTEGER, ms INTEGER,
+  PRIMARY KEY(type, producer)) STRICT, WITHOUT ROWID;
 
-CREATE TABLE task(pk INTEGER PRIMARY KEY, type INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL, tier INTEGER NOT NULL, own_tier INTEGER NOT NULL,
-  ord INTEGER NOT NULL, submitted INTEGER NOT NULL, due INTEGER, ttl_at INTEGER, ttl INTEGER, own_max INTEGER, attempt INTEGER NOT NULL, lost INTEGER NOT NULL,
+CREATE TABLE task(pk INTEGER PRIMARY KEY, type INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL,
+  tier INTEGER NOT NULL, own_tier INTEGER NOT NULL, ord INTEGER NOT NULL, submitted INTEGER NOT NULL,
+  due INTEGER, ttl_at INTEGER, ttl INTEGER, own_max INTEGER, attempt INTEGER NOT NULL, lost INTEGER NOT NULL,
   token INTEGER, lease_max INTEGER, worker TEXT, error TEXT, UNIQUE(type, id)) STRICT;
 CREATE INDEX task_ready ON task(type, tier, ord) WHERE place = 0;
 CREATE INDEX task_in_flight ON task(type, due) WHERE place = 1;
@@ -42,11 +49,12 @@ CREATE INDEX task_dead ON task(type, ord) WHERE place = 3;
 CREATE TABLE body(pk INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE idem(type INTEGER, key TEXT, id TEXT, expires INTEGER, PRIMARY KEY(type, key)) STRICT, WITHOUT ROWID;
 CREATE INDEX idem_expires ON idem(type, expires);
-CREATE TABLE fence(n INTEGER PRIMARY KEY, last INTEGER NOT NULL, dead_cut INTEGER NOT NULL, submitted INTEGER NOT NULL, acked INTEGER NOT NULL,
-  nacked INTEGER NOT NULL, died INTEGER NOT NULL) STRICT;
+CREATE TABLE fence(n INTEGER PRIMARY KEY, last INTEGER NOT NULL, dead_cut INTEGER NOT NULL,
+  submitted INTEGER NOT NULL, acked INTEGER NOT NULL, nacked INTEGER NOT NULL, died INTEGER NOT NULL) STRICT;
 CREATE TABLE acked(type INTEGER, segment INTEGER, bits BLOB, PRIMARY KEY(type, segment)) STRICT, WITHOUT ROWID;
 
-CREATE TABLE pool_item(pool INTEGER, id TEXT, tags TEXT, payload TEXT, expires INTEGER, put INTEGER, used INTEGER, until INTEGER, token INTEGER, owner TEXT,
+CREATE TABLE pool_item(pool INTEGER, id TEXT, tags TEXT, payload TEXT, expires INTEGER, put INTEGER, used INTEGER,
+  until INTEGER, token INTEGER, owner TEXT,
   PRIMARY KEY(pool, id)) STRICT, WITHOUT ROWID;
 CREATE INDEX pool_put ON pool_item(pool, put);
 CREATE INDEX pool_free ON pool_item(pool, used) WHERE until IS NULL;
@@ -55,7 +63,8 @@ CREATE INDEX pool_expires ON pool_item(pool, expires) WHERE expires IS NOT NULL;
 CREATE TABLE counter(ns INTEGER, name TEXT, v INTEGER NOT NULL, PRIMARY KEY(ns, name)) STRICT, WITHOUT ROWID;
 CREATE TABLE kv(ns INTEGER, k TEXT, v TEXT NOT NULL, expires INTEGER, PRIMARY KEY(ns, k)) STRICT, WITHOUT ROWID;
 CREATE INDEX kv_expires ON kv(ns, expires) WHERE expires IS NOT NULL;
-CREATE TABLE lock(ns INTEGER, name TEXT, token INTEGER NOT NULL, until INTEGER NOT NULL, owner TEXT, PRIMARY KEY(ns, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE lock(ns INTEGER, name TEXT, token INTEGER NOT NULL, until INTEGER NOT NULL, owner TEXT,
+  PRIMARY KEY(ns, name)) STRICT, WITHOUT ROWID;
 CREATE INDEX lock_until ON lock(ns, until);
 `
 

@@ -35,7 +35,7 @@ const LONG_LOG_PAGES = 4_000
 /** Freed pages that one step gives back to the disk. */
 const VACUUM_PAGES = 2_048
 
-/** `split`: nothing was committed; each call needs a transaction of its own, so that the one that failed fails alone. */
+/** `split`: nothing was committed; each call needs its own transaction, so that the one that failed fails alone. */
 export type GroupOutcome =
   { readonly kind: 'done'; readonly results: readonly CallResult[] } | { readonly kind: 'split' }
 

@@ -105,7 +105,8 @@ function checkIdentity(db: Database, path: string): void {
   if (version > SCHEMA)
     throw new FleetError(
       'STORAGE_SCHEMA',
-      `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); start that version, or name another file`,
+      `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); ` +
+        'start that version, or name another file',
     )
 }
 

@@ -35,7 +35,8 @@ export class StreamHeads {
     this.#names = names
     this.#save = db.prepare(
       `INSERT INTO stream(type, head, next, last_ms, gone_ms) VALUES(?, ?, ?, ?, ?)
-        ON CONFLICT(type) DO UPDATE SET head = excluded.head, next = excluded.next, last_ms = excluded.last_ms, gone_ms = excluded.gone_ms`,
+        ON CONFLICT(type) DO UPDATE SET head = excluded.head, next = excluded.next, last_ms = excluded.last_ms,
+        gone_ms = excluded.gone_ms`,
     )
     this.#load(db)
   }

@@ -41,7 +41,8 @@ export class TaskRows {
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      'SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task WHERE type = ? AND id = ?',
+      `SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task
+        WHERE type = ? AND id = ?`,
     )
     this.#take = db
       .prepare<[number, string, number], number>(

@@ -44,7 +44,8 @@ export class WorkerRows {
   constructor({ db, names }: EngineDeps) {
     this.#names = names
     this.#find = db.prepare(
-      'SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
+      `SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen
+        FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?`,
     )
   }
 
