@@ -40,8 +40,9 @@ const KEYWORDS = new Set([
 ])
 const TYPES = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean'])
 
-const HEAD = `# The kind FleetWorker. Generated from src/operator/fleetworker/schema.ts by hack/update-crds.mjs; do not edit.
-`
+const HEAD =
+  '# The kind FleetWorker. ' +
+  'Generated from src/operator/fleetworker/schema.ts by hack/update-crds.mjs; do not edit.\n'
 
 /** Why the API server, or a user with kubectl apply, could not take this schema; one sentence each. */
 export function structuralFaults(schema, at = '') {

@@ -32,7 +32,8 @@ const RETURNING = /^(?:Returns|Yields|Creates|Converts|Builds|Opens)\b/
 const UNITS = new Set(
   (
     'ms seconds bytes chars factor percent ' +
-    'n limit count counts length size skip attempt attempts gen version seq index status code depth rows entries frames ' +
+    'n limit count counts length size skip attempt ' +
+    'attempts gen version seq index status code depth rows entries frames ' +
     'keys values errors items tasks calls names headers requests runs streams sockets slots topics outputs samples ' +
     'leases connections id token'
   ).split(' '),

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Checks the Lua scripts of the Redis backend: luacheck on each command with its includes, headers, dead files.
 // Usage: node hack/verify-lua.mjs [--print COMMAND] [ROOT]
-//        --print tasks.ack    Print the text that Redis gets, with the origin of each line. A line number in an error of
+//        --print tasks.ack    Print the text that Redis gets, with the origin of each line.
+//                               A line number in an error of
 //                             Redis (`user_script:12`) is one of this text.
 // Exit: 0 clean, 1 violations, one per line. Without luacheck the rest is checked; with CI=true that is a violation.
 import { spawnSync } from 'node:child_process'

@@ -59,7 +59,8 @@ function placeRemoved(schema, { path, use }) {
 function schemaText() {
   const schema = withoutRequired(JSON.parse(JSON.stringify(Values)))
   for (const each of REMOVED) placeRemoved(schema, each)
-  return `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', $comment: HEAD, ...schema }, null, 2)}\n`
+  const whole = { $schema: 'http://json-schema.org/draft-07/schema#', $comment: HEAD, ...schema }
+  return `${JSON.stringify(whole, null, 2)}\n`
 }
 
 /** One row a leaf; what is the same of every pod stands once. */

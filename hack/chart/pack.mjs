@@ -26,7 +26,8 @@ if (!existsSync(path)) {
 } else if (gunzipSync(readFileSync(path)).equals(packed)) console.log(`${path}: is there`)
 else {
   console.error(
-    `${path}: exists and contains another chart; raise the version in package.json and run node hack/chart/update-chart.mjs, or remove the file if it was not published yet`,
+    `${path}: exists and contains another chart; raise the version ` +
+      'in package.json and run node hack/chart/update-chart.mjs, or remove the file if it was not published yet',
   )
   process.exitCode = 1
 }

@@ -154,7 +154,8 @@ export const Values = closed({
       '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
     ),
     tenants: mapOf<unknown>(
-      'Maps a namespace to the automation types and worker IDs that its FleetWorkers may manage. The key "*" applies to namespaces without an entry. Required if a namespace other than that of the release is watched.',
+      'Maps a namespace to the automation types and worker IDs that its FleetWorkers may manage. The key "*" ' +
+        'applies to namespaces without an entry. Required if a namespace other than that of the release is watched.',
       Tenant,
       '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
     ),

@@ -106,7 +106,8 @@ async function killed(find) {
   for (let left = find(); left.length > 0; left = find()) {
     if (Date.now() > deadline)
       throw new Error(
-        `not ended ${DIES_WITHIN_MS / 1000} s after SIGKILL: ${left.map(described).join(', ')}; the kernel holds them (state D: a disk or a mount), so restart the machine, or wait and run make cluster-down again`,
+        `not ended ${DIES_WITHIN_MS / 1000} s after SIGKILL: ${left.map(described).join(', ')}; the kernel ` +
+          'holds them (state D: a disk or a mount), so restart the machine, or wait and run make cluster-down again',
       )
     for (const pid of left) kill(pid, 'SIGKILL')
     await pause(50)

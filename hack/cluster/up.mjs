@@ -57,12 +57,14 @@ function check() {
   for (const program of ['kubectl', 'helm']) whereIs(program) // Asked for at the end only, when it would be a pity.
   if (stranger() !== undefined)
     throw new Error(
-      `the cluster of ${stranger()} has the addresses that follow from the path of this checkout: end it first (make cluster-down there), or move one of the two`,
+      `the cluster of ${stranger()} has the addresses that follow from the path of this checkout: ` +
+        'end it first (make cluster-down there), or move one of the two',
     )
   const absent = DEBIAN.filter((program) => !works(() => whereIs(program)))
   if (absent.length > 0)
     throw new Error(
-      `not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server`,
+      `not here: ${absent.join(', ')}; run hack/install-debian.sh ` +
+        'containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server',
     )
   const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
   if (cniFolder === undefined)

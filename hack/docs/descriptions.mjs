@@ -33,7 +33,8 @@ export const CLOSE_WORDS = {
     'reconnects with backoff',
   ],
   POLICY: [
-    'No `register` within 10 s; type or id differ from the path; unknown type of frame or automation; replaced by a newer connection.',
+    'No `register` within 10 s; type or id differ from the path; ' +
+      'unknown type of frame or automation; replaced by a newer connection.',
     'reconnects with backoff',
   ],
   TOO_BIG: ['A frame above 1 MiB.', 'reconnects with backoff'],
@@ -51,14 +52,16 @@ export const RPC_ERROR_WORDS = {
   lease_lost: 'The token is not the newest one: the lock or item has another holder.',
   unknown_worker: 'The worker of the path is not registered.',
   unavailable:
-    'The store is unavailable or full, or a limit of the namespace or pool is reached. Retry after `data.retry_after_ms`.',
+    'The store is unavailable or full, or a limit of the namespace or pool is reached. ' +
+    'Retry after `data.retry_after_ms`.',
   unknown_pool: 'The automation of the path declares no such pool.',
   out_of_range: 'The result would exceed the safe integers. The counter is unchanged.',
 }
 
 export const RPC_WORDS = {
   'tasks.reserve':
-    'Leases tasks. Waits up to `wait_ms` for the first one and returns at most 500. Concurrent calls of one worker all wait; a call ends an earlier one only if both have the same `poll_id` (D78).',
+    'Leases tasks. Waits up to `wait_ms` for the first one and returns at most 500. Concurrent ' +
+    'calls of one worker all wait; a call ends an earlier one only if both have the same `poll_id` (D78).',
   'tasks.ack': 'The task is done. Repeating a successful ack succeeds.',
   'tasks.release': 'Returns tasks to the queue, attempt unchanged.',
   'tasks.extend': 'Restarts the visibility timeout.',
@@ -165,7 +168,8 @@ export const REQUEST_OUTPUT_WORDS = {
 export const REASON_WORDS = {
   'Synced.InSync': 'The config at the master equals that of this object.',
   'Synced.DriftTolerated':
-    'Another client changed the config, and `managementPolicy: Warn` allows it. `status.drift` names the fields and the client.',
+    'Another client changed the config, and `managementPolicy: ' +
+    'Warn` allows it. `status.drift` names the fields and the client.',
   'Synced.Updating': 'A change is being sent to the master. No action is needed.',
   'Synced.WorkerNotRegistered':
     'No worker with this id has registered. Check that its process runs, with this type and id.',
@@ -175,20 +179,26 @@ export const REASON_WORDS = {
   'Synced.ConfigInvalid':
     'A limit is exceeded, a source is not JSON, or a field is named twice. Fix what the message names.',
   'Synced.Rejected':
-    'The master rejected the config. Fix the fields that the message names, in the object or in its Secret or ConfigMap.',
+    'The master rejected the config. Fix the fields that the message names, ' +
+    'in the object or in its Secret or ConfigMap.',
   'Synced.SourceNotFound':
-    'A Secret, a ConfigMap or a key of one is missing. Create it; the operator checks every few seconds. The worker keeps its current config.',
+    'A Secret, a ConfigMap or a key of one is missing. ' +
+    'Create it; the operator checks every few seconds. The worker keeps its current config.',
   'Synced.SourceForbidden':
-    'A Secret or ConfigMap lacks the consent of its owner, is reserved, or the operator has no right to read it; the message says which, and how to consent. The worker keeps its current config.',
+    'A Secret or ConfigMap lacks the consent of its owner, is reserved, or the operator has no right to read it; ' +
+    'the message says which, and how to consent. The worker keeps its current config.',
   'Synced.SecretNotWriteOnly':
     'A Secret is the source of a field that every read of the config shows. Use a field whose schema is `writeOnly`.',
   'Synced.Forbidden': "The operator's token is not valid for this automation.",
   'Synced.OwnershipConflict':
-    'An older FleetWorker, or a client outside of this cluster, manages this worker. Delete one of the two, or release the claim.',
+    'An older FleetWorker, or a client outside of this cluster, manages this worker. ' +
+    'Delete one of the two, or release the claim.',
   'Synced.NotPermitted':
-    'The FleetWorkers of this namespace may not manage this worker. An administrator permits it in `SVC_TENANTS` (`operator.tenants` of the chart).',
+    'The FleetWorkers of this namespace may not manage this worker. ' +
+    'An administrator permits it in `SVC_TENANTS` (`operator.tenants` of the chart).',
   'Synced.ContestedField':
-    'Another client keeps changing a field back. The operator corrects it only every 5 minutes. `status.drift.by` names the client.',
+    'Another client keeps changing a field back. The operator corrects it only every 5 minutes. ' +
+    '`status.drift.by` names the client.',
   'Synced.Pending': 'Not reconciled yet.',
   'Synced.Suspended': '`suspend` is set: nothing is written to the master.',
   'Synced.ObserveOnly': '`managementPolicy` is `Observe`: nothing is written to the master.',
@@ -205,7 +215,8 @@ export const REASON_WORDS = {
   'Applied.AckTimeout':
     'The worker is connected and has not confirmed the config for two minutes. Its log names the cause.',
   'Applied.GenerationBehind':
-    'The worker has a newer generation than the master, whose store was restored to an earlier state. The next poll of the worker repairs it.',
+    'The worker has a newer generation than the master, whose store was restored to an earlier state. ' +
+    'The next poll of the worker repairs it.',
   'Applied.NotReported': 'The worker has not reported yet which config it runs.',
   'Applied.Pending': 'Not read from the master yet.',
   'Healthy.WorkerHealthy': 'The worker reports no error.',

@@ -84,7 +84,8 @@ const taskRows = (l) => [
 const streamRows = (l) => [
   [
     'event log; events a stream may be behind; streams of a master',
-    `${count(l.EVENT_LOG_LENGTH)}, ${bytes(l.EVENT_LOG_BYTES)}; ${count(l.MAX_EVENTS_BEHIND)}; ${count(l.MAX_EVENT_STREAMS)}`,
+    `${count(l.EVENT_LOG_LENGTH)}, ${bytes(l.EVENT_LOG_BYTES)}; ` +
+      `${count(l.MAX_EVENTS_BEHIND)}; ${count(l.MAX_EVENT_STREAMS)}`,
     '',
     '`reset`; `reset`; 503',
   ],
@@ -98,7 +99,8 @@ const streamRows = (l) => [
   ['dry runs (`validate`) a second and token', count(l.MAX_DRY_RUNS_PER_SECOND), '', '429'],
   [
     'output stream',
-    `${count(l.STREAM_MAX_ENTRIES)} entries, ${seconds(l.STREAM_MAX_AGE_MS)}, ${bytes(l.STREAM_MAX_BYTES)}; ${bytes(l.ALL_STREAMS_MAX_BYTES)} in all streams`,
+    `${count(l.STREAM_MAX_ENTRIES)} entries, ${seconds(l.STREAM_MAX_AGE_MS)}, ${bytes(l.STREAM_MAX_BYTES)}; ` +
+      `${bytes(l.ALL_STREAMS_MAX_BYTES)} in all streams`,
     '',
     'oldest dropped, at each push and every 10 s',
   ],
@@ -120,13 +122,15 @@ const inspectionRows = (l) => [
   ],
   [
     'inspections of a token: running; waiting; bytes a second',
-    `${l.INSPECTIONS.runningPerToken}; ${l.INSPECTIONS.waitingPerToken}; ${bytes(l.INSPECTIONS.bytesPerSecondPerToken)}`,
+    `${l.INSPECTIONS.runningPerToken}; ${l.INSPECTIONS.waitingPerToken}; ` +
+      `${bytes(l.INSPECTIONS.bytesPerSecondPerToken)}`,
     '',
     'waits; 503; waits',
   ],
   [
     'inspections of all tokens: running; waiting; bytes a second; bytes not yet sent',
-    `${l.INSPECTIONS.running}; ${l.INSPECTIONS.waiting}; ${bytes(l.INSPECTIONS.bytesPerSecond)}; ${bytes(l.INSPECTIONS.bytes)}`,
+    `${l.INSPECTIONS.running}; ${l.INSPECTIONS.waiting}; ` +
+      `${bytes(l.INSPECTIONS.bytesPerSecond)}; ${bytes(l.INSPECTIONS.bytes)}`,
     '',
     'waits; 503; waits; waits',
   ],

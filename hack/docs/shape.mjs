@@ -58,8 +58,10 @@ export function shapeOf(schema, named = new Map()) {
       return textShape(schema)
     case 'object':
       return objectShape(schema, named)
-    case 'array':
-      return `[${shapeOf(schema.items, named)}${schema.maxItems === undefined ? '' : `, ${schema.minItems ?? 0}..${schema.maxItems}`}]`
+    case 'array': {
+      const length = schema.maxItems === undefined ? '' : `, ${schema.minItems ?? 0}..${schema.maxItems}`
+      return `[${shapeOf(schema.items, named)}${length}]`
+    }
     default:
       return schema.type ?? 'any'
   }

@@ -226,11 +226,11 @@ function settings(help) {
 function adminVerbs() {
   const rows = Object.entries(NOUNS).flatMap(([noun, { verbs }]) =>
     verbs.map((verb) => {
-      const options = Object.values(verb.options).map(({ name, short, value }) =>
-        code(
-          `${short === undefined || short === name ? '' : `-${short}, `}${name.length === 1 ? '-' : '--'}${name}${value === undefined ? '' : ` ${value}`}`,
-        ),
-      )
+      const options = Object.values(verb.options).map(({ name, short, value }) => {
+        const alias = short === undefined || short === name ? '' : `-${short}, `
+        const dashes = name.length === 1 ? '-' : '--'
+        return code(`${alias}${dashes}${name}${value === undefined ? '' : ` ${value}`}`)
+      })
       return [code(`${noun} ${verb.name} ${verb.operands}`.trim()), verb.summary.replace(/\.$/, ''), options.join(', ')]
     }),
   )
@@ -252,8 +252,11 @@ const resourceFields = ({ properties, required = [] }) =>
 
 function resourceValue(field) {
   if (field.enum !== undefined) return field.enum.join(' | ')
-  if (field.type === 'array')
-    return `[${field.items.type === 'object' ? `{${Object.keys(field.items.properties).join(', ')}}` : field.items.type}], at most ${field.maxItems}`
+  if (field.type === 'array') {
+    const { items, maxItems } = field
+    const item = items.type === 'object' ? `{${Object.keys(items.properties).join(', ')}}` : items.type
+    return `[${item}], at most ${maxItems}`
+  }
   if (field.type === 'object')
     return field['x-kubernetes-preserve-unknown-fields'] === true
       ? 'object'

@@ -48,7 +48,8 @@ console.log(`${'image'.padEnd(12)} ${megabytes(sum('packed'))} packed ${megabyte
 console.log(`localhost/${name}:${version} in ${out}, ${digest}`)
 for (const key of Object.keys(MOST_BYTES).filter((each) => sum(each) > MOST_BYTES[each])) {
   console.error(
-    `the image is larger than ${megabytes(MOST_BYTES[key]).trim()} ${key}: find what grew, or raise MOST_BYTES in hack/image/build.mjs`,
+    `the image is larger than ${megabytes(MOST_BYTES[key]).trim()} ${key}: ` +
+      'find what grew, or raise MOST_BYTES in hack/image/build.mjs',
   )
   process.exitCode = 1
 }
