@@ -10,7 +10,9 @@ import { temporaryFolder } from '../kit/temporary-folder.ts'
 const AREA = fileURLToPath(new URL('../../src/automation/index.ts', import.meta.url))
 /** An automation as another copy of the package would create it, without importing one. */
 const made = (type: string, more = ''): string =>
-  `{ [Symbol.for('muster.automation')]: 1, kind: 'ContinuousAutomation', type: '${type}', name: 'X', config: { type: 'object' }, output: null, payload: null, pools: {}, visibilityMs: 60000, retry: { baseMs: 1000, factor: 2, capMs: 300000 }, run() {}, ${more} }`
+  "{ [Symbol.for('muster.automation')]: 1, kind: " +
+  `'ContinuousAutomation', type: '${type}', name: 'X', config: { type: 'object' }, output: null, payload: ` +
+  `null, pools: {}, visibilityMs: 60000, retry: { baseMs: 1000, factor: 2, capMs: 300000 }, run() {}, ${more} }`
 const MANIFEST = (name: string, more: object = {}): string =>
   JSON.stringify({ name, version: '1.0.0', type: 'module', muster: { automations: './automations.js' }, ...more })
 
@@ -40,7 +42,8 @@ describe('named modules', () => {
   it('are paths relative to the directory, exporting automations or arrays of them, default or named (D35)', async () => {
     write({
       'one.mjs': `export default ${made('one')}`,
-      'dist/more.mjs': `export const two = ${made('two')}; export const list = [two, ${made('three')}]; export default two`,
+      'dist/more.mjs':
+        `export const two = ${made('two')}; ` + `export const list = [two, ${made('three')}]; export default two`,
     })
     expect(await load(['./one.mjs', 'dist/more.mjs'])).toEqual(['one', 'two', 'three'])
   })
@@ -73,19 +76,24 @@ describe('named modules', () => {
       'a.mjs': `export const fine = ${made('same')}; export const helper = () => 1; export default [7]`,
       'b.mjs': `export default ${made('same')}`,
       'c.mjs': `throw new Error('needs a licence\\nand more')`,
-      'd.mjs': `export default ${made('bad', "config: { type: 'object', properties: { x: { type: 'string', patern: 'x' } } }")}`,
+      'd.mjs':
+        'export ' +
+        `default ${made('bad', "config: { type: 'object', properties: { x: { type: 'string', patern: 'x' } } }")}`,
       'e.mjs': 'export {}',
     })
     expect(
       await faults(['./a.mjs', './b.mjs', './c.mjs', './d.mjs', './e.mjs', './none.mjs', 'no-such-package']),
     ).toEqual([
-      'module ./a.mjs: export "default" is not an automation; make one with defineBatch or defineContinuous, and export nothing else',
-      'module ./a.mjs: export "helper" is not an automation; make one with defineBatch or defineContinuous, and export nothing else',
+      'module ./a.mjs: export "default" is not an automation; ' +
+        'make one with defineBatch or defineContinuous, and export nothing else',
+      'module ./a.mjs: export "helper" is not an automation; ' +
+        'make one with defineBatch or defineContinuous, and export nothing else',
       'module ./c.mjs: cannot be loaded: needs a licence',
       'module ./e.mjs: exports nothing; export what defineBatch or defineContinuous made',
       `module ./none.mjs: there is no .js or .mjs file ${join(directory, 'none.mjs')}`,
       expect.stringContaining(
-        `module no-such-package: cannot be found from ${directory} (npm install it, or begin a path with ./): Cannot find`,
+        `module no-such-package: cannot be found from ${directory} (npm install it, ` +
+          'or begin a path with ./): Cannot find',
       ),
       'module ./d.mjs: automation "bad": /config/properties/x unknown keyword: "patern"',
       'automation "same": is defined 2 times, in module ./a.mjs and module ./b.mjs',
@@ -121,7 +129,8 @@ describe('without names', () => {
       `module absent: is a dependency in ${join(directory, 'package.json')} and is not installed; run npm install`,
     )
     expect(found[1]).toContain(
-      `module wrong: ${join(directory, 'node_modules/wrong/package.json')}: "muster": {"automations": …} must be a path that begins with ./`,
+      `module wrong: ${join(directory, 'node_modules/wrong/package.json')}: ` +
+        '"muster": {"automations": …} must be a path that begins with ./',
     )
   })
 
@@ -146,10 +155,16 @@ describe('in Node itself', () => {
       }),
       'node_modules/import-only/main.js': `export default ${made('import-only')}`,
       'common.js': `module.exports = { a: ${made('common-a')}, b: [${made('common-b')}] }`,
-      'compiled.js': `Object.defineProperty(exports, '__esModule', { value: true }); exports.default = ${made('compiled')}`,
-      'copy.mjs': `import { defineBatch } from ${JSON.stringify(new URL('define.ts?copy=2', `file://${AREA}`).href)}; export default defineBatch({ type: 'copy', payload: {}, run() {} })`,
+      'compiled.js':
+        "Object.defineProperty(exports, '__esModule', { value: true }); " + `exports.default = ${made('compiled')}`,
+      'copy.mjs':
+        `import { defineBatch } from ${JSON.stringify(new URL('define.ts?copy=2', `file://${AREA}`).href)}; ` +
+        "export default defineBatch({ type: 'copy', payload: {}, run() {} })",
       'run.mjs': `import { loadAutomations, buildCatalog } from ${JSON.stringify(`file://${AREA}`)}
-        const loaded = await loadAutomations({ specifiers: ['import-only', './common.js', './compiled.js', './copy.mjs'], directory: import.meta.dirname })
+        const loaded = await loadAutomations({
+        specifiers: ['import-only', './common.js', './compiled.js', './copy.mjs'],
+        directory: import.meta.dirname,
+      })
         console.log([...buildCatalog(loaded).keys()].join(' '))`,
     })
     const { stdout } = await promisify(execFile)(process.execPath, [

@@ -177,7 +177,9 @@ describe('http-request', () => {
       const { attempt } = await runTask(httpRequest, { ...config, authorization_hosts: [entry] }, { url: server.url })
       expect(attempt).toMatchObject({
         outcome: 'dead',
-        error: `GET ${server.url}/ answered 401; the authorization was not sent: add ${server.url} to authorization_hosts, where scheme and port count`,
+        error:
+          `GET ${server.url}/ answered 401; the authorization was not sent: ` +
+          `add ${server.url} to authorization_hosts, where scheme and port count`,
       })
     }
     const { attempt } = await runTask(

@@ -18,7 +18,7 @@ import { rows as storageRows } from './storage/index.mjs'
 import { diskRates } from './storage/limits.mjs'
 import { endStores, postgresVersion } from './stores.mjs'
 
-const HELP = `Measures Muster beside its peers and beside what the machine can do; minutes, on a machine that does nothing else.
+const HELP = `Measures Muster beside its peers and beside what the machine can do. Takes minutes, on an idle machine.
 
   --only ID,…     these rows, or a level: storage, service
   --rounds N      each subject so often, interleaved (5)
@@ -61,9 +61,13 @@ function machineOf(directory, rounds) {
   const redis = /v=([\d.]+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1]
   const { bytesPerSecond, flushesPerSecond } = diskRates(directory)
   return [
-    `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}; stores, measuring program and what it starts share them, unpinned`,
-    `disk: ${format(bytesPerSecond / 2 ** 20)} MiB/s written in sequence, ${format(flushesPerSecond)} flushes of 4 KiB a second`,
-    `Node ${process.version}, Redis ${redis}, PostgreSQL ${postgresVersion() ?? 'none'}, ${PEERS.map((name) => `${name} ${versionOf(name)}`).join(', ')}`,
+    `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ` +
+      `${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}; ` +
+      'stores, measuring program and what it starts share them, unpinned',
+    `disk: ${format(bytesPerSecond / 2 ** 20)} MiB/s written in sequence, ` +
+      `${format(flushesPerSecond)} flushes of 4 KiB a second`,
+    `Node ${process.version}, Redis ${redis}, PostgreSQL ${postgresVersion() ?? 'none'}, ` +
+      `${PEERS.map((name) => `${name} ${versionOf(name)}`).join(', ')}`,
     `${rounds} rounds, interleaved; medians with their range, ratios within a round`,
   ]
 }

@@ -189,5 +189,12 @@ export function pageOf({ machine, summaries, notes }) {
         own.map(conditionOf).join('\n'),
       ]
     })
-  return `${['# Measured', 'Written by `make bench`; what is said by hand stands in [NOTES.md](NOTES.md) and is repeated at the end.', machine.map((each) => `- ${each}`).join('\n'), ...sections, notes.trim()].join('\n\n')}\n`
+  const paragraphs = [
+    '# Measured',
+    'Written by `make bench`; what is said by hand stands in [NOTES.md](NOTES.md) and is repeated at the end.',
+    machine.map((each) => `- ${each}`).join('\n'),
+    ...sections,
+    notes.trim(),
+  ]
+  return `${paragraphs.join('\n\n')}\n`
 }

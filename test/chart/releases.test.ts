@@ -27,7 +27,8 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
       'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.generation}{"\\n"}{end}',
     )
   const NAMES =
-    'deployments,statefulsets,services,serviceaccounts,configmaps,roles,rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,fleetworkers,pods,secrets'
+    'deployments,statefulsets,services,serviceaccounts,configmaps,roles,' +
+    'rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,fleetworkers,pods,secrets'
   const names = async (): Promise<readonly string[]> =>
     (await get(NAMES, '-o', 'name'))
       .split('\n')

@@ -166,7 +166,18 @@ describe('the reader of server-sent events', () => {
       { id: '', name: 'a', data: '' },
     ]
     const text =
-      'data:dropped? no\r\nid:0\n:comment\n\nevent: worker.state\nid: 1\ndata: {"ü":1}\rdata: second line\r\n\r\ndata:  kept\n\nevent:only a name\n\nid\nevent: a\ndata\n\n'
+      'data:dropped? no\r\n' +
+      'id:0\n' +
+      ':comment\n\n' +
+      'event: worker.state\n' +
+      'id: 1\n' +
+      'data: {"ü":1}\rdata: second line\r\n' +
+      '\r\n' +
+      'data:  kept\n\n' +
+      'event:only a name\n\n' +
+      'id\n' +
+      'event: a\n' +
+      'data\n\n'
     const expected = [{ id: '0', name: 'message', data: 'dropped? no' }, ...sent]
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1 }), (sizes) => {

@@ -151,7 +151,9 @@ export class Namespace {
     const [pod] = await this.pods(component)
     if (pod === undefined) throw new Error(`there is no pod of ${component}`)
     const uid = pod.metadata.uid.replaceAll('-', '[-_]')
-    const script = `killed=1; for process in /proc/[0-9]*; do case "$(readlink $process/exe)" in */${program}) if grep -qs 'pod${uid}' $process/cgroup; then kill -9 "\${process#/proc/}"; killed=0; fi ;; esac; done; exit $killed`
+    const script =
+      `killed=1; for process in /proc/[0-9]*; do case "$(readlink $process/exe)" in */${program}) if grep -qs ` +
+      `'pod${uid}' $process/cgroup; then kill -9 "\${process#/proc/}"; killed=0; fi ;; esac; done; exit $killed`
     const node = JSON.parse(await this.kubectl('get', 'nodes', '--output=json')) as {
       items: { spec: { providerID?: string }; metadata: { name: string } }[]
     }

@@ -132,7 +132,9 @@ describe('the image', () => {
       () => {
         const [node = ''] = config.config.Entrypoint
         const script =
-          "const need = (await import('node:module')).createRequire('/opt/muster/package.json'); new (need('better-sqlite3'))(':memory:').exec('select 1'); need('@opentelemetry/sdk-node'); await import(need.resolve('muster/automations')); console.log('loaded')"
+          "const need = (await import('node:module')).createRequire('/opt/muster/package.json'); " +
+          "new (need('better-sqlite3'))(':memory:').exec('select 1'); need('@opentelemetry/sdk-node'); " +
+          "await import(need.resolve('muster/automations')); console.log('loaded')"
         const ran = spawnSync('chroot', ['--userspec=65532:65532', root, node, '--input-type=module', '-e', script], {
           encoding: 'utf8',
           env,

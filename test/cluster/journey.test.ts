@@ -199,7 +199,8 @@ withCluster('an installation over its lifetime', () => {
         acknowledged.push(...load.acknowledged)
       }
       figures.push(
-        `          ${name}: ${load.acknowledged.length} tasks acknowledged, longest pause ${(load.longestPauseMs / 1_000).toFixed(1)} s`,
+        `          ${name}: ${load.acknowledged.length} tasks acknowledged, ` +
+          `longest pause ${(load.longestPauseMs / 1_000).toFixed(1)} s`,
       )
       await expectNothingLost()
     }
@@ -378,7 +379,8 @@ withCluster('an installation over its lifetime', () => {
         SWARM_BACK_WITHIN_MS,
       )
       figures.push(
-        `          ${SWARM} more sockets: longest disconnect ${(swarm.longestOutageMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`,
+        `          ${SWARM} more sockets: longest disconnect ${(swarm.longestOutageMs / 1_000).toFixed(1)} s, ` +
+          `cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`,
       )
       expect(swarm.all.every(({ cuts }) => cuts > 0)).toBe(true)
       expect(swarm.longestOutageMs).toBeLessThan(SWARM_BACK_WITHIN_MS)

@@ -51,7 +51,17 @@ function nginxConfig({ authority, scratch, port, master }: Behind): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${scratch}/${name};`)
     .join('\n')
-  return `user root;\ndaemon off;\npid ${scratch}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log /dev/stdout;\n${temporary}\n${server}}\n`
+  return (
+    'user root;\n' +
+    'daemon off;\n' +
+    `pid ${scratch}/pid;\n` +
+    'error_log stderr;\n' +
+    'events {}\n' +
+    'http {\n' +
+    'access_log /dev/stdout;\n' +
+    `${temporary}\n` +
+    `${server}}\n`
+  )
 }
 
 const KINDS: Readonly<Record<'nginx' | 'haproxy', Kind>> = {

@@ -33,7 +33,11 @@ describe('the check', () => {
   ])
   const files: Readonly<Record<string, string>> = {
     'a.test.ts':
-      "  it('does it', () => {\n  it.skip('does not', () => {\n  it.each([1])('counts %i', () => {\n])('ends a table', () => {\n// 'in a comment'",
+      "  it('does it', () => {\n" +
+      "  it.skip('does not', () => {\n" +
+      "  it.each([1])('counts %i', () => {\n" +
+      "])('ends a table', () => {\n" +
+      "// 'in a comment'",
   }
   const faultsOf = (rows: readonly Row[], titles: readonly string[] = []): readonly string[] =>
     check(

@@ -7,7 +7,9 @@ import { API, eventuallyMatches, HARDWARE, onEachStore, WORKER, type Json, type 
 
 /** 2^53 + 1, the smallest positive integer that a double cannot hold, and other numbers of 64-bit clients. */
 const BIG = '9007199254740993'
-const NUMBERS = `{"id":${BIG},"signed":-9223372036854775808,"unsigned":18446744073709551615,"price":0.1234567890123456789,"list":[${BIG},{"deep":${BIG}}]}`
+const NUMBERS =
+  `{"id":${BIG},"signed":-9223372036854775808,"unsigned":18446744073709551615,` +
+  `"price":0.1234567890123456789,"list":[${BIG},{"deep":${BIG}}]}`
 
 onEachStore('wire', (open) => {
   const withWorker = async (type = 'brief'): Promise<ConformanceFixture> => {
@@ -83,7 +85,8 @@ onEachStore('wire', (open) => {
     const worker = await fixture.worker('w-2', { type: 'probe' })
     worker.send(`{"type":"output","slot_id":1,"ts":1,"payload":${NUMBERS}}`)
     worker.send(
-      `{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":1}},{"slot_id":1,"ts":2,"payload":${NUMBERS}}]}`,
+      '{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":1}},' +
+        `{"slot_id":1,"ts":2,"payload":${NUMBERS}}]}`,
     )
     await eventuallyMatches(() => fixture.ok('GET', '/probe/output/length'), { length: 3 })
     for (const [method, path] of [
@@ -164,7 +167,8 @@ onEachStore('wire', (open) => {
     const fixture = await withWorker('probe')
     const worker = await fixture.worker('w-2', { type: 'probe' })
     worker.send(
-      `{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":[1e400]}},{"slot_id":1,"ts":2,"payload":{"n":${BIG}}}]}`,
+      '{"type":"output_batch","outputs":[{"slot_id":1,"ts":2,"payload":{"n":[1e400]}},' +
+        `{"slot_id":1,"ts":2,"payload":{"n":${BIG}}}]}`,
     )
     worker.send('{"type":"output","slot_id":1,"ts":2,"payload":{"n":-1e999}}')
     await worker.received()

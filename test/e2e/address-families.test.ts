@@ -13,16 +13,19 @@ const SCRIPT = String.raw`
 set -eu
 ip link set lo up
 eval "$PREPARE"
-export SVC_ADMIN_TOKEN=admin-token-of-the-test SVC_WORKER_TOKEN=worker-token-of-the-test SVC_AUTOMATIONS=muster/automations SVC_LOG_LEVEL=error
+export SVC_ADMIN_TOKEN=admin-token-of-the-test SVC_WORKER_TOKEN=worker-token-of-the-test
+export SVC_AUTOMATIONS=muster/automations SVC_LOG_LEVEL=error
 SVC_LISTEN=:8080 SVC_BACKEND_URL=memory:// "$NODE" "$MUSTER" master & master=$!
-SVC_MASTER_URL=http://localhost:8080 SVC_AUTOMATION_TYPE=http-probe SVC_WORKER_ID=w SVC_HEALTH_LISTEN=:9091 "$NODE" "$MUSTER" worker & worker=$!
+export SVC_MASTER_URL=http://localhost:8080 SVC_AUTOMATION_TYPE=http-probe SVC_WORKER_ID=w
+SVC_HEALTH_LISTEN=:9091 "$NODE" "$MUSTER" worker & worker=$!
 trap 'kill -9 $master $worker' EXIT
 "$NODE" -e '
   const until = performance.now() + 30_000
   const status = async (url) => (await fetch(url).catch(() => ({ status: 0 }))).status
   for (const url of process.env.URLS.split(" ")) {
     let got = 0
-    while ((got = await status(url)) === 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+    while ((got = await status(url)) === 0 && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, 50))
     console.log(url, got)
   }' --input-type=module
 `

@@ -18,7 +18,10 @@ const UNFINISHED = [
   '',
   'G',
   'GET /healthz HTTP/1.1\r\nHost: m\r\nX-Slow: ',
-  'POST /api/v1/automations/http-request/tasks HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nContent-Length: 1000',
+  'POST /api/v1/automations/http-request/tasks HTTP/1.1\r\n' +
+    'Host: m\r\n' +
+    'Content-Type: application/json\r\n' +
+    'Content-Length: 1000',
 ]
 
 const fleets: Fleet[] = []

@@ -91,7 +91,8 @@ describe('muster master', () => {
     expect([refused.code, refused.stderr]).toEqual([
       2,
       expect.stringContaining(
-        'SVC_ADMIN_TOKEN is shorter than 16 characters and can be guessed; use a longer one, or set SVC_ALLOW_SHORT_TOKENS=1',
+        'SVC_ADMIN_TOKEN is shorter than 16 characters and can be guessed; ' +
+          'use a longer one, or set SVC_ALLOW_SHORT_TOKENS=1',
       ),
     ])
     const fleet = open()

@@ -335,7 +335,11 @@ export class OutageFixture {
   }
 
   #seen(): string {
-    return `${this.acknowledged.length} acknowledged, ${this.refused.length} rejected, the last with ${JSON.stringify(this.refused.at(-1))}\n${this.master.output().slice(-4_000)}`
+    return (
+      `${this.acknowledged.length} acknowledged, ${this.refused.length} rejected, ` +
+      `the last with ${JSON.stringify(this.refused.at(-1))}\n` +
+      `${this.master.output().slice(-4_000)}`
+    )
   }
 }
 

@@ -89,7 +89,7 @@ withRedisServer('a fleet whose Redis is unavailable', () => {
     )
 
     it(
-      "has a new password is served again once the master's password file has it, and the log says what to do (D22, G18)",
+      "has a new password is served again once the master's password file has it; the log says what to do (D22, G18)",
       async () => {
         const file = join(tmpdir(), `muster-password-${process.pid}`)
         writeFileSync(file, 'first\n', { mode: 0o600 })

@@ -10,7 +10,8 @@ afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 const program = (body: string): string => `#!/bin/bash\n${body}\n`
 const NOTES = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/../notes"\n'
 const WRITES_PROGRAM =
-  '[ "$1" = install ] && { printf "#!/bin/sh\\n" >"$(dirname "$0")/${@: -1}"; chmod +x "$(dirname "$0")/${@: -1}"; }; exit 0'
+  '[ "$1" = install ] && { printf "#!/bin/sh\\n" >"$(dirname "$0")/${@: ' +
+  '-1}"; chmod +x "$(dirname "$0")/${@: -1}"; }; exit 0'
 
 /** A copy of the script in its own tree, so that .tools is inside of it. */
 function machine(fakes: { uid: number; aptGet: string }): {
@@ -87,7 +88,8 @@ describe('hack/install-debian', () => {
     ].join('\n')
     const { run, tree, notes } = machine({ uid: 1000, aptGet })
     const unpacked =
-      'mkdir -p "$3/usr/bin"; printf "#!/bin/sh\\necho \\$LD_LIBRARY_PATH \\$*\\n" >"$3/usr/bin/muster-test-a"; chmod +x "$3/usr/bin/muster-test-a"'
+      'mkdir -p "$3/usr/bin"; printf "#!/bin/sh\\necho \\$LD_LIBRARY_PATH \\$*\\n" >"$3/usr/bin/muster-test-a"; ' +
+      'chmod +x "$3/usr/bin/muster-test-a"'
     writeFileSync(join(tree.root, 'bin/dpkg-deb'), program(unpacked), { mode: 0o755 })
     expect(run(['muster-test-a'])).toMatchObject({ status: 0, stderr: '' })
     expect(notes()).toContain('apt-get download libtest muster-test-a')

@@ -77,7 +77,9 @@ describe('hack/install-tools', () => {
   it('names a tool of `go install` by its command', () => {
     const { root, run } = machine({
       'path/go*':
-        '#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\nprintf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n',
+        '#!/bin/sh\n' +
+        'if [ "$1" = env ]; then echo go0; exit; fi\n' +
+        'printf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n',
     })
     expect(run('helm3')).toMatchObject({
       status: 0,
@@ -89,7 +91,8 @@ describe('hack/install-tools', () => {
     expect(machine({}).run('docker')).toMatchObject({
       status: 1,
       stderr:
-        'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause\n',
+        'docker: not known here; known: kubernetes, etcd, ' +
+        'helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause\n',
     })
   })
 })

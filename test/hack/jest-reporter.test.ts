@@ -31,7 +31,9 @@ describe('hack/jest-reporter', () => {
 
   it('names and counts every skipped test', () => {
     const { status, lines } = tested(
-      "test('a', () => {})\ndescribe('redis', () => { test.skip('needs redis-server', () => {}) })\ntest.todo('later')\n",
+      "test('a', () => {})\n" +
+        "describe('redis', () => { test.skip('needs redis-server', () => {}) })\n" +
+        "test.todo('later')\n",
     )
     expect(lines.slice(-3)).toEqual([
       'skipped: a.test.js: later',

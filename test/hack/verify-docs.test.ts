@@ -15,8 +15,14 @@ const fence = (info: string, body: string): string => `\`\`\`${info}\n${body}\n\
 describe('hack/verify-docs', () => {
   it('accepts valid links and tested commands', () => {
     const { status, stderr } = verified({
-      'README.md': `# A page\n[the wire](src/protocol/README.md#error-codes-and-more) [src](src) [web](https://example.org/x) [here](#a-page)\n\`[not](a-link)\`\n`,
-      'src/protocol/README.md': `## Error codes, and more\n${fence('sh', 'muster --help')}${fence('sh dev', 'muster dev')}${fence('text', '[a](b)')}`,
+      'README.md':
+        '# A page\n' +
+        '[the wire](src/protocol/README.md#error-codes-and-more) ' +
+        '[src](src) [web](https://example.org/x) [here](#a-page)\n' +
+        '`[not](a-link)`\n',
+      'src/protocol/README.md':
+        '## Error codes, and more\n' +
+        `${fence('sh', 'muster --help')}${fence('sh dev', 'muster dev')}${fence('text', '[a](b)')}`,
       'node_modules/other/README.md': '[dead](gone.md)\n',
     })
     expect(stderr).toBe('')

@@ -15,7 +15,9 @@ describe('hack/verify-imports', () => {
     const { status, stderr } = verified({
       'src/protocol/index.ts': "export * from './limits.ts'\n",
       'src/master/http/routes.ts':
-        "import { MAX } from '../../protocol/index.ts'\nimport { queue } from '../queue/reserve.ts'\nimport express from 'express'\n",
+        "import { MAX } from '../../protocol/index.ts'\n" +
+        "import { queue } from '../queue/reserve.ts'\n" +
+        "import express from 'express'\n",
       'src/storage/sqlite/driver.ts':
         "import Database from 'better-sqlite3'\nimport type { Backend } from '../index.ts'\n",
       'src/dashboard/api.tsx': "import type { Overview } from '../protocol/index.ts'\nimport './page.css'\n",

@@ -14,7 +14,9 @@ describe('hack/verify-ports', () => {
   it("accepts dates created from a given time, and the clock's own module", () => {
     const { status, stderr } = verified({
       'src/master/a.ts':
-        '// new Date() would be wrong\nexport const at = (ms: number) => new Date(ms).toISOString()\nexport type T = Date\n',
+        '// new Date() would be wrong\n' +
+        'export const at = (ms: number) => new Date(ms).toISOString()\n' +
+        'export type T = Date\n',
       'src/runtime/clock.ts': 'export const now = () => new Date()\n',
       'src/dashboard/page.tsx': 'export const now = () => new Date()\n',
       'src/cmd/muster.ts': 'export const now = () => Date()\n',

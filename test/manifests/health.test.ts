@@ -8,7 +8,12 @@ import { STATES } from '../operator/fleetworker/states.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
 const script = readFileSync(new URL('../../manifests/gitops/argocd/health.lua', import.meta.url), 'utf8')
-const whole = `local obj = cjson.decode(ARGV[1])\nlocal function health()\n${script}\nend\nreturn cjson.encode(health())`
+const whole =
+  'local obj = cjson.decode(ARGV[1])\n' +
+  'local function health()\n' +
+  `${script}\n` +
+  'end\n' +
+  'return cjson.encode(health())'
 
 withRedisServer('the health script for Argo CD', () => {
   describe('the health script for Argo CD', () => {

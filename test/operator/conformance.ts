@@ -381,7 +381,9 @@ export const CONFORMANCE: readonly Scenario[] = [
       { method: 'DELETE', path: `${PROBES}/w1`, status: 200 },
       {
         method: 'GET',
-        path: `${PROBES}?watch=true&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={{list.metadata.resourceVersion}}`,
+        path:
+          `${PROBES}?watch=true&allowWatchBookmarks=true&timeoutSeconds=30` +
+          '&resourceVersion={{list.metadata.resourceVersion}}',
         status: 200,
         lines: [
           { type: 'ADDED', object: { metadata: { name: 'w1', generation: 1 } } },

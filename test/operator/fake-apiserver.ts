@@ -86,6 +86,9 @@ interface Target {
   readonly subresource: string
 }
 
+const OBJECT_PATH =
+  /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>[^/]+))?$/
+
 export class FakeApiServer {
   readonly store: FakeStore
   readonly requests: Seen[] = []
@@ -331,7 +334,8 @@ export class FakeApiServer {
       throw new Refusal(
         410,
         'Expired',
-        'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
+        'The provided continue parameter is too old to display a consistent list result. ' +
+          'You can start a new list without the continue parameter.',
       )
     const all = this.store
       .list(kind, namespace, at)
@@ -397,10 +401,7 @@ export class FakeApiServer {
   }
 
   #targetOf(path: string): Target {
-    const found =
-      /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>[^/]+))?$/.exec(
-        path,
-      )?.groups
+    const found = OBJECT_PATH.exec(path)?.groups
     const kind = this.#kinds.find(
       ({ group, version, plural }) =>
         group === (found?.['group'] ?? '') && version === found?.['version'] && plural === found['plural'],

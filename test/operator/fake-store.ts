@@ -119,7 +119,8 @@ export class FakeStore {
       throw new Refusal(
         403,
         'Forbidden',
-        `${kind.plural} "${name}" is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,
+        `${kind.plural} "${name}" is forbidden: unable ` +
+          `to create new content in namespace ${namespace} because it is being terminated`,
         { causes: [{ reason: 'NamespaceTerminating' }] },
       )
     if (this.#entries.has(pathOf({ ...where, name })))
@@ -154,7 +155,8 @@ export class FakeStore {
       throw new Refusal(
         422,
         'Invalid',
-        `${qualified(where.kind)} "${where.name}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+        `${qualified(where.kind)} "${where.name}" is invalid: metadata.resourceVersion: ` +
+          'Invalid value: 0: must be specified for an update',
       )
     this.#precondition(where, entry.object, body.metadata)
     return this.#write(where, entry, subresource, body as FakeObject, (next) =>
@@ -289,7 +291,8 @@ export class FakeStore {
       throw new Refusal(
         409,
         'Conflict',
-        `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ${result.conflicts.join(', ')}`,
+        `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ` +
+          `${result.conflicts.join(', ')}`,
       )
     return this.#write(where, entry, subresource, result.object as unknown as FakeObject, () => result.managers)
   }

@@ -94,7 +94,7 @@ async function recovers(what: string, holds: () => boolean): Promise<void> {
 
 describe('a worker whose master rejects everything', () => {
   it.each(CASES)(
-    'sends at most three requests per second when slots call in a loop, and recovers within 31 s: HTTP $status $headers',
+    'sends at most three requests per second when slots loop, and recovers within 31 s: HTTP $status $headers',
     async ({ status, headers }) => {
       let served = 0
       peer.rpcMethods['kv.get'] = () => ({ value: 1 })

@@ -156,8 +156,10 @@ describe('a run that would never end reports what it waits for', () => {
     clearTimeout(timer)
     expect(fault?.name).toBe('stuck')
     expect(fault?.message).toBe(
-      "slot 0: run has waited 0.2 s for something outside of its context, and virtual time stands still meanwhile; its last call was kv.get('x'), at 0 s; " +
-        'it has open: a timer of the real clock (setTimeout and the like; context.sleep runs on virtual time). Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds',
+      'slot 0: run has waited 0.2 s for something outside of its context, ' +
+        "and virtual time stands still meanwhile; its last call was kv.get('x'), at 0 s; " +
+        'it has open: a timer of the real clock (setTimeout and the like; context.sleep runs on virtual time). ' +
+        'Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds',
     )
   })
 
@@ -197,7 +199,8 @@ describe('a run that would never end reports what it waits for', () => {
       expect(fault).toEqual({
         name: 'stuck',
         message:
-          'slot 0: run made 100000 calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted',
+          'slot 0: run made 100000 calls of its context and never waited; ' +
+          'a loop needs a sleep, or an end when signal.aborted',
       })
     },
     BUSY_MS,
@@ -209,7 +212,8 @@ describe('a run that would never end reports what it waits for', () => {
       expect(await faultsOf(play(({ sleep }) => sleep(1e9)))).toEqual(
         saying(
           'stuck',
-          'after 600 virtual seconds not every task is done: "task-1" runs in slot 0 since 0 s; slot 0, task "task-1": its last call was sleep(1000000000), at 0 s',
+          'after 600 virtual seconds not every task is done: ' +
+            '"task-1" runs in slot 0 since 0 s; slot 0, task "task-1": its last call was sleep(1000000000), at 0 s',
         ),
       )
     },

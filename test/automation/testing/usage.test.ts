@@ -31,7 +31,8 @@ describe('an invalid call of the harness', () => {
       'the other kind',
       continuous,
       fine,
-      'runBatch of "watcher":\n  usage: "watcher" is a continuous automation and runBatch runs batch ones; use runContinuous',
+      'runBatch of "watcher":\n' +
+        '  usage: "watcher" is a continuous automation and runBatch runs batch ones; use runContinuous',
     ],
     ['no options', batch, undefined, 'runBatch of "thumbnail":\n  usage: tasks: must be an array of { payload }'],
     ['an unknown option', batch, { ...fine, task: 1 }, 'usage: task: is no option; known: tasks,'],
@@ -117,7 +118,8 @@ describe('an invalid call of the harness', () => {
 
   it('is rejected by runContinuous too', async () => {
     await expect(anyContinuous?.(batch, { forSeconds: 1 })).rejects.toThrow(
-      'runContinuous of "thumbnail":\n  usage: "thumbnail" is a batch automation and runContinuous runs continuous ones; use runBatch',
+      'runContinuous of "thumbnail":\n' +
+        '  usage: "thumbnail" is a batch automation and runContinuous runs continuous ones; use runBatch',
     )
     await expect(anyContinuous?.(continuous)).rejects.toThrow(
       'forSeconds: must be a number of seconds above 0, got undefined',

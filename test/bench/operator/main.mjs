@@ -21,8 +21,8 @@ const HELP = `Measures the operator with a real kube-apiserver, a real master an
                        which keep the phases that were not run, and what got worse by half is said
   --outage-seconds N   how long the master is unavailable (600)
   --only PHASE,…       these after the cold start: ${Object.keys(PHASES).slice(1).join(', ')}
-                       steady waits for the first heartbeats, a tenth of a second for each FleetWorker; quiet does not, and
-                       measures the same but for them, whose rate 1000 show as well as 10000
+                       steady waits for the first heartbeats, a tenth of a second for each FleetWorker; quiet does not,
+                       and measures the same but for them, whose rate 1000 show as well as 10000
   --profile DIR        a CPU profile of each operator that ends in order
   --out FILE           the result as JSON
 `
@@ -81,7 +81,8 @@ function machineOf({ crs }) {
   const versionOf = (name) =>
     /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
   return [
-    `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}`,
+    `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ` +
+      `${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}`,
     `Node ${process.version}, etcd ${versionOf('etcd')}, kube-apiserver ${versionOf('kube-apiserver')}`,
     `${format(crs)} FleetWorkers and workers`,
   ]
@@ -100,9 +101,8 @@ async function measure(name, environment, run, result) {
   }
   result.loops[name] = await run.operator.loop()
   result.runs[name] = result.stamp
-  say(
-    `${name}: ${JSON.stringify(result.figures[name], (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))}`,
-  )
+  const rounded = (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value)
+  say(`${name}: ${JSON.stringify(result.figures[name], rounded)}`)
 }
 
 async function measureAll(options) {
@@ -130,7 +130,10 @@ async function main() {
   const beganMs = nowMs()
   const result = await measureAll(options)
   say(
-    `\n${alignedText(tableOf(result.verdicts))}\n\nShares of one processor, by phase\n${alignedText(loadTableOf(result))}`,
+    '\n' +
+      `${alignedText(tableOf(result.verdicts))}\n\n` +
+      'Shares of one processor, by phase\n' +
+      `${alignedText(loadTableOf(result))}`,
   )
   say(`\n${Math.round((nowMs() - beganMs) / 1_000)} s in all`)
   write(result)

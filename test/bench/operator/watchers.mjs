@@ -83,7 +83,8 @@ export class ResourceWatch {
   async #follow(from) {
     let version = from
     for (;;) {
-      const url = `${this.#server.url}${COLLECTION}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=${version}`
+      const query = `watch=true&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=${version}`
+      const url = `${this.#server.url}${COLLECTION}?${query}`
       const { body } = await request(url, {
         headers: { authorization: `Bearer ${this.#server.adminToken}` },
         dispatcher: this.#agent,

@@ -76,7 +76,9 @@ export const backlog = {
   unit: 'tasks/s',
   better: 'higher',
   rounds: 1,
-  note: '20,000 runs of one worker process with 100 slots, with an otherwise empty queue and with a million tasks; added in batches of 1,000 over 4 connections',
+  note:
+    '20,000 runs of one worker process with 100 slots, with an otherwise empty queue and with a million tasks; ' +
+    'added in batches of 1,000 over 4 connections',
   subjects: Object.fromEntries(
     STORES.flatMap((store) => [
       [musterOn(store), empty(store)],

@@ -110,7 +110,9 @@ export const retried = {
   title: 'a retry requested in 200 ms, its delay beyond that, p50',
   unit: 'ms',
   better: 'lower',
-  note: '2,000 tasks that fail once, one worker process of 100 slots; counted from the beginning of the failed run; each runs exactly twice',
+  note:
+    '2,000 tasks that fail once, one worker process of 100 slots; ' +
+    'counted from the beginning of the failed run; each runs exactly twice',
   subjects: { ...onEachStore(retriedOnMuster), BullMQ: retriedOnBullmq },
 }
 
@@ -121,6 +123,8 @@ export const recovered = {
   unit: 's',
   better: 'lower',
   rounds: 1,
-  note: 'leases of 5 s on both sides (BullMQ: lockDuration and stalledInterval 5 s); each task runs exactly once more. Muster sweeps every 10 s',
+  note:
+    'leases of 5 s on both sides (BullMQ: lockDuration and stalledInterval 5 s); ' +
+    'each task runs exactly once more. Muster sweeps every 10 s',
   subjects: { ...onEachStore(recoveredOnMuster), BullMQ: recoveredOnBullmq },
 }

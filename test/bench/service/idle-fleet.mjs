@@ -161,7 +161,9 @@ export const idleWorker = {
   unit: 'KiB',
   better: 'lower',
   rounds: 1,
-  note: 'growth of resident memory / 5,000 after a garbage collection, on a heap with 1 MiB for young objects, after 500 others have connected and disconnected. With the memory backend, it includes the records of the workers',
+  note:
+    'growth of resident memory / 5,000 after a garbage collection, on a heap with 1 MiB for young objects, after ' +
+    '500 others have connected and disconnected. With the memory backend, it includes the records of the workers',
   subjects: {
     [musterOn('memory')]: onMuster('memory'),
     [musterOn('redis')]: onMuster('redis'),
@@ -178,7 +180,9 @@ export const reconnectStorm = {
   unit: 's',
   better: 'lower',
   rounds: 1,
-  note: 'from the new master being ready; workers return after the pauses of real ones, and the master accepts 500 per second. max: the longest response time of /healthz meanwhile',
+  note:
+    'from the new master being ready; workers return after the pauses of real ones, ' +
+    'and the master accepts 500 per second. max: the longest response time of /healthz meanwhile',
   subjects: { [musterOn('sqlite')]: storm('sqlite'), [musterOn('redis')]: storm('redis') },
 }
 
@@ -192,7 +196,9 @@ export const reportingWorker = {
   unit: 'KiB',
   better: 'lower',
   rounds: 1,
-  note: 'growth of resident memory / 5,000 after three reports of each, without a forced collection; the master with the settings of the chart (4 MiB for young objects) and with the default of Node',
+  note:
+    'growth of resident memory / 5,000 after three reports of each, without a forced collection; ' +
+    'the master with the settings of the chart (4 MiB for young objects) and with the default of Node',
   subjects: {
     [musterOn('redis')]: reportingOn(AS_DEPLOYED),
     [`${musterOn('redis')}, default heap`]: reportingOn([]),

@@ -62,7 +62,9 @@ const at = (lanes) => ({
   unit: 'tasks/s',
   better: 'higher',
   rounds: 3,
-  note: `${lanes} connections; each reserves one task, acks it and reserves again; a reserve that returns empty fails the row`,
+  note:
+    `${lanes} connections; each reserves one task, acks it and reserves again; ` +
+    'a reserve that returns empty fails the row',
   subjects: onEachStore(measureLanes(lanes)),
 })
 

@@ -84,7 +84,9 @@ export const configNotified = {
   title: 'config PATCH until the worker is notified, p50',
   unit: 'ms',
   better: 'lower',
-  note: '300 connected workers in this process, one PATCH at a time; the limit does HTTP, a GET and a SET on Redis, and a frame',
+  note:
+    '300 connected workers in this process, one PATCH at a time; ' +
+    'the limit does HTTP, a GET and a SET on Redis, and a frame',
   subjects: { ...onEachStore(onMuster), 'limit: HTTP + Redis + ws': bareRoundTrips },
   aim: 0.4,
   gates: [{ subject: 'Muster, Redis', over: 'limit: HTTP + Redis + ws', atMost: 3 }],

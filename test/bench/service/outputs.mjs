@@ -46,7 +46,8 @@ async function popAll(url, count) {
   }
   if (numbers.length !== count || numbers.some((n, at) => n !== at))
     throw new Error(
-      `delivery was not exact: ${count} sent, ${numbers.length} in the stream, in order: ${numbers.every((n, at) => n === at)}`,
+      `delivery was not exact: ${count} sent, ${numbers.length} in the stream, in order: ` +
+        `${numbers.every((n, at) => n === at)}`,
     )
 }
 

@@ -107,7 +107,9 @@ const at = (rate, more = {}) => ({
   title: `pick-up latency at ${rate.toLocaleString('en')} tasks/s, p50`,
   unit: 'ms',
   better: 'lower',
-  note: 'from the response to a submit until its run begins in one worker process of 100 slots; open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
+  note:
+    'from the response to a submit until its run begins in one worker process of 100 slots; ' +
+    'open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
   subjects: {
     ...onEachStore(onMuster(rate)),
     BullMQ: onBullmq(rate),

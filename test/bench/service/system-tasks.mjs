@@ -116,7 +116,9 @@ export const systemTasks = {
   title: 'whole system, tasks added in batches of 100',
   unit: 'tasks/s',
   better: 'higher',
-  note: 'all are added (4 requests in flight, load from this process), then one worker process with 100 slots runs them. Favours BullMQ: no HTTP, no intermediate process, no lease to settle over the network',
+  note:
+    'all are added (4 requests in flight, load from this process), then one worker process with 100 ' +
+    'slots runs them. Favours BullMQ: no HTTP, no intermediate process, no lease to settle over the network',
   subjects: { ...onEachStore(onMuster(20_000, inBatches)), BullMQ: onBullmq(20_000, addBulk) },
   gates: aheadOfBullmq,
 }

@@ -22,7 +22,8 @@ const plain = (batch, count) => (bench) =>
     database.pragma('journal_mode = WAL')
     database.pragma('synchronous = FULL')
     database.exec(
-      'CREATE TABLE task (pk INTEGER PRIMARY KEY, id TEXT UNIQUE, place INTEGER NOT NULL, body BLOB); CREATE INDEX ready ON task (pk) WHERE place = 0',
+      'CREATE TABLE task (pk INTEGER PRIMARY KEY, id TEXT UNIQUE, place INTEGER NOT NULL, body BLOB); ' +
+        'CREATE INDEX ready ON task (pk) WHERE place = 0',
     )
     const statement = (text) => database.prepare(text)
     const [insert, next] = [
@@ -70,7 +71,9 @@ const row = (id, title, part, aim, statements) => ({
   title,
   unit: 'tasks/s',
   better: 'higher',
-  note: `synchronous=FULL: every commit is flushed; payloads of 200 bytes. Muster in its own thread, with results after the commit; ${statements} directly from this thread, without fencing, tiers and retries`,
+  note:
+    'synchronous=FULL: every commit is flushed; payloads of 200 bytes. Muster in its own thread, ' +
+    `with results after the commit; ${statements} directly from this thread, without fencing, tiers and retries`,
   subjects: {
     'Muster, SQLite': muster(part),
     'one commit per item': async (bench) => (await single(bench))[part],

@@ -106,7 +106,9 @@ export const streamRows = [
     title: 'push outputs, batches of 100',
     unit: 'outputs/s',
     better: 'higher',
-    note: 'one process, entries of 200 bytes, 4 batches in flight; a Redis Stream by XADD MAXLEN ~ 50000 in pipelines of 100',
+    note:
+      'one process, entries of 200 bytes, 4 batches in flight; ' +
+      'a Redis Stream by XADD MAXLEN ~ 50000 in pipelines of 100',
     subjects: { ...subjects('push'), 'limit: RPUSH, pipeline 64': (bench) => rpush(bench, entryOf(0)) },
     aim: 260_000,
     gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],
@@ -117,7 +119,9 @@ export const streamRows = [
     title: 'pop outputs, 100 a call',
     unit: 'outputs/s',
     better: 'higher',
-    note: 'what the row above pushed, 4 callers; from a Redis Stream by XREADGROUP NOACK and XDEL. One pop is one script in Muster and two round trips there',
+    note:
+      'what the row above pushed, 4 callers; from a Redis Stream by XREADGROUP NOACK and XDEL. ' +
+      'One pop is one script in Muster and two round trips there',
     subjects: { ...subjects('pop'), 'limit: LPOP 100': (bench) => lpop(bench, entryOf(0)) },
     aim: 500_000,
     gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],

@@ -31,14 +31,19 @@ const subjects = (shape, part, names = Object.keys(QUEUES)) =>
 
 const SAME = 'one process, payloads of 200 bytes, Redis without AOF, PostgreSQL with synchronous_commit=off'
 const PROCESSING =
-  'finished tasks are removed. Processing: Muster in 8 loops of reserve 100 and ack 100, BullMQ by one Worker with concurrency 200, bee-queue by one with 100, graphile-worker with the settings of its performance page (24 jobs, local queue of 500, completions in batches), pg-boss in 8 loops of fetch 100 and complete 100 (which keeps finished jobs)'
+  'finished tasks are removed. Processing: Muster in 8 loops of reserve 100 and ack 100, ' +
+  'BullMQ by one Worker with concurrency 200, bee-queue by one with 100, ' +
+  'graphile-worker with the settings of its performance page (24 jobs, local queue of 500, ' +
+  'completions in batches), pg-boss in 8 loops of fetch 100 and complete 100 (which keeps finished jobs)'
 
 const muster = 'Muster, Redis'
 const row = (id, title, rest) => ({ id, level: 'storage', title, unit: 'tasks/s', better: 'higher', ...rest })
 
 export const taskRows = [
   row('submit-1', 'submit, single, 200 concurrent', {
-    note: `${SAME}. Muster groups the calls of one turn; the peers send each call separately, pipelined by their clients`,
+    note:
+      `${SAME}. Muster groups the calls of one turn; ` +
+      'the peers send each call separately, pipelined by their clients',
     subjects: {
       ...subjects('single', 'submit'),
       'limit: EVALSHA with as many inner calls, groups of 100': scripted('submit'),
@@ -76,13 +81,17 @@ export const taskRows = [
     gates: [{ subject: muster, over: 'BullMQ', atLeast: 5 }],
   }),
   row('cycle-1', 'life cycle, single calls, 200 concurrent', {
-    note: `all are added, then all are processed; ${SAME}. Muster reserves and acknowledges each task by itself, in 200 loops; the peers process as in batches`,
+    note:
+      `all are added, then all are processed; ${SAME}. ` +
+      'Muster reserves and acknowledges each task by itself, in 200 loops; the peers process as in batches',
     subjects: { ...subjects('single', 'cycle') },
     aim: 33_000,
     gates: [{ subject: muster, over: 'BullMQ', atLeast: 1.5 }],
   }),
   row('cycle-100-aof', 'life cycle, batches of 100, AOF everysec', {
-    note: 'as above with appendonly yes, appendfsync everysec; PostgreSQL as above. The limit is the sequential write rate of the disk, divided by what one cycle of Muster adds to the file',
+    note:
+      'as above with appendonly yes, appendfsync everysec; PostgreSQL as above. ' +
+      'The limit is the sequential write rate of the disk, divided by what one cycle of Muster adds to the file',
     subjects: {
       ...subjects('hundredOnDisk', 'cycle', [muster, ...PEERS]),
       'limit: sequential writes of as many bytes': writesOfAof,
@@ -93,7 +102,10 @@ export const taskRows = [
   row('redis-cpu-100', 'Redis CPU per life cycle, batches of 100', {
     unit: 'µs',
     better: 'lower',
-    note: 'INFO cpu before and after the life cycle in batches of 100, per task. Inner calls: commands that ran inside of scripts or beside them (INFO commandstats), but EVALSHA itself. The empty EVALSHA is one call of 100 in flight',
+    note:
+      'INFO cpu before and after the life cycle in batches of 100, per task. ' +
+      'Inner calls: commands that ran inside of scripts or beside them (INFO commandstats), but EVALSHA itself. ' +
+      'The empty EVALSHA is one call of 100 in flight',
     subjects: { ...redisCpu(), 'limit: empty EVALSHA': emptyEvalsha },
     aim: 8,
     gates: [

@@ -109,7 +109,9 @@ describe('a command line', () => {
 describe('a request over plain text', () => {
   it('warns on stderr unless the master is on this host, because the token can be intercepted', async () => {
     const port = await freePort()
-    const warning = `warning: the token is sent unencrypted to 0.0.0.0:${port}: use https, or make sure that the network is trusted`
+    const warning =
+      `warning: the token is sent unencrypted to 0.0.0.0:${port}: ` +
+      'use https, or make sure that the network is trusted'
     expect(lines((await muster(`http://0.0.0.0:${port}`, 'automations ls')).err)[0]).toBe(warning)
     expect((await muster(`http://127.0.0.1:${port}`, 'automations ls')).err).not.toContain('unencrypted')
     expect((await muster(`https://0.0.0.0:${port}`, 'automations ls')).err).not.toContain('unencrypted')

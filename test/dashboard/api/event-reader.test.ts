@@ -4,7 +4,18 @@ import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const TEXT =
-  'retry: 2000\n\n:\n\nid: 1\nevent: worker.state\ndata: {"id":"é€😀"}\n\nid: 2\r\nevent: reset\r\ndata: {}\r\n\r\nid: 3\n\ndata: two\ndata: lines\n\n'
+  'retry: 2000\n\n' +
+  ':\n\n' +
+  'id: 1\n' +
+  'event: worker.state\n' +
+  'data: {"id":"é€😀"}\n\n' +
+  'id: 2\r\n' +
+  'event: reset\r\n' +
+  'data: {}\r\n' +
+  '\r\n' +
+  'id: 3\n\n' +
+  'data: two\n' +
+  'data: lines\n\n'
 const EVENTS = [
   { id: '1', name: 'worker.state', data: '{"id":"é€😀"}' },
   { id: '2', name: 'reset', data: '{}' },

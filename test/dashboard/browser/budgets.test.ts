@@ -68,12 +68,15 @@ async function whileBusy(act: () => Promise<void>): Promise<void> {
 function whenMs(page: Page, expression: string, from = '0'): Promise<number> {
   return inPage(
     page,
-    `new Promise((found) => { const look = () => (${expression}) ? found(performance.now() - (${from})) : requestAnimationFrame(look); look() })`,
+    `new Promise((found) => { const look = () => (${expression}) ? ` +
+      `found(performance.now() - (${from})) : requestAnimationFrame(look); look() })`,
   )
 }
 
 const ROW = 'document.querySelector("tbody tr[data-key]") !== null'
-const ALL_ROWS = `document.querySelector('table.virtual')?.getAttribute('aria-rowcount') === '${COUNT + 1}' && document.querySelector('.reading') === null`
+const ALL_ROWS =
+  "document.querySelector('table.virtual')?.getAttribute('aria-rowcount') " +
+  `=== '${COUNT + 1}' && document.querySelector('.reading') === null`
 
 async function openWhole(hash = '#/workers'): Promise<Page> {
   const { page } = await signedIn(`${many.url}/`, hash)
@@ -232,7 +235,9 @@ describe('10,000 workers', () => {
       }
       const heaps = samples.map(({ heap }) => heap)
       console.info(
-        `each ${SOAK_SECONDS / 10} s: heap ${heaps.map((heap) => heap.toFixed(1)).join(', ')} MB; listeners ${samples.map(({ listeners }) => listeners).join(', ')}; nodes ${samples.map(({ nodes }) => nodes).join(', ')}`,
+        `each ${SOAK_SECONDS / 10} s: heap ${heaps.map((heap) => heap.toFixed(1)).join(', ')} MB; ` +
+          `listeners ${samples.map(({ listeners }) => listeners).join(', ')}; ` +
+          `nodes ${samples.map(({ nodes }) => nodes).join(', ')}`,
       )
       within(`heap after ${SOAK_SECONDS} s`, heaps.at(-1) ?? Infinity, 120, 'MB')
       within(

@@ -70,7 +70,8 @@ export class FleetFixture {
   /** Connects a worker that is only a socket and sends the given frames. */
   async speakAs(type: string, id: string, frames: readonly object[]): Promise<WebSocket> {
     const socket = new WebSocket(
-      `${this.fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
+      `${this.fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/` +
+        `workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
     )
     await new Promise((resolve, reject) => {
       socket.addEventListener('open', resolve, { once: true })

@@ -9,7 +9,8 @@ export const goTo = (page: Page, hash: string): Promise<void> =>
 export const observe = (page: Page, options: object): Promise<void> =>
   inPage(
     page,
-    `globalThis.kept = []; new PerformanceObserver((list) => kept.push(...list.getEntries().map(({ duration }) => duration))).observe(${JSON.stringify(options)})`,
+    'globalThis.kept = []; new PerformanceObserver((list) ' +
+      `=> kept.push(...list.getEntries().map(({ duration }) => duration))).observe(${JSON.stringify(options)})`,
   )
 const isFocused = async (page: Page, found: Locator): Promise<boolean> =>
   (await found.and(page.locator(':focus')).count()) > 0

@@ -85,7 +85,8 @@ describe('a tab that was hidden for ten minutes', () => {
     await page.clock.install({ time: Date.now() })
     const show = (state: string): Promise<void> =>
       page.evaluate(
-        `void Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${state}' }), document.dispatchEvent(new Event('visibilitychange'))`,
+        "void Object.defineProperty(document, 'visibilityState', { configurable: true, value: " +
+          `'${state}' }), document.dispatchEvent(new Event('visibilitychange'))`,
       )
     await show('hidden')
     await page.clock.fastForward('00:30')

@@ -116,7 +116,8 @@ export class StudioFixture {
     lastError: string | null = null,
   ): Promise<WebSocket> {
     const socket = new WebSocket(
-      `${this.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
+      `${this.url.replace('http', 'ws')}/api/v1/automations/${type}/` +
+        `workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
     )
     await once(socket, 'open')
     const reportState = (gen: number): void =>

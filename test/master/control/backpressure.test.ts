@@ -90,7 +90,14 @@ describe('outbound back-pressure', () => {
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write(
-      `GET /api/v1/automations/mailer/workers/${id}/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`,
+      `GET /api/v1/automations/mailer/workers/${id}/control HTTP/1.1\r\n` +
+        'Host: x\r\n' +
+        'Connection: Upgrade\r\n' +
+        'Upgrade: websocket\r\n' +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+        'Sec-WebSocket-Version: 13\r\n' +
+        `Authorization: Bearer ${WORKER_TOKEN}\r\n` +
+        '\r\n',
     )
     await once(socket, 'data')
     socket.pause()

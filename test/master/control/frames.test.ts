@@ -37,7 +37,8 @@ describe('an invalid frame', () => {
     ],
     [
       'with statistics nested 5,000 levels deep',
-      `{"type":"stats","slots":1,"cpu_pct":0,"rss_mb":0,"ts":1,"metrics":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
+      '{"type":"stats","slots":1,"cpu_pct":0,"rss_mb":0,"ts":1,' +
+        `"metrics":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
       1007,
       /deeper/,
     ],
@@ -91,7 +92,14 @@ describe('a broken byte stream', () => {
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write(
-      `GET /api/v1/automations/mailer/workers/w1/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`,
+      'GET /api/v1/automations/mailer/workers/w1/control HTTP/1.1\r\n' +
+        'Host: x\r\n' +
+        'Connection: Upgrade\r\n' +
+        'Upgrade: websocket\r\n' +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+        'Sec-WebSocket-Version: 13\r\n' +
+        `Authorization: Bearer ${WORKER_TOKEN}\r\n` +
+        '\r\n',
     )
     await once(socket, 'data')
     const answer = once(socket, 'data') as Promise<[Buffer]>

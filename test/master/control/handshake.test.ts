@@ -28,7 +28,12 @@ async function raw(text: string): Promise<string> {
 }
 
 const upgrade = (path: string, more = ''): string =>
-  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`
+  `GET ${path} HTTP/1.1\r\n` +
+  'Host: localhost\r\n' +
+  'Connection: Upgrade\r\n' +
+  'Upgrade: websocket\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+  `${more}\r\n`
 const VERSION = 'Sec-WebSocket-Version: 13\r\n'
 const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 

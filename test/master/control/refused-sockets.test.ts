@@ -107,7 +107,8 @@ describe('the metrics of the control channel', () => {
 describe('the handshake', () => {
   it('accepts no extension, because compression would cost memory for each socket', async () => {
     const { first } = await stranger(
-      `Authorization: Bearer ${WORKER_TOKEN}\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n`,
+      `Authorization: Bearer ${WORKER_TOKEN}\r\n` +
+        'Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n',
     )
     expect(first.toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
     expect(first.toString('latin1').toLowerCase()).not.toContain('sec-websocket-extensions')

@@ -137,7 +137,13 @@ async function send(port: number, bytes: string, { reads = true } = {}): Promise
 
 const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: test\r\n${more}\r\n`
 const halfSent = (token: string, path = '/api/v1/thing', length = 1_000): string =>
-  `POST ${path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{"a":`
+  `POST ${path} HTTP/1.1\r\n` +
+  'Host: test\r\n' +
+  `Authorization: Bearer ${token}\r\n` +
+  'Content-Type: application/json\r\n' +
+  `Content-Length: ${length}\r\n` +
+  '\r\n' +
+  '{"a":'
 const statuses = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (?<status>\d{3})/g)].map((match) => Number(match.groups?.['status']))
 const answered = async (client: Client): Promise<number> => {

@@ -86,7 +86,11 @@ describe('an upgrade after another request on the same connection', () => {
   it('is rejected with 400 when it does not wait for that response, and closes the connection (D73)', async () => {
     const { text } = await sendRaw(
       master.port,
-      `GET /api/v1/me HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${TOKENS.admin}\r\n\r\n${upgrade(CONTROL, [AUTHORIZATION, 'Host: test'])}`,
+      'GET /api/v1/me HTTP/1.1\r\n' +
+        'Host: test\r\n' +
+        `Authorization: Bearer ${TOKENS.admin}\r\n` +
+        '\r\n' +
+        `${upgrade(CONTROL, [AUTHORIZATION, 'Host: test'])}`,
     )
     expect(statusesIn(text)).toEqual([200, 400])
     expect(text).toMatch(

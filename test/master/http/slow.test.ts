@@ -135,7 +135,8 @@ describe('a slow client', () => {
     ['a body that does not end', `${POST(100)}{"a":`],
     [
       'a chunked body that does not end',
-      `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n{"a":\r\n`,
+      `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n` +
+        '{"a":\r\n',
     ],
     ['a second request that does not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\nGET /healthz HTTP/1.1\r\nHost'],
   ])('gets 408, is counted, and its connection is closed: %s (S5)', async (_, bytes) => {

@@ -180,7 +180,8 @@ async function fill({ tasks, streams, workers, configs }: Backend): Promise<void
       actor: 'admin',
     })
   for (let i = 0; i < 240; i += 1) {
-    const frame = `{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":${i},"per_slot":[],"metrics":{${Array.from({ length: 500 }, (_, at) => `"gauge.of.a.long.name.${at}":${i}`).join(',')}}}`
+    const metrics = Array.from({ length: 500 }, (_, at) => `"gauge.of.a.long.name.${at}":${i}`).join(',')
+    const frame = `{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":${i},"per_slot":[],"metrics":{${metrics}}}`
     await workers.beat([{ ...ref, conn: 'm/1', stats: [frame] }])
   }
 }

@@ -26,7 +26,9 @@ const refusal = (...fields: string[]) => [
     path: '/authorization',
     keyword: 'boundSecret',
     params: { fields },
-    message: `is bound to ${fields.join(', ')}, which this PATCH changes; send the secret again in the same PATCH, or null to clear it`,
+    message:
+      `is bound to ${fields.join(', ')}, which this PATCH changes; ` +
+      'send the secret again in the same PATCH, or null to clear it',
   },
 ]
 

@@ -220,7 +220,8 @@ export class RegistryFixture {
     }: ClientOptions & { type?: string; token?: string | null; query?: string } = {},
   ): WorkerClient {
     const headers = token === null ? {} : { authorization: `Bearer ${token}` }
-    const url = `ws://127.0.0.1:${this.port}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control${query}`
+    const path = `/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control${query}`
+    const url = `ws://127.0.0.1:${this.port}${path}`
     const client = new WorkerClient(new WebSocket(url, { perMessageDeflate: false, headers, ...options }))
     this.#clients.push(client)
     return client

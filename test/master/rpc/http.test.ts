@@ -79,7 +79,13 @@ describe('a task over HTTP', () => {
     const socket = connect(master.port, '127.0.0.1')
     const body = JSON.stringify(call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))
     socket.write(
-      `POST ${RPC} HTTP/1.1\r\nHost: m\r\nAuthorization: Bearer ${WORKER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST ${RPC} HTTP/1.1\r\n` +
+        'Host: m\r\n' +
+        `Authorization: Bearer ${WORKER}\r\n` +
+        'Content-Type: application/json\r\n' +
+        `Content-Length: ${body.length}\r\n` +
+        '\r\n' +
+        `${body}`,
     )
     await once(socket, 'connect')
     const other = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))

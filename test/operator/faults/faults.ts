@@ -35,8 +35,10 @@ export type Fate = { readonly effect?: () => void; readonly answered?: () => voi
 export const PASS: Fate = { kind: 'pass' }
 
 const isWrite = ({ method }: Asked): boolean => method !== 'GET' && method !== 'WATCH'
+const PREFIX = /^\/api(s\/[^/]+)?\/v1(alpha1)?(\/namespaces\/[^/]+)?/
+const EVENT_NAME = /\/[0-9a-z.-]+\.[0-9a-f]{16}$/
 export const nameOf = ({ side, method, path }: Asked): string =>
-  `${method} ${side} ${path.replace(/^\/api(s\/[^/]+)?\/v1(alpha1)?(\/namespaces\/[^/]+)?/, '').replace(/\/[0-9a-z.-]+\.[0-9a-f]{16}$/, '')}`
+  `${method} ${side} ${path.replace(PREFIX, '').replace(EVENT_NAME, '')}`
 
 export class Faults {
   readonly #writes: Asked[] = []

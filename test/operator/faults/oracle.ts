@@ -47,7 +47,10 @@ async function difference(
 ): Promise<string | undefined> {
   const now = await fixture.config()
   if (!isDeepStrictEqual(now, config))
-    return `the config is ${JSON.stringify(now)} and not ${JSON.stringify(config)}, Synced ${fixture.condition('Synced')}`
+    return (
+      `the config is ${JSON.stringify(now)} and not ${JSON.stringify(config)}, ` +
+      `Synced ${fixture.condition('Synced')}`
+    )
   const object = fixture.object()
   if (ready === undefined && object === undefined)
     return mayLeaveClaim === true && fixture.deaths > 0 ? undefined : unclaimed(fixture)

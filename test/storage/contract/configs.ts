@@ -186,7 +186,8 @@ export function configs(name: string, create: Create): void {
     it('stores a frame over 128 KiB without slots in the history, but whole as the current one (D84)', async () => {
       const { backend } = await open()
       const slim = '{"slots":1,"ts":7,"metrics":{"counter.a":1}}'
-      const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(4_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
+      const slot = '{"slot_id":1,"age_seconds":2,"counters":{}}'
+      const huge = `${slim.slice(0, -1)},"per_slot":[${`${slot},`.repeat(4_000)}${slot}]}`
       await push(backend, [huge])
       expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual({ kind: 'frames', frames: [slim] })
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)

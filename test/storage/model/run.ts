@@ -115,7 +115,11 @@ function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<ModelFixture,
   const replayPath = /replayPath="(?<replay>[^"]*)"/.exec(report)?.groups?.['replay'] ?? ''
   const error =
     details.errorInstance instanceof Error ? (details.errorInstance.stack ?? '') : String(details.errorInstance)
-  return `SEED=${details.seed} RUN_PATH=${details.counterexamplePath ?? ''} REPLAY_PATH=${replayPath} repeats this:\n${report}\n${error}`
+  return (
+    `SEED=${details.seed} RUN_PATH=${details.counterexamplePath ?? ''} REPLAY_PATH=${replayPath} repeats this:\n` +
+    `${report}\n` +
+    `${error}`
+  )
 }
 
 export function testModel(name: string, options: Options): void {

@@ -139,7 +139,8 @@ withRedisServer('redis start', () => {
       [
         'appendfsync no',
         { appendfsync: 'no' },
-        'the store: appendfsync is no: everything since the last flush of the system may be lost on power loss; set appendfsync always',
+        'the store: appendfsync is no: everything since the last flush of the system may be lost on power loss; ' +
+          'set appendfsync always',
       ],
     ])('warns about %s, in the log and in the health detail', async (_, setting, sentence) => {
       const { lines, detail, refusal } = await start((await serverWith({ ...SOUND, ...setting })).url)
@@ -150,7 +151,8 @@ withRedisServer('redis start', () => {
     it('warns about a disabled append-only file', async () => {
       const { appendfsync: _, ...rest } = SOUND
       expect((await start((await serverWith(rest)).url)).lines).toEqual([
-        'the store: the append-only file is off: a restart of the store loses everything since its last snapshot; set appendonly yes',
+        'the store: the append-only file is off: a restart ' +
+          'of the store loses everything since its last snapshot; set appendonly yes',
       ])
     })
 
@@ -158,7 +160,8 @@ withRedisServer('redis start', () => {
       const fleet = keep(await startSentinel(SOUND))
       const { lines } = await start(`kvstore+sentinel://127.0.0.1:${fleet.sentinel.port}/${fleet.name}`)
       expect(lines).toEqual([
-        'the store: there are replicas and min-replicas-to-write is 0: a primary that was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
+        'the store: there are replicas and min-replicas-to-write is 0: a primary that ' +
+          'was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
       ])
     }, 60_000)
 
@@ -290,7 +293,8 @@ withRedisServer('redis start', () => {
       )
       for (const more of [{ password: () => 'hunter2' }, { url: parseStoreUrl(`kvstore://:hunter2@${where}`) }]) {
         expect((await start(`kvstore://${where}`, more)).refusal).toBe(
-          `${where}: the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD`,
+          `${where}: the store refuses the user or the password; ` +
+            'check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD',
         )
       }
       for (const more of [{ password: () => 'right' }, { url: parseStoreUrl(`kvstore://:right@${where}`) }])
@@ -326,7 +330,8 @@ withRedisServer('redis start', () => {
       [
         'the keys',
         ['+@all', '&muster:*', '~other:*'],
-        "the store's user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)",
+        "the store's user may not use the keys and channels of the store; " +
+          'it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)',
       ],
       [
         'SUBSCRIBE',
@@ -446,13 +451,15 @@ withRedisServer('redis start', () => {
         'another authority',
         () => tlsServer(made.server),
         () => withClient(made.otherCa, made.client),
-        'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
+        'the certificate of the store is not signed by a trusted authority; ' +
+          'set SVC_BACKEND_CA_FILE to the one that signed it',
       ],
       [
         'only the authorities of the system',
         () => tlsServer(made.server),
         () => ({}),
-        'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
+        'the certificate of the store is not signed by a trusted authority; ' +
+          'set SVC_BACKEND_CA_FILE to the one that signed it',
       ],
       [
         'a certificate that has expired',
@@ -478,7 +485,8 @@ withRedisServer('redis start', () => {
       )
       const { port } = await serverWith()
       expect(await startInVain(`kvstores://127.0.0.1:${port}`, 3)).toBe(
-        'the store is unavailable: the connection timed out; check that the server is reachable and speaks TLS if the URL is kvstores://',
+        'the store is unavailable: the connection timed out; ' +
+          'check that the server is reachable and speaks TLS if the URL is kvstores://',
       )
     }, 60_000)
   })
