@@ -1,8 +1,8 @@
 /**
  * @module storage/local-bus
- * Implements the bus of the backends that serve only one master (memory and SQLite). They declare `pubsub: false`: publishing does nothing, and
- * subscribers receive nothing. Signals go to the listeners of this process. They are delivered after the call that sent
- * them has returned, so that a sender is never re-entered.
+ * Implements the bus of the backends that serve only one master (memory and SQLite). They declare `pubsub: false`:
+ * publishing does nothing, and subscribers receive nothing. Signals go to the listeners of this process. They are
+ * delivered after the call that sent them has returned, so that a sender is never re-entered.
  */
 import type { Bus, MasterSignal } from './backend.ts'
 

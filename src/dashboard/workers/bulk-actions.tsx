@@ -1,4 +1,4 @@
-/** @module dashboard/workers/bulk-actions  Shows the bulk actions for the selected workers: config, drain and forget. */
+/** @module dashboard/workers/bulk-actions  Shows the bulk actions for selected workers: config, drain and forget. */
 import { lazy, Suspense, useState } from 'react'
 import { plural } from '../components/numbers.ts'
 import type { WorkerRow } from './row.ts'

@@ -240,9 +240,8 @@ export class Connection implements Caller {
   }
 
   #trouble(node?: StoreNode): string {
-    const topology = this.#topology
-    const ofNode = node?.trouble ?? topology?.nodes.find((each) => each.trouble !== null)?.trouble
-    return `the store is unavailable: ${this.#refusal?.message ?? ofNode ?? topology?.trouble ?? 'no connection'}`
+    const ofNode = node?.trouble ?? this.#topology?.nodes.find(({ trouble }) => trouble !== null)?.trouble
+    return `the store is unavailable: ${this.#refusal?.message ?? ofNode ?? this.#topology?.trouble ?? 'no connection'}`
   }
 
   // ── Whether the store may be used ─────────────────────────────────────────────────────────────────────────────────
