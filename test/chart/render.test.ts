@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { started } from '../hack/tree.ts'
 import {
   CHART,
@@ -18,10 +18,10 @@ import {
   type KubeObject,
 } from './chart.ts'
 import { randomValues } from './random-values.ts'
+import { BUILT_COMMAND } from '../kit/built-command.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const RUNS = Number(process.env['CHART_RUNS'] ?? 300)
-const COMMAND = resolve('dist/cmd/muster.js')
 const MINUTES = 60_000
 const scenarios = Object.entries(SCENARIOS)
 const byId = (objects: readonly KubeObject[]): readonly KubeObject[] =>
@@ -40,7 +40,7 @@ function processesOf(
 
 const helps = new Map<string, string>()
 function helpOf(subcommand: string): string {
-  const known = helps.get(subcommand) ?? started(process.execPath, [COMMAND, subcommand, '--help']).stdout
+  const known = helps.get(subcommand) ?? started(process.execPath, [BUILT_COMMAND, subcommand, '--help']).stdout
   helps.set(subcommand, known)
   return known
 }
@@ -59,7 +59,7 @@ function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[numbe
     writeFileSync(join(folder, name), files[name] ?? `${name}-0123456789abcdef`)
     return [name, join(folder, name)]
   })
-  const { stderr } = started(process.execPath, [COMMAND, subcommand, '--stop-here', '1'], {
+  const { stderr } = started(process.execPath, [BUILT_COMMAND, subcommand, '--stop-here', '1'], {
     ...Object.fromEntries(here),
     SVC_AUTOMATIONS: 'muster/automations',
     KUBECONFIG: join(folder, 'none'),

@@ -2,7 +2,6 @@
  * Accesses the fleet from outside the cluster: by its public name, through the ingress controller, over TLS with a
  * certificate of the test's authority. Contains an API client, a load generator and a worker.
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
@@ -10,11 +9,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { Agent, request } from 'undici'
-import type { Proc } from '../e2e/fleet.ts'
+import { killAll, startMuster, type Proc } from '../kit/built-command.ts'
 import { HOST, type Authority } from './authority.ts'
 import { ingress } from './cluster.ts'
 
-const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 const HERE = join(process.cwd(), 'test/cluster/automations')
 /** Pause between two submits of one submitter: the test is about faults and not about throughput. */
 const PAUSE_MS = 20
@@ -130,7 +128,6 @@ export class Public {
   /** Starts a worker on this machine, outside the cluster; it knows the public name only. */
   startWorker(id: string): Proc {
     const env = {
-      PATH: process.env['PATH'] ?? '',
       SVC_MASTER_URL: this.url,
       SVC_WORKER_TOKEN_FILE: this.workerTokenFile,
       SVC_AUTOMATION_TYPE: 'echo',
@@ -140,11 +137,7 @@ export class Public {
       NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`,
       MUSTER_TEST_NAME: `${HOST}=${this.#door.address}`,
     }
-    const child = spawn(process.execPath, [MUSTER, 'worker'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    const worker = { child, exited: once(child, 'exit').then(([code]) => code as number | null), output: () => output }
+    const worker = startMuster(['worker'], env)
     this.#workers.push(worker)
     return worker
   }
@@ -154,9 +147,7 @@ export class Public {
   }
 
   async close(): Promise<void> {
-    for (const { child } of this.#workers)
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    await Promise.all(this.#workers.map(({ exited }) => exited))
+    await killAll(this.#workers)
     await this.#agent.close()
   }
 }

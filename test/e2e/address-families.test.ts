@@ -5,9 +5,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { BUILT_COMMAND } from '../kit/built-command.ts'
 
-const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 /** Starts a master and a worker with a health listener, and prints the status of each URL of `$URLS`. */
 const SCRIPT = String.raw`
 set -eu
@@ -33,13 +32,13 @@ const canIsolate = spawnSync('unshare', ['--net', 'true']).status === 0
 const inNamespace = canIsolate || process.env['CI'] === 'true' ? it : it.skip
 
 function statusOf(prepare: string, urls: readonly string[]): string {
-  if (!existsSync(MUSTER)) throw new Error('dist/cmd/muster.js is missing: run `make build` first')
+  if (!existsSync(BUILT_COMMAND)) throw new Error('dist/cmd/muster.js is missing: run `make build` first')
   const environment = {
     PATH: `${process.env['PATH']}:/usr/sbin:/sbin`,
     PREPARE: prepare,
     URLS: urls.join(' '),
     NODE: process.execPath,
-    MUSTER,
+    MUSTER: BUILT_COMMAND,
   }
   const { stdout, stderr } = spawnSync('unshare', ['--net', 'bash', '-c', SCRIPT], {
     env: environment,

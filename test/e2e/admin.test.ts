@@ -4,12 +4,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { NOUNS } from '../../src/cmd/admin/index.ts'
 import { ADMIN_TOKEN, Fleet } from './fleet.ts'
 import { eventually } from '../kit/index.ts'
+import { BUILT_COMMAND } from '../kit/built-command.ts'
 
-const MUSTER = `${process.execPath} ${join(process.cwd(), 'dist/cmd/muster.js')}`
+const MUSTER = `${process.execPath} ${BUILT_COMMAND}`
 
 let fleet: Fleet
 const shells = new Set<ChildProcess>()

@@ -4,25 +4,17 @@
  * workers, and a small typed REST client. `stop` ends everything it started. Two fleets on one shared store form one
  * fleet with two masters.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, freePort } from '../kit/index.ts'
+import { killAll, startMuster, type Proc } from '../kit/built-command.ts'
 
+export type { Proc } from '../kit/built-command.ts'
 export { freePort } from '../kit/index.ts'
 
-const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 export const ADMIN_TOKEN = 'admin-token-of-the-e2e-test'
 export const WORKER_TOKEN = 'worker-token-of-the-e2e-test'
-
-export interface Proc {
-  readonly child: ChildProcess
-  /** Resolves with the exit code, or null if a signal ended the process. */
-  readonly exited: Promise<number | null>
-  readonly output: () => string
-}
 
 export interface Answer<T = unknown> {
   readonly status: number
@@ -95,18 +87,7 @@ export class Fleet {
   }
 
   spawn(subcommand: string, environment: Readonly<Record<string, string>>): Proc {
-    if (!existsSync(MUSTER))
-      throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
-    const child = spawn(process.execPath, [MUSTER, subcommand], {
-      cwd: process.cwd(),
-      env: { PATH: process.env['PATH'] ?? '', ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    const exited = once(child, 'exit').then(([code]) => code as number | null)
-    const proc = { child, exited, output: () => output }
+    const proc = startMuster([subcommand], environment)
     this.#started.push(proc)
     return proc
   }
@@ -144,9 +125,7 @@ export class Fleet {
   }
 
   async stop(): Promise<void> {
-    for (const { child } of this.#started)
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    await Promise.all(this.#started.map(({ exited }) => exited))
+    await killAll(this.#started)
     rmSync(this.directory, { recursive: true, force: true })
   }
 }

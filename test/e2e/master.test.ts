@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, SLACK } from '../kit/index.ts'
+import { BUILT_COMMAND } from '../kit/built-command.ts'
 import { Fleet, WORKER_TOKEN, type Proc } from './fleet.ts'
 
 const fleets: Fleet[] = []
@@ -31,7 +32,7 @@ function muster(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const options = { cwd: tmpdir(), env: { PATH: process.env['PATH'] ?? '', ...environment }, timeout: 20_000 }
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(process.cwd(), 'dist/cmd/muster.js'), ...args], options, (error, stdout, stderr) =>
+    execFile(process.execPath, [BUILT_COMMAND, ...args], options, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     )
   })

@@ -9,6 +9,7 @@ import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { it } from './it.ts'
 import { CHROMIUM } from './watched.ts'
 import { FleetFixture } from './fleet-fixture.ts'
+import { BUILT_COMMAND } from '../../kit/built-command.ts'
 import { eventually } from '../../kit/index.ts'
 
 const TYPE = '/automations/http-request'
@@ -22,10 +23,7 @@ beforeEach(async () => {
   await fixture.start()
   const bin = join(fixture.fleet.directory, 'bin')
   mkdirSync(bin)
-  writeFileSync(
-    join(bin, 'muster'),
-    `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), 'dist/cmd/muster.js')}' "$@"\n`,
-  )
+  writeFileSync(join(bin, 'muster'), `#!/bin/sh\nexec '${process.execPath}' '${BUILT_COMMAND}' "$@"\n`)
   chmodSync(join(bin, 'muster'), 0o755)
 })
 afterEach(() => fixture.stop())

@@ -1,0 +1,35 @@
+/** Runs the built command as a child process, as a user would. `make build` creates it. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const BUILT_COMMAND = join(process.cwd(), 'dist/cmd/muster.js')
+
+export interface Proc {
+  readonly child: ChildProcess
+  /** Resolves with the exit code, or null if a signal ended the process. */
+  readonly exited: Promise<number | null>
+  readonly output: () => string
+}
+
+/** Starts the built command with these settings only, apart from PATH. */
+export function startMuster(args: readonly string[], environment: Readonly<Record<string, string>>): Proc {
+  if (!existsSync(BUILT_COMMAND))
+    throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
+  const child = spawn(process.execPath, [BUILT_COMMAND, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  return { child, exited: once(child, 'exit').then(([code]) => code as number | null), output: () => output }
+}
+
+const isRunning = ({ child }: Proc): boolean => child.exitCode === null && child.signalCode === null
+
+/** Kills the processes that still run. Resolves when all have exited. */
+export async function killAll(processes: readonly Proc[]): Promise<void> {
+  for (const each of processes) if (isRunning(each)) each.child.kill('SIGKILL')
+  await Promise.all(processes.map(({ exited }) => exited))
+}
