@@ -123,7 +123,7 @@ const inspectionRows = (l) => [
   [
     'inspections of a token: running; waiting; bytes a second',
     `${l.INSPECTIONS.runningPerToken}; ${l.INSPECTIONS.waitingPerToken}; ` +
-      `${bytes(l.INSPECTIONS.bytesPerSecondPerToken)}`,
+      bytes(l.INSPECTIONS.bytesPerSecondPerToken),
     '',
     'waits; 503; waits',
   ],

@@ -42,8 +42,11 @@ describe('named modules', () => {
   it('are paths relative to the directory, exporting automations or arrays of them, default or named (D35)', async () => {
     write({
       'one.mjs': `export default ${made('one')}`,
-      'dist/more.mjs':
-        `export const two = ${made('two')}; ` + `export const list = [two, ${made('three')}]; export default two`,
+      'dist/more.mjs': [
+        'export const two = ' + made('two'),
+        `export const list = [two, ${made('three')}]`,
+        'export default two',
+      ].join('; '),
     })
     expect(await load(['./one.mjs', 'dist/more.mjs'])).toEqual(['one', 'two', 'three'])
   })
@@ -155,8 +158,10 @@ describe('in Node itself', () => {
       }),
       'node_modules/import-only/main.js': `export default ${made('import-only')}`,
       'common.js': `module.exports = { a: ${made('common-a')}, b: [${made('common-b')}] }`,
-      'compiled.js':
-        "Object.defineProperty(exports, '__esModule', { value: true }); " + `exports.default = ${made('compiled')}`,
+      'compiled.js': [
+        "Object.defineProperty(exports, '__esModule', { value: true })",
+        `exports.default = ${made('compiled')}`,
+      ].join('; '),
       'copy.mjs':
         `import { defineBatch } from ${JSON.stringify(new URL('define.ts?copy=2', `file://${AREA}`).href)}; ` +
         "export default defineBatch({ type: 'copy', payload: {}, run() {} })",

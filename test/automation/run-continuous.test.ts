@@ -147,7 +147,7 @@ describe('runContinuousSlot', () => {
       expect(Object.isFrozen(context.config)).toBe(true)
       throw new Error(
         `${before.slots} ${context.config.slots} ${String((before as Record<string, unknown>)['token'])} ` +
-          `${String((context.config as Record<string, unknown>)['token'])}`,
+          String((context.config as Record<string, unknown>)['token']),
       )
     })
     fixture.config = fixture.applied({ slots: 1, token: 'first-secret' })

@@ -338,7 +338,7 @@ export class OutageFixture {
     return (
       `${this.acknowledged.length} acknowledged, ${this.refused.length} rejected, ` +
       `the last with ${JSON.stringify(this.refused.at(-1))}\n` +
-      `${this.master.output().slice(-4_000)}`
+      this.master.output().slice(-4_000)
     )
   }
 }

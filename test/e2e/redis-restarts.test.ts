@@ -51,7 +51,7 @@ withRedisServer('a fleet whose Redis is restarted', () => {
           if (servedMs >= WAITERS_SERVED_WITHIN_MS)
             throw new Error(
               `restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n` +
-                `${fixture.master.output().slice(-8_000)}`,
+                fixture.master.output().slice(-8_000),
             )
           slowestMs = Math.max(slowestMs, servedMs)
           if (restart % 10 === 0)

@@ -116,8 +116,11 @@ describe('hack/verify-docstrings', () => {
 
   it('requires in the client what a reader cannot guess', () => {
     const text = (doc: string): Files => ({
-      'src/client/a.ts':
-        `/** ${doc} */\n` + "export function get(type: string, { n }: { n?: number } = {}): string { return '' }\n",
+      'src/client/a.ts': [
+        `/** ${doc} */`,
+        "export function get(type: string, { n }: { n?: number } = {}): string { return '' }",
+        '',
+      ].join('\n'),
     })
     expect(faultsIn(text('Returns the items. @param options `n`: how many.'))).toEqual([])
     expect(faultsIn(text('Gets the items. @param options How many.'))).toEqual([

@@ -292,7 +292,7 @@ export class FakeStore {
         409,
         'Conflict',
         `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ` +
-          `${result.conflicts.join(', ')}`,
+          result.conflicts.join(', '),
       )
     return this.#write(where, entry, subresource, result.object as unknown as FakeObject, () => result.managers)
   }

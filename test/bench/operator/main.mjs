@@ -133,7 +133,7 @@ async function main() {
     '\n' +
       `${alignedText(tableOf(result.verdicts))}\n\n` +
       'Shares of one processor, by phase\n' +
-      `${alignedText(loadTableOf(result))}`,
+      alignedText(loadTableOf(result)),
   )
   say(`\n${Math.round((nowMs() - beganMs) / 1_000)} s in all`)
   write(result)

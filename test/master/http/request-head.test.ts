@@ -90,7 +90,7 @@ describe('an upgrade after another request on the same connection', () => {
         'Host: test\r\n' +
         `Authorization: Bearer ${TOKENS.admin}\r\n` +
         '\r\n' +
-        `${upgrade(CONTROL, [AUTHORIZATION, 'Host: test'])}`,
+        upgrade(CONTROL, [AUTHORIZATION, 'Host: test']),
     )
     expect(statusesIn(text)).toEqual([200, 400])
     expect(text).toMatch(

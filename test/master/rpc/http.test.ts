@@ -85,7 +85,7 @@ describe('a task over HTTP', () => {
         'Content-Type: application/json\r\n' +
         `Content-Length: ${body.length}\r\n` +
         '\r\n' +
-        `${body}`,
+        body,
     )
     await once(socket, 'connect')
     const other = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))
