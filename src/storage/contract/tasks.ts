@@ -1,6 +1,7 @@
 /**
  * @module storage/contract/tasks
- * Defines the task queue of each automation type: submit, lease, settle, retry and dead-letter queue.
+ * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
+ * dead-letter queue.
  *
  *   pending ──reserve──▶ in flight ──ack──▶ removed
  *      ▲                    ├─ release; sweep, deadline passed ──▶ pending
@@ -14,6 +15,7 @@
  */
 import type { JsonText } from '../../protocol/index.ts'
 import type { EpochMs, LeaseRef, PerItem } from './common.ts'
+import type { DeadLetters } from './dead-letters.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
 export type Tier = 0 | 1 | 2
@@ -157,23 +159,6 @@ export interface QueuePage {
   readonly rest?: readonly QueueTicket[]
 }
 
-/** A dead task as it is listed. */
-export interface DeadRow extends QueueRow {
-  readonly maxAttempts: number
-  /** At most 4,096 characters. */
-  readonly lastError: string | null
-  readonly diedAtMs: EpochMs
-}
-
-/** Dead tasks, oldest death first. */
-export interface DeadPage {
-  /** All dead tasks of the type. */
-  readonly length: number
-  readonly items: readonly DeadRow[]
-  /** The `after` of the next call, if this one ended early at `bytes`; omitted otherwise. */
-  readonly next?: number
-}
-
 /** Running totals since the store was created. */
 interface Totals {
   /** Number of tasks that were queued by `submit`. */
@@ -206,7 +191,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks {
+export interface Tasks extends DeadLetters {
   /**
    * Queues tasks at the back of their tiers. Items act in order: a later item sees an earlier one.
    *
@@ -332,60 +317,6 @@ export interface Tasks {
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   bodies(type: string, ids: readonly string[], bytes?: number): Promise<readonly (JsonText | null)[]>
-  /**
-   * Lists dead tasks, oldest death first.
-   *
-   * @param type The automation type.
-   * @param n At most this many tasks, 1 to 10,000.
-   * @param bytes Ends the page early, 1 to 32 MiB; 32 MiB if omitted.
-   * @param after The `next` of an earlier call, which is the number of a death; from the oldest death if omitted.
-   * @returns `items` is empty if no task is dead, or none behind `after`.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
-   */
-  dead(type: string, n: number, bytes?: number, after?: number): Promise<DeadPage>
-  /**
-   * Moves dead tasks to the back of the normal tier, oldest death first. Attempt and lost leases are 0, the ttl starts
-   * again.
-   *
-   * @param type The automation type.
-   * @param n At most this many tasks, 1 to 500.
-   * @param lastDeath The number of the last death to replay, as `lastDeath` returned it; every dead task if omitted.
-   * @returns how many were replayed; less than `n` if no more matched.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may replay up to `n` further tasks.
-   * @see D84
-   */
-  replay(type: string, n: number, lastDeath?: number): Promise<number>
-  /**
-   * Returns the death number of the newest dead task. Deaths are numbered in their order.
-   *
-   * @param type The automation type.
-   * @returns 0 or any earlier number if no task is dead.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
-   */
-  lastDeath(type: string): Promise<number>
-  /**
-   * Removes all dead tasks in one step. Their ids may be used again.
-   *
-   * @param type The automation type.
-   * @returns how many were removed.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. A retry also removes tasks that died meanwhile.
-   */
-  clearDead(type: string): Promise<number>
-  /**
-   * Replays or removes the named dead tasks, in the given order.
-   *
-   * @param type The automation type.
-   * @param action `replay` makes the tasks pending, as the method `replay` does; `remove` deletes them.
-   * @param ids 1 to 500 task ids.
-   * @returns `not_dead` if the task is not in the dead-letter queue, also at the second mention of an id.
-   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_dead`.
-   * @see D50
-   */
-  select(
-    type: string,
-    action: 'replay' | 'remove',
-    ids: readonly string[],
-  ): PerItem<'replayed' | 'removed' | 'not_dead'>
   /**
    * Counts the tasks of types.
    *
