@@ -60,8 +60,8 @@ export class StoreClients {
     await this.#call('submit', { tasks }, async () => {
       const results = await this.#backend.tasks.submit(TYPE, DAY_MS, rows)
       return results.map((each, i) => {
-        if (each === 'queue_full') throw new Error('the queue is full')
-        return 'duplicateOf' in each ? each.duplicateOf : (tasks[i]?.id ?? '')
+        if (each.kind === 'queue_full') throw new Error('the queue is full')
+        return each.kind === 'duplicate' ? each.duplicateOf : (tasks[i]?.id ?? '')
       })
     })
   }

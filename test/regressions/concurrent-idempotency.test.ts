@@ -22,10 +22,10 @@ onEachBackend('concurrent idempotency', (open) => {
     const { backend } = await open()
     const responses = (await storm(backend, 'k', 't')).flat()
     const { id } = sole(await reserve(backend))
-    const isFirst = (answer: SubmitItemResult): boolean => answer !== 'queue_full' && 'queued' in answer
+    const isFirst = (answer: SubmitItemResult): boolean => answer.kind === 'queued'
     expect(responses.filter(isFirst)).toHaveLength(1)
     expect(responses.filter((answer) => !isFirst(answer))).toEqual(
-      Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })),
+      Array.from({ length: CALLERS - 1 }, () => ({ kind: 'duplicate', duplicateOf: id })),
     )
   })
 
@@ -36,7 +36,7 @@ onEachBackend('concurrent idempotency', (open) => {
     await backend.tasks.ack(TYPE, [first])
     clock.advance(WINDOW - 1)
     expect((await storm(backend, 'k', 'early')).flat()).toEqual(
-      Array.from({ length: CALLERS }, () => ({ duplicateOf: first.id })),
+      Array.from({ length: CALLERS }, () => ({ kind: 'duplicate', duplicateOf: first.id })),
     )
     clock.advance(1)
     await Promise.all([storm(backend, 'k', 'second'), backend.tasks.sweep(TYPE, 10, 500)])
@@ -58,9 +58,7 @@ onEachBackend('concurrent idempotency', (open) => {
       const responses = await Promise.all(
         Array.from({ length: CALLERS }, async () => backend.tasks.submit(TYPE, WINDOW, [task(id, { ownId: true })])),
       )
-      expect(responses.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(
-        id === 'new' ? 1 : 0,
-      )
+      expect(responses.flat().filter((answer) => answer.kind === 'queued')).toHaveLength(id === 'new' ? 1 : 0)
     }
     expect((await backend.tasks.queue(TYPE, 10)).length).toBe(1)
   })

@@ -25,8 +25,10 @@ onEachBackend('hostile names', (open) => {
     const { backend } = await open()
     const tasks = HOSTILE.map((name) => task(name, { ownId: true, key: name }))
     for (const type of HOSTILE) {
-      expect(await backend.tasks.submit(type, DAY, tasks)).toEqual(HOSTILE.map(() => ({ queued: true })))
-      expect(await backend.tasks.submit(type, DAY, tasks)).toEqual(HOSTILE.map((name) => ({ duplicateOf: name })))
+      expect(await backend.tasks.submit(type, DAY, tasks)).toEqual(HOSTILE.map(() => ({ kind: 'queued' })))
+      expect(await backend.tasks.submit(type, DAY, tasks)).toEqual(
+        HOSTILE.map((name) => ({ kind: 'duplicate', duplicateOf: name })),
+      )
     }
     for (const type of HOSTILE) {
       const leases = leasesOf(

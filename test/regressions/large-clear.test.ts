@@ -56,7 +56,7 @@ onEachBackend('large clear', (open) => {
     expect(await backend.tasks.clearDead(TYPE)).toBe(0)
     expect(await backend.tasks.dead(TYPE, 10)).toEqual({ length: 0, items: [] })
     expect(await backend.tasks.locate(TYPE, ['d0', 'd1999', 'live'])).toEqual([null, null, 'pending'])
-    expect(await backend.tasks.submit(TYPE, 1_000, [task('d0', { ownId: true })], 2)).toEqual([{ queued: true }])
+    expect(await backend.tasks.submit(TYPE, 1_000, [task('d0', { ownId: true })], 2)).toEqual([{ kind: 'queued' }])
     expect(await backend.tasks.replay(TYPE, 1)).toBe(0)
     expect(await pending(backend)).toEqual(['live', 'd0'])
     await nack(backend, await reserve(backend), { permanent: true })

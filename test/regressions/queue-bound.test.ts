@@ -8,7 +8,7 @@ import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } f
 import { onEachBackend } from './backends.ts'
 
 const BOUND = 4
-const QUEUED = { queued: true }
+const QUEUED = { kind: 'queued' }
 const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly SubmitItemResult[]> =>
   backend.tasks.submit(TYPE, DAY, tasks, BOUND)
 const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
@@ -32,7 +32,7 @@ onEachBackend('queue bound', (open) => {
       'in_flight',
       'pending',
     ])
-    expect(await put(backend, task('one more'))).toEqual(['queue_full'])
+    expect(await put(backend, task('one more'))).toEqual([{ kind: 'queue_full' }])
     expect(await backend.tasks.submit('another type', DAY, [task('a')], BOUND)).toEqual([QUEUED])
   })
 
@@ -42,18 +42,18 @@ onEachBackend('queue bound', (open) => {
     expect(
       await put(backend, task('x', { key: 'k' }), own('in flight'), own('scheduled'), own('dead'), own('new')),
     ).toEqual([
-      { duplicateOf: 'dead' },
-      { duplicateOf: 'in flight' },
-      { duplicateOf: 'scheduled' },
-      { duplicateOf: 'dead' },
-      'queue_full',
+      { kind: 'duplicate', duplicateOf: 'dead' },
+      { kind: 'duplicate', duplicateOf: 'in flight' },
+      { kind: 'duplicate', duplicateOf: 'scheduled' },
+      { kind: 'duplicate', duplicateOf: 'dead' },
+      { kind: 'queue_full' },
     ])
   })
 
   it('stores neither the id nor the key of a rejected task', async () => {
     const { backend } = await open()
     await full(backend)
-    expect(await put(backend, own('late', { key: 'late' }))).toEqual(['queue_full'])
+    expect(await put(backend, own('late', { key: 'late' }))).toEqual([{ kind: 'queue_full' }])
     expect(await backend.tasks.locate(TYPE, ['late'])).toEqual([null])
     await backend.tasks.clearDead(TYPE)
     expect(await put(backend, own('other', { key: 'late' }))).toEqual([QUEUED])
@@ -65,24 +65,24 @@ onEachBackend('queue bound', (open) => {
     expect(await put(backend, ...['a', 'b', 'b', 'c', 'd', 'e', 'a'].map((id) => own(id)))).toEqual([
       QUEUED,
       QUEUED,
-      { duplicateOf: 'b' },
+      { kind: 'duplicate', duplicateOf: 'b' },
       QUEUED,
       QUEUED,
-      'queue_full',
-      { duplicateOf: 'a' },
+      { kind: 'queue_full' },
+      { kind: 'duplicate', duplicateOf: 'a' },
     ])
   })
 
   it('is never exceeded by concurrent callers', async () => {
     const { backend } = await open()
     const responses = await Promise.all(Array.from({ length: 50 }, async (_, i) => put(backend, task(`t${i}`))))
-    expect(responses.flat().filter((answer) => answer !== 'queue_full')).toHaveLength(BOUND)
+    expect(responses.flat().filter((answer) => answer.kind !== 'queue_full')).toHaveLength(BOUND)
   })
 
   it('can take new tasks after others were acked, dropped, removed or cleared', async () => {
     const { backend, clock } = await open()
     const fill = async (id: string): Promise<void> => {
-      expect(await put(backend, task(id), task('too many'))).toEqual([QUEUED, 'queue_full'])
+      expect(await put(backend, task(id), task('too many'))).toEqual([QUEUED, { kind: 'queue_full' }])
     }
     await submit(backend, task('brief', { ttlMs: SECOND }), 'a', 'b', 'c')
     clock.advance(SECOND)

@@ -67,7 +67,9 @@ onEachBackend('sequence near 2^53', (open) => {
     clock.advance(1)
     expect(ids(await reserve(backend))).toEqual(['a'])
     clock.advance(DAY - SECOND - 2)
-    expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ duplicateOf: 'a' }])
+    expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([
+      { kind: 'duplicate', duplicateOf: 'a' },
+    ])
     clock.advance(1)
     await submit(backend, task('c', { key: 'k' }))
   })

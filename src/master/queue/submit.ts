@@ -195,7 +195,7 @@ function resultOf(
   if (outcome === undefined || outcome instanceof Error) {
     throw counted(deps, entry, 'store', outcome ?? new TypeError('the store returned fewer results than requested'))
   }
-  if (outcome === 'queue_full') {
+  if (outcome.kind === 'queue_full') {
     const sentence =
       `the queue is full: "${entry.type}" has reached its limit of tasks, dead ones included; ` +
       'add slots, or clear or replay dead tasks'
@@ -206,7 +206,7 @@ function resultOf(
       new FleetError('QUEUE_FULL', sentence, { retryAfterSeconds: FULL_RETRY_SECONDS }),
     )
   }
-  if ('duplicateOf' in outcome) return { task_id: outcome.duplicateOf, queued: false, duplicate: true }
+  if (outcome.kind === 'duplicate') return { task_id: outcome.duplicateOf, queued: false, duplicate: true }
   return { task_id: task.id, queued: true, priority }
 }
 

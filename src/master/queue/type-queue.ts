@@ -87,9 +87,7 @@ export class TypeQueue {
   /** @returns one result per task; an Error if its call of the store failed. @throws {FleetError} STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
     const outcomes = await this.#submits.add(tasks)
-    this.wake(
-      count(outcomes, (outcome) => !(outcome instanceof Error) && outcome !== 'queue_full' && 'queued' in outcome),
-    )
+    this.wake(count(outcomes, (outcome) => !(outcome instanceof Error) && outcome.kind === 'queued'))
     return outcomes
   }
 

@@ -43,11 +43,14 @@ export interface NewTask {
 }
 
 /**
- * The result of submitting one task. `queued`: it is stored. `duplicateOf`: the id of the task that was submitted first
- * under the same key or id; nothing was queued. `queue_full`: the type is at `maxLength`; nothing was stored, also no
- * key.
+ * The result of submitting one task. `queued`: it is stored. `duplicate`: nothing was queued; `duplicateOf` is the id of
+ * the task that was submitted first under the same key or id. `queue_full`: the type is at `maxLength`; nothing was
+ * stored, also no key.
  */
-export type SubmitItemResult = { readonly queued: true } | { readonly duplicateOf: string } | 'queue_full'
+export type SubmitItemResult =
+  | { readonly kind: 'queued' }
+  | { readonly kind: 'duplicate'; readonly duplicateOf: string }
+  | { readonly kind: 'queue_full' }
 
 /**
  * The token is not that of the current lease: the task was settled, or leased again, or is unknown; nothing changed.
@@ -203,7 +206,7 @@ export interface Tasks extends DeadLetters {
    * @param tasks 1 to 500 tasks.
    * @param maxLength The most tasks of the type, dead ones included, 0 or more; unbounded if omitted. Duplicates are
    *   recognised even at the bound.
-   * @returns `queued`, `duplicateOf`, or `queue_full` for each task.
+   * @returns `queued`, `duplicate` or `queue_full` for each task.
    * @throws {FleetError} STORAGE_FULL. Nothing was queued.
    *   STORAGE_UNAVAILABLE. Safe to retry for tasks with a key. Without one, a retry with the same ids does not
    *   duplicate a task that is still stored, but queues one again that was acknowledged meanwhile.

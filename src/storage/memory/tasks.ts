@@ -3,7 +3,16 @@
  * Implements `tasks` of the contract with one {@link TaskQueue} per automation type.
  */
 import { MAX_ANSWER_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
-import { cutError, isLostTooOften, lostLeaseError, maxAttemptsOf, nackOutcome, takeWithin } from '../index.ts'
+import {
+  cutError,
+  isLostTooOften,
+  lostLeaseError,
+  maxAttemptsOf,
+  nackOutcome,
+  QUEUED,
+  QUEUE_FULL,
+  takeWithin,
+} from '../index.ts'
 import { sizeOf } from './task.ts'
 import { TaskQueue } from './task-queue.ts'
 import { valueOf } from './store.ts'
@@ -36,7 +45,6 @@ import type { WorkerRecords } from './worker-records.ts'
 /** Tasks one reserve drops because they outlived their ttl, and retries it promotes. */
 const MAX_DROPS = 1_000
 const MAX_PROMOTED = 1_000
-const QUEUED: SubmitItemResult = Object.freeze({ queued: true })
 const charsOf = ({ id, body }: Task): number => id.length + body.length
 
 export class MemoryTasks implements Sync<Tasks> {
@@ -63,12 +71,12 @@ export class MemoryTasks implements Sync<Tasks> {
     this.#store.budget.require(chars)
     return tasks.map((task) => {
       const first = task.key === null ? undefined : queue.keys.find(task.key, now)
-      if (first !== undefined) return { duplicateOf: first }
+      if (first !== undefined) return { kind: 'duplicate', duplicateOf: first }
       const isKnown = this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined
-      if (!isKnown && queue.size >= maxLength) return 'queue_full'
+      if (!isKnown && queue.size >= maxLength) return QUEUE_FULL
       if (!isKnown) queue.submit(task)
       if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs) // Also of a duplicate (D80).
-      return isKnown && task.ownId ? { duplicateOf: task.id } : QUEUED
+      return isKnown && task.ownId ? { kind: 'duplicate', duplicateOf: task.id } : QUEUED
     })
   }
 

@@ -8,13 +8,11 @@
  */
 import { script } from './script.ts'
 import { READS, listOf, run, ticketOf } from './tasks-layout.ts'
-import type { NewTask, SubmitItemResult } from '../index.ts'
+import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
 
 const SUBMIT = script('tasks.submit')
-
-const QUEUED: SubmitItemResult = Object.freeze({ queued: true })
 
 export async function submit(
   caller: Caller,
@@ -45,7 +43,7 @@ export async function submit(
 
 /** An id that was drawn for this call and is known already stands for this very task. */
 function answerOf({ id, ownId }: NewTask, answer: Reply): SubmitItemResult {
-  if (typeof answer === 'string') return { duplicateOf: answer }
-  if (answer === 2) return 'queue_full'
-  return answer === 1 && ownId ? { duplicateOf: id } : QUEUED
+  if (typeof answer === 'string') return { kind: 'duplicate', duplicateOf: answer }
+  if (answer === 2) return QUEUE_FULL
+  return answer === 1 && ownId ? { kind: 'duplicate', duplicateOf: id } : QUEUED
 }

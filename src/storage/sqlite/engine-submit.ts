@@ -1,5 +1,5 @@
 /** @module storage/sqlite/engine-submit  TaskSubmission queues tasks, unless their id or idempotency key is known. */
-import { expiryOf, type NewTask, type SubmitItemResult, type Sync, type Tasks } from '../index.ts'
+import { expiryOf, QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type Sync, type Tasks } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Fence, Fences } from './fences.ts'
 import { KIND, type Names } from './names.ts'
@@ -73,14 +73,14 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   #submit(task: NewTask, queue: Queue, fence: Fence, isFull: boolean, keyExpiresAtMs: number): SubmitItemResult {
     const { type } = queue
     const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
-    if (known !== undefined && known.expires > this.#txn.nowMs) return { duplicateOf: known.id }
-    if (isFull && !this.#exists(type, task.id, fence.deadCut)) return 'queue_full'
+    if (known !== undefined && known.expires > this.#txn.nowMs) return { kind: 'duplicate', duplicateOf: known.id }
+    if (isFull && !this.#exists(type, task.id, fence.deadCut)) return QUEUE_FULL
     const isNew = !isFull && this.#add(queue, task, fence.deadCut)
     // The key is recorded also if the id is a duplicate (D80).
     if (task.key !== null) this.#sql.insertKey.run(type, task.key, task.id, keyExpiresAtMs)
     if (isNew) fence.submitted += 1
     // An id that was generated for this call names this very task, so the call is a repeat.
-    return isNew || !task.ownId ? { queued: true } : { duplicateOf: task.id }
+    return isNew || !task.ownId ? QUEUED : { kind: 'duplicate', duplicateOf: task.id }
   }
 
   /** @returns false if a task with this id is stored. A cleared one is removed first. */

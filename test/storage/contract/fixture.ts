@@ -124,7 +124,7 @@ export function task(id: string, more: Partial<NewTask> = {}): NewTask {
 export async function submit(backend: Backend, ...tasks: readonly (string | NewTask)[]): Promise<void> {
   const items = tasks.map((each) => (typeof each === 'string' ? task(each) : each))
   const results = await backend.tasks.submit(TYPE, DAY, items)
-  expect(results).toEqual(items.map(() => ({ queued: true })))
+  expect(results).toEqual(items.map(() => ({ kind: 'queued' })))
 }
 
 export async function reserve(

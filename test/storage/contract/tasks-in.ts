@@ -49,7 +49,7 @@ export function tasksIn(name: string, create: Create): void {
         DAY,
         known.map((id) => task(id, { ownId: true })),
       )
-      expect(results).toEqual(known.map((id) => ({ duplicateOf: id })))
+      expect(results).toEqual(known.map((id) => ({ kind: 'duplicate', duplicateOf: id })))
       expect(await backend.tasks.locate(TYPE, known)).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
       expect(await pending(backend)).toEqual(['pending'])
     })
@@ -65,7 +65,7 @@ export function tasksIn(name: string, create: Create): void {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }))
       expect(await backend.tasks.submit('other', DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
-        { queued: true },
+        { kind: 'queued' },
       ])
       expect(await pending(backend)).toEqual(['a'])
     })
@@ -74,18 +74,20 @@ export function tasksIn(name: string, create: Create): void {
       const { backend, clock } = await open()
       await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])
       expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
-        { duplicateOf: 'a' },
+        { kind: 'duplicate', duplicateOf: 'a' },
       ])
-      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ duplicateOf: 'a' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([
+        { kind: 'duplicate', duplicateOf: 'a' },
+      ])
       expect(
         await backend.tasks.submit(TYPE, DAY, [
           task('c', { ownId: true, key: 'l' }),
           task('c', { ownId: true, key: 'm' }),
           task('d', { key: 'm' }),
         ]),
-      ).toEqual([{ queued: true }, { duplicateOf: 'c' }, { duplicateOf: 'c' }])
+      ).toEqual([{ kind: 'queued' }, { kind: 'duplicate', duplicateOf: 'c' }, { kind: 'duplicate', duplicateOf: 'c' }])
       clock.advance(DAY)
-      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ queued: true }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ kind: 'queued' }])
     })
 
     it('returns the first id for a known key, whatever the second task contains', async () => {
@@ -94,7 +96,7 @@ export function tasksIn(name: string, create: Create): void {
       const results = await backend.tasks.submit(TYPE, DAY, [
         task('second', { key: 'k', body: '{"payload":{"other":1}}' }),
       ])
-      expect(results).toEqual([{ duplicateOf: 'first' }])
+      expect(results).toEqual([{ kind: 'duplicate', duplicateOf: 'first' }])
       expect((await backend.tasks.queue(TYPE, 10)).items).toEqual([
         { id: 'first', attempt: 0, body: task('first').body },
       ])
@@ -105,10 +107,14 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('first', { key: 'k' }))
       await backend.tasks.ack(TYPE, await reserve(backend))
       clock.advance(DAY - 1)
-      expect(await backend.tasks.submit(TYPE, DAY, [task('second', { key: 'k' })])).toEqual([{ duplicateOf: 'first' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('second', { key: 'k' })])).toEqual([
+        { kind: 'duplicate', duplicateOf: 'first' },
+      ])
       clock.advance(1)
       await submit(backend, task('third', { key: 'k' }))
-      expect(await backend.tasks.submit(TYPE, DAY, [task('fourth', { key: 'k' })])).toEqual([{ duplicateOf: 'third' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('fourth', { key: 'k' })])).toEqual([
+        { kind: 'duplicate', duplicateOf: 'third' },
+      ])
     })
 
     it('does not extend the window when the submit is repeated', async () => {
@@ -126,7 +132,9 @@ export function tasksIn(name: string, create: Create): void {
       clock.advance(DAY)
       await submit(backend, task('second', { key: 'k' }))
       expect((await backend.tasks.sweep(TYPE, 10, 500)).forgottenKeys).toBeGreaterThanOrEqual(1)
-      expect(await backend.tasks.submit(TYPE, DAY, [task('third', { key: 'k' })])).toEqual([{ duplicateOf: 'second' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('third', { key: 'k' })])).toEqual([
+        { kind: 'duplicate', duplicateOf: 'second' },
+      ])
       await submit(backend, task('fourth', { key: 'l' }))
     })
 
@@ -138,7 +146,11 @@ export function tasksIn(name: string, create: Create): void {
         task('b', { ownId: true, key: 'refused' }),
         task('c', { ownId: true, key: 'refused' }),
       ])
-      expect(results).toEqual([{ duplicateOf: 'a' }, { duplicateOf: 'b' }, { duplicateOf: 'b' }])
+      expect(results).toEqual([
+        { kind: 'duplicate', duplicateOf: 'a' },
+        { kind: 'duplicate', duplicateOf: 'b' },
+        { kind: 'duplicate', duplicateOf: 'b' },
+      ])
     })
 
     it('processes a batch in order: a later item sees an earlier one', async () => {
@@ -149,7 +161,12 @@ export function tasksIn(name: string, create: Create): void {
         task('c', { ownId: true }),
         task('c', { ownId: true }),
       ])
-      expect(results).toEqual([{ queued: true }, { duplicateOf: 'a' }, { queued: true }, { duplicateOf: 'c' }])
+      expect(results).toEqual([
+        { kind: 'queued' },
+        { kind: 'duplicate', duplicateOf: 'a' },
+        { kind: 'queued' },
+        { kind: 'duplicate', duplicateOf: 'c' },
+      ])
       expect(await pending(backend)).toEqual(['a', 'c'])
     })
 
@@ -158,12 +175,10 @@ export function tasksIn(name: string, create: Create): void {
       const results = await Promise.all(
         Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])),
       )
-      expect(results.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(1)
+      expect(results.flat().filter((answer) => answer.kind === 'queued')).toHaveLength(1)
       const [first] = await pending(backend)
       expect(
-        results
-          .flat()
-          .filter((answer) => answer !== 'queue_full' && 'duplicateOf' in answer && answer.duplicateOf === first),
+        results.flat().filter((answer) => answer.kind === 'duplicate' && answer.duplicateOf === first),
       ).toHaveLength(49)
     })
 
@@ -183,8 +198,13 @@ export function tasksIn(name: string, create: Create): void {
         ],
         4,
       )
-      expect(results).toEqual([{ queued: true }, 'queue_full', { duplicateOf: 'a' }, { duplicateOf: 'a' }])
-      expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ queued: true }])
+      expect(results).toEqual([
+        { kind: 'queued' },
+        { kind: 'queue_full' },
+        { kind: 'duplicate', duplicateOf: 'a' },
+        { kind: 'duplicate', duplicateOf: 'a' },
+      ])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ kind: 'queued' }])
     })
 
     it('accepts any text as id and key', async () => {
@@ -196,7 +216,7 @@ export function tasksIn(name: string, create: Create): void {
           DAY,
           HOSTILE.map((id, i) => task(`again ${i}`, { key: id })),
         ),
-      ).toEqual(HOSTILE.map((id) => ({ duplicateOf: id })))
+      ).toEqual(HOSTILE.map((id) => ({ kind: 'duplicate', duplicateOf: id })))
       const leases = await reserve(backend)
       expect(ids(leases)).toEqual(HOSTILE)
       expect(await backend.tasks.ack(TYPE, leases)).toEqual(HOSTILE.map(() => 'ok'))

@@ -286,9 +286,9 @@ export function tasksSweep(name: string, create: Create): void {
     it('does not count removed tasks towards the limit', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b')
-      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual(['queue_full'])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual([{ kind: 'queue_full' }])
       await backend.tasks.clearDead(TYPE)
-      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual([{ queued: true }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual([{ kind: 'queued' }])
     })
 
     it('replays only the given tasks, in the given order (D50)', async () => {
@@ -415,7 +415,9 @@ export function tasksSweep(name: string, create: Create): void {
       )
       if (!durable) return
       expect(await backend.tasks.counts([TYPE])).toEqual(before)
-      expect(await backend.tasks.submit(TYPE, DAY, [task('new', { key: 'k' })])).toEqual([{ duplicateOf: 'in flight' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('new', { key: 'k' })])).toEqual([
+        { kind: 'duplicate', duplicateOf: 'in flight' },
+      ])
       expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([
         { expiresAtMs: clock.wallMs() + VISIBILITY },
       ])

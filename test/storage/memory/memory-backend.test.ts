@@ -88,7 +88,7 @@ describe('memory backend: memory budget', () => {
     expect(await backend.pools.sizes(['p'])).toEqual([0])
     expect(await backend.kv.get('ns', ['a'])).toEqual([null])
     expect(await backend.workers.get([ref('w2')])).toEqual([null])
-    expect(await backend.tasks.submit(TYPE, DAY, [task('e', { key: 'k' })])).toEqual([{ queued: true }])
+    expect(await backend.tasks.submit(TYPE, DAY, [task('e', { key: 'k' })])).toEqual([{ kind: 'queued' }])
     expect(await backend.streams.push(TYPE, 'm1', 2, ['{}'])).toEqual({ length: 2, trimmed: 0 })
   })
 
@@ -238,7 +238,7 @@ describe('memory backend: fault switches', () => {
   it('queues a known id again when the presence check is off (D27)', async () => {
     const { backend } = await opened({ controls: { presenceCheck: false } })
     await submit(backend, task('a', { ownId: true }))
-    expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])).toEqual([{ queued: true }])
+    expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])).toEqual([{ kind: 'queued' }])
   })
 
   it('appends a released task when the front of the tier is off', async () => {

@@ -10,7 +10,7 @@ const COMMANDS = 6_000
 /** Every result that a call can return, except those that need thousands of items. */
 const RESPONSES = [
   'submit queued',
-  'submit duplicateOf',
+  'submit duplicate',
   'submit queue_full',
   'reserve dropped',
   'reserve token',

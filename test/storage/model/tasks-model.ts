@@ -73,11 +73,11 @@ export class TasksModel {
     const { now } = this.#time
     return tasks.map(({ key, ownId, ...task }) => {
       const known = key === null ? undefined : this.keys.get(key)
-      if (known !== undefined && known.ends > now) return { duplicateOf: known.id }
+      if (known !== undefined && known.ends > now) return { kind: 'duplicate', duplicateOf: known.id }
       const isKnown = this.locate(task.id) !== null
-      if (!isKnown && this.#tasks.length >= maxLength) return 'queue_full'
+      if (!isKnown && this.#tasks.length >= maxLength) return { kind: 'queue_full' }
       if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
-      if (isKnown) return ownId ? { duplicateOf: task.id } : { queued: true }
+      if (isKnown) return ownId ? { kind: 'duplicate', duplicateOf: task.id } : { kind: 'queued' }
       this.#tasks.push({
         ...task,
         place: 'pending',
@@ -91,7 +91,7 @@ export class TasksModel {
         error: '',
       })
       this.totals.submitted += 1
-      return { queued: true }
+      return { kind: 'queued' }
     })
   }
   /**

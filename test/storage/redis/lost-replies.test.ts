@@ -105,7 +105,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       expect(leases.map(({ id }) => id)).toEqual(['only-here'])
       expect(await second.ack(TYPE, leases.map(refOf))).toEqual(['ok'])
       network.mend()
-      expect(await submitted).toEqual([{ queued: true }])
+      expect(await submitted).toEqual([{ kind: 'queued' }])
       expect(await reserved(second)).toEqual([])
       expect((await second.counts([TYPE]))[0]?.totals).toMatchObject({ submitted: 1, acked: 1 })
     }, 15_000)
@@ -123,9 +123,14 @@ withRedisServer('redis, a submit with a lost response', () => {
       const submitted = first.tasks.submit(TYPE, DAY, items, 3)
       await lost
       network.mend()
-      expect(await submitted).toEqual([{ queued: true }, { queued: true }, { duplicateOf: 'known' }, 'queue_full'])
+      expect(await submitted).toEqual([
+        { kind: 'queued' },
+        { kind: 'queued' },
+        { kind: 'duplicate', duplicateOf: 'known' },
+        { kind: 'queue_full' },
+      ])
       expect(await first.tasks.submit(TYPE, DAY, [task('again', { key: 'new' })])).toEqual([
-        { duplicateOf: 'only-here' },
+        { kind: 'duplicate', duplicateOf: 'only-here' },
       ])
       expect((await second.counts([TYPE]))[0]?.totals.submitted).toBe(3)
     }, 15_000)

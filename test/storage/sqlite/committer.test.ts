@@ -162,9 +162,9 @@ describe('a group with one failing call', () => {
     } as const
     const results = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
     expect(results).toEqual([
-      { kind: 'returned', value: [{ queued: true }] },
+      { kind: 'returned', value: [{ kind: 'queued' }] },
       { kind: 'threw', error: expect.objectContaining({ code: null }) },
-      { kind: 'returned', value: [{ queued: true }] },
+      { kind: 'returned', value: [{ kind: 'queued' }] },
     ])
     const look = {
       nowMs: 2,
