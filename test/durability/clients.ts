@@ -72,8 +72,9 @@ export class StoreClients {
     const leases = await this.#call('reserve', { limit }, async () => {
       const request = { worker: RESERVING.id, limit, gen: 0, defaultMaxAttempts: 3 }
       const { results } = await this.#backend.tasks.reserve(TYPE, HOUR_MS, [request])
-      if (typeof results[0] !== 'object') throw new Error(`the worker may not reserve: ${results[0]}`)
-      return results[0].map(({ id, token }) => ({ id, token }))
+      const [reservation] = results
+      if (reservation?.kind !== 'leased') throw new Error(`the worker may not reserve: ${reservation?.reason}`)
+      return reservation.leases.map(({ id, token }) => ({ id, token }))
     })
     const [acked = [], nacked = [], released = []] = [leases?.slice(0, 3), leases?.slice(3, 4), leases?.slice(4)]
     await Promise.all([this.#ack(acked), this.#nack(nacked), this.#release(released)])

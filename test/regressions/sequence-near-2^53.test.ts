@@ -61,7 +61,7 @@ onEachBackend('sequence near 2^53', (open) => {
     expect(lease.expiresAtMs).toBe(now + VISIBILITY)
     await nack(backend, [lease], { retryInMs: SECOND + 1 })
     const { results: responses, nextDueAtMs } = await ask(backend, [{ worker: 'w', limit: 1, defaultMaxAttempts: 9 }])
-    expect([responses, nextDueAtMs]).toEqual([[[]], now + SECOND + 1])
+    expect([responses, nextDueAtMs]).toEqual([[{ kind: 'leased', leases: [] }], now + SECOND + 1])
     clock.advance(SECOND)
     expect(await reserve(backend)).toEqual([])
     clock.advance(1)

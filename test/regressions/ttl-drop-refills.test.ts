@@ -60,7 +60,7 @@ onEachBackend('ttl drop refills', (open) => {
     clock.advance(SECOND - 1)
     expect(ids(await reserve(backend, 1))).toEqual(['a'])
     clock.advance(1)
-    expect(await askFor(backend, 10)).toMatchObject({ results: [[]], dropped: 1 })
+    expect(await askFor(backend, 10)).toMatchObject({ results: [{ leases: [] }], dropped: 1 })
     expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', null])
     await submit(backend, task('b', { ownId: true }))
     expect(ids(await reserve(backend))).toEqual(['b'])

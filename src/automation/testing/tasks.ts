@@ -137,7 +137,7 @@ export class LocalTasks {
       this.#cancelDue = time.after(nextDueAtMs - time.wallMs(), () => this.#changed())
     }
     const answer = only(results)
-    const [lease] = typeof answer === 'string' ? [] : answer
+    const [lease] = answer.kind === 'refused' ? [] : answer.leases
     return lease === undefined ? null : this.#hold(lease, current, slotId)
   }
 

@@ -29,7 +29,7 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import { MAX_RESERVED_PER_CALL, RpcError } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
-import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../../storage/index.ts'
+import type { Backend, Lease, LeaseRef, Reservation, ReserveRefusal, ReserveRequest } from '../../storage/index.ts'
 import { AttemptLimits } from './attempt-limits.ts'
 import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersDeps } from './waiters.ts'
 
@@ -41,6 +41,7 @@ const LARGE_RESULT_CHARS = 4 * 1_048_576
 const MAX_DROPPED = 1_000
 /** The shortest delay of the timer for due retries, for a due time that is already in the past. */
 const MIN_DUE_DELAY_MS = 10
+const NO_LEASES: Reservation = { kind: 'leased', leases: [] }
 
 export interface TaskDispatcherDeps extends WaitersDeps {
   readonly backend: Backend
@@ -155,7 +156,7 @@ export class TaskDispatcher {
     )
     if (dropped > 0) this.#deps.onExpired(dropped)
     const undelivered: Lease[] = []
-    for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? []))
+    for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? NO_LEASES))
     if (undelivered.length > 0) void this.#deps.release(undelivered)
     const promoted = this.#wakeAt(nextDueAtMs)
     return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, requests, results)
@@ -180,25 +181,31 @@ export class TaskDispatcher {
   }
 
   /** Delivers the result for one worker. @returns the leases that no poll took. */
-  #deliver({ group: { worker, waiters }, request }: SentRequest, result: Reservation): readonly Lease[] {
-    switch (result) {
+  #deliver({ group, request }: SentRequest, result: Reservation): readonly Lease[] {
+    if (result.kind === 'refused') {
+      this.#refuse(group, result.reason)
+      return []
+    }
+    const { worker, waiters } = group
+    const { leases } = result
+    if (this.#dismissed.has(worker)) return leases
+    const undelivered = this.#waiters.deliver(worker, leases)
+    for (const waiter of waiters) this.#endUnserved(waiter, leases.length >= request.limit)
+    return undelivered
+  }
+
+  #refuse({ worker, waiters }: Group, reason: ReserveRefusal): void {
+    switch (reason) {
       case 'unknown':
         this.#limits.forget(worker)
         waiters.forEach((waiter) => this.#refuseUnknown(waiter))
-        return []
+        break
       case 'stale':
         this.#limits.forget(worker)
         waiters.forEach((waiter) => this.#waiters.requeue(waiter))
-        return []
+        break
       case 'draining':
         waiters.forEach((waiter) => waiter.resolve([]))
-        return []
-      default: {
-        if (this.#dismissed.has(worker)) return result
-        const undelivered = this.#waiters.deliver(worker, result)
-        for (const waiter of waiters) this.#endUnserved(waiter, result.length >= request.limit)
-        return undelivered
-      }
     }
   }
 
@@ -246,11 +253,11 @@ function leftOf(ready: number, requests: readonly SentRequest[], results: readon
   let chars = 0
   let short = false
   for (const [at, { request }] of requests.entries()) {
-    const own = results[at] ?? []
-    if (typeof own === 'string') continue
-    count += own.length
-    for (const { body } of own) chars += body.length
-    short ||= own.length < request.limit
+    const own = results[at] ?? NO_LEASES
+    if (own.kind === 'refused') continue
+    count += own.leases.length
+    for (const { body } of own.leases) chars += body.length
+    short ||= own.leases.length < request.limit
   }
   if (count >= MAX_LEASES || chars >= LARGE_RESULT_CHARS) return Infinity
   return short ? 0 : Math.max(0, ready - count)

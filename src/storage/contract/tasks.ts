@@ -88,8 +88,13 @@ export interface ReserveRequest {
  */
 export type ReserveRefusal = 'unknown' | 'draining' | 'stale'
 
-/** The leases of one request, or why there are none. An empty list: no task was left for this request. */
-export type Reservation = readonly Lease[] | ReserveRefusal
+/**
+ * The result of one request. `leased`: the tasks of this worker; an empty list means that no task was left for it.
+ * `refused`: the worker may not reserve.
+ */
+export type Reservation =
+  | { readonly kind: 'leased'; readonly leases: readonly Lease[] }
+  | { readonly kind: 'refused'; readonly reason: ReserveRefusal }
 
 /** The result of one reserve. */
 export interface ReserveResult {
@@ -228,8 +233,7 @@ export interface Tasks extends DeadLetters {
    * @param type The automation type.
    * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000 ms.
    * @param requests 1 to 500, one per waiting worker, served in order. The tasks of a refused worker go to the others.
-   * @returns one result per request, in the same order: the leases, or the reason why the worker may not reserve. An
-   *   empty list means that no task was left for that request.
+   * @returns one result per request, in the same order: the leases, or the reason why the worker may not reserve.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: leases that were never delivered expire.
    * @see D24, D25, D26, D28
    */

@@ -29,6 +29,7 @@ import type {
   QueuePage,
   DeadPage,
   DeadRow,
+  Reservation,
   ReserveRefusal,
   ReserveResult,
   ReserveRequest,
@@ -85,9 +86,11 @@ export class MemoryTasks implements Sync<Tasks> {
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const allowance: Allowance = { tasks: MAX_RESERVED_PER_CALL, chars: Infinity, drops: MAX_DROPS }
-    const results = requests.map(
-      (request) => this.#refusal(type, request) ?? lease(queue, request, allowance, now, now + visibilityMs),
-    )
+    const results = requests.map((request): Reservation => {
+      const reason = this.#refusal(type, request)
+      if (reason !== null) return { kind: 'refused', reason }
+      return { kind: 'leased', leases: lease(queue, request, allowance, now, now + visibilityMs) }
+    })
     return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: queue.nextDue() }
   }
 

@@ -16,7 +16,7 @@
  */
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
-import type { Lease, ReserveRefusal, ReserveResult, ReserveRequest } from '../index.ts'
+import type { Lease, Reservation, ReserveRefusal, ReserveResult, ReserveRequest } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -43,14 +43,15 @@ export async function reserve(
     }),
   )
   let taken = 0
-  const results = requests.map(({ limit, defaultMaxAttempts }, i) => {
-    const refused = REFUSALS[String(letters).charAt(i)]
-    if (refused !== undefined) return refused
+  const results = requests.map(({ limit, defaultMaxAttempts }, i): Reservation => {
+    const reason = REFUSALS[String(letters).charAt(i)]
+    if (reason !== undefined) return { kind: 'refused', reason }
     const first = taken
     taken = Math.min(first + limit, found.length / 2)
-    return Array.from({ length: taken - first }, (_, n): Lease =>
+    const leases = Array.from({ length: taken - first }, (_, n): Lease =>
       leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts),
     )
+    return { kind: 'leased', leases }
   })
   return {
     results,

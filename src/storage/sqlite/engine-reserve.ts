@@ -101,7 +101,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
 
   reserve(typeName: string, visibilityMs: number, requests: readonly ReserveRequest[]): ReserveResult {
     const type = this.#names.find(KIND.type, typeName)
-    if (type === undefined) return { results: requests.map(() => 'unknown'), dropped: 0, nextDueAtMs: null }
+    if (type === undefined) return { results: requests.map(() => refused('unknown')), dropped: 0, nextDueAtMs: null }
     const queue = this.#queues.change(type)
     this.#retries.promote(queue, MAX_PROMOTED)
     const refusals = requests.map((request) => this.#refusal(type, request))
@@ -169,16 +169,17 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     refusals: readonly (ReserveRefusal | null)[],
     expiresAtMs: number,
   ): readonly Reservation[] {
-    if (picked.length === 0) return refusals.map((refusal) => refusal ?? [])
+    if (picked.length === 0)
+      return refusals.map((reason) => (reason === null ? { kind: 'leased', leases: [] } : refused(reason)))
     const fence = this.#fences.change(queue.type)
     let next = 0
     queue.inFlight += picked.length
     return requests.map((request, i) => {
-      const refusal = refusals[i] ?? null
-      if (refusal !== null) return refusal
+      const reason = refusals[i] ?? null
+      if (reason !== null) return refused(reason)
       const tasks = picked.slice(next, next + request.limit)
       next += tasks.length
-      return tasks.map((task) => this.#lease(task, request, fence, expiresAtMs))
+      return { kind: 'leased', leases: tasks.map((task) => this.#lease(task, request, fence, expiresAtMs)) }
     })
   }
 
@@ -189,6 +190,10 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     this.#sql.lease.run(expiresAtMs, token, maxAttempts, request.worker, pk)
     return { id, token, attempt, maxAttempts, expiresAtMs, body }
   }
+}
+
+function refused(reason: ReserveRefusal): Reservation {
+  return { kind: 'refused', reason }
 }
 
 /** How many tasks the admitted workers want, at most as many as one call leases. */

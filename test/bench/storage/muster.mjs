@@ -51,8 +51,8 @@ export async function reserve(backend, limit) {
   const {
     results: [answer],
   } = await backend.tasks.reserve(TYPE, VISIBILITY_MS, [{ worker: WORKER, limit, gen: 0, defaultMaxAttempts: 5 }])
-  if (typeof answer === 'string') throw new Error(`a reserve was refused: ${answer}`)
-  return answer
+  if (answer.kind === 'refused') throw new Error(`a reserve was refused: ${answer.reason}`)
+  return answer.leases
 }
 
 export async function ack(backend, leases) {

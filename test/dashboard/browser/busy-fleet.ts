@@ -63,16 +63,17 @@ export class BusyFleet extends ManyWorkers {
     let done = 0
     while (done < count) {
       const {
-        results: [leases],
+        results: [reservation],
       } = await this.backend.tasks.reserve(type, 60_000, [
         { worker, limit: Math.min(500, count - done), gen: 0, defaultMaxAttempts: 3 },
       ])
-      if (!Array.isArray(leases) || leases.length === 0)
-        throw new Error(`no task of ${type} to settle: ${JSON.stringify(leases)}`)
+      if (reservation?.kind !== 'leased' || reservation.leases.length === 0)
+        throw new Error(`no task of ${type} to settle: ${JSON.stringify(reservation)}`)
+      const { leases } = reservation
       await this.backend.tasks.nack(
         type,
         RETRY,
-        leases.map(({ id, token }: { id: string; token: number }, n: number) => ({
+        leases.map(({ id, token }, n) => ({
           id,
           token,
           ...how(done + n + 1),

@@ -138,15 +138,22 @@ describe('the totals of a queue', () => {
     expect(store.takePublished()).toEqual([])
     await store.worker('w', 'm1/1')
     const {
-      results: [leases = []],
+      results: [reservation],
     } = await store.backend.tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 4, gen: 0, defaultMaxAttempts: 1 }])
     await store.time.advance(SECOND)
     const retry = { baseMs: 1_000, factor: 2, capMs: 1_000 }
     await store.backend.tasks.nack(
       'mailer',
       retry,
-      Array.isArray(leases)
-        ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, jitter: 0 }))
+      reservation?.kind === 'leased'
+        ? reservation.leases.map(({ id, token }) => ({
+            id,
+            token,
+            error: 'no',
+            retryInMs: null,
+            permanent: true,
+            jitter: 0,
+          }))
         : [],
     )
     await store.time.advance(SECOND)

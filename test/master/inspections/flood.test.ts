@@ -154,12 +154,13 @@ async function fill({ tasks, streams, workers, configs }: Backend): Promise<void
       await tasks.submit(LOUD, 60_000, items)
       if (kind === 'pending') continue
       const {
-        results: [leases = []],
+        results: [reservation],
       } = await tasks.reserve(LOUD, 60_000, [{ worker: 'w1', limit: 10, gen: 0, defaultMaxAttempts: 1 }])
+      if (reservation?.kind !== 'leased') throw new Error('the reserve was refused')
       await tasks.nack(
         LOUD,
         RETRY,
-        (leases as readonly { id: string; token: number }[]).map(({ id, token }) => ({
+        reservation.leases.map(({ id, token }) => ({
           id,
           token,
           error: 'boom',

@@ -15,11 +15,12 @@ async function die(master: TestMaster, ids: readonly string[]): Promise<void> {
   expect(queued.status).toBe(200)
   for (let left = ids.length; left > 0;) {
     const {
-      results: [leases],
+      results: [reservation],
     } = await tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 500, gen: 0, defaultMaxAttempts: 3 }])
-    if (!Array.isArray(leases)) throw new Error(`no leases: ${JSON.stringify(leases)}`)
+    if (reservation?.kind !== 'leased') throw new Error(`no leases: ${JSON.stringify(reservation)}`)
+    const { leases } = reservation
     left -= leases.length
-    const nacks = leases.map(({ id, token }: { id: string; token: number }) => ({
+    const nacks = leases.map(({ id, token }) => ({
       id,
       token,
       error: 'boom',

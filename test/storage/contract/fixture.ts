@@ -155,8 +155,8 @@ export async function ask(
 
 /** Returns the leases of a reservation, which must not be a rejection. */
 export function leasesOf(answer: Reservation): readonly Lease[] {
-  if (typeof answer === 'string') throw new Error(`the reserve was refused: ${answer}`)
-  return answer
+  if (answer.kind === 'refused') throw new Error(`the reserve was refused: ${answer.reason}`)
+  return answer.leases
 }
 
 export const ids = (items: readonly { readonly id: string }[]): string[] => items.map(({ id }) => id)

@@ -24,6 +24,8 @@ import {
 } from './fixture.ts'
 import type { Create } from './fixture.ts'
 
+const NOTHING = { kind: 'leased', leases: [] }
+
 export function tasksIn(name: string, create: Create): void {
   describe(`${name} backend: tasks.submit`, () => {
     const open = storeFixtures(create)
@@ -294,7 +296,11 @@ export function tasksIn(name: string, create: Create): void {
     it('returns empty lists for an empty queue', async () => {
       const { backend } = await open()
       const request = { worker: 'w1', limit: 10, defaultMaxAttempts: 3 }
-      expect(await ask(backend, [request, request])).toEqual({ results: [[], []], dropped: 0, nextDueAtMs: null })
+      expect(await ask(backend, [request, request])).toEqual({
+        results: [NOTHING, NOTHING],
+        dropped: 0,
+        nextDueAtMs: null,
+      })
     })
 
     it('never leases one task to two callers', async () => {
@@ -352,7 +358,7 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('one more', { ttlMs: SECOND }), 'live')
       clock.advance(SECOND)
       const request = [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }]
-      expect(await ask(backend, request)).toEqual({ results: [[]], dropped: 1000, nextDueAtMs: null })
+      expect(await ask(backend, request)).toEqual({ results: [NOTHING], dropped: 1000, nextDueAtMs: null })
       const second = await ask(backend, request)
       expect(second.dropped).toBe(1)
       expect(second.results.map(leasesOf).map(ids)).toEqual([['live']])
@@ -386,7 +392,7 @@ export function tasksIn(name: string, create: Create): void {
       clock.advance(2 * MINUTE)
       await backend.tasks.sweep(TYPE, 10, 500)
       const { results, dropped } = await ask(backend, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
-      expect(results).toEqual([[]])
+      expect(results).toEqual([NOTHING])
       expect(dropped).toBe(3)
     })
 

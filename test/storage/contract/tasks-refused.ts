@@ -15,7 +15,7 @@ import {
   storeFixtures,
 } from './fixture.ts'
 import type { Create } from './fixture.ts'
-import type { Backend, ReserveResult, ReserveRequest } from '../../../src/storage/index.ts'
+import type { Backend, Reservation, ReserveRefusal, ReserveRequest, ReserveResult } from '../../../src/storage/index.ts'
 
 const request = (worker: string, more: Partial<ReserveRequest> = {}): ReserveRequest => ({
   worker,
@@ -26,6 +26,7 @@ const request = (worker: string, more: Partial<ReserveRequest> = {}): ReserveReq
 })
 const reserve = (backend: Backend, ...requests: readonly ReserveRequest[]): Promise<ReserveResult> =>
   backend.tasks.reserve(TYPE, VISIBILITY, requests)
+const refused = (reason: ReserveRefusal): Reservation => ({ kind: 'refused', reason })
 const put = (backend: Backend, id: string, expectGen: number) =>
   backend.configs.put({
     ...ref(id),
@@ -53,15 +54,15 @@ export function tasksRefused(name: string, create: Create): void {
     it('returns unknown for a worker that is not registered, whatever generation it sends (D7)', async () => {
       const { backend } = await staffed()
       expect(await reserve(backend, request('w3'), request('w3', { gen: 7 }))).toEqual({
-        results: ['unknown', 'unknown'],
+        results: [refused('unknown'), refused('unknown')],
         dropped: 0,
         nextDueAtMs: null,
       })
       expect(await backend.tasks.reserve('another type', VISIBILITY, [request('w1')])).toMatchObject({
-        results: ['unknown'],
+        results: [refused('unknown')],
       })
       await backend.workers.forget([ref('w1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['unknown'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: [refused('unknown')] })
       expect(await pending(backend)).toEqual(['a', 'b', 'c'])
     })
 
@@ -70,12 +71,12 @@ export function tasksRefused(name: string, create: Create): void {
       const before = leasesOf(sole((await reserve(backend, request('w1', { limit: 1 }))).results))
       await backend.workers.drain([ref('w1')])
       expect(await reserve(backend, request('w1'), request('w1', { gen: 9 }))).toMatchObject({
-        results: ['draining', 'draining'],
+        results: [refused('draining'), refused('draining')],
       })
       await backend.workers.disconnect([conn('w1', 'm1/1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: [refused('draining')] })
       await backend.workers.register([registration('w1', 'm1/3', { instance: 'i1' })])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: [refused('draining')] })
       expect(await pending(backend)).toEqual(['b', 'c'])
       expect(await backend.tasks.ack(TYPE, before)).toEqual(['ok']) // Existing leases stay valid.
       await backend.workers.register([registration('w1', 'm1/4', { instance: 'i9' })])
@@ -86,28 +87,28 @@ export function tasksRefused(name: string, create: Create): void {
       const { backend } = await staffed()
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       await backend.workers.drain([ref('w1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: [refused('draining')] })
     })
 
     it('returns stale when the config has another generation, and leases with the stored one (D26)', async () => {
       const { backend } = await staffed()
       await put(backend, 'w1', 0)
       expect(await reserve(backend, request('w1'), request('w1', { gen: 2 }))).toMatchObject({
-        results: ['stale', 'stale'],
+        results: [refused('stale'), refused('stale')],
       })
-      const [answer] = (await reserve(backend, request('w1', { gen: 1, defaultMaxAttempts: 5 }))).results
-      expect(leasesOf(answer ?? [])).toMatchObject([
+      const answer = sole((await reserve(backend, request('w1', { gen: 1, defaultMaxAttempts: 5 }))).results)
+      expect(leasesOf(answer)).toMatchObject([
         { id: 'a', maxAttempts: 5 },
         { id: 'b', maxAttempts: 5 },
       ])
       await backend.configs.raise([{ ...ref('w1'), above: 1_000_000 }])
-      expect(await reserve(backend, request('w1', { gen: 1 }))).toMatchObject({ results: ['stale'] })
+      expect(await reserve(backend, request('w1', { gen: 1 }))).toMatchObject({ results: [refused('stale')] })
       expect((await reserve(backend, request('w1', { gen: 1_000_001 }))).results.map(leasesOf).map(ids)).toEqual([
         ['c'],
       ])
       await backend.workers.forget([ref('w2')])
       await backend.workers.register([registration('w2', 'm1/5')])
-      expect(await reserve(backend, request('w2'))).toMatchObject({ results: ['stale'] })
+      expect(await reserve(backend, request('w2'))).toMatchObject({ results: [refused('stale')] })
     })
 
     it('leases the tasks of rejected requests to the other requests of the call', async () => {
@@ -121,7 +122,7 @@ export function tasksRefused(name: string, create: Create): void {
         request('w1', { gen: 4 }),
         request('w1', { limit: 500 }),
       )
-      expect(results.map((answer) => (typeof answer === 'string' ? answer : ids(answer)))).toEqual([
+      expect(results.map((answer) => (answer.kind === 'refused' ? answer.reason : ids(answer.leases)))).toEqual([
         'draining',
         ['a'],
         'unknown',
@@ -131,7 +132,7 @@ export function tasksRefused(name: string, create: Create): void {
       expect(
         await backend.tasks.ack(
           TYPE,
-          results.flatMap((answer) => (typeof answer === 'string' ? [] : answer)),
+          results.flatMap((answer) => (answer.kind === 'refused' ? [] : answer.leases)),
         ),
       ).toEqual(['ok', 'ok', 'ok'])
     })
@@ -143,7 +144,7 @@ export function tasksRefused(name: string, create: Create): void {
       await nack(backend, leases.slice(2), { retryInMs: 9_000 })
       clock.advance(1_000)
       expect(await reserve(backend, request('w3'))).toEqual({
-        results: ['unknown'],
+        results: [refused('unknown')],
         dropped: 0,
         nextDueAtMs: clock.wallMs() + 8_000,
       })

@@ -37,10 +37,12 @@ const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ 
 /** Returns the result with `change` applied to each lease. */
 const changed = (answer: ReserveResult, change: (lease: Lease) => Lease): ReserveResult => ({
   ...answer,
-  results: answer.results.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))),
+  results: answer.results.map((mine) =>
+    mine.kind === 'refused' ? mine : { ...mine, leases: mine.leases.map(change) },
+  ),
 })
 const leasesIn = ({ results }: ReserveResult): readonly Lease[] =>
-  results.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
+  results.flatMap((mine) => (mine.kind === 'refused' ? [] : mine.leases))
 const onLeases = (change: (lease: Lease) => Lease): Create =>
   onTasks((inner) => ({
     async reserve(...args) {
@@ -124,7 +126,10 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       const leases = leasesIn(answer)
       if (answer.dropped === 0 || leases.length === 0) return answer
       await inner.release(type, leases)
-      return { ...answer, results: answer.results.map((mine) => (typeof mine === 'string' ? mine : [])) }
+      return {
+        ...answer,
+        results: answer.results.map((mine) => (mine.kind === 'refused' ? mine : { ...mine, leases: [] })),
+      }
     },
   })),
   'the record of acked tokens': onTasks((inner) => {
@@ -227,13 +232,16 @@ export function counted(seen: Set<string>): Create {
   })
 }
 
+/** Fields whose value names the result. */
+const WORDS = new Set(['status', 'kind', 'reason'])
+
 function notingOf(group: object, seen: Set<string>): object {
   const note = (method: string, answer: unknown): void => {
     if (typeof answer === 'string' || typeof answer === 'boolean') seen.add(`${method} ${answer}`)
     if (Array.isArray(answer)) for (const each of answer) note(method, each)
     else if (typeof answer === 'object' && answer !== null) {
       for (const [word, value] of Object.entries(answer)) {
-        if (word === 'status' || word === 'kind' || Array.isArray(value)) note(method, value)
+        if (WORDS.has(word) || Array.isArray(value)) note(method, value)
         else if (value !== 0 && value !== null && value !== false) seen.add(`${method} ${word}`)
       }
     }

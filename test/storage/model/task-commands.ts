@@ -100,7 +100,7 @@ const reserve = command(
     const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
     const ms = unused(deadlinesOf(fixture, of), fixture.time.now + args.visibilityMs) - fixture.time.now
     const answer = await backend.tasks.reserve(of, ms, requests)
-    const leases = answer.results.flatMap((each) => (typeof each === 'string' ? [] : each))
+    const leases = answer.results.flatMap((each) => (each.kind === 'refused' ? [] : each.leases))
     same(answer, tasks(of).reserve(ms, requests, refusals, fixture.handOut(of, leases)))
     for (const { body } of leases) expect(fixture.settled.has(body)).toBe(false)
   },

@@ -21,6 +21,7 @@ import type {
   NewTask,
   TaskPlace,
   QueueRow,
+  Reservation,
   ReserveRefusal,
   ReserveResult,
   ReserveRequest,
@@ -107,9 +108,9 @@ export class TasksModel {
     const [{ now }, drawn] = [this.#time, [...tokens]]
     let dropped = 0
     this.#promote(Infinity)
-    const results = requests.map(({ limit, defaultMaxAttempts }, i) => {
-      const refused = refusals[i] ?? null
-      if (refused !== null) return refused
+    const results = requests.map(({ limit, defaultMaxAttempts }, i): Reservation => {
+      const reason = refusals[i] ?? null
+      if (reason !== null) return { kind: 'refused', reason }
       const mine: Lease[] = []
       for (const task of this.in('pending')) {
         if (mine.length === limit) break
@@ -130,7 +131,7 @@ export class TasksModel {
           })
         }
       }
-      return mine
+      return { kind: 'leased', leases: mine }
     })
     return { results, dropped, nextDueAtMs: this.in('scheduled')[0]?.at ?? null }
   }

@@ -32,7 +32,7 @@ withRedisServer('redis, reserves of one turn', () => {
         ...tasks.slice(100).map(() => request('w', 1)),
         request('w', 1),
       ])
-      expect(unknown?.results).toEqual(['unknown'])
+      expect(unknown?.results).toEqual([{ kind: 'refused', reason: 'unknown' }])
       expect(ids(leasesOf(sole(wide?.results ?? [])))).toEqual(ids(tasks.slice(0, 100)))
       expect(single.flatMap(({ results }) => ids(leasesOf(sole(results))))).toEqual(ids(tasks.slice(100)))
       expect(await client.info('commandstats')).toMatch(/cmdstat_evalsha:calls=4,/)

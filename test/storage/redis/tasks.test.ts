@@ -387,7 +387,7 @@ withRedisServer('redis scripts of tasks', () => {
     it('are dropped and counted', async () => {
       await client.rpush(`${KEY}p1`, 'nonsense', 'more: nonsense', '1|2||1|||0|0|0:without a body')
       await submit(task('a'))
-      expect(await reserve(1)).toMatchObject({ results: [[]], dropped: 3 })
+      expect(await reserve(1)).toMatchObject({ results: [{ leases: [] }], dropped: 3 })
       expect(ids(await leased())).toEqual(['a'])
       await client.zadd(`${KEY}v`, 1, 'no lease')
       expect(await tasks.sweep(TYPE, 0, 500)).toMatchObject({ requeued: 0, more: false })
@@ -397,7 +397,7 @@ withRedisServer('redis scripts of tasks', () => {
     it('are dropped when their TTL has expired', async () => {
       await submit(task('a', { ttlMs: MINUTE }), task('b', { body: `{"payload":"${'x'.repeat(5_000)}"}` }))
       clock.advance(MINUTE)
-      expect(await reserve()).toMatchObject({ results: [[{ id: 'b' }]], dropped: 1 })
+      expect(await reserve()).toMatchObject({ results: [{ leases: [{ id: 'b' }] }], dropped: 1 })
     })
   })
 })

@@ -140,12 +140,12 @@ function draw(random: Random, seen: Seen, n: number): Step {
 function remember(seen: Seen, answer: unknown): void {
   if (Array.isArray(answer)) for (const each of answer) remember(seen, each)
   if (typeof answer !== 'object' || answer === null) return
-  const { id, token, body, results, entries, entry, payload } = answer as Record<string, unknown>
+  const { id, token, body, results, leases, entries, entry, payload } = answer as Record<string, unknown>
   if (typeof id === 'string' && typeof token === 'number')
     (payload === undefined ? seen.leases : seen.claims).push({ id, token })
   else if (typeof token === 'number') for (const name of ['l0', 'l1', 'l2']) seen.locks.push({ name, token })
   if (typeof id === 'string' && typeof entry === 'string') seen.ids.push(id)
-  if (body === undefined) for (const each of [results, entries]) if (each !== undefined) remember(seen, each)
+  if (body === undefined) for (const each of [results, leases, entries]) if (each !== undefined) remember(seen, each)
 }
 
 /** Returns everything that can be read. */

@@ -51,9 +51,11 @@ async function submits(backend: SqliteBackend): Promise<void> {
 async function settles(backend: SqliteBackend): Promise<void> {
   for (;;) {
     const {
-      results: [leases],
+      results: [reservation],
     } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
-    if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker was rejected: ${leases}`)
+    if (reservation?.kind !== 'leased')
+      throw new Error(`the reserve of a registered worker was rejected: ${reservation?.reason}`)
+    const { leases } = reservation
     say({ op: 'reserve', ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) })
     const done = leases.slice(0, 6)
     if (done.length === 0) continue
