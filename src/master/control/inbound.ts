@@ -30,6 +30,7 @@ import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
 
 type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
+type Registered = Extract<RegisterResult, { kind: 'registered' }>
 
 /** Length limit of the pointer in a close reason, so that the problem still fits after it. */
 const MAX_PATH_CHARS = 60
@@ -177,13 +178,13 @@ export class Inbound {
 
   async #store(connection: Connection, registration: Registration): Promise<void> {
     const [result] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
-    if (result === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     if (result === undefined || result instanceof Error) {
       this.#deps.logThrottle.run('register', (suppressed) =>
         this.#deps.master.log.warn('failed to register workers', { error: result, suppressed }),
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }
+    if (result.kind === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     const isNewConnection = !connection.isStored // A register may be repeated.
     connection.isStored = true
     this.#registered(connection, result, isNewConnection)
@@ -191,7 +192,7 @@ export class Inbound {
 
   #registered(
     connection: Connection,
-    { previous: before, drain, replaced, gen }: Exclude<RegisterResult, 'full'>,
+    { previous: before, drain, replaced, gen }: Registered,
     isNewConnection: boolean,
   ): void {
     const { registry, outbound, heartbeats, onRegistered } = this.#deps

@@ -37,9 +37,10 @@ export interface RecordedStatus {
   readonly appliedGen: number | null
 }
 
-/** The result of registering one worker. `'full'`: the type has its maximum number of records, nothing was written. */
+/** The result of registering one worker. `full`: the type has its maximum number of records; nothing was written. */
 export type RegisterResult =
   | {
+      readonly kind: 'registered'
       /** What the record showed before this register; `null` if the record was created. */
       readonly previous: RecordedStatus | null
       /** A drain applies to this process: send it the drain frame. */
@@ -49,7 +50,7 @@ export type RegisterResult =
       /** The stored config generation. */
       readonly gen: number
     }
-  | 'full'
+  | { readonly kind: 'full' }
 
 /**
  * The result of draining one worker. `draining`: the connection to send the drain frame to, `null` if the record has

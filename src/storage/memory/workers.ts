@@ -40,11 +40,11 @@ export class MemoryWorkers implements Sync<Workers> {
     return items.map((item) => {
       const known = this.#records.find(item)
       const record = known ?? this.#records.create(item)
-      if (record === undefined) return 'full'
+      if (record === undefined) return { kind: 'full' }
       const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
       const before = known === undefined ? null : reportedOf(known)
       this.#connect(record, item)
-      return { previous: before, drain: record.drain !== null, replaced, gen: record.config.gen }
+      return { kind: 'registered', previous: before, drain: record.drain !== null, replaced, gen: record.config.gen }
     })
   }
 

@@ -216,9 +216,10 @@ export class RedisWorkers implements Workers {
 type RegisterReply = readonly [before: string | null, drain: number, replaced: string | null, gen: string] | null
 
 function registered(answer: RegisterReply): RegisterResult {
-  if (answer === null) return 'full'
+  if (answer === null) return { kind: 'full' }
   const [before, drain, replaced, gen] = answer
-  return { previous: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
+  const previous = before === null ? null : reportedOf(before)
+  return { kind: 'registered', previous, drain: drain === 1, replaced, gen: Number(gen) }
 }
 
 type Column = readonly (string | null)[]

@@ -84,12 +84,12 @@ export class WorkerRegistrations {
 
   #create(item: Registration): RegisterResult {
     const type = this.#names.number(KIND.type, item.type)
-    if (this.#workers.of(type) >= MAX_WORKERS) return 'full'
+    if (this.#workers.of(type) >= MAX_WORKERS) return { kind: 'full' }
     const { nowMs } = this.#txn
     this.#workers.add(type, 1)
     this.#sql.insert.run(type, item.id, item.instance, item.conn, nowMs, item.hardware, nowMs, nowMs)
     const gen = this.#sql.insertConfig.get(type, item.id, item.defaults) ?? 0
-    return { previous: null, drain: false, replaced: null, gen }
+    return { kind: 'registered', previous: null, drain: false, replaced: null, gen }
   }
 
   #renew({ type, worker }: FoundWorker, item: Registration): RegisterResult {
@@ -100,6 +100,7 @@ export class WorkerRegistrations {
     const drain = isDrainKept ? drainOf(item) : null
     this.#sql.renew.run(item.instance, item.conn, item.hardware, state, nowMs, nowMs, drain, type, item.id)
     return {
+      kind: 'registered',
       previous: recordedStatusOf(worker),
       drain: isDrainKept,
       replaced: worker.conn === item.conn ? null : worker.conn, // A register may be repeated.

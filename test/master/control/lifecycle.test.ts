@@ -69,7 +69,7 @@ describe('registration', () => {
   })
 
   it('is rejected with 1008 when the type has too many workers', async () => {
-    fixture.deps.backend.workers.register = async (items) => items.map(() => 'full')
+    fixture.deps.backend.workers.register = async (items) => items.map(() => ({ kind: 'full' }))
     const worker = fixture.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))

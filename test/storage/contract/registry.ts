@@ -40,7 +40,7 @@ export function registry(name: string, create: Create): void {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
       expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([
-        { previous: null, drain: false, replaced: null, gen: 0 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 },
       ])
       const now = clock.wallMs()
       expect(await row(backend, 'w1')).toEqual({
@@ -79,7 +79,13 @@ export function registry(name: string, create: Create): void {
         registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' }),
       ])
       expect(results).toEqual([
-        { previous: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 },
+        {
+          kind: 'registered',
+          previous: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 },
+          drain: false,
+          replaced: 'm1/1',
+          gen: 1,
+        },
       ])
       expect(await row(backend, 'w1')).toMatchObject({
         conn: 'm1/2',
@@ -99,7 +105,7 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([
-        { previous: NEW, drain: false, replaced: null, gen: 0 },
+        { kind: 'registered', previous: NEW, drain: false, replaced: null, gen: 0 },
       ])
     })
 
@@ -112,9 +118,9 @@ export function registry(name: string, create: Create): void {
           registration('w1', 'm1/3'),
         ]),
       ).toEqual([
-        { previous: null, drain: false, replaced: null, gen: 0 },
-        { previous: null, drain: false, replaced: null, gen: 0 },
-        { previous: NEW, drain: false, replaced: 'm1/1', gen: 0 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 },
+        { kind: 'registered', previous: NEW, drain: false, replaced: 'm1/1', gen: 0 },
       ])
     })
 
@@ -296,7 +302,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.configs.get([ref('w1')])).toEqual([null])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual({ kind: 'not_found' })
       expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([
-        { previous: null, drain: false, replaced: null, gen: 4 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 4 },
       ])
       expect(await row(backend, 'w1')).toMatchObject({
         state: 'IDLE',
@@ -382,7 +388,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       clock.advance(HOUR)
       expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([
-        { previous: null, drain: false, replaced: null, gen: 2 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 2 },
       ])
     })
   })

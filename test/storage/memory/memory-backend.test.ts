@@ -170,7 +170,7 @@ describe('memory backend: limits', () => {
     const { backend } = await opened({ limits: { workersPerType: 2 } })
     expect(
       await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`))),
-    ).toMatchObject([{ previous: null }, { previous: null }, 'full', { previous: { state: 'IDLE' } }])
+    ).toMatchObject([{ previous: null }, { previous: null }, { kind: 'full' }, { previous: { state: 'IDLE' } }])
     expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([
       { previous: null },
     ])

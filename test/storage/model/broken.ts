@@ -174,7 +174,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
     workers: {
       register: async (items) =>
         (await workers.register(items)).map((answer) =>
-          answer !== 'full' && answer.previous === null ? { ...answer, gen: 0 } : answer,
+          answer.kind === 'registered' && answer.previous === null ? { ...answer, gen: 0 } : answer,
         ),
     },
   })),

@@ -100,7 +100,7 @@ export class FleetModel {
         drain: draining ? processOf({ instance, conn }) : null,
       })
       this.#workers.set(keyOf({ type, id }), worker)
-      return { previous: before, drain: draining, replaced, gen: worker.config.gen }
+      return { kind: 'registered', previous: before, drain: draining, replaced, gen: worker.config.gen }
     })
   }
   beat(items: readonly WorkerReport[]): ReportResult[] {

@@ -189,7 +189,7 @@ withRedisServer('redis registry', () => {
         hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)),
       }))
       expect(await workers.register(items)).toEqual(
-        items.map(() => ({ previous: null, drain: false, replaced: null, gen: 0 })),
+        items.map(() => ({ kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 })),
       )
       expect(caller.runs.length).toBeGreaterThan(4)
       const rows = await workers.get(items)
@@ -282,10 +282,16 @@ withRedisServer('redis registry', () => {
         registration('a', 'm1/4'),
       ])
       expect(results).toEqual([
-        { previous: null, drain: false, replaced: null, gen: 0 },
-        { previous: null, drain: false, replaced: null, gen: 0 },
-        'full',
-        { previous: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 },
+        { kind: 'registered', previous: null, drain: false, replaced: null, gen: 0 },
+        { kind: 'full' },
+        {
+          kind: 'registered',
+          previous: { state: 'IDLE', lastError: null, appliedGen: null },
+          drain: false,
+          replaced: 'm1/1',
+          gen: 0,
+        },
       ])
       await workers.forget([ref('b')])
       expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ previous: null }])
