@@ -52,14 +52,17 @@ export class WorkerRegistrations {
   readonly #workers: Sizes
   /** Those of forgotten workers included. */
   readonly #generations: Sizes
+  readonly #maxForgotten: number
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names }: EngineDeps, rows: WorkerRows) {
+  /** @param maxForgotten How many generations of forgotten workers a type keeps (D46). Tests lower it. */
+  constructor({ db, txn, names }: EngineDeps, rows: WorkerRows, maxForgotten = MAX_FORGOTTEN) {
     this.#txn = txn
     this.#names = names
     this.#rows = rows
     this.#workers = new Sizes(db, txn, 'SELECT count(*) FROM worker WHERE type = ?')
     this.#generations = new Sizes(db, txn, 'SELECT count(*) FROM cfg WHERE type = ?')
+    this.#maxForgotten = maxForgotten
     this.#sql = statementsOf(db)
   }
 
@@ -76,7 +79,7 @@ export class WorkerRegistrations {
     const forgotten = this.#generations.of(type) - this.#workers.of(type)
     this.#workers.add(type, -1)
     for (const statement of this.#sql.remove) statement.run(type, ref.id)
-    if (forgotten < MAX_FORGOTTEN) return true
+    if (forgotten < this.#maxForgotten) return true
     this.#sql.removeLowestGen.run(type)
     this.#generations.add(type, -1)
     return true
@@ -86,9 +89,12 @@ export class WorkerRegistrations {
     const type = this.#names.number(KIND.type, item.type)
     if (this.#workers.of(type) >= MAX_WORKERS) return { kind: 'full' }
     const { nowMs } = this.#txn
+    this.#generations.of(type) // The first use counts the rows, so it comes before the insert.
     this.#workers.add(type, 1)
     this.#sql.insert.run(type, item.id, item.instance, item.conn, nowMs, item.hardware, nowMs, nowMs)
     const gen = this.#sql.insertConfig.get(type, item.id, item.defaults) ?? 0
+    const isNew = gen === 0 // A kept generation is raised to 1 or more.
+    if (isNew) this.#generations.add(type, 1)
     return { kind: 'registered', previous: null, drain: false, replaced: null, gen }
   }
 
