@@ -35,7 +35,7 @@ import type { Counters, Kv, Locks } from './contract/values.ts'
 import type { Workers } from './contract/workers.ts'
 import type { EpochMs } from './contract/common.ts'
 
-export type { LeaseRef } from './contract/common.ts'
+export type { ExtendHoldResult, LeaseRef } from './contract/common.ts'
 export type * from './contract/bus.ts'
 export type * from './contract/configs.ts'
 export type * from './contract/dead-letters.ts'

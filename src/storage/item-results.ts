@@ -3,7 +3,13 @@
  * Defines the results of single items that have no data of their own. Backends return these objects, so a call does not
  * allocate one per item.
  */
-import type { SubmitItemResult } from './backend.ts'
+import type { ExtendLeaseResult, LeaseLost, SubmitItemResult } from './backend.ts'
 
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
+
+/** The results of extending a lease, a claim or a lock that does not count any more. */
+export const EXTEND_LOST = Object.freeze({
+  lease_lost: Object.freeze({ kind: 'lease_lost' } as const),
+  not_issued: Object.freeze({ kind: 'not_issued' } as const),
+}) satisfies Readonly<Record<LeaseLost, ExtendLeaseResult>>

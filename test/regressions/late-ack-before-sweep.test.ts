@@ -33,7 +33,7 @@ onEachBackend('late ack before sweep', (open) => {
     const lease = refOf(sole(await inFlight(backend, 'a')))
     clock.advance(VISIBILITY)
     const [extended] = await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])
-    expect(extended).toEqual({ expiresAtMs: (await backend.meta.info()).nowMs + VISIBILITY })
+    expect(extended).toEqual({ kind: 'extended', expiresAtMs: (await backend.meta.info()).nowMs + VISIBILITY })
     expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
     expect(await backend.tasks.ack(TYPE, [lease])).toEqual(['ok'])
   })

@@ -17,7 +17,7 @@ import {
   type RpcParams,
   type RpcResult,
 } from '../../protocol/index.ts'
-import type { Backend } from '../../storage/index.ts'
+import type { Backend, ExtendHoldResult } from '../../storage/index.ts'
 import type { CatalogEntry, Primitives } from '../index.ts'
 import type { Link } from './link.ts'
 import type { LocalTopics } from './topics.ts'
@@ -119,7 +119,7 @@ function lockMethods(
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }) => {
-      const { expiresAtMs } = held(
+      const expiresAtMs = extended(
         only(await locks.extend(namespace ?? type, [{ name, token, holdMs }])),
         `lock "${name}"`,
       )
@@ -160,7 +160,7 @@ function poolMethods({
       }
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }) => {
-      const { expiresAtMs } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
+      const expiresAtMs = extended(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
       return { in_use_until: toSeconds(expiresAtMs) }
     },
     'pool.release': async ({ pool, id, token }) => {
@@ -193,6 +193,10 @@ function invalidParams([first, ...more]: readonly FieldError[]): RpcError {
 export function only<T>([answer]: readonly T[]): T {
   if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
   return answer
+}
+
+function extended(result: ExtendHoldResult, what: string): number {
+  return held(result.kind === 'lease_lost' ? result.kind : result.expiresAtMs, what)
 }
 
 function held<T>(answer: T | 'lease_lost', what: string): T {

@@ -168,7 +168,7 @@ export class LocalTasks {
           { id: lease.id, token: lease.token, visibilityMs: entry.visibilityMs },
         ]),
       )
-      if (isLost(answer) && !lease.isOver) this.#lost(lease)
+      if (answer.kind !== 'extended' && !lease.isOver) this.#lost(lease)
     }
     if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
   }

@@ -5,7 +5,7 @@
  */
 import { LogThrottle } from '../../runtime/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Lease, LeaseRef, Ref } from '../../storage/index.ts'
+import type { ExtendHoldResult, Lease, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
@@ -16,7 +16,7 @@ import { QueueMetrics } from './queue-metrics.ts'
 import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
-import { TypeQueue, type Extended, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
+import { TypeQueue, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
 import type { ReserveOptions, Capacity } from './waiters.ts'
 
 /** The longest time that a task waits if the notification that it became ready was lost. */
@@ -87,7 +87,7 @@ export class Queue implements Part {
     return this.#queueOf(type).release(leases)
   }
 
-  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]> {
+  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
     return this.#queueOf(type).extend(leases)
   }
 

@@ -6,15 +6,18 @@
 import { FleetError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import { allSucceeded, type Batcher, type Random } from '../../runtime/index.ts'
-import type {
-  Backend,
-  Lease,
-  LeaseLost,
-  LeaseRef,
-  NackItem,
-  NewTask,
-  SubmitItemResult,
-  Tasks,
+import {
+  EXTEND_LOST,
+  type Backend,
+  type ExtendHoldResult,
+  type ExtendLeaseResult,
+  type Lease,
+  type LeaseLost,
+  type LeaseRef,
+  type NackItem,
+  type NewTask,
+  type SubmitItemResult,
+  type Tasks,
 } from '../../storage/index.ts'
 import { createBatcher } from './batcher.ts'
 import { TaskDispatcher, type TaskDispatcherDeps } from './task-dispatcher.ts'
@@ -24,7 +27,6 @@ import type { ReserveOptions } from './waiters.ts'
 const DEAD_PIECE = 25
 
 export type Settled = 'ok' | 'lease_lost'
-export type Extended = { readonly expiresAtMs: number } | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
 type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker sent it. */
@@ -49,7 +51,7 @@ export class TypeQueue {
   readonly #submits: Batcher<NewTask, SubmitItemResult>
   readonly #acks: Batcher<LeaseRef, Settled>
   readonly #releases: Batcher<LeaseRef, Settled>
-  readonly #extends: Batcher<LeaseRef, Extended>
+  readonly #extends: Batcher<LeaseRef, ExtendHoldResult>
   readonly #nacks: Batcher<NackItem, Nacked>
 
   constructor(entry: CatalogEntry, deps: TypeQueueDeps) {
@@ -68,15 +70,11 @@ export class TypeQueue {
     const checked = withRegressionReport(deps.onRegression)
     this.#acks = createBatcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
     this.#releases = createBatcher(async (leases) => checked(leases, await tasks.release(type, leases)))
-    this.#extends = createBatcher(async (leases) =>
-      checked(
-        leases,
-        await tasks.extend(
-          type,
-          leases.map((lease) => ({ ...lease, visibilityMs })),
-        ),
-      ),
-    )
+    const checkedExtends = withExtendRegressionReport(deps.onRegression)
+    this.#extends = createBatcher(async (leases) => {
+      const items = leases.map((lease) => ({ ...lease, visibilityMs }))
+      return checkedExtends(leases, await tasks.extend(type, items))
+    })
     this.#nacks = createBatcher(async (items) => checked(items, await tasks.nack(type, retry, items)))
   }
 
@@ -105,7 +103,7 @@ export class TypeQueue {
     return allSucceeded(outcomes)
   }
 
-  async extend(leases: readonly LeaseRef[]): Promise<readonly Extended[]> {
+  async extend(leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
     return allSucceeded(await this.#extends.add(leases))
   }
 
@@ -196,6 +194,17 @@ function withRegressionReport(onRegression: (lease: LeaseRef) => void) {
       return 'lease_lost'
     })
   }
+}
+
+/** As `withRegressionReport`, for the results of extends. */
+function withExtendRegressionReport(onRegression: (lease: LeaseRef) => void) {
+  return (leases: readonly LeaseRef[], results: readonly ExtendLeaseResult[]): readonly ExtendHoldResult[] =>
+    results.map((result, at) => {
+      if (result.kind !== 'not_issued') return result
+      const lease = leases[at]
+      if (lease !== undefined) onRegression(lease)
+      return EXTEND_LOST.lease_lost
+    })
 }
 
 function count<T>(items: readonly T[], matches: (item: T) => boolean): number {

@@ -15,7 +15,7 @@ import type { CatalogEntry } from '../../automation/index.ts'
 import type { Claim, PoolItem, Pools } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
 import type { Methods } from './caller.ts'
-import { held, only } from './primitives.ts'
+import { extended, held, only } from './primitives.ts'
 
 type DeclaredPool = CatalogEntry['pools'] extends ReadonlyMap<string, infer P> ? P : never
 type WireItem = RpcParams<'pool.put'>['items'][number]
@@ -48,7 +48,7 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }, { entry }) => {
       declaredPool(entry, pool)
-      const { expiresAtMs } = held(
+      const expiresAtMs = extended(
         only(await pools.extend(pool, [{ id, token, holdMs }])),
         `item "${id}" of pool "${pool}"`,
       )

@@ -10,7 +10,7 @@ import {
   type RpcMethod,
 } from '../../protocol/index.ts'
 import type { Catalog } from '../../automation/index.ts'
-import type { Backend } from '../../storage/index.ts'
+import type { Backend, ExtendHoldResult } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
 import { bareTopic } from './bus.ts'
 import type { Methods } from './caller.ts'
@@ -77,7 +77,7 @@ function lockMethods(locks: Backend['locks'], writable: WritableNamespace): Meth
       return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }, { entry }) => {
-      const { expiresAtMs } = held(
+      const expiresAtMs = extended(
         only(await locks.extend(namespace ?? entry.type, [{ name, token, holdMs }])),
         `lock "${name}"`,
       )
@@ -129,6 +129,11 @@ function textWithin(path: string, value: unknown, maxBytes: number): JsonText {
 export function only<T>([result]: readonly T[]): T {
   if (result === undefined) throw new TypeError('the store returned no result for a call with one item')
   return result
+}
+
+/** @returns the end of the hold that now applies. @throws {RpcError} `lease_lost` */
+export function extended(result: ExtendHoldResult, what: string): number {
+  return held(result.kind === 'lease_lost' ? result.kind : result.expiresAtMs, what)
 }
 
 /** @throws {RpcError} `lease_lost` */

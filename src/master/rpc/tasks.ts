@@ -37,7 +37,7 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
       const extended = await queue.extend(entry.type, refs(tasks))
       return {
         results: extended.map((each) =>
-          each === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.expiresAtMs) },
+          each.kind === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.expiresAtMs) },
         ),
       }
     },

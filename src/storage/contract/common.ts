@@ -17,6 +17,10 @@ export type Token = number
  */
 export type PerItem<T> = Promise<readonly T[]>
 
+/** The result of extending one claim or one lock. `lease_lost`: it has ended, or the token is another one. */
+export type ExtendHoldResult =
+  { readonly kind: 'extended'; readonly expiresAtMs: EpochMs } | { readonly kind: 'lease_lost' }
+
 /** Names one lease of a task or one claim of a pool item: the item and the token under which it was handed out. */
 export interface LeaseRef {
   readonly id: string

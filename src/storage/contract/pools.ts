@@ -3,7 +3,7 @@
  * Defines pools: named sets of items, each of which at most one worker holds at a time.
  */
 import type { JsonText } from '../../protocol/index.ts'
-import type { EpochMs, LeaseRef, PerItem, Token } from './common.ts'
+import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem, Token } from './common.ts'
 
 /** An item as it is put into a pool. */
 export interface PoolItem {
@@ -90,10 +90,7 @@ export interface Pools {
    * @returns the end that now applies; `lease_lost` if the claim has ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  extend(
-    pool: string,
-    items: readonly (LeaseRef & { readonly holdMs: number })[],
-  ): PerItem<{ readonly expiresAtMs: EpochMs } | 'lease_lost'>
+  extend(pool: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): PerItem<ExtendHoldResult>
   /**
    * Ends claims, so that the items are free again.
    *

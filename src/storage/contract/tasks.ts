@@ -14,7 +14,7 @@
  * is greater than all before it (a fencing token), and only the newest token can settle the task (D24).
  */
 import type { JsonText } from '../../protocol/index.ts'
-import type { EpochMs, LeaseRef, PerItem } from './common.ts'
+import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
 import type { DeadLetters } from './dead-letters.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
@@ -58,6 +58,9 @@ export type SubmitItemResult =
  * earlier state (G26).
  */
 export type LeaseLost = 'lease_lost' | 'not_issued'
+
+/** The result of extending one lease. `expiresAtMs` is the deadline that now applies. The others are as in `LeaseLost`. */
+export type ExtendLeaseResult = ExtendHoldResult | { readonly kind: 'not_issued' }
 
 /** One leased task. */
 export interface Lease extends LeaseRef {
@@ -273,13 +276,10 @@ export interface Tasks extends DeadLetters {
    *
    * @param type The automation type.
    * @param items 1 to 500 leases. `visibilityMs`: 1,000 to 43,200,000 ms.
-   * @returns the deadline that now applies.
+   * @returns the deadline that now applies, or why the lease does not count any more.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  extend(
-    type: string,
-    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): PerItem<{ readonly expiresAtMs: EpochMs } | LeaseLost>
+  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): PerItem<ExtendLeaseResult>
   /**
    * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
    * deadlines, or die. Due retries go to the back of their tiers in due order. Expired idempotency keys are forgotten.

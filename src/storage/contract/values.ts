@@ -9,7 +9,7 @@
  * tokens, about a second (D100).
  */
 import type { JsonText } from '../../protocol/index.ts'
-import type { EpochMs, PerItem, Token } from './common.ts'
+import type { EpochMs, ExtendHoldResult, PerItem, Token } from './common.ts'
 
 /** Key-value pairs. Names of namespaces and keys are 1 to 256 characters of well-formed text. */
 export interface Kv {
@@ -86,7 +86,7 @@ export interface Locks {
   extend(
     namespace: string,
     items: readonly { readonly name: string; readonly token: Token; readonly holdMs: number }[],
-  ): PerItem<{ readonly expiresAtMs: EpochMs } | 'lease_lost'>
+  ): PerItem<ExtendHoldResult>
   /**
    * Releases locks.
    *

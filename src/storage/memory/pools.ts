@@ -7,10 +7,10 @@
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
 import { TimerQueue } from './timer-queue.ts'
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { takeWithin } from '../index.ts'
+import { EXTEND_LOST, takeWithin } from '../index.ts'
 import { valueOf } from './store.ts'
 import type { Timer } from './timer-queue.ts'
-import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
+import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
 import type { JsonObject } from '../../protocol/index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -72,14 +72,12 @@ export class MemoryPools implements Sync<Pools> {
     return requests.map((request) => pool.claim(request))
   }
 
-  extend(
-    name: string,
-    items: readonly (LeaseRef & { readonly holdMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
+  extend(name: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): readonly ExtendHoldResult[] {
     const pool = this.#of(name)
     return items.map(({ id, token, holdMs }) => {
       const item = pool.held(id, token)
-      return item === undefined ? 'lease_lost' : { expiresAtMs: pool.extend(item, holdMs) }
+      if (item === undefined) return EXTEND_LOST.lease_lost
+      return { kind: 'extended', expiresAtMs: pool.extend(item, holdMs) }
     })
   }
 

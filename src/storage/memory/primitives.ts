@@ -7,8 +7,10 @@ import { MAX_KV_VALUE_BYTES } from '../../protocol/index.ts'
 import { TimerQueue } from './timer-queue.ts'
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
 import {
+  EXTEND_LOST,
   namespacesFull,
   type Counters,
+  type ExtendHoldResult,
   type Kv,
   type LockResult,
   type Locks,
@@ -236,14 +238,14 @@ export class MemoryLocks implements Sync<Locks> {
   extend(
     namespace: string,
     items: readonly { readonly name: string; readonly token: number; readonly holdMs: number }[],
-  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
+  ): readonly ExtendHoldResult[] {
     const locks = this.#namespaces.find(namespace)
     return items.map(({ name, token, holdMs }) => {
       const lock = locks?.all.get(name)
-      if (locks === undefined || lock?.token !== token) return 'lease_lost'
+      if (locks === undefined || lock?.token !== token) return EXTEND_LOST.lease_lost
       lock.until = Math.max(lock.until, this.#store.now() + holdMs)
       locks.prolong(lock, lock.until)
-      return { expiresAtMs: lock.until }
+      return { kind: 'extended', expiresAtMs: lock.until }
     })
   }
 

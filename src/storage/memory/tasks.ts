@@ -5,6 +5,7 @@
 import { MAX_ANSWER_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
   cutError,
+  EXTEND_LOST,
   isLostTooOften,
   lostLeaseError,
   maxAttemptsOf,
@@ -20,6 +21,7 @@ import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
   Counts,
+  ExtendLeaseResult,
   Lease,
   LeaseLost,
   LeaseRef,
@@ -136,16 +138,13 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
-  extend(
-    type: string,
-    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
+  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ExtendLeaseResult[] {
     const queue = this.#of(type)
     return items.map(({ id, token, visibilityMs }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return queue.lost(token)
+      if (task === undefined) return EXTEND_LOST[queue.lost(token)]
       queue.extend(task, visibilityMs)
-      return { expiresAtMs: task.until }
+      return { kind: 'extended', expiresAtMs: task.until }
     })
   }
 

@@ -15,7 +15,7 @@ import { Namespaces, type Mark } from './namespaces.ts'
 import { runPruned } from './pruning.ts'
 import { script } from './script.ts'
 import type { Caller } from './caller.ts'
-import type { Locks } from '../index.ts'
+import { EXTEND_LOST, type Locks } from '../index.ts'
 
 const ACQUIRE = script('locks.acquire')
 const EXTEND = script('locks.extend')
@@ -38,7 +38,7 @@ export function createLocks(caller: Caller, clock: Clock): Locks {
     extend: async (namespace, items) => {
       const args = items.flatMap(({ name, token, holdMs }) => [name, token, holdMs])
       const ends = (await runPruned(caller, EXTEND, keysOf(namespace), args, { repeatable: true })) as readonly number[]
-      return ends.map((until) => (until === 0 ? 'lease_lost' : { expiresAtMs: until }))
+      return ends.map((until) => (until === 0 ? EXTEND_LOST.lease_lost : { kind: 'extended', expiresAtMs: until }))
     },
     release: async (namespace, items) => {
       const args = items.flatMap(({ name, token }) => [name, token])

@@ -12,7 +12,7 @@ import { key } from './keys.ts'
 import { runPruned } from './pruning.ts'
 import { script } from './script.ts'
 import type { Caller } from './caller.ts'
-import type { Claim, ClaimRequest, PoolItem, PoolRow, Pools } from '../index.ts'
+import { EXTEND_LOST, type Claim, type ClaimRequest, type PoolItem, type PoolRow, type Pools } from '../index.ts'
 
 /** Records up to this long do not count towards the size of an answer: 1,000 of them are 4 MiB. */
 const SMALL_CHARS = 4_096
@@ -60,7 +60,7 @@ export function createPools(caller: Caller): Pools {
     extend: async (pool, items) => {
       const args = items.flatMap(({ id, token, holdMs }) => [id, token, holdMs])
       return ((await runPruned(caller, EXTEND, keysOf(pool), args, REPEATABLE)) as readonly number[]).map((until) =>
-        until === 0 ? 'lease_lost' : { expiresAtMs: until },
+        until === 0 ? EXTEND_LOST.lease_lost : { kind: 'extended', expiresAtMs: until },
       )
     },
     release: async (pool, leases) => {

@@ -5,7 +5,15 @@
  */
 import { script } from './script.ts'
 import { READS, listOf, run } from './tasks-layout.ts'
-import { fingerprintOf, type LeaseLost, type LeaseRef, type NackItem, type RetryPolicy } from '../index.ts'
+import {
+  EXTEND_LOST,
+  fingerprintOf,
+  type ExtendLeaseResult,
+  type LeaseLost,
+  type LeaseRef,
+  type NackItem,
+  type RetryPolicy,
+} from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
 type Settled = 'ok' | LeaseLost
@@ -63,7 +71,7 @@ export async function extend(
   caller: Caller,
   type: string,
   items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-): Promise<readonly ({ readonly expiresAtMs: number } | LeaseLost)[]> {
+): Promise<readonly ExtendLeaseResult[]> {
   const results = listOf(
     await run(
       caller,
@@ -73,5 +81,8 @@ export async function extend(
       READS,
     ),
   )
-  return items.map((_, i) => lostOf(results[i]) ?? { expiresAtMs: Number(results[i]) })
+  return items.map((_, i): ExtendLeaseResult => {
+    const lost = lostOf(results[i])
+    return lost === null ? { kind: 'extended', expiresAtMs: Number(results[i]) } : EXTEND_LOST[lost]
+  })
 }

@@ -3,7 +3,7 @@
  * SqliteLocks keeps locks. A lock is held by its newest token until its hold has ended; its row is removed when its
  * namespace is full or when the store is idle.
  */
-import type { LockResult, Locks, Sync } from '../index.ts'
+import { EXTEND_LOST, type ExtendHoldResult, type LockResult, type Locks, type Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { Fences } from './fences.ts'
@@ -76,17 +76,14 @@ export class SqliteLocks implements Sync<Locks> {
     return items.map((item) => this.#acquire(namespace, ns, item))
   }
 
-  extend(
-    namespace: string,
-    items: readonly (LockToken & { readonly holdMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
+  extend(namespace: string, items: readonly (LockToken & { readonly holdMs: number })[]): readonly ExtendHoldResult[] {
     const ns = this.#names.find(KIND.lock, namespace)
     return items.map((item) => {
       const held = this.#held(ns, item)
-      if (ns === undefined || held === undefined) return 'lease_lost'
+      if (ns === undefined || held === undefined) return EXTEND_LOST.lease_lost
       const until = Math.max(held.until, this.#txn.nowMs + item.holdMs)
       this.#sql.prolong.run(until, ns, item.name)
-      return { expiresAtMs: until }
+      return { kind: 'extended', expiresAtMs: until }
     })
   }
 

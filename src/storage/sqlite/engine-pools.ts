@@ -6,8 +6,8 @@
  * claim.
  */
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { takeWithin } from '../index.ts'
-import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
+import { EXTEND_LOST, takeWithin } from '../index.ts'
+import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
 import { storageError } from './calls.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
@@ -113,17 +113,14 @@ export class SqlitePools implements Sync<Pools> {
     return requests.map((request) => this.#claim(pool, request))
   }
 
-  extend(
-    name: string,
-    items: readonly (LeaseRef & { readonly holdMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
+  extend(name: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): readonly ExtendHoldResult[] {
     const pool = this.#names.find(KIND.pool, name)
     return items.map((item) => {
       const claimed = this.#claimed(pool, item)
-      if (pool === undefined || claimed === undefined) return 'lease_lost'
+      if (pool === undefined || claimed === undefined) return EXTEND_LOST.lease_lost
       const until = Math.max(claimed.until ?? 0, this.#txn.nowMs + item.holdMs)
       this.#sql.prolong.run(until, pool, item.id)
-      return { expiresAtMs: until }
+      return { kind: 'extended', expiresAtMs: until }
     })
   }
 

@@ -5,8 +5,10 @@
  */
 import {
   cutError,
+  EXTEND_LOST,
   extendedDeadline,
   nackOutcome,
+  type ExtendLeaseResult,
   type LeaseLost,
   type LeaseRef,
   type NackItem,
@@ -95,11 +97,15 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
   extend(
     typeName: string,
     items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
-    return this.#settleEach(typeName, items, (row, { visibilityMs }) => {
-      const expiresAtMs = extendedDeadline(row.due ?? 0, this.#txn.nowMs, visibilityMs)
+  ): readonly ExtendLeaseResult[] {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return items.map(() => EXTEND_LOST.lease_lost)
+    return items.map((item) => {
+      const row = this.#leased(type, item)
+      if (row === undefined) return EXTEND_LOST[this.#fences.lost(type, item.token)]
+      const expiresAtMs = extendedDeadline(row.due ?? 0, this.#txn.nowMs, item.visibilityMs)
       this.#sql.extend.run(expiresAtMs, row.pk)
-      return { expiresAtMs }
+      return { kind: 'extended', expiresAtMs }
     })
   }
 

@@ -10,6 +10,7 @@
 import type {
   Counts,
   DeadPage,
+  ExtendLeaseResult,
   LeaseLost,
   LeaseRef,
   NackItem,
@@ -79,10 +80,7 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#settlement.nack(type, retry, items)
   }
 
-  extend(
-    type: string,
-    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
+  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ExtendLeaseResult[] {
     return this.#settlement.extend(type, items)
   }
 

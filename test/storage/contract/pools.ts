@@ -107,7 +107,7 @@ export function pools(name: string, create: Create): void {
       clock.advance(SECOND)
       expect(await backend.pools.sizes([POOL])).toEqual([1])
       expect(ids(await claim(backend, 5))).toEqual(['stays'])
-      expect(await backend.pools.extend(POOL, [{ ...refOf(held), holdMs: SECOND }])).toEqual(['lease_lost'])
+      expect(await backend.pools.extend(POOL, [{ ...refOf(held), holdMs: SECOND }])).toEqual([{ kind: 'lease_lost' }])
       expect(await backend.pools.put(POOL, [item('held')])).toEqual(['created'])
       expect((await backend.pools.list(POOL, 5)).size).toBe(2)
     })
@@ -273,8 +273,12 @@ export function pools(name: string, create: Create): void {
       await put(backend, 'a')
       const held = refOf(sole(await claim(backend)))
       const far = clock.wallMs() + HOUR
-      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: HOUR }])).toEqual([{ expiresAtMs: far }])
-      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: SECOND }])).toEqual([{ expiresAtMs: far }])
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: HOUR }])).toEqual([
+        { kind: 'extended', expiresAtMs: far },
+      ])
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: SECOND }])).toEqual([
+        { kind: 'extended', expiresAtMs: far },
+      ])
       clock.advance(HOUR - 1)
       expect(await claim(backend)).toEqual([])
       clock.advance(1)
@@ -290,7 +294,7 @@ export function pools(name: string, create: Create): void {
       const fresh = sole(await claim(backend))
       expect(fresh.id).toBe('a')
       for (const stale of [a, b]) {
-        expect(await backend.pools.extend(POOL, [{ ...stale, holdMs: SECOND }])).toEqual(['lease_lost'])
+        expect(await backend.pools.extend(POOL, [{ ...stale, holdMs: SECOND }])).toEqual([{ kind: 'lease_lost' }])
         expect(await backend.pools.release(POOL, [stale])).toEqual(['lease_lost'])
       }
       expect(
@@ -309,7 +313,7 @@ export function pools(name: string, create: Create): void {
       expect(await backend.pools.sizes([POOL])).toEqual([durable ? 3 : 0])
       if (!durable) return
       expect(await backend.pools.extend(POOL, [{ ...refOf(a), holdMs: HOUR }])).toEqual([
-        { expiresAtMs: clock.wallMs() + HOUR },
+        { kind: 'extended', expiresAtMs: clock.wallMs() + HOUR },
       ])
       const next = await claim(backend, 5)
       expect(ids(next)).toEqual(['c', 'b'])

@@ -150,7 +150,9 @@ export function primitives(name: string, create: Create): void {
       clock.advance(MINUTE)
       const token = await held(backend, 'a')
       for (const wrong of [stale, token + 1_000_000_000, 0]) {
-        expect(await backend.locks.extend(NS, [{ name: 'a', token: wrong, holdMs: HOUR }])).toEqual(['lease_lost'])
+        expect(await backend.locks.extend(NS, [{ name: 'a', token: wrong, holdMs: HOUR }])).toEqual([
+          { kind: 'lease_lost' },
+        ])
         expect(await backend.locks.release(NS, [{ name: 'a', token: wrong }])).toEqual(['lease_lost'])
       }
       expect(
@@ -158,9 +160,9 @@ export function primitives(name: string, create: Create): void {
           { name: 'a', token, holdMs: HOUR },
           { name: 'unknown', token, holdMs: HOUR },
         ]),
-      ).toEqual([{ expiresAtMs: clock.wallMs() + HOUR }, 'lease_lost'])
+      ).toEqual([{ kind: 'extended', expiresAtMs: clock.wallMs() + HOUR }, { kind: 'lease_lost' }])
       expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: SECOND }])).toEqual([
-        { expiresAtMs: clock.wallMs() + HOUR },
+        { kind: 'extended', expiresAtMs: clock.wallMs() + HOUR },
       ])
       expect(
         await backend.locks.release(NS, [
@@ -174,7 +176,7 @@ export function primitives(name: string, create: Create): void {
       const { backend, clock } = await open()
       const token = await held(backend, 'a')
       clock.advance(MINUTE)
-      expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: HOUR }])).toEqual(['lease_lost'])
+      expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: HOUR }])).toEqual([{ kind: 'lease_lost' }])
       expect(await backend.locks.release(NS, [{ name: 'a', token }])).toEqual(['lease_lost'])
     })
 

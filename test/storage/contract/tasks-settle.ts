@@ -27,7 +27,13 @@ const uses: readonly (readonly [string, (backend: Backend, lease: LeaseRef) => P
   ['ack', (backend, lease) => backend.tasks.ack(TYPE, [lease])],
   ['nack', (backend, lease) => nack(backend, [lease])],
   ['release', (backend, lease) => backend.tasks.release(TYPE, [lease])],
-  ['extend', (backend, lease) => backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: HOUR }])],
+  [
+    'extend',
+    async (backend, lease) => {
+      const results = await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: HOUR }])
+      return results.map(({ kind }) => kind)
+    },
+  ],
 ]
 
 export function tasksSettle(name: string, create: Create): void {
@@ -293,7 +299,7 @@ export function tasksSettle(name: string, create: Create): void {
       for (let i = 0; i < 30; i += 1) {
         clock.advance(VISIBILITY / 3)
         expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: VISIBILITY }])).toEqual([
-          { expiresAtMs: clock.wallMs() + VISIBILITY },
+          { kind: 'extended', expiresAtMs: clock.wallMs() + VISIBILITY },
         ])
         expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
       }
@@ -308,10 +314,10 @@ export function tasksSettle(name: string, create: Create): void {
       if (lease === undefined) throw new Error('a lease was expected')
       const far = clock.wallMs() + HOUR
       expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: HOUR }])).toEqual([
-        { expiresAtMs: far },
+        { kind: 'extended', expiresAtMs: far },
       ])
       expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([
-        { expiresAtMs: far },
+        { kind: 'extended', expiresAtMs: far },
       ])
       clock.advance(HOUR - 1)
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
@@ -324,7 +330,7 @@ export function tasksSettle(name: string, create: Create): void {
       const lease = sole(await inFlight(backend, 'a'))
       clock.advance(HOUR)
       expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([
-        { expiresAtMs: clock.wallMs() + SECOND },
+        { kind: 'extended', expiresAtMs: clock.wallMs() + SECOND },
       ])
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
     })

@@ -419,7 +419,7 @@ export function tasksSweep(name: string, create: Create): void {
         { kind: 'duplicate', duplicateOf: 'in flight' },
       ])
       expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([
-        { expiresAtMs: clock.wallMs() + VISIBILITY },
+        { kind: 'extended', expiresAtMs: clock.wallMs() + VISIBILITY },
       ])
       clock.advance(MINUTE)
       expect(ids(await reserve(backend))).toEqual(['pending', 'scheduled', 'low'])

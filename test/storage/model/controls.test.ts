@@ -24,7 +24,7 @@ const RESPONSES = [
   'nack lease_lost',
   'release ok',
   'release lease_lost',
-  'extend expiresAtMs',
+  'extend extended',
   'extend lease_lost',
   'sweep requeued',
   'sweep promoted',

@@ -11,6 +11,7 @@ import type {
   ConfigPutResult,
   ConfigRaiseResult,
   Conn,
+  ExtendHoldResult,
   DrainResult,
   HistoryRow,
   LeaseRef,
@@ -267,12 +268,12 @@ export class PoolModel {
       })
     })
   }
-  extend(items: readonly (LeaseRef & { holdMs: number })[]): ({ expiresAtMs: number } | 'lease_lost')[] {
+  extend(items: readonly (LeaseRef & { holdMs: number })[]): ExtendHoldResult[] {
     return items.map((ref) => {
       const item = this.#held(ref)
       return item === undefined
-        ? 'lease_lost'
-        : { expiresAtMs: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
+        ? { kind: 'lease_lost' }
+        : { kind: 'extended', expiresAtMs: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
     })
   }
   release(refs: readonly LeaseRef[]): Settled[] {
@@ -319,14 +320,12 @@ export class LocksModel {
       return { kind: 'acquired', token: lock.token, expiresAtMs: lock.until }
     })
   }
-  extend(
-    items: readonly { name: string; token: number; holdMs: number }[],
-  ): ({ expiresAtMs: number } | 'lease_lost')[] {
+  extend(items: readonly { name: string; token: number; holdMs: number }[]): ExtendHoldResult[] {
     return items.map(({ name, token, holdMs }) => {
       const held = this.held(name)
       return held?.token !== token
-        ? 'lease_lost'
-        : { expiresAtMs: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
+        ? { kind: 'lease_lost' }
+        : { kind: 'extended', expiresAtMs: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
     })
   }
   release(items: readonly { name: string; token: number }[]): Settled[] {

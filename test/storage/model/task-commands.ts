@@ -176,7 +176,17 @@ const extend = command(
       ...lease,
       visibilityMs: unused(taken, fixture.time.now + args.visibilityMs) - fixture.time.now,
     }))
-    same(asLost(fixture, of, items, await backend.tasks.extend(of, items)), fixture.store.tasks(of).extend(items))
+    const results = await backend.tasks.extend(of, items)
+    const kinds = asLost(
+      fixture,
+      of,
+      items,
+      results.map(({ kind }) => kind),
+    )
+    same(
+      results.map((result, i) => ({ ...result, kind: kinds[i] })),
+      fixture.store.tasks(of).extend(items),
+    )
   },
 )
 

@@ -15,6 +15,7 @@ import {
 import type {
   Counts,
   DeadRow,
+  ExtendLeaseResult,
   Lease,
   LeaseRef,
   NackItem,
@@ -167,12 +168,12 @@ export class TasksModel {
       return 'scheduled'
     })
   }
-  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ({ expiresAtMs: number } | 'lease_lost')[] {
+  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ExtendLeaseResult[] {
     return items.map((item) => {
       const task = this.#held(item)
-      if (task === undefined) return 'lease_lost'
+      if (task === undefined) return { kind: 'lease_lost' }
       task.at = extendedDeadline(task.at, this.#time.now, item.visibilityMs)
-      return { expiresAtMs: task.at }
+      return { kind: 'extended', expiresAtMs: task.at }
     })
   }
   /** `more` is undefined when a limit was reached exactly: a backend may then return either value. */
