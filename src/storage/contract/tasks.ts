@@ -43,8 +43,8 @@ export interface NewTask {
 }
 
 /**
- * The result of submitting one task. `queued`: it is stored. `duplicate`: nothing was queued; `duplicateOf` is the id of
- * the task that was submitted first under the same key or id. `queue_full`: the type is at `maxLength`; nothing was
+ * The result of submitting one task. `queued`: it is stored. `duplicate`: nothing was queued; `duplicateOf` is the id
+ * of the task that was submitted first under the same key or id. `queue_full`: the type is at `maxLength`; nothing was
  * stored, also no key.
  */
 export type SubmitItemResult =
@@ -59,7 +59,7 @@ export type SubmitItemResult =
  */
 export type LeaseLost = 'lease_lost' | 'not_issued'
 
-/** The result of extending one lease. `expiresAtMs` is the deadline that now applies. The others are as in `LeaseLost`. */
+/** The result of extending one lease. `expiresAtMs` is the deadline that now applies; the others are in `LeaseLost`. */
 export type ExtendLeaseResult = ExtendHoldResult | { readonly kind: 'not_issued' }
 
 /** One leased task. */
