@@ -6,7 +6,7 @@ const EVERY_MS = 10
 
 type Condition = () => boolean | Promise<boolean>
 
-export interface EventuallyOptions {
+interface EventuallyOptions {
   readonly withinMs?: number
   /** Returns what helps to understand a timeout, for example the output of a process. */
   readonly context?: (() => string) | undefined
