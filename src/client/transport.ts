@@ -170,7 +170,7 @@ export class Transport {
     this.#streams ??= this.#newPool({ connections: null })
     await this.#refusals.turn(signal)
     const response = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
-    const type = String(response.headers['content-type'] ?? '')
+    const type = response.headers['content-type'] ?? ''
     if (response.statusCode === 200 && type.startsWith('text/event-stream'))
       return { chunks: response.body, epoch: String(response.headers['muster-epoch'] ?? '') }
     const raw: RawResponse = {
