@@ -8,5 +8,4 @@ export {
   type TokenReading,
   type TokenSettings,
 } from './auth/index.ts'
-export type { AcceptedSocket, Handshake } from './control/index.ts'
 export { startMaster, type MasterOptions, type RunningMaster } from './master.ts'

@@ -62,7 +62,7 @@ interface Identity {
 }
 
 /** What `dial` opens: `ws`, or a simulated socket. */
-export interface DialedSocket extends FrameSocket {
+interface DialedSocket extends FrameSocket {
   on: FrameSocket['on'] & {
     /** The master responded to the upgrade request with another status. The caller destroys the request. */
     (

@@ -67,7 +67,7 @@ function machineOf(directory, rounds) {
     `disk: ${format(bytesPerSecond / 2 ** 20)} MiB/s written in sequence, ` +
       `${format(flushesPerSecond)} flushes of 4 KiB a second`,
     `Node ${process.version}, Redis ${redis}, PostgreSQL ${postgresVersion() ?? 'none'}, ` +
-      `${PEERS.map((name) => `${name} ${versionOf(name)}`).join(', ')}`,
+      PEERS.map((name) => `${name} ${versionOf(name)}`).join(', '),
     `${rounds} rounds, interleaved; medians with their range, ratios within a round`,
   ]
 }

@@ -1,4 +1,2 @@
 /** The control channel: the WebSockets of the workers. */
 export { createControl, type Control } from './control.ts'
-export type { AcceptedSocket } from './control-socket.ts'
-export type { Handshake } from './handshake.ts'

@@ -117,8 +117,7 @@ function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<ModelFixture,
     details.errorInstance instanceof Error ? (details.errorInstance.stack ?? '') : String(details.errorInstance)
   return (
     `SEED=${details.seed} RUN_PATH=${details.counterexamplePath ?? ''} REPLAY_PATH=${replayPath} repeats this:\n` +
-    `${report}\n` +
-    `${error}`
+    `${report}\n${error}`
   )
 }
 
