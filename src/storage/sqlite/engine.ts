@@ -7,7 +7,7 @@
  *    │ disk full: rolled back, the group fails with STORAGE_FULL
  *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks
  *    │                                                                  and its log emptied (store.ts)
- *    └ broken structure: dropped; STORAGE_CORRUPT from now on
+ *    └ broken structure: dropped and checked; if confirmed, STORAGE_CORRUPT from now on
  */
 import { FleetError } from '../../protocol/index.ts'
 import { dataOf, storageError, type CallResult, type CallGroup, type ErrorData } from './calls.ts'
@@ -37,6 +37,7 @@ export class Engine {
   #session: Session | undefined
   #broken: FleetError | undefined
   #hadFault = false
+  #hadFalseAlarm = false
 
   constructor(options: EngineOptions, onCheck: OnCheck = () => undefined) {
     this.#options = options
@@ -115,26 +116,46 @@ export class Engine {
 
   /** Decides whether the handle is closed, and with which error callers are rejected. */
   #failed(error: unknown): unknown {
-    const { path } = this.#options
     switch (faultOf(error)) {
       case 'full':
         return storageError('STORAGE_FULL', 'the disk of the store is full; free some space', 'not_sent', error)
       case 'corrupt':
         this.#drop()
-        this.#broken = this.#corrupt(error)
-        return this.#broken
+        this.#broken = this.#confirmedDamage(error)
+        return this.#broken ?? this.#unknown(error)
       case 'busy':
       case 'io':
         this.#drop()
-        return storageError(
-          'STORAGE_UNAVAILABLE',
-          `${path}: ${messageOf(error)}; whether the change was made is not known`,
-          'unknown',
-          error,
-        )
+        return this.#unknown(error)
       case null:
         if (error instanceof FleetError && error.code === 'STORAGE_CORRUPT') this.#broken = error
         return error
+    }
+  }
+
+  #unknown(error: unknown): FleetError {
+    return storageError(
+      'STORAGE_UNAVAILABLE',
+      `${this.#options.path}: ${messageOf(error)}; whether the change was made is not known`,
+      'unknown',
+      error,
+    )
+  }
+
+  /**
+   * Checks a file that SQLite calls damaged. SQLite says this also of a sound file when a read of it failed once (EIO).
+   * The check finds broken structure, but not everything that SQLite stumbles over, so it is believed only once.
+   *
+   * @returns undefined if the check found nothing, or could not be made: the next call opens the store again.
+   */
+  #confirmedDamage(error: unknown): FleetError | undefined {
+    if (this.#hadFalseAlarm) return this.#corrupt(error)
+    try {
+      this.open()
+      this.#hadFalseAlarm = true
+      return undefined
+    } catch (found) {
+      return found instanceof FleetError && found.code === 'STORAGE_CORRUPT' ? found : undefined
     }
   }
 
