@@ -21,6 +21,7 @@ export class StoreClients {
   readonly #history: History
   readonly #name: string
   #tasks = 0
+  #beats = 0
 
   /** @param name Part of the ids of the tasks and items that these clients make. */
   constructor(backend: Backend, history: History, name: string) {
@@ -32,6 +33,12 @@ export class StoreClients {
   async register(): Promise<void> {
     const common = { conn: `${this.#name}/1`, instance: '', hardware: '{}', defaults: '{}' }
     await this.#backend.workers.register([CONFIGURED, RESERVING].map((worker) => ({ ...worker, ...common })))
+  }
+
+  /** Sends a report of a worker. It is not in the history: the store writes it without an fsync, and may lose it. */
+  async beat(): Promise<void> {
+    const stats = [JSON.stringify({ ts: ++this.#beats, text: PADDING.repeat(20) })]
+    await this.#backend.workers.beat([{ ...RESERVING, conn: `${this.#name}/1`, stats }])
   }
 
   /** Submits five tasks, the first one with an idempotency key. */

@@ -26,16 +26,24 @@ export const NO_FOLDER_SYNC: Control = {
   replace: '',
 }
 
+/** A log is used further after an fsync of it failed. */
+export const LOG_KEPT_AFTER_FAULT: Control = {
+  file: 'src/storage/sqlite/store.ts',
+  find: '    emptyLog(db, isAfterFault)\n',
+  replace: '',
+}
+
 /**
  * Copies the sources to `folder`, with the edit.
  *
- * @returns the load program of the copy.
+ * @param program A program of this folder.
+ * @returns the program of the copy.
  */
-export function copyWith({ file, find, replace }: Control, folder: string): string {
+export function copyWith({ file, find, replace }: Control, folder: string, program = 'load.ts'): string {
   for (const path of COPIED) cpSync(join(REPOSITORY, path), join(folder, path), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   const source = readFileSync(join(folder, file), 'utf8')
   if (source.split(find).length !== 2) throw new Error(`${file} does not have "${find}" exactly once`)
   writeFileSync(join(folder, file), source.replace(find, replace))
-  return join(folder, 'test/durability/load.ts')
+  return join(folder, 'test/durability', program)
 }

@@ -19,6 +19,7 @@ const KINDS = [
   'rename',
   'mkdir',
   'rmdir',
+  'fault',
 ] as const
 
 /** One recorded operation. Paths are relative to the watched folder, and `''` is the folder itself. */

@@ -44,7 +44,7 @@ withGcc('a SQLite store after a power cut', () => {
     it(
       'fails this test if the disk drops every fsync',
       async () => {
-        const recording = await lab.record({ env: { CRASHLOG_DROP: '1' }, lives: ['first'] })
+        const recording = await lab.record({ env: { CRASHLOG_DROP: '1' }, lives: [['first']] })
         const points = afterFirstChange(recording, CONTROL_POINTS)
         const losses = await lab.losses(recording, points)
         expect(losses.length).toBeGreaterThanOrEqual(0.9 * points.length)
@@ -56,7 +56,7 @@ withGcc('a SQLite store after a power cut', () => {
       'fails this test if commits are synced by checkpoints only',
       async () => {
         const program = copyWith(SYNCHRONOUS_NORMAL, lab.folder('normal'))
-        const recording = await lab.record({ program, lives: ['first'] })
+        const recording = await lab.record({ program, lives: [['first']] })
         const points = afterFirstChange(recording, CONTROL_POINTS)
         const losses = await lab.losses(recording, points)
         expect(losses.length).toBeGreaterThanOrEqual(0.5 * points.length)
@@ -68,7 +68,7 @@ withGcc('a SQLite store after a power cut', () => {
       'fails this test if the name of a new folder is not synced',
       async () => {
         const program = copyWith(NO_FOLDER_SYNC, lab.folder('no-folder-sync'))
-        const recording = await lab.record({ program, lives: ['first'] })
+        const recording = await lab.record({ program, lives: [['first']] })
         const points = afterFirstChange(recording, CONTROL_POINTS)
         expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
       },
@@ -78,7 +78,7 @@ withGcc('a SQLite store after a power cut', () => {
     it(
       'fails this test if calls are confirmed before their commit',
       async () => {
-        const recording = await lab.record({ args: ['late'], lives: ['first'] })
+        const recording = await lab.record({ args: ['late'], lives: [['first']] })
         const points = afterFirstChange(recording, LATE_COMMIT_POINTS)
         expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
       },

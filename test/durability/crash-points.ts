@@ -23,7 +23,8 @@ export interface RecordOptions {
   readonly program?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  readonly lives?: readonly string[]
+  /** The first arguments of each run of the program; the runs share a folder. */
+  readonly lives?: readonly (readonly string[])[]
 }
 
 /** A moment right after an operation, and what a crash keeps of the operations that were not synced. */
@@ -67,14 +68,14 @@ export class CrashLab {
     program = join(import.meta.dirname, 'load.ts'),
     args = [],
     env = {},
-    lives = ['first', 'second'],
+    lives = [['first'], ['second']],
   }: RecordOptions = {}): Promise<Recording> {
     const name = join(this.#folder, `recording-${(this.#runs += 1)}`)
     const root = join(name, 'root')
     mkdirSync(root, { recursive: true })
     const log = join(name, 'log')
     for (const life of lives)
-      await runRecorded({ library: this.#library, root, log, args: [program, root, life, ...args], env })
+      await runRecorded({ library: this.#library, root, log, args: [program, root, ...life, ...args], env })
     const operations = readCrashLog(log)
     requireComplete(operations, root)
     rmSync(root, { recursive: true })

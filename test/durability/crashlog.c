@@ -7,8 +7,8 @@
  *   CRASHLOG_FILE   the log. Several processes may append to it, one after the other.
  *   CRASHLOG_DROP   if set, fsync does nothing and is not recorded: a disk that lies.
  *   CRASHLOG_FAULT  CALLS:ERRNO, or CALLS:ERRNO:FIRST:COUNT, for example `fsync:5` or `write,fsync:28:120:1`. CALLS are
- *                   open, read, write, truncate and fsync. Calls of these kinds fail, from the FIRST of the process
- *                   (counted from 0). It is read at each call, so that a process can change it.
+ *                   open, read, write, truncate and fsync. COUNT calls of these kinds fail, from number FIRST on. It
+ *                   is read at each call, so that a process can change it; the first call after that has number 0.
  *
  * A record is five numbers of 8 bytes (kind, offset, and the lengths of path, second path and data), followed by path,
  * second path and data. Paths are relative to the root, and "" is the root itself. An fsync is never passed on to the
@@ -36,7 +36,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MARK = 1, CREATE, WRITE, TRUNCATE, SYNC, FAILED_SYNC, UNLINK, RENAME, MKDIR, RMDIR };
+enum { MARK = 1, CREATE, WRITE, TRUNCATE, SYNC, FAILED_SYNC, UNLINK, RENAME, MKDIR, RMDIR, FAULT };
 enum { PATH_BYTES = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,21 +101,25 @@ static void record(int kind, const char *path, const char *other, uint64_t offse
   errno = error;
 }
 
-/* Whether this call on a watched file fails by order of CRASHLOG_FAULT; sets errno. Called with the lock. */
-static int is_faulty(const char *call) {
-  static struct { const char *call; unsigned long long count; } counts[] = {
-    { "open", 0 }, { "read", 0 }, { "write", 0 }, { "truncate", 0 }, { "fsync", 0 }
-  };
-  unsigned long long number = 0, first = 0, count = ~0ull;
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i += 1)
-    if (strcmp(counts[i].call, call) == 0) number = counts[i].count++;
+/* Whether this call on a watched file fails because of CRASHLOG_FAULT; then records it and sets errno. Called with the
+ * lock. */
+static int is_faulty(const char *call, const char *path) {
+  static char current[256];
+  static unsigned long long calls;
   const char *fault = getenv("CRASHLOG_FAULT");
-  const char *code = fault == NULL ? NULL : strchr(fault, ':');
-  const char *found = code == NULL ? NULL : strstr(fault, call);
-  if (found == NULL || found > code) return 0;
+  if (fault == NULL) fault = "";
+  if (strcmp(fault, current) != 0) {
+    snprintf(current, sizeof current, "%s", fault);
+    calls = 0;
+  }
+  const char *code = strchr(fault, ':');
+  const char *found = strstr(fault, call);
+  if (code == NULL || found == NULL || found > code) return 0;
   int error = 0;
+  unsigned long long number = calls++, first = 0, count = ~0ull;
   sscanf(code, ":%d:%llu:%llu", &error, &first, &count);
   if (number < first || number - first >= count) return 0;
+  record(FAULT, path, "", 0, NULL, 0);
   errno = error;
   return 1;
 }
@@ -130,7 +134,7 @@ static int opened(int folder, const char *path, int flags, mode_t mode) {
   if (flags & (O_SYNC | O_DSYNC | O_DIRECT)) fail("opened with O_SYNC, O_DSYNC or O_DIRECT", below);
   pthread_mutex_lock(&lock);
   int isNew = (flags & O_CREAT) && faccessat(folder, path, F_OK, 0) != 0;
-  int fd = is_faulty("open") ? -1 : real(folder, path, flags, mode);
+  int fd = is_faulty("open", below) ? -1 : real(folder, path, flags, mode);
   if (fd >= 0 && isNew) record(CREATE, below, "", 0, NULL, 0);
   if (fd >= 0 && !isNew && (flags & O_TRUNC)) record(TRUNCATE, below, "", 0, NULL, 0);
   pthread_mutex_unlock(&lock);
@@ -239,7 +243,7 @@ static ssize_t write_at(int fd, const struct iovec *parts, int count, off64_t of
   if (path == NULL) return written(fd, parts, count, offset);
   pthread_mutex_lock(&lock);
   const int isMark = strcmp(path, "marks") == 0;
-  ssize_t n = !isMark && is_faulty("write") ? -1 : written(fd, parts, count, offset);
+  ssize_t n = !isMark && is_faulty("write", path) ? -1 : written(fd, parts, count, offset);
   if (n > 0) wrote(fd, path, parts, count, n, offset);
   pthread_mutex_unlock(&lock);
   return n;
@@ -259,9 +263,10 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at) { re
 
 ssize_t pread64(int fd, void *data, size_t length, off64_t at) {
   char buffer[PATH_BYTES];
-  if (getenv("CRASHLOG_FAULT") != NULL && watched(fd, buffer) != NULL) {
+  const char *path = getenv("CRASHLOG_FAULT") == NULL ? NULL : watched(fd, buffer);
+  if (path != NULL) {
     pthread_mutex_lock(&lock);
-    const int fails = is_faulty("read");
+    const int fails = is_faulty("read", path);
     pthread_mutex_unlock(&lock);
     if (fails) return -1;
   }
@@ -272,7 +277,7 @@ int ftruncate64(int fd, off64_t size) {
   char buffer[PATH_BYTES];
   const char *path = watched(fd, buffer);
   pthread_mutex_lock(&lock);
-  const int result = path != NULL && is_faulty("truncate") ? -1 : REAL(ftruncate64)(fd, size);
+  const int result = path != NULL && is_faulty("truncate", path) ? -1 : REAL(ftruncate64)(fd, size);
   if (path != NULL && result == 0) record(TRUNCATE, path, "", size, NULL, 0);
   pthread_mutex_unlock(&lock);
   return result;
@@ -302,7 +307,7 @@ static int sync_of(int fd) {
   const char *path = watched(fd, buffer);
   if (path == NULL || getenv("CRASHLOG_DROP") != NULL) return 0;
   pthread_mutex_lock(&lock);
-  const int result = is_faulty("fsync") ? -1 : 0;
+  const int result = is_faulty("fsync", path) ? -1 : 0;
   record(result == 0 ? SYNC : FAILED_SYNC, path, "", 0, NULL, 0);
   pthread_mutex_unlock(&lock);
   return result;

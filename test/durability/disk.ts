@@ -95,6 +95,7 @@ export class Disk {
     this.#order += 1
     switch (kind) {
       case 'mark':
+      case 'fault':
         return
       case 'create':
       case 'mkdir':

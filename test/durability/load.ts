@@ -43,6 +43,7 @@ async function load(clients: StoreClients, times: number): Promise<void> {
       await clients.putConfig()
     }),
     repeat(times, () => clients.usePool()),
+    repeat(times, () => clients.beat()),
   ])
 }
 
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
   await clients.register()
   phase(`${life} load`)
   await load(clients, 12)
+  await repeat(3, () => clients.beat()) // The log ends with changes that are not synced.
   phase(`${life} checkpoint`)
   await time.advance(IDLE_MS)
   phase(`${life} load after a checkpoint`)

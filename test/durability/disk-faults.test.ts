@@ -1,0 +1,75 @@
+/**
+ * Makes disk operations of a SQLite store fail, lets the disk work again, and cuts the power later. After a failed
+ * fsync, the kernel treats its pages as written, although they are not on the disk.
+ *
+ * SOAK=1 makes each of the first 60 operations of each kind fail.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { copyWith, LOG_KEPT_AFTER_FAULT } from './controls.ts'
+import { withGcc } from './crash-log.ts'
+import { CrashLab, type CrashPoint, type Recording } from './crash-points.ts'
+import { VARIANTS } from './disk.ts'
+
+const IS_SOAK = process.env['SOAK'] === '1'
+const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
+const [EIO, ENOSPC, EROFS] = [5, 28, 30]
+const FIRSTS = IS_SOAK ? Array.from({ length: 60 }, (_, i) => i) : [0, 1, 4, 5]
+
+/** The close of the handle that failed makes a checkpoint, which has to fail as well. */
+const LONG_FSYNC_FAULTS = FIRSTS.map((first) => `fsync:${EIO}:${first}`)
+
+withGcc('a SQLite store on a disk with faults', () => {
+  describe('a SQLite store on a disk with faults', () => {
+    let lab: CrashLab
+
+    beforeAll(() => {
+      lab = new CrashLab()
+    }, TIMEOUT_MS)
+    afterAll(() => lab.close())
+
+    it.each([
+      ['an fsync fails once', FIRSTS.map((first) => `fsync:${EIO}:${first}:1`)],
+      ['fsyncs fail for a while', LONG_FSYNC_FAULTS],
+      ['a write fails', FIRSTS.map((first) => `write:${EIO}:${3 * first}:1`)],
+      ['a read fails', FIRSTS.map((first) => `read:${EIO}:${first}:1`)],
+      [
+        'the disk is full',
+        FIRSTS.flatMap((first) => [`write,fsync:${ENOSPC}:${3 * first}`, `write:${ENOSPC}:${first}:1`]),
+      ],
+      ['the disk is read-only', FIRSTS.map((first) => `write,truncate,open:${EROFS}:${3 * first}`)],
+    ])(
+      'loses nothing in a power cut after %s, and serves all calls within 10 s (G1, G18)',
+      async (_, faults) => {
+        const recording = await recorded(lab, faults)
+        expect(roundsWithFaults(recording)).toBeGreaterThanOrEqual(faults.length / 2)
+        expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if the log is used further after a failed fsync',
+      async () => {
+        const program = copyWith(LOG_KEPT_AFTER_FAULT, lab.folder('log-kept'), 'fault-load.ts')
+        const recording = await recorded(lab, LONG_FSYNC_FAULTS, program)
+        expect(await lab.losses(recording, afterEachFault(recording), ({ length }) => length > 0)).not.toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+  })
+})
+
+function recorded(lab: CrashLab, faults: readonly string[], program?: string): Promise<Recording> {
+  return lab.record({ program: program ?? `${import.meta.dirname}/fault-load.ts`, lives: [faults] })
+}
+
+/** The ends of the faults, and of the work after each of them. */
+function afterEachFault({ operations, phases }: Recording): readonly CrashPoint[] {
+  const ends = phases.flatMap((phase, i) => (i > 0 && phase !== phases[i - 1] ? [i] : []))
+  return [...ends, operations.length].flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
+}
+
+/** The number of rounds in which a call of the store failed because of its fault. */
+function roundsWithFaults({ operations, phases }: Recording): number {
+  return new Set(phases.filter((_, i) => operations[i]?.kind === 'fault')).size
+}

@@ -1,0 +1,93 @@
+/**
+ * The recorded process of `disk-faults.test.ts`. It has a round for each fault: the disk fails while the store is under
+ * load, then works again, and the store has to serve every call.
+ * Usage: node fault-load.ts ROOT FAULT…    FAULT is a value of CRASHLOG_FAULT.
+ */
+import { openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { FleetError } from '../../src/protocol/index.ts'
+import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
+import { History } from '../kit/history.ts'
+import { StoreClients } from './clients.ts'
+
+const SEED = 4
+/** Long enough for the background work of an idle store, which makes a checkpoint. */
+const IDLE_MS = 4_000
+/** Within this time after a fault the store serves all calls (G18). */
+const SERVICE_SECONDS = 10
+const [root = '', ...faults] = process.argv.slice(2)
+
+const marks = openSync(join(root, 'marks'), 'a')
+const mark = (line: string): void => void writeSync(marks, `${line}\n`)
+const phase = (name: string): void => mark(JSON.stringify({ phase: name }))
+
+type Step = () => Promise<unknown>
+
+function steps(clients: StoreClients): readonly Step[] {
+  return [
+    () => clients.submit(),
+    () => clients.work(),
+    () => clients.push(),
+    () => clients.pop(3),
+    () => clients.set(),
+    () => clients.add(),
+    () => clients.putConfig(),
+    () => clients.usePool(),
+    () => clients.beat(),
+  ]
+}
+
+/** Any call may fail during a fault, with an error of the store. */
+async function tolerant(step: Step): Promise<boolean> {
+  try {
+    await step()
+    return true
+  } catch (error) {
+    if (error instanceof FleetError) return false
+    throw error
+  }
+}
+
+/** Ends with the store that works again. Every second round opens it anew, as a restart of the master does. */
+async function round(number: number, fault: string, time: VirtualTime, history: History): Promise<void> {
+  const backend = backendOn(time, number)
+  await backend.open(AbortSignal.timeout(60_000))
+  const clients = new StoreClients(backend, history, `round-${number}`)
+  await clients.register()
+  phase(`during ${fault}`)
+  process.env['CRASHLOG_FAULT'] = fault
+  for (let i = 0; i < 2; i += 1) await Promise.all(steps(clients).map(tolerant))
+  for (const step of steps(clients)) await tolerant(step)
+  await time.advance(IDLE_MS)
+  for (const step of steps(clients)) await tolerant(step)
+  if (number % 2 === 1) await tolerant(() => backend.close())
+  delete process.env['CRASHLOG_FAULT']
+  phase(`after ${fault}`)
+  if (number % 2 === 1) await backend.open(AbortSignal.timeout(60_000))
+  for (let second = 0; !(await tolerant(() => clients.set())); second += 1) {
+    if (second === SERVICE_SECONDS) throw new Error(`the store does not work ${second} s after ${fault}`)
+    await time.advance(1_000)
+  }
+  for (const step of steps(clients)) await step()
+  phase(`next after ${fault}`)
+  await backend.close()
+}
+
+function backendOn(time: VirtualTime, number: number): SqliteBackend {
+  return new SqliteBackend({
+    path: join(root, 'state', 'master.db'),
+    clock: time,
+    timers: time,
+    random: seededRandom(SEED + number),
+    freeBytes: async () => Number.MAX_SAFE_INTEGER,
+  })
+}
+
+async function main(): Promise<void> {
+  const time = new VirtualTime()
+  const history = new History(mark)
+  for (const [number, fault] of faults.entries()) await round(number, fault, time, history)
+}
+
+await main()
