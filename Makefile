@@ -12,7 +12,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,12 +70,15 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets
 	@CI=true hack/install-debian.sh redis-server build-essential
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
+	@SOAK=1 npm test --silent -- test/simulation $(ARGS)
+simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=7 prints its trace, SEEDS=10000 searches (BASE=50000), PLAN=found.json runs a plan
+	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --base $(or $(BASE),0) --twice 5))
 api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)

@@ -8,4 +8,5 @@ export {
   type TokenReading,
   type TokenSettings,
 } from './auth/index.ts'
+export type { AcceptedSocket } from './control/index.ts'
 export { startMaster, type MasterOptions, type RunningMaster } from './master.ts'

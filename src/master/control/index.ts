@@ -1,2 +1,3 @@
 /** The control channel: the WebSockets of the workers. */
 export { createControl, type Control } from './control.ts'
+export type { AcceptedSocket } from './control-socket.ts'
