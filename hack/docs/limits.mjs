@@ -116,7 +116,7 @@ const streamRows = (l) => [
 const inspectionRows = (l) => [
   [
     'response of queue, dead, peek, pop, tail',
-    bytes(l.MAX_ANSWER_BYTES),
+    bytes(l.MAX_RESPONSE_BYTES),
     '',
     'ends early; pop removes only what it returns',
   ],
@@ -154,7 +154,7 @@ const controlChannelRows = (l) => [
   ['control sockets being closed for a wrong token, type or id', count(l.MAX_REFUSED_SOCKETS), '', '503'],
   ['outputs in a frame', count(l.MAX_OUTPUTS_PER_FRAME), '', '1007'],
   [
-    '`tasks.reserve`: `wait_ms`; tasks in an answer',
+    '`tasks.reserve`: `wait_ms`; tasks in a response',
     `0..${count(l.MAX_WAIT_MS)}; ${l.MAX_RESERVED_PER_CALL}, about ${bytes(l.MAX_RESERVE_BYTES)}`,
     '',
     'rpc error; fewer tasks',

@@ -94,9 +94,9 @@ function contextOf(deps: RunDeps, scope: Scope): Omit<Context, 'config'> {
 async function acquire(scope: Scope, name: string, options: { holdSeconds: number }): Promise<Lock | null> {
   const holdMs = holdMsOf(options)
   const sentAtMs = scope.monotonicMs()
-  const answer = await scope.call('lock.acquire', { name, hold_ms: holdMs })
-  if (!answer.acquired) return null
-  const { token } = answer
+  const response = await scope.call('lock.acquire', { name, hold_ms: holdMs })
+  if (!response.acquired) return null
+  const { token } = response
   const held = scope.hold(
     {
       what: `lock "${name}"`,

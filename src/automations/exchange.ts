@@ -9,7 +9,7 @@ import { Blocked, type Destinations } from './destinations.ts'
 
 export type ExchangeFault = 'timeout' | 'dns' | 'refused' | 'reset' | 'tls' | 'blocked' | 'redirects' | 'other'
 
-/** Why no answer was had. The message holds no query, header or body. */
+/** Why there was no response. The message holds no query, header or body. */
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError'
   readonly fault: ExchangeFault
@@ -47,7 +47,7 @@ export interface Exchange {
 export interface Exchanged {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Where the answer came from, after redirects. */
+  /** Where the response came from, after redirects. */
   readonly url: URL
   readonly address: string | null
   readonly firstByteMs: number
@@ -99,7 +99,7 @@ export async function exchange(wanted: Exchange): Promise<Exchanged> {
     if (deadline.aborted)
       throw new ExchangeError(
         'timeout',
-        `${wanted.method} ${showUrl(wanted.url)} had no full answer within ${wanted.timeoutMs / 1_000} s`,
+        `${wanted.method} ${showUrl(wanted.url)} had no complete response within ${wanted.timeoutMs / 1_000} s`,
         { cause: error },
       )
     throw toExchangeError(error, hop.url)
@@ -172,7 +172,7 @@ function oneHop(
   })
 }
 
-/** Reads at most `limit` bytes; a longer answer is cut off there and its connection closed. */
+/** Reads at most `limit` bytes; a longer response is cut off there and its connection closed. */
 function readUpTo(response: IncomingMessage, limit: number): Promise<{ body: Buffer; truncated: boolean }> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -187,7 +187,9 @@ function readUpTo(response: IncomingMessage, limit: number): Promise<{ body: Buf
     response.once('end', () => resolve({ body: Buffer.concat(chunks), truncated: false }))
     response.once('error', reject)
     response.once('close', () =>
-      reject(Object.assign(new Error('the connection was closed in the middle of the answer'), { code: 'ECONNRESET' })),
+      reject(
+        Object.assign(new Error('the connection was closed in the middle of the response'), { code: 'ECONNRESET' }),
+      ),
     )
   })
 }

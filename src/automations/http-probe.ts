@@ -9,7 +9,7 @@ import { Destinations, limitsOf, type DestinationLimits } from './destinations.t
 import { exchange, ExchangeError, type Exchanged, type ExchangeFault } from './exchange.ts'
 import { authorizationBoundTo, SHARED_CONFIG } from './shared-config.ts'
 
-/** How much of an answer is searched for `expect_text`. */
+/** How much of a response is searched for `expect_text`. */
 const TEXT_BYTES = 65_536
 
 const Target = Type.Object(
@@ -111,7 +111,7 @@ async function probe(
   const shown = withoutSecrets(target.url)
   try {
     const url = new URL(target.url)
-    const answer = await exchange({
+    const response = await exchange({
       url,
       method: target.method ?? 'GET',
       headers: { 'user-agent': config.user_agent },
@@ -125,17 +125,17 @@ async function probe(
         ? {}
         : { authorization: { value: config.authorization, allowed: (hop: URL) => hop.origin === url.origin } }),
     })
-    const error = verdict(target, answer)
+    const error = verdict(target, response)
     return {
       target: target.name,
       url: shown,
       ok: error === null,
-      status: answer.status,
+      status: response.status,
       error,
-      address: answer.address,
-      total_ms: answer.totalMs,
-      first_byte_ms: answer.firstByteMs,
-      bytes: answer.body.length,
+      address: response.address,
+      total_ms: response.totalMs,
+      first_byte_ms: response.firstByteMs,
+      bytes: response.body.length,
     }
   } catch (cause) {
     signal.throwIfAborted()
@@ -154,12 +154,12 @@ async function probe(
   }
 }
 
-function verdict(target: Target, answer: Exchanged): ProbeError | null {
+function verdict(target: Target, response: Exchanged): ProbeError | null {
   const expected = target.expect_status ?? []
   const statusFits =
-    expected.length > 0 ? expected.includes(answer.status) : answer.status >= 200 && answer.status < 400
+    expected.length > 0 ? expected.includes(response.status) : response.status >= 200 && response.status < 400
   if (!statusFits) return 'status'
-  return target.expect_text === undefined || answer.body.includes(target.expect_text) ? null : 'text'
+  return target.expect_text === undefined || response.body.includes(target.expect_text) ? null : 'text'
 }
 
 /** The URL as it may be shown: no query, no fragment, no user. */

@@ -1,6 +1,6 @@
 /**
  * @module automations/http-request
- * Batch: each task is one HTTP request; its answer is the output. A task chooses its URL, so the secret of the config
+ * Batch: each task is one HTTP request; its response is the output. A task chooses its URL, so the secret of the config
  * goes to `authorization_hosts` alone.
  *
  *   expected status ─▶ output, done        408, 425, 429, 5xx, timeout, network ─▶ again later (Retry-After is obeyed)
@@ -118,21 +118,21 @@ export function defineHttpRequest(environment: Readonly<Record<string, string | 
       const { payload } = task
       const url = URL.parse(payload.url)
       if (url === null) throw new Permanent('the url of the task is not a URL')
-      const answer = await ask(url, payload, config, prepare(config), task.id, now, signal)
-      metrics.histogram('total_ms').record(answer.totalMs)
-      judge(url, payload, answer, config)
-      const contentType = answer.headers['content-type']
+      const response = await ask(url, payload, config, prepare(config), task.id, now, signal)
+      metrics.histogram('total_ms').record(response.totalMs)
+      judge(url, payload, response, config)
+      const contentType = response.headers['content-type']
       await emit({
         task_id: task.id,
         attempt: task.attempt,
-        status: answer.status,
-        url: showUrl(answer.url),
-        address: answer.address,
+        status: response.status,
+        url: showUrl(response.url),
+        address: response.address,
         content_type: typeof contentType === 'string' ? contentType : null,
-        ...bodyOf(answer),
-        truncated: answer.truncated,
-        bytes: answer.body.length,
-        total_ms: answer.totalMs,
+        ...bodyOf(response),
+        truncated: response.truncated,
+        bytes: response.body.length,
+        total_ms: response.totalMs,
       })
     },
   })
@@ -193,7 +193,7 @@ function judge(url: URL, payload: Payload, { status, headers }: Exchanged, confi
   const expected = payload.expect_status ?? []
   if (expected.length > 0 ? expected.includes(status) : status >= 200 && status < 300) return
   const advice = status === 401 ? unsent(url, config) : ''
-  const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}${advice}`
+  const message = `${payload.method ?? 'GET'} ${showUrl(url)} returned ${status}${advice}`
   if (!RETRIED.has(status) && status < 500) throw new Permanent(message)
   // Whole seconds only: `parseRetryAfter` of the runtime, which also reads dates, is not part of the plugin API.
   const seconds = Number(headers['retry-after'])

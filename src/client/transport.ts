@@ -41,7 +41,7 @@ const BACKOFF_CAP_MS = 5_000
 /** Below the 75 s after which the master closes an idle connection. */
 const KEEP_ALIVE_MAX_MS = 60_000
 /** Twice the bound of the master's inspections. */
-const MAX_RESPONSE_BYTES = 64 * 1_048_576
+const MAX_BODY_BYTES = 64 * 1_048_576
 /** Errors of a connection that was never made. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -120,7 +120,7 @@ export class Transport {
     this.#refusals = new RefusalLimiter(options)
     this.#pool = this.#newPool({
       connections: options.connections ?? CONNECTIONS,
-      maxResponseBytes: MAX_RESPONSE_BYTES,
+      maxResponseBytes: MAX_BODY_BYTES,
     })
   }
 
@@ -287,7 +287,7 @@ function connectionError(error: unknown, signal: AbortSignal): unknown {
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
     return new MasterError(
       'FOREIGN',
-      `the response is larger than ${MAX_RESPONSE_BYTES} bytes; request fewer items at a time`,
+      `the response is larger than ${MAX_BODY_BYTES} bytes; request fewer items at a time`,
       {
         cause: error,
       },

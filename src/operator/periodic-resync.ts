@@ -105,9 +105,9 @@ export class PeriodicResync {
   /** @returns whether to send no further call in this period. */
   async #release({ type, workerId, claim }: OrphanedClaim, signal: AbortSignal): Promise<boolean> {
     const { log, master } = this.#deps
-    const answer = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
+    const response = await master.releaseOrphaned({ type, workerId }, ACTOR, signal)
     const fields = { worker: `${type}/${workerId}`, claim }
-    switch (answer.kind) {
+    switch (response.kind) {
       case 'ok':
         log.info('deleted the claim of a FleetWorker that no longer exists', fields)
         break
@@ -116,7 +116,7 @@ export class PeriodicResync {
       case 'bug': // The master would refuse the same call again.
         log.error('the master refused to delete an orphaned claim; delete it at the master', {
           ...fields,
-          error: answer.message,
+          error: response.message,
         })
         break
       case 'unavailable':

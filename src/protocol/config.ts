@@ -254,8 +254,8 @@ export function acceptsNull(schema: JsonSchema, name: string): boolean {
 function takesNull(node: unknown, root: JsonSchema, known: Map<JsonObject, boolean>): boolean {
   if (typeof node === 'boolean') return node
   if (!isJsonObject(node)) return false
-  const answer = known.get(node)
-  if (answer !== undefined) return answer
+  const response = known.get(node)
+  if (response !== undefined) return response
   known.set(node, false)
   const found = passesNull(node, root, (child) => takesNull(child, root, known))
   known.set(node, found)

@@ -93,7 +93,7 @@ export function detailForClient({ code, detail, outcome }: FleetError): FleetErr
   if (code === 'STORAGE_UNAVAILABLE' || code === 'STORAGE_NOT_OPEN') {
     return outcome === 'not_sent'
       ? 'the store is unavailable; nothing was changed'
-      : 'the store did not answer; whether the change was made is not known'
+      : 'the store did not respond; whether the change was made is unknown'
   }
   if (code === 'STORAGE_CORRUPT' || code === 'STORAGE_LOCKED' || code === 'STORAGE_SCHEMA')
     return 'the store cannot be used; the log of the master says why'

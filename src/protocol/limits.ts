@@ -72,12 +72,12 @@ export const MAX_RESERVES_PER_WORKER = 64
 /** Bytes of bodies after which one reserve leases no further task. */
 export const MAX_RESERVE_BYTES = 12 * 1_048_576
 /** Bytes after which the response of an inspection ends early (D56). */
-export const MAX_ANSWER_BYTES = 32 * 1_048_576
+export const MAX_RESPONSE_BYTES = 32 * 1_048_576
 /**
  * What one step of the store reads for an inspection: a larger response is read in pieces, so that other calls run in
  * between (D82).
  */
-export const ANSWER_PIECE_BYTES = 1_048_576
+export const RESPONSE_PIECE_BYTES = 1_048_576
 /**
  * Inspections that run and wait at a time, and the bytes that they read and hold, in one master: per token and in all
  * (D82).

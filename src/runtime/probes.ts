@@ -42,7 +42,7 @@ export async function serveProbes(
   probes: Probes,
 ): Promise<ProbeListener> {
   const server = createServer((request, response) => {
-    void answer(request.method ?? '', request.url ?? '', response, probes)
+    void respond(request.method ?? '', request.url ?? '', response, probes)
   })
   server.headersTimeout = REQUEST_MS
   server.requestTimeout = REQUEST_MS
@@ -76,7 +76,7 @@ function listening(
   })
 }
 
-async function answer(
+async function respond(
   method: string,
   url: string,
   response: ServerResponse,

@@ -6,7 +6,7 @@
  * `CHECKS` has one function per method, with the parameters of that method.
  */
 import {
-  MAX_ANSWER_BYTES,
+  MAX_RESPONSE_BYTES,
   MAX_ATTEMPTS,
   MAX_ERROR_CHARS,
   MAX_HOLD_MS,
@@ -100,7 +100,7 @@ const leases = (type: string, items: readonly LeaseRef[]): void => {
   batch('leases', items, lease)
 }
 const piece = (bytes: number | undefined): void => {
-  if (bytes !== undefined) integer('bytes', bytes, 1, MAX_ANSWER_BYTES)
+  if (bytes !== undefined) integer('bytes', bytes, 1, MAX_RESPONSE_BYTES)
 }
 const inspect = (type: string, value: number, bytes?: number): void => {
   name('type', type)
@@ -267,14 +267,14 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       inspect(type, count, bytes)
       if (after !== undefined) integer('after', after, 0, ANY)
     },
-    replay: (type, count, lastDeath) => {
+    replay: (type, count, newestDeath) => {
       name('type', type)
       integer('n', count, 1, MAX_TASK_ITEMS)
-      if (lastDeath !== undefined) integer('lastDeath', lastDeath, 0, ANY)
+      if (newestDeath !== undefined) integer('newestDeath', newestDeath, 0, ANY)
     },
-    lastDeath: (type) => name('type', type),
+    newestDeath: (type) => name('type', type),
     clearDead: (type) => name('type', type),
-    select: (type, _action, ids) => {
+    applyToDead: (type, _action, ids) => {
       name('type', type)
       batch('ids', ids, (id) => name('id', id))
     },

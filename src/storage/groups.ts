@@ -130,9 +130,9 @@ function tasksOf(send: Sender<Groups['tasks']>): Groups['tasks'] {
     bodies: (...args) => send('bodies', args),
     dead: (...args) => send('dead', args),
     replay: (...args) => send('replay', args),
-    lastDeath: (...args) => send('lastDeath', args),
+    newestDeath: (...args) => send('newestDeath', args),
     clearDead: (...args) => send('clearDead', args),
-    select: (...args) => send('select', args),
+    applyToDead: (...args) => send('applyToDead', args),
     counts: (...args) => send('counts', args),
   }
 }

@@ -36,7 +36,7 @@ import {
 
 const CALL_MS = 15_000
 /** The largest response is that of a reserve: 12 MiB of payloads and their frame. */
-const MAX_RESPONSE_BYTES = 32 * 1_048_576
+const MAX_BODY_BYTES = 32 * 1_048_576
 /** Less than the 75 s after which the master closes an idle connection. */
 const KEEP_ALIVE_MAX_MS = 60_000
 const READS: ReadonlySet<RpcMethod> = new Set<RpcMethod>(['kv.get', 'counter.get'])
@@ -89,7 +89,7 @@ export class RpcClient {
     this.#pool = createPool(deps.origin, {
       connections: deps.connections,
       keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS,
-      maxResponseBytes: MAX_RESPONSE_BYTES,
+      maxResponseBytes: MAX_BODY_BYTES,
     })
   }
 

@@ -77,7 +77,7 @@ describe('http-request', () => {
     const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/p?q=query-secret` })
     expect(attempt).toMatchObject({
       outcome: 'scheduled',
-      error: `GET ${server.url}/p answered ${code}`,
+      error: `GET ${server.url}/p returned ${code}`,
       retryInSeconds: null,
     })
     expect(outputs).toEqual([])
@@ -178,7 +178,7 @@ describe('http-request', () => {
       expect(attempt).toMatchObject({
         outcome: 'dead',
         error:
-          `GET ${server.url}/ answered 401; the authorization was not sent: ` +
+          `GET ${server.url}/ returned 401; the authorization was not sent: ` +
           `add ${server.url} to authorization_hosts, where scheme and port count`,
       })
     }
@@ -187,7 +187,7 @@ describe('http-request', () => {
       { ...config, authorization_hosts: [server.url] },
       { url: server.url },
     )
-    expect(attempt).toMatchObject({ error: `GET ${server.url}/ answered 401` })
+    expect(attempt).toMatchObject({ error: `GET ${server.url}/ returned 401` })
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       undefined,
@@ -272,7 +272,7 @@ describe('http-request', () => {
     )
     expect(late.attempt).toMatchObject({
       outcome: 'scheduled',
-      error: `GET ${silent.url}/ had no full answer within 0.1 s`,
+      error: `GET ${silent.url}/ had no complete response within 0.1 s`,
       retryInSeconds: null,
     })
     const breaking = await serving((_request, response) =>

@@ -141,7 +141,7 @@ describe('traces', () => {
     expect(second).toMatchObject({ attributes: { 'fleet.task_id': bad.task_id }, failed: true })
     expect(second?.exceptions[0]).toMatchObject({
       'exception.type': 'Permanent',
-      'exception.message': `GET ${fleet.url}/nothing-here answered 401`,
+      'exception.message': `GET ${fleet.url}/nothing-here returned 401`,
     })
     expect(receiver.named('slot.run_continuous')[0]).toMatchObject({
       attributes: { 'fleet.automation_type': 'http-probe', 'fleet.worker_id': 'p-1', 'fleet.slot_id': 0 },

@@ -39,7 +39,7 @@ describe('the Secrets that the operator creates', () => {
   it('are created after an outage of the API server, which is logged once', async () => {
     let isUnavailable = true
     const { bootstrap, log, time } = started(async () => {
-      if (isUnavailable) throw new KubeError(0, 'NoAnswer', 'the API server did not answer')
+      if (isUnavailable) throw new KubeError(0, 'NoResponse', 'the API server did not respond')
       return answered({ 'admin-token': Buffer.from(' theirs\n').toString('base64') })
     })
     for (let second = 0; second < 60; second += 1) {

@@ -48,7 +48,7 @@ onEachBackend('hostile names', (open) => {
       expect((await backend.tasks.dead(type, 500)).items.map(({ id, lastError }) => [id, lastError])).toEqual(
         HOSTILE.map((name) => [name, name]),
       )
-      expect(await backend.tasks.select(type, 'replay', HOSTILE)).toEqual(HOSTILE.map(() => 'replayed'))
+      expect(await backend.tasks.applyToDead(type, 'replay', HOSTILE)).toEqual(HOSTILE.map(() => 'replayed'))
       const again = leasesOf(
         sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).results),
       )

@@ -82,7 +82,7 @@ withRedisServer('oom mid load', () => {
       expect(await nack(backend, failing === undefined ? [] : [failing], { retryInMs: 0 })).toEqual(['scheduled'])
       expect(await backend.tasks.release(TYPE, back === undefined ? [] : [refOf(back)])).toEqual(['ok'])
       expect(await backend.tasks.replay(TYPE, 1)).toBe(1)
-      expect(await backend.tasks.select(TYPE, 'remove', ['dead 2'])).toEqual(['removed'])
+      expect(await backend.tasks.applyToDead(TYPE, 'remove', ['dead 2'])).toEqual(['removed'])
       expect(await backend.tasks.clearDead(TYPE)).toBe(1)
       const leases = await reserve(backend)
       expect(ids(leases).toSorted()).toEqual(['back', 'dead 1', 'failing', 'pending'])

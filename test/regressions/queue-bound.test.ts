@@ -92,7 +92,7 @@ onEachBackend('queue bound', (open) => {
     await backend.tasks.ack(TYPE, leases.slice(0, 1))
     await fill('after the ack')
     await nack(backend, leases.slice(1), { permanent: true })
-    await backend.tasks.select(TYPE, 'remove', ['b'])
+    await backend.tasks.applyToDead(TYPE, 'remove', ['b'])
     await fill('after the removal')
     await backend.tasks.clearDead(TYPE)
     await fill('after the clearing')

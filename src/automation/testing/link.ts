@@ -18,7 +18,7 @@ export class Link {
   /** @throws {RpcError} `unavailable` while the link is interrupted, like the worker without a master. */
   assertUp(): void {
     if (!this.isUp)
-      throw new RpcError('unavailable', 'the master did not answer: the script has disconnected the worker', {
+      throw new RpcError('unavailable', 'the master did not respond: the script has disconnected the worker', {
         outcome: 'not_sent',
       })
   }

@@ -58,9 +58,9 @@ export class LocalPrimitives implements Primitives {
     const asked = JSON.parse(JSON.stringify(params)) as RpcParams<M>
     const faults = RPC_VALIDATORS.get(method)?.(asked) ?? []
     if (faults.length > 0) throw invalidParams(faults)
-    const answer = (this.#methods as Partial<Record<RpcMethod, (params: RpcParams<M>) => Promise<unknown>>>)[method]
-    if (answer === undefined) throw new RpcError('method_not_found', `${method} is no call of a plugin`)
-    return (await answer(asked)) as RpcResult<M>
+    const response = (this.#methods as Partial<Record<RpcMethod, (params: RpcParams<M>) => Promise<unknown>>>)[method]
+    if (response === undefined) throw new RpcError('method_not_found', `${method} is no call of a plugin`)
+    return (await response(asked)) as RpcResult<M>
   }
 
   subscribe(topic: string, signal: AbortSignal): AsyncIterable<unknown> {
@@ -190,16 +190,16 @@ function invalidParams([first, ...more]: readonly FieldError[]): RpcError {
 }
 
 /** @returns the result of a call with one item. */
-export function only<T>([answer]: readonly T[]): T {
-  if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
-  return answer
+export function only<T>([result]: readonly T[]): T {
+  if (result === undefined) throw new TypeError('the store returned no result for a call with one item')
+  return result
 }
 
 function extended(result: ExtendHoldResult, what: string): number {
   return held(result.kind === 'lease_lost' ? result.kind : result.expiresAtMs, what)
 }
 
-function held<T>(answer: T | 'lease_lost', what: string): T {
-  if (answer === 'lease_lost') throw new RpcError('lease_lost', `${what} is no longer held with this token`)
-  return answer
+function held<T>(response: T | 'lease_lost', what: string): T {
+  if (response === 'lease_lost') throw new RpcError('lease_lost', `${what} is no longer held with this token`)
+  return response
 }

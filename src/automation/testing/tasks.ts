@@ -136,8 +136,8 @@ export class LocalTasks {
       this.#cancelDue?.()
       this.#cancelDue = time.after(nextDueAtMs - time.wallMs(), () => this.#changed())
     }
-    const answer = only(results)
-    const [lease] = answer.kind === 'refused' ? [] : answer.leases
+    const response = only(results)
+    const [lease] = response.kind === 'refused' ? [] : response.leases
     return lease === undefined ? null : this.#hold(lease, current, slotId)
   }
 
@@ -163,12 +163,12 @@ export class LocalTasks {
     const { backend, entry, link } = this.#deps
     link.assertUp()
     if (!lease.isOver) {
-      const answer = only(
+      const result = only(
         await backend.tasks.extend(entry.type, [
           { id: lease.id, token: lease.token, visibilityMs: entry.visibilityMs },
         ]),
       )
-      if (answer.kind !== 'extended' && !lease.isOver) this.#lost(lease)
+      if (result.kind !== 'extended' && !lease.isOver) this.#lost(lease)
     }
     if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
   }
@@ -217,8 +217,8 @@ export class LocalTasks {
       )
       return isLost(nacked) ? 'lease_lost' : nacked
     }
-    const answer = only(await (how.outcome === 'acked' ? tasks.ack(type, [ref]) : tasks.release(type, [ref])))
-    return isLost(answer) ? 'lease_lost' : how.outcome
+    const replied = only(await (how.outcome === 'acked' ? tasks.ack(type, [ref]) : tasks.release(type, [ref])))
+    return isLost(replied) ? 'lease_lost' : how.outcome
   }
 
   async #sweep(): Promise<void> {
@@ -234,4 +234,4 @@ export class LocalTasks {
   }
 }
 
-const isLost = (answer: unknown): answer is Lost => answer === 'lease_lost' || answer === 'not_issued'
+const isLost = (response: unknown): response is Lost => response === 'lease_lost' || response === 'not_issued'

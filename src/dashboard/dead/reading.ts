@@ -4,7 +4,7 @@
  */
 export const FIRST_N = 100
 const MOST_N = 10_000
-const LIGHT_ANSWER_CHARACTERS = 1_000_000
+const LIGHT_RESPONSE_CHARACTERS = 1_000_000
 
 /**
  * @param n Number of items requested last.
@@ -14,6 +14,6 @@ const LIGHT_ANSWER_CHARACTERS = 1_000_000
  * @returns the number of items to request next.
  */
 export function nextN(n: number, got: number, length: number, characters: () => number): number {
-  if (got >= length || got < n || n >= MOST_N || characters() * 2 > LIGHT_ANSWER_CHARACTERS) return n
+  if (got >= length || got < n || n >= MOST_N || characters() * 2 > LIGHT_RESPONSE_CHARACTERS) return n
   return Math.min(n * 2, MOST_N)
 }

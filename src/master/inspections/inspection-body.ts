@@ -3,7 +3,7 @@
  * Builds the body of one inspection. Each piece that is read from the store immediately becomes JSON text and bytes, so
  * that no step of the event loop handles more than one piece.
  */
-import { ANSWER_PIECE_BYTES, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { RESPONSE_PIECE_BYTES, MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { JsonChunks, RawJson } from '../http/index.ts'
 
 /** Added to the size of each item, because many small items take time as well. */
@@ -28,7 +28,7 @@ export class InspectionBody {
 
   /** How many bytes the next piece may have; 0 if the response has reached its limit. */
   get room(): number {
-    return Math.max(0, Math.min(ANSWER_PIECE_BYTES, MAX_ANSWER_BYTES - this.#bytes))
+    return Math.max(0, Math.min(RESPONSE_PIECE_BYTES, MAX_RESPONSE_BYTES - this.#bytes))
   }
 
   /** Bytes that were read and not passed to `pace` yet. */

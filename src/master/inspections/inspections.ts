@@ -8,7 +8,7 @@
  *                  │ too many wait: 503     │ client disconnected, deadline reached: stops reading
  */
 import { Counter, Gauge } from 'prom-client'
-import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { FleetError, INSPECTIONS, MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { HandlerResult, RouteRequest } from '../http/index.ts'
@@ -133,13 +133,13 @@ export class Inspections {
   #mayStart(usage: Usage): boolean {
     const { runningPerToken, running, bytesPerToken, bytes } = INSPECTIONS
     if (usage.running >= runningPerToken || this.#all.running >= running) return false
-    return usage.bytes + MAX_ANSWER_BYTES <= bytesPerToken && this.#all.bytes + MAX_ANSWER_BYTES <= bytes
+    return usage.bytes + MAX_RESPONSE_BYTES <= bytesPerToken && this.#all.bytes + MAX_RESPONSE_BYTES <= bytes
   }
 
   #start(usage: Usage): void {
     for (const each of [usage, this.#all]) {
       each.running += 1
-      each.bytes += MAX_ANSWER_BYTES
+      each.bytes += MAX_RESPONSE_BYTES
     }
   }
 
@@ -187,7 +187,7 @@ export class Inspections {
   #exit(usage: Usage, bytes: number): void {
     for (const each of [usage, this.#all]) {
       each.running -= 1
-      each.bytes -= MAX_ANSWER_BYTES - bytes
+      each.bytes -= MAX_RESPONSE_BYTES - bytes
     }
     this.#admit()
   }

@@ -143,7 +143,7 @@ function selectRoute({ queueOf }: InspectDeps): Route {
     summary: 'Replays or removes the dead tasks with the given ids; one outcome per id, in order.',
     handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
       requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
-      const selected = await queueOf(params.type).select(action, ids)
+      const selected = await queueOf(params.type).applyToDead(action, ids)
       const count = selected.filter((each) => each !== 'not_dead').length
       return {
         body: { results: ids.map((id, at) => ({ task_id: id, outcome: selected[at] })) },

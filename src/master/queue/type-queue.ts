@@ -116,11 +116,11 @@ export class TypeQueue {
   /** Replays at most `n` tasks, oldest death first. A task that dies again meanwhile is not replayed a second time. */
   async replay(n: number): Promise<number> {
     const { type } = this.entry
-    const lastDeath = n > DEAD_PIECE ? await this.#tasks.lastDeath(type) : undefined
+    const newestDeath = n > DEAD_PIECE ? await this.#tasks.newestDeath(type) : undefined
     let replayed = 0
     while (replayed < n) {
       const wanted = Math.min(DEAD_PIECE, n - replayed)
-      const done = await this.#tasks.replay(type, wanted, lastDeath)
+      const done = await this.#tasks.replay(type, wanted, newestDeath)
       replayed += done
       this.wake(done)
       if (done < wanted) break
@@ -129,12 +129,12 @@ export class TypeQueue {
   }
 
   /** Acts on exactly these dead tasks. @returns one outcome each, in order; `not_dead` for a repeated id. */
-  async select(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
+  async applyToDead(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
     const outcomes = new Map<string, Selected>()
     const named = [...new Set(ids)]
     for (let from = 0; from < named.length; from += DEAD_PIECE) {
       const piece = named.slice(from, from + DEAD_PIECE)
-      const done = await this.#tasks.select(this.entry.type, action, piece)
+      const done = await this.#tasks.applyToDead(this.entry.type, action, piece)
       this.wake(count(done, (outcome) => outcome === 'replayed'))
       for (const [at, outcome] of done.entries()) outcomes.set(piece[at] ?? '', outcome)
     }

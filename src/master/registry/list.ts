@@ -4,7 +4,7 @@
  * longer one is sent while it is read, so that it never needs more memory than a page.
  */
 import type { Static } from 'typebox'
-import { ANSWER_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
+import { RESPONSE_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
@@ -31,7 +31,7 @@ export async function listWorkers(
   const pages = readPages(entry, query, (after, limit) =>
     deps.inspections.piece(
       request,
-      () => deps.backend.workers.page(entry.type, after, limit, ANSWER_PIECE_BYTES),
+      () => deps.backend.workers.page(entry.type, after, limit, RESPONSE_PIECE_BYTES),
       bytesOf,
     ),
   )

@@ -1,7 +1,7 @@
 /** @module master/rpc/pools  RPC methods of pools. A worker may only use the pools that its automation declares. */
 import {
   FleetError,
-  MAX_ANSWER_BYTES,
+  MAX_RESPONSE_BYTES,
   MAX_BODY_BYTES,
   MAX_FIELD_ERRORS,
   RpcError,
@@ -38,7 +38,7 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
     'pool.claim': async ({ pool, hold_ms: holdMs, n: asked, match }, { entry, workerId, budget }) => {
       declaredPool(entry, pool)
       const n = asked ?? 1
-      const most = Math.min(n * MAX_BODY_BYTES, MAX_ANSWER_BYTES)
+      const most = Math.min(n * MAX_BODY_BYTES, MAX_RESPONSE_BYTES)
       const claims = await budget.read(
         most,
         async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match: match ?? {} }])),

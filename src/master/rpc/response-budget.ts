@@ -7,7 +7,7 @@
  *   read ──▶ waits while too much is reserved ──▶ reserved ──▶ reads ──▶ counted
  *               └── the response is full ──▶ rejected
  */
-import { MAX_ANSWER_BYTES, RpcError } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, RpcError } from '../../protocol/index.ts'
 
 /** Long enough for the response to be sent. */
 const RETRY_AFTER_MS = 1_000
@@ -23,10 +23,10 @@ export class ResponseBudget {
    * @throws {RpcError} `unavailable`. `run` was not called.
    */
   async read<T>(most: number, run: () => Promise<T>, charsOf: (value: T) => number): Promise<T> {
-    while (this.#used < MAX_ANSWER_BYTES && this.#reserved > 0 && this.#reserved + most > MAX_ANSWER_BYTES) {
+    while (this.#used < MAX_RESPONSE_BYTES && this.#reserved > 0 && this.#reserved + most > MAX_RESPONSE_BYTES) {
       await new Promise<void>((resolve) => void this.#waiting.push(resolve))
     }
-    if (this.#used >= MAX_ANSWER_BYTES) throw this.#full()
+    if (this.#used >= MAX_RESPONSE_BYTES) throw this.#full()
     this.#reserved += most
     try {
       const value = await run()

@@ -121,12 +121,12 @@ export class Fleet implements FleetTable {
   async offered(signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { types } = this.#identity
     if (types?.has('*') !== true) return types && [...types]
-    const answer = await this.#calls.call(
+    const response = await this.#calls.call(
       { method: 'GET', line: 'table', send: (either) => this.#client.automations({ signal: either }) },
       signal,
     )
-    if (answer.kind === 'forbidden') return [] // The token covers all types, but may not list them.
-    return answer.kind === 'ok' ? answer.reply.body.map(({ type }) => type) : undefined
+    if (response.kind === 'forbidden') return [] // The token covers all types, but may not list them.
+    return response.kind === 'ok' ? response.reply.body.map(({ type }) => type) : undefined
   }
 
   setTypes(types: Iterable<string>): void {
@@ -304,11 +304,11 @@ export class Fleet implements FleetTable {
   async #probe(why: OpenReason): Promise<boolean> {
     const { signal } = this.#end
     if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
-    const answer = await this.#calls
+    const result = await this.#calls
       .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
       .catch(() => null) // Aborted.
-    if (answer === null || answer instanceof MasterError) return false
-    if ((answer.body as ReadyBody | null)?.status !== 'ready') return false
+    if (result === null || result instanceof MasterError) return false
+    if ((result.body as ReadyBody | null)?.status !== 'ready') return false
     // The probe route may be served while the API routes are refused.
     const me = await this.#calls
       .once({ method: 'GET', send: (either) => this.#client.me({ signal: either }) }, signal)

@@ -116,11 +116,11 @@ export class Identity {
   async #askOnce(signal: AbortSignal): Promise<RightsResult> {
     const { client, clock, once, tokens } = this.#deps
     this.#asked = tokens.current()
-    const answer = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)
+    const response = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)
     this.#askedMs = clock.monotonicMs()
-    if (answer instanceof MasterError)
-      return answer.code === 'FORBIDDEN' || answer.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
-    this.#learn(answer.body)
+    if (response instanceof MasterError)
+      return response.code === 'FORBIDDEN' || response.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
+    this.#learn(response.body)
     return 'known'
   }
 

@@ -132,15 +132,15 @@ export class TypeReader {
     const isKnown = line !== 'table'
     const { call, client, sequence, sourceOf, type } = this.#deps
     const begun = sequence.next()
-    const answer = await call(
+    const response = await call(
       { method: 'GET', type, line, send: (either) => client.workers.get(type, workerId, { signal: either }) },
       signal,
     )
-    if (answer.kind === 'not_registered') this.records.onNotFound(workerId, begun, isKnown)
-    const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
-    if (answer.kind === 'ok' && source !== null)
-      this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
-    return answer
+    if (response.kind === 'not_registered') this.records.onNotFound(workerId, begun, isKnown)
+    const source = response.kind === 'ok' ? sourceOf(response.reply, begun) : null
+    if (response.kind === 'ok' && source !== null)
+      this.records.read(response.reply.body, source, isKnown ? 'all' : undefined)
+    return response
   }
 
   async #readAll(signal: AbortSignal): Promise<void> {
@@ -183,15 +183,15 @@ export class TypeReader {
   async #readCatalog(signal: AbortSignal): Promise<CallRefusal | null> {
     const { call, client, type, onType } = this.#deps
     this.#isCatalogDue = false
-    const answer = await call(
+    const result = await call(
       { method: 'GET', type, send: (either) => client.catalogEntry(type, { signal: either }) },
       signal,
     )
-    if (answer.kind !== 'ok') {
+    if (result.kind !== 'ok') {
       this.#isCatalogDue = true
-      return answer.kind === 'not_registered' ? { kind: 'unknown_type' } : answer
+      return result.kind === 'not_registered' ? { kind: 'unknown_type' } : result
     }
-    const { config: schema } = answer.reply.body
+    const { config: schema } = result.reply.body
     const hash = createHash('sha256').update(JSON.stringify(schema)).digest('base64url')
     if (this.#reach === 'unknown_type' || this.#reach === 'forbidden') this.#reach = 'pending'
     if (hash === this.#catalog?.hash) return null
@@ -210,11 +210,11 @@ export class TypeReader {
     this.#isHurried = this.#isVoid = false
     let after: string | undefined
     for (let page = 1; ; page += 1) {
-      const answer = await this.#page(after, signal)
-      if (answer.kind === 'aborted' || this.#isVoid) return null
-      if (answer.kind !== 'page') return answer
-      for (const { worker_id: id } of answer.rows) seen.add((after = id))
-      if (answer.rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
+      const replied = await this.#page(after, signal)
+      if (replied.kind === 'aborted' || this.#isVoid) return null
+      if (replied.kind !== 'page') return replied
+      for (const { worker_id: id } of replied.rows) seen.add((after = id))
+      if (replied.rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
       if (!isFast && !(await this.#paced(page, signal))) return null
     }
   }
@@ -236,7 +236,7 @@ export class TypeReader {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
-      const answer = await call(
+      const replied = await call(
         {
           method: 'GET',
           type,
@@ -245,14 +245,14 @@ export class TypeReader {
         },
         signal,
       )
-      if (answer.kind === 'ok') {
-        const source = sourceOf(answer.reply, begun)
-        if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
-        return { kind: 'page', rows: answer.reply.body }
+      if (replied.kind === 'ok') {
+        const source = sourceOf(replied.reply, begun)
+        if (source !== null) for (const record of replied.reply.body) this.records.read(record, source)
+        return { kind: 'page', rows: replied.reply.body }
       }
-      if (answer.kind !== 'unavailable' && answer.kind !== 'throttled') return answer
+      if (replied.kind !== 'unavailable' && replied.kind !== 'throttled') return replied
       await this.#deps.timers.sleep(
-        answer.kind === 'throttled' ? Math.max(answer.retryAfterMs, RETRY_MS) : RETRY_MS,
+        replied.kind === 'throttled' ? Math.max(replied.retryAfterMs, RETRY_MS) : RETRY_MS,
         signal,
       )
     }

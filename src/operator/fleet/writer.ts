@@ -41,11 +41,11 @@ export class Writer implements MasterWriter {
 
   async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<CallResult<HistoryBody>> {
     const { client } = this.#deps
-    const answer = await this.#call<HistoryBody>(
+    const response = await this.#call<HistoryBody>(
       { method: 'GET', type, send: (either) => client.workers.history(type, workerId, { limit, signal: either }) },
       signal,
     )
-    return answer.kind === 'ok' ? { kind: 'ok', value: answer.reply.body, epoch: answer.reply.epoch } : answer
+    return response.kind === 'ok' ? { kind: 'ok', value: response.reply.body, epoch: response.reply.epoch } : response
   }
 
   async patch(
@@ -56,15 +56,15 @@ export class Writer implements MasterWriter {
     signal: AbortSignal,
   ): Promise<CallResult<ConfigBody>> {
     const { type, workerId } = worker
-    const answer = await this.#change<ConfigBody>(
+    const result = await this.#change<ConfigBody>(
       worker,
       'PATCH',
       (either) =>
         this.#deps.client.workers.patchConfig(type, workerId, patch, { ifMatch: mark, actor, signal: either }),
       signal,
     )
-    if (answer.kind !== 'ok') return answer
-    const { body, epoch } = answer.reply
+    if (result.kind !== 'ok') return result
+    const { body, epoch } = result.reply
     this.#records(type)?.patched(workerId, body.config as JsonObject, body.config_gen, epoch)
     return { kind: 'ok', value: body, epoch }
   }
@@ -102,28 +102,28 @@ export class Writer implements MasterWriter {
 
   async drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>> {
     const { type, workerId } = worker
-    const answer = await this.#change(
+    const replied = await this.#change(
       worker,
       'POST',
       (either) => this.#deps.client.workers.drain(type, workerId, { actor, signal: either }),
       signal,
     )
-    if (answer.kind !== 'ok') return answer
+    if (replied.kind !== 'ok') return replied
     this.#records(type)?.drained(workerId)
-    return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
+    return { kind: 'ok', value: undefined, epoch: replied.reply.epoch }
   }
 
   async forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>> {
     const { type, workerId } = worker
-    const answer = await this.#change(
+    const replied = await this.#change(
       worker,
       'DELETE',
       (either) => this.#deps.client.workers.forget(type, workerId, { actor, signal: either }),
       signal,
     )
-    if (answer.kind !== 'ok') return answer
+    if (replied.kind !== 'ok') return replied
     this.#records(type)?.onNotFound(workerId, this.#deps.sequence.next(), true)
-    return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
+    return { kind: 'ok', value: undefined, epoch: replied.reply.epoch }
   }
 
   /** Sends a write that only changes `managed_by` and responds with the record. */
@@ -134,10 +134,10 @@ export class Writer implements MasterWriter {
     signal: AbortSignal,
   ): Promise<CallResult<Registered>> {
     const begun = this.#deps.sequence.next()
-    const answer = await this.#change(worker, method, send, signal)
-    const source = answer.kind === 'ok' ? this.#deps.sourceOf(answer.reply, begun) : null
-    if (answer.kind === 'ok' && source !== null) this.#records(worker.type)?.claimed(answer.reply.body, source)
-    return this.#registered(answer)
+    const replied = await this.#change(worker, method, send, signal)
+    const source = replied.kind === 'ok' ? this.#deps.sourceOf(replied.reply, begun) : null
+    if (replied.kind === 'ok' && source !== null) this.#records(worker.type)?.claimed(replied.reply.body, source)
+    return this.#registered(replied)
   }
 
   async #change<T>(
@@ -147,11 +147,11 @@ export class Writer implements MasterWriter {
     signal: AbortSignal,
   ): Promise<ReplyResult<T>> {
     const begun = this.#deps.sequence.next()
-    const answer = await this.#call({ method, type, send }, signal)
-    if (answer.kind === 'ok') this.#deps.sourceOf(answer.reply, begun)
-    else if (answer.kind === 'not_registered') this.#records(type)?.onNotFound(workerId, begun, true)
-    else if (answer.kind === 'stale' || mayHaveTakenEffect(answer)) this.#records(type)?.markStale(workerId)
-    return answer
+    const replied = await this.#call({ method, type, send }, signal)
+    if (replied.kind === 'ok') this.#deps.sourceOf(replied.reply, begun)
+    else if (replied.kind === 'not_registered') this.#records(type)?.onNotFound(workerId, begun, true)
+    else if (replied.kind === 'stale' || mayHaveTakenEffect(replied)) this.#records(type)?.markStale(workerId)
+    return replied
   }
 
   #call<T>(call: MasterCall<T> & { readonly type: string }, signal: AbortSignal): Promise<ReplyResult<T>> {
@@ -160,9 +160,9 @@ export class Writer implements MasterWriter {
       : this.#deps.call({ ...call, line: this.#line }, signal)
   }
 
-  #registered(answer: ReplyResult<WorkerBody>): CallResult<Registered> {
-    if (answer.kind !== 'ok') return answer
-    const { body, epoch, respondedAtMs } = answer.reply
+  #registered(replied: ReplyResult<WorkerBody>): CallResult<Registered> {
+    if (replied.kind !== 'ok') return replied
+    const { body, epoch, respondedAtMs } = replied.reply
     return {
       kind: 'ok',
       epoch,

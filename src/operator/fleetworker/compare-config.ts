@@ -52,10 +52,10 @@ export async function look(context: ReconcileContext): Promise<Registered | Sync
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   if (seen.kind !== 'registered') return unreadableResult(seen, context)
   if (!seen.isStale && !workerState.isUnsure) return seen
-  const answer = await deps.master.get(workerState.worker, signal)
-  if (answer.kind !== 'ok') return refusedResult(answer, context)
+  const response = await deps.master.get(workerState.worker, signal)
+  if (response.kind !== 'ok') return refusedResult(response, context)
   workerState.isUnsure = false
-  return answer.value
+  return response.value
 }
 
 export async function compareConfig(
@@ -158,11 +158,11 @@ async function changesSince(
   const hasSecrets = [...sources].some(([field, version]) => version !== '' && holdsSecret(field, type))
   if (!hasSecrets || known !== epoch || generation === undefined || generation >= record.config_gen)
     return UNKNOWN_CHANGES
-  const answer = await deps.master.history(workerState.worker, HISTORY_LIMIT, signal)
-  if (answer.kind !== 'ok') return refusedResult(answer, context)
-  const since = answer.value.filter(({ config_gen: gen }) => gen > generation)
-  const reachesBack = answer.value.length > since.length || since.at(-1)?.config_gen === generation + 1
-  if (!reachesBack || answer.epoch !== epoch) return UNKNOWN_CHANGES
+  const response = await deps.master.history(workerState.worker, HISTORY_LIMIT, signal)
+  if (response.kind !== 'ok') return refusedResult(response, context)
+  const since = response.value.filter(({ config_gen: gen }) => gen > generation)
+  const reachesBack = response.value.length > since.length || since.at(-1)?.config_gen === generation + 1
+  if (!reachesBack || response.epoch !== epoch) return UNKNOWN_CHANGES
   return { kind: 'changes', fields: new Set(since.flatMap(({ changed }) => changed)) }
 }
 

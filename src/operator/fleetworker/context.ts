@@ -25,7 +25,7 @@ export type DriftOutcome = 'reverted' | 'tolerated' | 'contested'
 
 export interface ReconcileDeps {
   /** Indexed by INDICES. */
-  readonly cache: ObjectCache<FleetWorkerObject> & { answered(written: FleetWorkerObject): void }
+  readonly cache: ObjectCache<FleetWorkerObject> & { applyResponse(written: FleetWorkerObject): void }
   readonly table: FleetTable
   readonly master: MasterWriter
   /** As {@link master}, but its calls are sent first. */

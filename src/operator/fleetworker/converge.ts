@@ -181,8 +181,8 @@ async function act(
     if (current.kind !== 'current') return current
   }
   if (verdict !== 'ours') {
-    const answer = await deps.master.claim(workerState.worker, workerState.claim, context.signal)
-    if (answer.kind !== 'ok') return refusedResult(answer, context, seen)
+    const response = await deps.master.claim(workerState.worker, workerState.claim, context.signal)
+    if (response.kind !== 'ok') return refusedResult(response, context, seen)
   }
   if (blocked !== undefined) return blocked
   if (isEqual) return inForce(context, seen, comparison)
@@ -296,7 +296,7 @@ async function isCurrent({
   if (now === undefined) return unreportedResult({ kind: 'retry' }) // The watch will report the deletion.
   if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp)
     return { kind: 'current' }
-  cache.answered(now)
+  cache.applyResponse(now)
   return REPEAT
 }
 
@@ -317,20 +317,20 @@ async function write(
       isAhead: true,
     }
   const { patch } = comparison.difference
-  const answer = await deps.master.patch(
+  const response = await deps.master.patch(
     workerState.worker,
     patch,
     { epoch: seen.epoch, configGen: seen.record.config_gen },
     workerState.claim,
     signal,
   )
-  if (answer.kind === 'stale') {
+  if (response.kind === 'stale') {
     workerState.isUnsure = true
     return (await deps.leadership.confirm(signal)) ? REPEAT : unreportedResult({ kind: 'retry' }, seen)
   }
-  if (answer.kind !== 'ok') return { secretState: held, ...refusedResult(answer, context, seen, comparison.inputs) }
+  if (response.kind !== 'ok') return { secretState: held, ...refusedResult(response, context, seen, comparison.inputs) }
   noteWritten(context, seen, comparison, isForgotten)
-  return inForce(context, written(context, seen, answer.value.config_gen), comparison)
+  return inForce(context, written(context, seen, response.value.config_gen), comparison)
 }
 
 /** Whether a secret is sent that the status does not name yet. The status must name it before it is sent. */
@@ -386,8 +386,8 @@ async function drained(context: ReconcileContext, result: SyncResult): Promise<S
     if (error instanceof KubeError) return late // What was written before must still be reported.
     throw error
   }
-  const answer = await deps.master.drain(workerState.worker, workerState.claim, signal)
-  if (answer.kind !== 'ok') return late
+  const response = await deps.master.drain(workerState.worker, workerState.claim, signal)
+  if (response.kind !== 'ok') return late
   const now = await deps.master.get(workerState.worker, signal)
   return now.kind === 'ok' ? { ...result, worker: now.value } : late
 }

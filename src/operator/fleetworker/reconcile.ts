@@ -143,7 +143,7 @@ async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Pro
     deps.transport,
     signal,
   )
-  deps.cache.answered(patched)
+  deps.cache.applyResponse(patched)
   return whole(deps.cache.get(keyOf(resource.metadata)) ?? patched)
 }
 

@@ -116,21 +116,21 @@ async function restore(context: ReconcileContext): Promise<SyncResult | undefine
   if (managedBy !== null && managedBy !== workerState.claim && isOfOperator(managedBy)) return undefined
   const patch = resetOf(context, seen, type)
   if (Object.keys(patch).length > 0) {
-    const answer = await deps.master.patch(
+    const response = await deps.master.patch(
       workerState.worker,
       patch,
       { epoch: seen.epoch, configGen: seen.record.config_gen },
       workerState.claim,
       signal,
     )
-    if (answer.kind === 'not_registered' || answer.kind === 'unknown_type') return undefined
-    if (answer.kind !== 'ok') return refusedResult(answer, context, seen)
+    if (response.kind === 'not_registered' || response.kind === 'unknown_type') return undefined
+    if (response.kind !== 'ok') return refusedResult(response, context, seen)
   }
   if (resource.spec.deletionPolicy !== 'Deregister') return undefined
-  const answer = await deps.master.forget(workerState.worker, workerState.claim, signal)
-  return answer.kind === 'ok' || answer.kind === 'not_registered' || answer.kind === 'unknown_type'
+  const result = await deps.master.forget(workerState.worker, workerState.claim, signal)
+  return result.kind === 'ok' || result.kind === 'not_registered' || result.kind === 'unknown_type'
     ? undefined
-    : refusedResult(answer, context, seen)
+    : refusedResult(result, context, seen)
 }
 
 /** Resets every field to its default, except ignored ones. A secret that is set is masked, which is not the default. */
@@ -161,8 +161,8 @@ export async function releaseClaim(context: ReconcileContext): Promise<Released 
   const { deps, workerState, signal, recorded } = context
   const seen = deps.table.get(workerState.worker.type, workerState.worker.workerId)
   if (seen.kind === 'registered' && seen.record.managed_by === workerState.claim) {
-    const answer = await deps.master.release(workerState.worker, workerState.claim, signal)
-    if (answer.kind !== 'ok' && answer.kind !== 'not_registered') return refusedResult(answer, context, seen)
+    const response = await deps.master.release(workerState.worker, workerState.claim, signal)
+    if (response.kind !== 'ok' && response.kind !== 'not_registered') return refusedResult(response, context, seen)
   }
   return { kind: 'released', secretState: recorded.epoch === undefined ? recorded : givenBack(recorded) }
 }

@@ -102,7 +102,7 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
   /**
    * Applies the response to a write, but only if the object is still cached, since it may have been deleted meanwhile.
    */
-  answered(written: T): void {
+  applyResponse(written: T): void {
     if (this.#objects.get(keyOf(written.metadata))?.metadata.uid === written.metadata.uid) this.offer(written)
   }
 

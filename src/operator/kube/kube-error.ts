@@ -15,8 +15,8 @@ export class KubeError extends Error {
   /** The HTTP status; 0 without a response. */
   readonly status: number
   /**
-   * The API's reason, such as `Conflict` or `Expired`, or an own one: `NoAnswer`, `TooLarge`, `Idle`,
-   * `UnreadableAnswer`, `UnreadableLine`.
+   * The API's reason, such as `Conflict` or `Expired`, or an own one: `NoResponse`, `TooLarge`, `Idle`,
+   * `UnreadableResponse`, `UnreadableLine`.
    */
   readonly reason: string
   /** How long `Retry-After` requests to wait, in milliseconds, not capped: for logs. */

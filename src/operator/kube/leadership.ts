@@ -151,7 +151,7 @@ export class LeaseElector implements Leadership {
     if (this.#attempt !== undefined) return this.#attempt
     const deadline = new AbortController()
     const cancel = this.#deps.timers.after(ATTEMPT_MS, () =>
-      deadline.abort(new Error(`no answer within ${ATTEMPT_MS} ms`)),
+      deadline.abort(new Error(`no response within ${ATTEMPT_MS} ms`)),
     )
     this.#attempt = this.#tryOnce(AbortSignal.any([signal, deadline.signal]))
       .catch((error: unknown) => {

@@ -69,7 +69,7 @@ export interface StatusWriterDeps<T extends KubeObject, S> {
   readonly fieldManager: string
   /** Aborts at the end of the term. */
   readonly signal: AbortSignal
-  readonly cache: { readonly size: number; get(key: ObjectKey): T | undefined; answered(written: T): void }
+  readonly cache: { readonly size: number; get(key: ObjectKey): T | undefined; applyResponse(written: T): void }
   /** Checked before every write. */
   readonly mayWrite: () => boolean
   /** The status without fields that change all the time. A transition that differs in nothing else is a heartbeat. */
@@ -294,7 +294,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       })
       onWrite?.(kind)
       entry.backoff.reset()
-      cache.answered({ ...body, status: shown })
+      cache.applyResponse({ ...body, status: shown })
       this.#settled(key, entry, status)
     } catch (error) {
       this.#failed(key, entry, error)

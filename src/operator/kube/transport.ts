@@ -269,7 +269,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new KubeError(0, 'UnreadableAnswer', 'the API server returned something other than JSON', {
+    throw new KubeError(0, 'UnreadableResponse', 'the API server returned something other than JSON', {
       cause: error,
     })
   }
@@ -295,7 +295,7 @@ function parsedLine(line: string): WatchLine {
 }
 
 const tooLate = (cause: unknown): KubeError =>
-  new KubeError(0, 'NoAnswer', 'the API server did not respond in time', { cause })
+  new KubeError(0, 'NoResponse', 'the API server did not respond in time', { cause })
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | undefined)?.code)
 
@@ -303,5 +303,5 @@ function asKubeError(error: unknown, signal: AbortSignal): Error {
   if (error instanceof KubeError) return error
   if (signal.aborted)
     return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason })
-  return new KubeError(0, 'NoAnswer', `the API server did not respond: ${(error as Error).message}`, { cause: error })
+  return new KubeError(0, 'NoResponse', `the API server did not respond: ${(error as Error).message}`, { cause: error })
 }

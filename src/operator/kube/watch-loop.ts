@@ -140,7 +140,7 @@ export class WatchLoop<T extends KubeObject> {
     }
     const reason = reasonOf(error)
     if (reason !== 'idle' && reason !== 'error') this.#version = undefined
-    this.#isDoubted ||= error instanceof KubeError && error.reason === 'NoAnswer'
+    this.#isDoubted ||= error instanceof KubeError && error.reason === 'NoResponse'
     this.#restart(reason)
     const { log, resource } = this.#deps
     const waitMs = this.#waitMs(error, reason)
@@ -228,7 +228,7 @@ export class WatchLoop<T extends KubeObject> {
     )
     this.#activeMs = this.#deps.clock.monotonicMs()
     if (!Array.isArray(body?.items) || typeof body.metadata?.resourceVersion !== 'string')
-      throw new KubeError(0, 'UnreadableAnswer', 'the API server returned something other than a list')
+      throw new KubeError(0, 'UnreadableResponse', 'the API server returned something other than a list')
     size?.received(body.items.length, bytes)
     return body
   }

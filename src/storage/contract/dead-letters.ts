@@ -46,12 +46,13 @@ export interface DeadLetters {
    *
    * @param type The automation type.
    * @param n At most this many tasks, 1 to 500.
-   * @param lastDeath The number of the last death to replay, as `lastDeath` returned it; every dead task if omitted.
+   * @param newestDeath The number of the last death to replay, as `newestDeath` returned it; every dead task if
+   *   omitted.
    * @returns how many were replayed; less than `n` if no more matched.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may replay up to `n` further tasks.
    * @see D84
    */
-  replay(type: string, n: number, lastDeath?: number): Promise<number>
+  replay(type: string, n: number, newestDeath?: number): Promise<number>
   /**
    * Returns the death number of the newest dead task. Deaths are numbered in their order.
    *
@@ -59,7 +60,7 @@ export interface DeadLetters {
    * @returns 0 or any earlier number if no task is dead.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  lastDeath(type: string): Promise<number>
+  newestDeath(type: string): Promise<number>
   /**
    * Removes all dead tasks in one step. Their ids may be used again.
    *
@@ -78,7 +79,7 @@ export interface DeadLetters {
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_dead`.
    * @see D50
    */
-  select(
+  applyToDead(
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],

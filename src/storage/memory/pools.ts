@@ -6,7 +6,7 @@
  */
 import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
 import { TimerQueue } from './timer-queue.ts'
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { EXTEND_LOST, takeWithin } from '../index.ts'
 import { valueOf } from './store.ts'
 import type { Timer } from './timer-queue.ts'
@@ -101,7 +101,7 @@ export class MemoryPools implements Sync<Pools> {
       expiresAtMs,
       inUseUntilMs: until > now ? until : null,
     })
-    return { size: items.size, items: takeWithin(items.values(), charsOf, MAX_ANSWER_BYTES, n).map(show) }
+    return { size: items.size, items: takeWithin(items.values(), charsOf, MAX_RESPONSE_BYTES, n).map(show) }
   }
 
   sizes(names: readonly string[]): readonly number[] {
@@ -172,7 +172,7 @@ class Pool {
       if (item === null) break
       item.position = null
       if (!matches(item, wanted)) passed.push(item)
-      else if (claims.length > 0 && chars + charsOf(item) > MAX_ANSWER_BYTES) {
+      else if (claims.length > 0 && chars + charsOf(item) > MAX_RESPONSE_BYTES) {
         passed.push(item)
         break
       } else {

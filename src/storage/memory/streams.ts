@@ -4,7 +4,7 @@
  * stream, so the number of the oldest one shows how many were removed. An id is the arrival in ms (13 digits) and that
  * number (16 digits): it grows, sorts as text and is never reused.
  */
-import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_BYTES, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_BYTES, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
 import { BoundedMap } from '../../runtime/index.ts'
 import { takeWithin } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
@@ -82,7 +82,7 @@ export class MemoryStreams implements Sync<Streams> {
     type: string,
     after: string | null,
     n: number,
-    bytes = MAX_ANSWER_BYTES,
+    bytes = MAX_RESPONSE_BYTES,
   ): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
     const stream = this.#of(type)
     const start = after === null ? newest(stream.items, n) : firstBehind(stream.items, after)
@@ -90,11 +90,11 @@ export class MemoryStreams implements Sync<Streams> {
     return { entries: takeWithin(from(stream.items, start), charsOf, bytes, n).map(show), gap }
   }
 
-  peek(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
+  peek(type: string, n: number, bytes = MAX_RESPONSE_BYTES): readonly StreamEntry[] {
     return takeWithin(from(this.#of(type).items, 0), charsOf, bytes, n).map(show)
   }
 
-  pop(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
+  pop(type: string, n: number, bytes = MAX_RESPONSE_BYTES): readonly StreamEntry[] {
     const stream = this.#of(type)
     const popped = this.peek(type, n, bytes)
     for (let i = 0; i < popped.length; i += 1) this.#drop(stream)
@@ -161,7 +161,7 @@ function newest(items: Ring<NumberedEntry>, n: number): number {
   let chars = 0
   for (let i = items.length - 1; i >= 0; i -= 1) {
     chars += items.at(i)?.entry.length ?? 0
-    if (i < items.length - n || (chars > MAX_ANSWER_BYTES && i < items.length - 1)) return i + 1
+    if (i < items.length - n || (chars > MAX_RESPONSE_BYTES && i < items.length - 1)) return i + 1
   }
   return 0
 }

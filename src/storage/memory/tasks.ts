@@ -2,7 +2,7 @@
  * @module storage/memory/tasks
  * Implements `tasks` of the contract with one {@link TaskQueue} per automation type.
  */
-import { MAX_ANSWER_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
   cutError,
   EXTEND_LOST,
@@ -179,7 +179,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return ids.map((id) => queue.find(id)?.place ?? null)
   }
 
-  queue(type: string, n: number, bytes = MAX_ANSWER_BYTES): QueuePage {
+  queue(type: string, n: number, bytes = MAX_RESPONSE_BYTES): QueuePage {
     const queue = this.#of(type)
     const length = queue.tiers.reduce((sum, tier) => sum + tier.length, 0)
     const tasks = takeWithin(queue.pending(), charsOf, Infinity, n)
@@ -188,7 +188,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return { length, items, rest: tasks.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
   }
 
-  bodies(type: string, ids: readonly string[], bytes = MAX_ANSWER_BYTES): readonly (string | null)[] {
+  bodies(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
     const queue = this.#of(type)
     const bodyOf = (id: string): string | null => {
       const task = queue.find(id)
@@ -197,7 +197,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return takeWithin(ids.map(bodyOf), (body) => body?.length ?? 0, bytes)
   }
 
-  dead(type: string, n: number, bytes = MAX_ANSWER_BYTES, after = 0): DeadPage {
+  dead(type: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
     const { dead } = this.#of(type)
     const show = ({ id, attempt, body, max, lastError, diedAtMs }: Task): DeadRow => ({
       id,
@@ -223,7 +223,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return n
   }
 
-  lastDeath(type: string): number {
+  newestDeath(type: string): number {
     return this.#of(type).dead.deaths
   }
 
@@ -231,7 +231,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return this.#of(type).clearDead()
   }
 
-  select(
+  applyToDead(
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],

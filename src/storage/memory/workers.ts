@@ -2,7 +2,7 @@
  * @module storage/memory/workers
  * Implements `workers` of the contract: registration, reports, drains and reading of worker records.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { cutError, ringFrame, takeWithin } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type {
@@ -98,7 +98,7 @@ export class MemoryWorkers implements Sync<Workers> {
     })
   }
 
-  page(type: string, after: string | null, limit: number, bytes = MAX_ANSWER_BYTES): readonly WorkerRow[] {
+  page(type: string, after: string | null, limit: number, bytes = MAX_RESPONSE_BYTES): readonly WorkerRow[] {
     return takeWithin(this.#records.page(type, after, limit), charsOf, bytes, limit).map((record) => this.#row(record))
   }
 

@@ -35,24 +35,24 @@ export class Batchers {
    * @param name The operation and all its parameters: calls of one name may differ only in their items.
    * @throws {FleetError} STORAGE_OVERLOADED if too many items are waiting, or the error of the group.
    */
-  async add<Item, Answer>(
+  async add<Item, Result>(
     name: string,
     items: readonly Item[],
     bytesOf: (item: Item) => number,
-    run: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  ): Promise<readonly Answer[]> {
+    run: (items: readonly Item[]) => Promise<readonly Result[]>,
+  ): Promise<readonly Result[]> {
     if (items.length === 0) return []
-    const known = this.#byName.get(name) as Batcher<Item, Answer> | undefined
+    const known = this.#byName.get(name) as Batcher<Item, Result> | undefined
     const batcher = known ?? this.#create(name, bytesOf, run)
     return allSucceeded(await batcher.add(items))
   }
 
-  #create<Item, Answer>(
+  #create<Item, Result>(
     name: string,
     bytesOf: (item: Item) => number,
-    run: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  ): Batcher<Item, Answer> {
-    const batcher = new Batcher<Item, Answer>({
+    run: (items: readonly Item[]) => Promise<readonly Result[]>,
+  ): Batcher<Item, Result> {
+    const batcher = new Batcher<Item, Result>({
       run,
       bytesOf,
       maxItems: GROUP_ITEMS,

@@ -140,7 +140,7 @@ export class RedisBus implements Bus {
   }
 
   /** From now on this process is `masterId` and receives its signals. */
-  async answerTo(masterId: string): Promise<void> {
+  async receiveFor(masterId: string): Promise<void> {
     const channel = `s:${masterId}`
     if (!this.#channels.has(channel)) await this.listen(channel, (text) => this.#signalled(text))
   }
@@ -273,7 +273,7 @@ export class RedisBus implements Bus {
     })
   }
 
-  /** A connection that only listens notices a cut cable by asking alone; it ends when no answer comes. */
+  /** A connection that only listens notices a cut cable only by a ping; it is closed when no reply comes. */
   async #probe(): Promise<void> {
     if (this.#isSubscribed) await this.#client?.ping().catch(() => undefined)
   }

@@ -6,7 +6,7 @@
  * call takes a slot that no other call is using, and in a slot one call follows the other. The store keeps the last
  * number of each slot, and its result: an equal number is a repetition, a lower one a send that was overtaken.
  *
- *   slot 0   call 1 ── lost answer, sent again as 1 ──▶ call 4
+ *   slot 0   call 1 ── lost reply, sent again as 1 ──▶ call 4
  *   slot 1   call 2 ──▶ call 3 ── outcome unknown ──▶ call 5, which reports that results from 3 on were lost
  */
 import { FleetError } from '../../protocol/index.ts'
@@ -43,9 +43,9 @@ export class CallSlots {
     const slot = slots.free.pop() ?? { name: `${this.#process}.${slots.made++}`, lostFrom: null }
     const number = (this.#calls += 1)
     try {
-      const answer = await call({ slot: slot.name, number, lostFrom: slot.lostFrom ?? number })
+      const response = await call({ slot: slot.name, number, lostFrom: slot.lostFrom ?? number })
       slot.lostFrom = null
-      return answer
+      return response
     } catch (error) {
       if (error instanceof FleetError && error.outcome === 'unknown') slot.lostFrom ??= number
       throw error

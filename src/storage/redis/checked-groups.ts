@@ -95,9 +95,9 @@ export class CheckedGroups {
       bodies: this.#checked(check.bodies, (...args) => tasks.bodies(...args)),
       dead: this.#checked(check.dead, (...args) => tasks.dead(...args)),
       replay: this.#checked(check.replay, (...args) => tasks.replay(...args)),
-      lastDeath: this.#checked(check.lastDeath, (...args) => tasks.lastDeath(...args)),
+      newestDeath: this.#checked(check.newestDeath, (...args) => tasks.newestDeath(...args)),
       clearDead: this.#checked(check.clearDead, (...args) => tasks.clearDead(...args)),
-      select: this.#checked(check.select, (...args) => tasks.select(...args)),
+      applyToDead: this.#checked(check.applyToDead, (...args) => tasks.applyToDead(...args)),
       counts: this.#checked(check.counts, (...args) => tasks.counts(...args)),
     }
   }

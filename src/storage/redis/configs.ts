@@ -26,14 +26,10 @@ export function createConfigs(caller: Caller): Configs {
     put: async (put) => {
       const { type, id, expectGen, config, actor } = put
       const args = [id, String(expectGen), String(expectGen + 1), escaped(actor), config, historyText(put)]
-      const [was, ...answer] = (await caller.run(
-        PUT,
-        [...keysOfType(PUT, type), historyKey(type, id)],
-        args,
-      )) as PutReply
+      const [was, ...rest] = (await caller.run(PUT, [...keysOfType(PUT, type), historyKey(type, id)], args)) as PutReply
       if (was === 'unknown') return { kind: 'not_found' }
-      if (was === 'put') return { kind: 'stored', gen: expectGen + 1, conn: answer[0] ?? null }
-      const [gen = '', cfg = ''] = answer
+      if (was === 'put') return { kind: 'stored', gen: expectGen + 1, conn: rest[0] ?? null }
+      const [gen = '', cfg = ''] = rest
       return { kind: 'conflict', current: configRow(gen ?? '', cfg) }
     },
     get: (refs) =>

@@ -192,7 +192,7 @@ export class Connection implements Caller {
     }
   }
 
-  /** Until it is answered, refused, or its outcome unknown. */
+  /** Until it is replied to, refused, or its outcome unknown. */
   async #attempt(call: Call, startedMs: number): Promise<Reply> {
     let [redirections, asked]: [number, string | null] = [0, null]
     for (;;) {

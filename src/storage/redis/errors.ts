@@ -30,7 +30,7 @@ export const unavailable = (
 ): FleetError =>
   new FleetError(
     'STORAGE_UNAVAILABLE',
-    outcome === 'unknown' ? `${why}; whether the change was made is not known` : why,
+    outcome === 'unknown' ? `${why}; whether the change was made is unknown` : why,
     { retryAfterSeconds: 1, ...options, outcome },
   )
 

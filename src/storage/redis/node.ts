@@ -28,7 +28,7 @@ const RECONNECT_CAP_MS = 500
 const PREPARE_AGAIN_MS = 500
 const DISCONNECT_TIMEOUT_MS = 100
 
-/** With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. */
+/** With its defaults ioredis sends commands again whose reply was cut off, and so runs them twice. */
 export function clientOptions(random: Random): RedisOptions {
   return {
     maxRetriesPerRequest: 0,
@@ -70,7 +70,7 @@ export class StoreNode {
   #status: 'disconnected' | 'preparing' | 'prepared' | 'ready' = 'disconnected'
   #unavailableSince: number
   /**
-   * When the oldest call was sent that got no answer or was not carried out; null: none since it last took a change.
+   * When the oldest call was sent that got no reply or was not carried out; null: none since it last took a change.
    */
   #failingSince: number | null = null
   #facts: Facts | null = null
@@ -160,7 +160,7 @@ export class StoreNode {
       if (!isMissingScript(error)) throw error
       return this.#send('EVAL', [script.source, ...rest], asking)
     })
-    if (script.writes) this.#failingSince = null // A server that takes no changes may still answer reads.
+    if (script.writes) this.#failingSince = null // A server that takes no changes may still serve reads.
     return reply
   }
 
@@ -197,7 +197,7 @@ export class StoreNode {
 
   #failed(error: unknown, sentMs: number): void {
     const fault = faultOf(error)
-    if (fault.kind !== 'unknown' && fault.kind !== 'not_run') return // It was answered.
+    if (fault.kind !== 'unknown' && fault.kind !== 'not_run') return // The server replied.
     this.#failingSince = Math.min(sentMs, this.#failingSince ?? Infinity)
     if (fault.kind === 'not_run' && this.#status === 'ready') this.#trouble = fault.why
   }

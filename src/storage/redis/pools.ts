@@ -6,7 +6,7 @@
  * claim may match is kept apart as text that a script can search without parsing JSON: a line `"tag":value` for each
  * top-level tag whose value is text, a finite number or a boolean, as JSON.stringify writes it (which leaves no line
  * break inside). Before them stands `#length` of a large record, so that a claim knows without reading it when its
- * answer is full.
+ * result is full.
  */
 import { key } from './keys.ts'
 import { runPruned } from './pruning.ts'
@@ -14,7 +14,7 @@ import { script } from './script.ts'
 import type { Caller } from './caller.ts'
 import { EXTEND_LOST, type Claim, type ClaimRequest, type PoolItem, type PoolRow, type Pools } from '../index.ts'
 
-/** Records up to this long do not count towards the size of an answer: 1,000 of them are 4 MiB. */
+/** Records up to this long do not count towards the size of a response: 1,000 of them are 4 MiB. */
 const SMALL_CHARS = 4_096
 const REPEATABLE = { repeatable: true }
 
@@ -113,9 +113,9 @@ function argumentsOf({ owner, n, holdMs, match }: ClaimRequest): readonly (strin
   return [owner, n, holdMs, wanted.length, ...wanted]
 }
 
-function claimsOf(answer: readonly (string | number)[]): readonly Claim[] {
-  const until = Number(answer.at(-1))
-  return triples(answer.slice(0, -1), (id, token, record) => {
+function claimsOf(response: readonly (string | number)[]): readonly Claim[] {
+  const until = Number(response.at(-1))
+  return triples(response.slice(0, -1), (id, token, record) => {
     const { tags, payload } = textsOf(String(record))
     return { id: String(id), token: Number(token), tags, payload, expiresAtMs: until }
   })

@@ -23,7 +23,7 @@ export function closeWhenSilent(stream: Duplex, owes: () => boolean, timers: Tim
   const stop = timers.every(LOOK_MS, () => {
     silentLooks = owes() ? silentLooks + 1 : 0
     if (silentLooks === LOOKS)
-      stream.destroy(new Error(`Socket timeout: an answer was due and nothing came for ${WAIT_MS} ms`))
+      stream.destroy(new Error(`Socket timeout: no reply to a pending command for ${WAIT_MS} ms`))
   })
   stream.once('close', stop)
 }

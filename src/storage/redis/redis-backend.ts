@@ -170,7 +170,7 @@ export class RedisBackend implements Backend {
   }
 
   async #beat(masterId: string): Promise<readonly string[]> {
-    await this.#bus.answerTo(masterId)
+    await this.#bus.receiveFor(masterId)
     return this.#meta.beat(masterId)
   }
 
@@ -237,11 +237,11 @@ function grouped(tasks: Tasks, lanes: Batchers, onReserve: (type: string) => voi
         bytesOfRequest,
         async (all) => {
           const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
-          return results.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
+          return results.map((response, at) => ({ response, dropped: at === 0 ? dropped : 0, nextDue }))
         },
       )
       return {
-        results: parts.map(({ answer }) => answer),
+        results: parts.map(({ response }) => response),
         dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0),
         nextDueAtMs: parts[0]?.nextDue ?? null,
       }

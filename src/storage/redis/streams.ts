@@ -13,10 +13,10 @@
  * each next one is one higher, and its time is that of its flush. So push and pop touch ends of lists alone, and no
  * entry is rewritten. Rows grow in both time and sequence, which is what the search of tail rests on.
  *
- * Pushes of one type run one after the other: one whose answer never came is sent again under its number, and must not
+ * Pushes of one type run one after the other: one whose reply never came is sent again under its number, and must not
  * be overtaken by the next, whose higher number would make it a repeat.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import type { PublishMode } from './bus.ts'
@@ -52,7 +52,7 @@ export function createStreams(caller: Caller, modeNow: () => PublishMode): Strea
         })) as readonly number[]
         return { length, trimmed }
       }),
-    tail: async (type, after, n, bytes = MAX_ANSWER_BYTES) => {
+    tail: async (type, after, n, bytes = MAX_RESPONSE_BYTES) => {
       const behind = after === null ? [] : greatestUpTo(after)
       const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, bytes, ...behind], {
         repeatable: true,
@@ -63,9 +63,9 @@ export function createStreams(caller: Caller, modeNow: () => PublishMode): Strea
         gap: after !== null && isAtHead && (gone === null || after !== idOf(gone, start)),
       }
     },
-    peek: async (type, n, bytes = MAX_ANSWER_BYTES) =>
+    peek: async (type, n, bytes = MAX_RESPONSE_BYTES) =>
       entriesOf((await caller.run(PEEK, keysOf(type), [n, bytes], { repeatable: true })) as readonly Reply[] as Found),
-    pop: async (type, n, bytes = MAX_ANSWER_BYTES) =>
+    pop: async (type, n, bytes = MAX_RESPONSE_BYTES) =>
       entriesOf((await caller.run(POP, keysOf(type), [n, bytes])) as readonly Reply[] as Found),
     bytes: (types) =>
       Promise.all(types.map(async (type) => Number(await caller.run(BYTES, keysOf(type), [], { repeatable: true })))),

@@ -2,7 +2,7 @@
  * @module storage/redis/tasks-dead
  * The dead-letter queue: seen, played again, removed. Oldest death first.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
 import type { DeadPage, DeadRow } from '../index.ts'
@@ -10,15 +10,15 @@ import type { Caller, Reply } from './caller.ts'
 
 const DEAD = script('tasks.dead')
 const REPLAY = script('tasks.replay')
-const LAST_DEATH = script('tasks.last-death')
-const SELECT = script('tasks.select')
+const NEWEST_DEATH = script('tasks.newest-death')
+const APPLY_TO_DEAD = script('tasks.apply-to-dead')
 const CLEAR = script('tasks.clear-dead')
 
 export async function dead(
   caller: Caller,
   type: string,
   n: number,
-  bytes = MAX_ANSWER_BYTES,
+  bytes = MAX_RESPONSE_BYTES,
   after = 0,
 ): Promise<DeadPage> {
   const [length, next, ...found] = listOf(await run(caller, DEAD, type, [n, bytes, after], READS))
@@ -50,19 +50,19 @@ export const replay = async (
   until: number | string = '+inf',
 ): Promise<number> => Number(await run(caller, REPLAY, type, [caller.channel('wake'), type, n, until]))
 
-export const lastDeath = async (caller: Caller, type: string): Promise<number> =>
-  Number(await run(caller, LAST_DEATH, type, [], READS))
+export const newestDeath = async (caller: Caller, type: string): Promise<number> =>
+  Number(await run(caller, NEWEST_DEATH, type, [], READS))
 
 export const clearDead = async (caller: Caller, type: string): Promise<number> =>
   Number(await run(caller, CLEAR, type, []))
 
-export async function select(
+export async function applyToDead(
   caller: Caller,
   type: string,
   action: 'replay' | 'remove',
   ids: readonly string[],
 ): Promise<readonly ('replayed' | 'removed' | 'not_dead')[]> {
-  const results = listOf(await run(caller, SELECT, type, [caller.channel('wake'), type, action, ...ids]))
+  const results = listOf(await run(caller, APPLY_TO_DEAD, type, [caller.channel('wake'), type, action, ...ids]))
   const done = action === 'replay' ? 'replayed' : 'removed'
   return ids.map((_, i) => (results[i] === 1 ? done : 'not_dead'))
 }

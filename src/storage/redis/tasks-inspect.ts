@@ -2,7 +2,7 @@
  * @module storage/redis/tasks-inspect
  * What can be seen of the tasks that are not dead, without moving any.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
 import type { Counts, TaskPlace, QueuePage, QueueRow, QueueTicket } from '../index.ts'
@@ -24,7 +24,7 @@ export async function locate(
   return ids.map((_, i) => PLACES[Number(results[i])] ?? null)
 }
 
-export async function queue(caller: Caller, type: string, n: number, bytes = MAX_ANSWER_BYTES): Promise<QueuePage> {
+export async function queue(caller: Caller, type: string, n: number, bytes = MAX_RESPONSE_BYTES): Promise<QueuePage> {
   const [length, tickets, shown] = (await run(caller, SHOW, type, [n, bytes], READS)) as readonly [
     number,
     readonly string[],
@@ -45,7 +45,7 @@ export async function bodies(
   caller: Caller,
   type: string,
   ids: readonly string[],
-  bytes = MAX_ANSWER_BYTES,
+  bytes = MAX_RESPONSE_BYTES,
 ): Promise<readonly (string | null)[]> {
   return listOf(await run(caller, BODIES, type, [bytes, ...ids], READS)) as readonly (string | null)[]
 }

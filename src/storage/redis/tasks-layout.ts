@@ -44,7 +44,7 @@ export const run = (
   options?: CallOptions,
 ): Promise<Reply> => caller.run(script, keysOfType(script, type), args, options)
 
-/** Bytes of a body below which it does not count towards the size of an answer: 500 of them are 2 MiB. */
+/** Bytes of a body below which it does not count towards the size of a response: 500 of them are 2 MiB. */
 const SHORT_BODY = 4_096
 
 export const READS: CallOptions = { repeatable: true }

@@ -11,7 +11,7 @@
  * begins a segment; a batch that would cross into the next one starts there, so its tokens share a segment. The segment
  * that begins takes over the bitmap of the oldest.
  *
- * A reserve whose answer was lost leased tasks that no worker received. The repetition, or else the next reserve of the
+ * A reserve whose reply was lost leased tasks that no worker received. The repetition, or else the next reserve of the
  * slot, gives these leases back first, attempt and lost leases unchanged (D81); so they never count towards the DLQ.
  */
 import { script } from './script.ts'

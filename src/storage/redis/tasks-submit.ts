@@ -3,8 +3,8 @@
  * Tasks into their tiers. Nothing is written before the whole batch is decided: keys first, then ids, then the bound,
  * and a later item sees an earlier one. What is already there costs only the reading of it: a new id gives nil.
  *
- * A call whose answer was lost is sent again. By then another master may have delivered and acked the tasks, so their
- * ids would look new; the call is recognised by its slot and number instead, and its first answer is returned (D79).
+ * A call whose reply was lost is sent again. By then another master may have delivered and acked the tasks, so their
+ * ids would look new; the call is recognised by its slot and number instead, and its first result is returned (D79).
  */
 import { script } from './script.ts'
 import { READS, listOf, run, ticketOf } from './tasks-layout.ts'
@@ -38,12 +38,12 @@ export async function submit(
       return run(caller, SUBMIT, type, args.concat(keys), READS)
     }),
   )
-  return tasks.map((task, i) => answerOf(task, results[i] ?? 0))
+  return tasks.map((task, i) => resultOf(task, results[i] ?? 0))
 }
 
 /** An id that was drawn for this call and is known already stands for this very task. */
-function answerOf({ id, ownId }: NewTask, answer: Reply): SubmitItemResult {
-  if (typeof answer === 'string') return { kind: 'duplicate', duplicateOf: answer }
-  if (answer === 2) return QUEUE_FULL
-  return answer === 1 && ownId ? { kind: 'duplicate', duplicateOf: id } : QUEUED
+function resultOf({ id, ownId }: NewTask, response: Reply): SubmitItemResult {
+  if (typeof response === 'string') return { kind: 'duplicate', duplicateOf: response }
+  if (response === 2) return QUEUE_FULL
+  return response === 1 && ownId ? { kind: 'duplicate', duplicateOf: id } : QUEUED
 }

@@ -3,7 +3,7 @@
  * The `tasks` of the contract over Redis: one script a call. What is wrong in an argument was refused before.
  */
 import { cutError } from '../index.ts'
-import { clearDead, dead, lastDeath, replay, select } from './tasks-dead.ts'
+import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
 import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { reserve } from './tasks-reserve.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
@@ -35,9 +35,9 @@ export function createTasks(caller: Caller, process: string): Tasks {
     bodies: (type, ids, bytes) => bodies(caller, type, ids, bytes),
     dead: (type, n, bytes, after) => dead(caller, type, n, bytes, after),
     replay: (type, n, until) => replay(caller, type, n, until),
-    lastDeath: (type) => lastDeath(caller, type),
+    newestDeath: (type) => newestDeath(caller, type),
     clearDead: (type) => clearDead(caller, type),
-    select: (type, action, ids) => select(caller, type, action, ids),
+    applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
     counts: (types) => counts(caller, types),
   }
 }

@@ -16,7 +16,7 @@ interface Placed<T> {
 
 /**
  * @param charsOf about how much an item adds to the call.
- * @param run one script; one answer per item, in order.
+ * @param run one script; one result per item, in order.
  */
 export async function inBatches<T extends Ref, A>(
   items: readonly T[],
@@ -26,11 +26,11 @@ export async function inBatches<T extends Ref, A>(
   const results: A[] = []
   const series = [...byType(items)].map(async ([type, placed]) => {
     for (const part of parts(placed, charsOf)) {
-      const answered = await run(
+      const ran = await run(
         type,
         part.map(({ item }) => item),
       )
-      for (const [i, answer] of answered.entries()) results[part[i]?.at ?? -1] = answer
+      for (const [i, result] of ran.entries()) results[part[i]?.at ?? -1] = result
     }
   })
   // Nothing of this call is under way once it rejects.

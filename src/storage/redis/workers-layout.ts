@@ -92,7 +92,7 @@ export function historyRow(text: string): HistoryRow {
   }
 }
 
-/** One worker as the reading scripts answer it, null where the field is absent. */
+/** One worker as the reading scripts return it, null where the field is absent. */
 export interface StoredWorker {
   readonly g: string | null
   readonly cfg: string | null

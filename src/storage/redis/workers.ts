@@ -7,7 +7,7 @@
  * repeat must not undo what came after. Which masters live stands under another hash tag: a script cannot read it, so
  * rows are joined with it here, and `drain` brings it along.
  */
-import { FleetError, MAX_ANSWER_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
+import { FleetError, MAX_RESPONSE_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
 import {
   ringFrame,
   type WorkerReport,
@@ -143,7 +143,7 @@ export class RedisWorkers implements Workers {
     type: string,
     after: string | null,
     limit: number,
-    bytes = MAX_ANSWER_BYTES,
+    bytes = MAX_RESPONSE_BYTES,
   ): Promise<readonly WorkerRow[]> {
     const [reply, masters] = await Promise.all([
       this.#run(PAGE, type, [after === null ? '-' : `(${after}`, limit, bytes], REPEATABLE),
@@ -215,9 +215,9 @@ export class RedisWorkers implements Workers {
 
 type RegisterReply = readonly [before: string | null, drain: number, replaced: string | null, gen: string] | null
 
-function registered(answer: RegisterReply): RegisterResult {
-  if (answer === null) return { kind: 'full' }
-  const [before, drain, replaced, gen] = answer
+function registered(response: RegisterReply): RegisterResult {
+  if (response === null) return { kind: 'full' }
+  const [before, drain, replaced, gen] = response
   const previous = before === null ? null : reportedOf(before)
   return { kind: 'registered', previous, drain: drain === 1, replaced, gen: Number(gen) }
 }

@@ -6,7 +6,7 @@
  *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
  *
  * Time is the wall clock at open, or the highest time stored where that is later, plus monotonic time since: a step of
- * the wall clock neither ends nor prolongs a lease, and no restart goes back behind a time that was answered.
+ * the wall clock neither ends nor prolongs a lease, and no restart goes back behind a time that was returned.
  */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -82,7 +82,7 @@ export class Committer {
         each.reject(
           storageError(
             'STORAGE_UNAVAILABLE',
-            'the store did not respond within 5 s; whether the change was made is not known',
+            'the store did not respond within 5 s; whether the change was made is unknown',
             'unknown',
           ),
         )

@@ -3,7 +3,7 @@
  * DeadTasks lists, replays and removes dead tasks. Clearing only raises `deadCut`, the number of the last death that
  * was cleared; the idle work removes the rows.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { expiryOf, takeWithin, type DeadPage, type DeadRow } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Fences } from './fences.ts'
@@ -60,7 +60,7 @@ export class DeadTasks {
     this.#sql = statementsOf(db)
   }
 
-  list(typeName: string, n: number, bytes = MAX_ANSWER_BYTES, after = 0): DeadPage {
+  list(typeName: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
     const type = this.#names.find(KIND.type, typeName)
     const queue = type === undefined ? undefined : this.#queues.find(type)
     if (queue === undefined) return { length: 0, items: [] }
@@ -81,16 +81,16 @@ export class DeadTasks {
     }
   }
 
-  replay(typeName: string, n: number, lastDeath = Number.MAX_SAFE_INTEGER): number {
+  replay(typeName: string, n: number, newestDeath = Number.MAX_SAFE_INTEGER): number {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return 0
     const queue = this.#queues.change(type)
-    const found = this.#sql.oldest.all(type, this.#fences.deadCutOf(type), lastDeath, n)
+    const found = this.#sql.oldest.all(type, this.#fences.deadCutOf(type), newestDeath, n)
     for (const task of found) this.#replay(queue, task)
     return found.length
   }
 
-  lastDeath(typeName: string): number {
+  newestDeath(typeName: string): number {
     const type = this.#names.find(KIND.type, typeName)
     const queue = type === undefined ? undefined : this.#queues.find(type)
     return queue === undefined ? 0 : queue.death - 1
@@ -106,7 +106,7 @@ export class DeadTasks {
     return count
   }
 
-  select(
+  applyToDead(
     typeName: string,
     action: 'replay' | 'remove',
     ids: readonly string[],

@@ -1,5 +1,5 @@
 /** @module storage/sqlite/engine-inspect  TaskInspection finds, lists and counts tasks. It changes nothing. */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import {
   takeWithin,
   type Counts,
@@ -69,7 +69,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
     })
   }
 
-  queue(typeName: string, n: number, bytes = MAX_ANSWER_BYTES): QueuePage {
+  queue(typeName: string, n: number, bytes = MAX_RESPONSE_BYTES): QueuePage {
     const queue = this.#find(typeName)
     if (queue === undefined) return { length: 0, items: [] }
     const tickets = this.#sql.pending.all(queue.type, n)
@@ -78,7 +78,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
     return { length: pendingOf(queue), items, ...(rest.length > 0 && { rest }) }
   }
 
-  bodies(typeName: string, ids: readonly string[], bytes = MAX_ANSWER_BYTES): readonly (string | null)[] {
+  bodies(typeName: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
     const type = this.#names.find(KIND.type, typeName)
     return takeWithin(this.#bodiesOf(type, ids), (body) => body?.length ?? 0, bytes)
   }

@@ -5,7 +5,7 @@
  * whose claim has ended is free at the next claim. An expired item counts as absent and is removed with the next put or
  * claim.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { EXTEND_LOST, takeWithin } from '../index.ts'
 import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
 import { storageError } from './calls.ts'
@@ -137,7 +137,7 @@ export class SqlitePools implements Sync<Pools> {
     const { nowMs } = this.#txn
     const pool = this.#names.find(KIND.pool, name)
     if (pool === undefined) return { size: 0, items: [] }
-    const rows = takeWithin(this.#sql.list.iterate(pool, nowMs, n), charsOf, MAX_ANSWER_BYTES)
+    const rows = takeWithin(this.#sql.list.iterate(pool, nowMs, n), charsOf, MAX_RESPONSE_BYTES)
     const items = rows.map((row) => {
       const isInUse = row.inUseUntilMs !== null && row.inUseUntilMs > nowMs
       return isInUse ? row : { ...row, inUseUntilMs: null }
@@ -172,7 +172,7 @@ export class SqlitePools implements Sync<Pools> {
     this.#sql.freeEnded.run(pool, this.#txn.nowMs)
     const wanted = Object.entries(request.match)
     const free = this.#sql.longestUnused.iterate(pool, wanted.length === 0 ? request.n : MAX_LOOKED_AT)
-    const picked = takeWithin(matching(free, wanted), charsOf, MAX_ANSWER_BYTES, request.n)
+    const picked = takeWithin(matching(free, wanted), charsOf, MAX_RESPONSE_BYTES, request.n)
     if (picked.length === 0) return []
     const fence = this.#fences.change(pool)
     return picked.map((item) => this.#claimItem(fence, item, request))

@@ -3,7 +3,7 @@
  * SqliteStreams keeps the output streams: their entries in segments (stream-segments.ts), and where each stream begins
  * and ends in memory (stream-heads.ts).
  */
-import { MAX_ANSWER_BYTES, STREAM_MAX_BYTES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, STREAM_MAX_BYTES } from '../../protocol/index.ts'
 import type { StreamEntry, Streams, Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
@@ -67,7 +67,7 @@ export class SqliteStreams implements Sync<Streams> {
     typeName: string,
     after: string | null,
     n: number,
-    bytes = MAX_ANSWER_BYTES,
+    bytes = MAX_RESPONSE_BYTES,
   ): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
     const stream = this.#heads.find(typeName)
     if (stream === undefined) return { entries: [], gap: after !== null }
@@ -81,12 +81,12 @@ export class SqliteStreams implements Sync<Streams> {
     return { entries: this.#segments.read(stream, start, n, bytes), gap }
   }
 
-  peek(typeName: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
+  peek(typeName: string, n: number, bytes = MAX_RESPONSE_BYTES): readonly StreamEntry[] {
     const stream = this.#heads.find(typeName)
     return stream === undefined ? [] : this.#segments.read(stream, stream.head, n, bytes)
   }
 
-  pop(typeName: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
+  pop(typeName: string, n: number, bytes = MAX_RESPONSE_BYTES): readonly StreamEntry[] {
     const known = this.#heads.find(typeName)
     if (known === undefined || lengthOf(known) === 0) return []
     const stream = this.#heads.change(known.type)

@@ -108,24 +108,24 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#dead.list(type, n, bytes, after)
   }
 
-  replay(type: string, n: number, lastDeath?: number): number {
-    return this.#dead.replay(type, n, lastDeath)
+  replay(type: string, n: number, newestDeath?: number): number {
+    return this.#dead.replay(type, n, newestDeath)
   }
 
-  lastDeath(type: string): number {
-    return this.#dead.lastDeath(type)
+  newestDeath(type: string): number {
+    return this.#dead.newestDeath(type)
   }
 
   clearDead(type: string): number {
     return this.#dead.clear(type)
   }
 
-  select(
+  applyToDead(
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],
   ): readonly ('replayed' | 'removed' | 'not_dead')[] {
-    return this.#dead.select(type, action, ids)
+    return this.#dead.applyToDead(type, action, ids)
   }
 
   /** Removes cleared tasks that cost about `limit` rows. @returns what they cost. */

@@ -3,7 +3,7 @@
  * SqliteWorkers keeps the records of workers. engine-register.ts creates and removes them, engine-reports.ts records
  * what workers report; worker-rows.ts describes the drain of a record.
  */
-import { MAX_ANSWER_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
 import {
   takeWithin,
   type Conn,
@@ -124,7 +124,7 @@ export class SqliteWorkers implements Sync<Workers> {
     })
   }
 
-  page(typeName: string, after: string | null, limit: number, bytes = MAX_ANSWER_BYTES): readonly WorkerRow[] {
+  page(typeName: string, after: string | null, limit: number, bytes = MAX_RESPONSE_BYTES): readonly WorkerRow[] {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return []
     return takeWithin(this.#sql.page.iterate(type, after ?? '', limit), charsOf, bytes).map((stored) =>

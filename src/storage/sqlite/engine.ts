@@ -84,7 +84,7 @@ export class Engine {
   }
 
   /**
-   * What was answered is committed already, so a medium that fails here costs the mark of a clean stop, and nothing
+   * What was acknowledged is committed already, so a disk that fails here costs the mark of a clean stop, and nothing
    * else.
    */
   close(nowMs: number): void {

@@ -22,7 +22,7 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Makes folder and file where they are missing, and makes their names durable before the first answer leaves.
+ * Makes folder and file where they are missing, and makes their names durable before the first reply leaves.
  *
  * @returns what an administrator should know; empty when all is well.
  * @throws {FleetError} STORAGE_UNAVAILABLE: not ours, no regular file, or not to be made.

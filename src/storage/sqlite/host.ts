@@ -175,7 +175,7 @@ export class ThreadHost extends RequestingHost {
     this.#worker = undefined
     const error = storageError(
       'STORAGE_UNAVAILABLE',
-      `the storage thread failed: ${messageOf(cause)}; whether the change was made is not known`,
+      `the storage thread failed: ${messageOf(cause)}; whether the change was made is unknown`,
       'unknown',
       cause,
     )

@@ -20,7 +20,7 @@ import { statSync } from 'node:fs'
 export interface Store {
   readonly db: Database
   readonly epoch: string
-  /** The highest time ever answered from this store; 0 in a new one. */
+  /** The highest time that this store ever returned; 0 in a new one. */
   readonly timeMs: number
   readonly warnings: readonly string[]
 }

@@ -8,7 +8,7 @@
  *   ─────────────┼───────┬────────┼───────────────┼────────────────┐
  *                first   head     first                            next
  */
-import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
+import { MAX_RESPONSE_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
 import { takeWithin, type StreamEntry } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
@@ -110,7 +110,7 @@ export class StreamSegments {
    */
   firstOfNewest({ type, head, next }: Readonly<StreamHead>, n: number): number {
     const start = Math.max(head, next - n)
-    let left = MAX_ANSWER_BYTES
+    let left = MAX_RESPONSE_BYTES
     let end = next // Segments from this number on fit whole.
     let first = next
     for (const segment of this.#sql.fromHighest.iterate(type)) {

@@ -186,7 +186,7 @@ describe('errors', () => {
     expect([unavailable.status, unavailable.headers.get('retry-after'), await unavailable.json()]).toEqual([
       503,
       '1',
-      { detail: 'the store did not answer; whether the change was made is not known' },
+      { detail: 'the store did not respond; whether the change was made is unknown' },
     ])
     expect(await (await call(`${API}/invalid`)).json()).toEqual({
       detail: [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }],
@@ -196,7 +196,7 @@ describe('errors', () => {
 
   it.each([
     ['STORAGE_UNAVAILABLE', 'not_sent', 'the store is unavailable; nothing was changed'],
-    ['STORAGE_UNAVAILABLE', 'unknown', 'the store did not answer; whether the change was made is not known'],
+    ['STORAGE_UNAVAILABLE', 'unknown', 'the store did not respond; whether the change was made is unknown'],
     ['STORAGE_NOT_OPEN', 'not_sent', 'the store is unavailable; nothing was changed'],
     ['STORAGE_CORRUPT', 'unknown', 'the store cannot be used; the log of the master says why'],
     ['STORAGE_LOCKED', 'not_sent', 'the store cannot be used; the log of the master says why'],

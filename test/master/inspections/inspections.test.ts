@@ -3,10 +3,10 @@ import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { Inspections, type InspectionBody } from '../../../src/master/inspections/index.ts'
 import { JsonChunks } from '../../../src/master/http/route.ts'
-import { ANSWER_PIECE_BYTES, INSPECTIONS, MAX_ANSWER_BYTES } from '../../../src/protocol/index.ts'
+import { RESPONSE_PIECE_BYTES, INSPECTIONS, MAX_RESPONSE_BYTES } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
-const PIECE = 'x'.repeat(ANSWER_PIECE_BYTES)
+const PIECE = 'x'.repeat(RESPONSE_PIECE_BYTES)
 
 function makeInspections() {
   const time = new VirtualTime()
@@ -79,7 +79,7 @@ describe('inspections', () => {
     expect(late.counts.begun).toBe(0)
 
     const abort = new AbortController()
-    const { read, counts } = reader(MAX_ANSWER_BYTES / ANSWER_PIECE_BYTES)
+    const { read, counts } = reader(MAX_RESPONSE_BYTES / RESPONSE_PIECE_BYTES)
     const reading = inspections.respond(caller('other', abort.signal), read)
     reading.catch(() => {})
     await time.advance(0)
@@ -97,10 +97,10 @@ describe('inspections', () => {
     void inspections.respond(caller('t'), read)
     await time.advance(0)
     const burst = counts.begun
-    expect(burst).toBeLessThanOrEqual(INSPECTIONS.burstBytesPerToken / ANSWER_PIECE_BYTES + 1)
+    expect(burst).toBeLessThanOrEqual(INSPECTIONS.burstBytesPerToken / RESPONSE_PIECE_BYTES + 1)
     await time.advance(1_000)
-    expect(counts.begun - burst).toBeLessThanOrEqual(INSPECTIONS.bytesPerSecondPerToken / ANSWER_PIECE_BYTES + 1)
-    expect(counts.begun - burst).toBeGreaterThanOrEqual(INSPECTIONS.bytesPerSecondPerToken / ANSWER_PIECE_BYTES - 1)
+    expect(counts.begun - burst).toBeLessThanOrEqual(INSPECTIONS.bytesPerSecondPerToken / RESPONSE_PIECE_BYTES + 1)
+    expect(counts.begun - burst).toBeGreaterThanOrEqual(INSPECTIONS.bytesPerSecondPerToken / RESPONSE_PIECE_BYTES - 1)
   })
 
   it('buffer a bounded number of bytes for slow clients, and none after those disconnect (D82)', async () => {

@@ -11,7 +11,7 @@ import { FakeApiServer } from '../fake-apiserver.ts'
 import { Refusal, type FakeEvent, type FakeKind } from '../fake-store.ts'
 import { nextTurn, type Faults, type Traffic } from './faults.ts'
 
-const CLOSED = new KubeError(0, 'NoAnswer', 'the connection broke')
+const CLOSED = new KubeError(0, 'NoResponse', 'the connection broke')
 
 interface Watch {
   readonly kind: FakeKind

@@ -41,10 +41,10 @@ describe('the cache', () => {
 
   it('uses the response to a write only for an object that it still contains', () => {
     const cache = cacheOf(probe('a'))
-    cache.answered(probe('a', { resourceVersion: '11', generation: 2 }))
+    cache.applyResponse(probe('a', { resourceVersion: '11', generation: 2 }))
     expect(cache.get('ns/a')?.metadata.generation).toBe(2)
     cache.remove(probe('a'))
-    cache.answered(probe('a', { resourceVersion: '12' }))
+    cache.applyResponse(probe('a', { resourceVersion: '12' }))
     expect(cache.get('ns/a')).toBeUndefined()
   })
 

@@ -550,7 +550,7 @@ describe('the rate limits of the status writer', () => {
     const state = counting()
     const writer = writerOver(
       scripted(async (request, signal) => {
-        if (isUnavailable) throw new KubeError(0, 'NoAnswer', 'no response')
+        if (isUnavailable) throw new KubeError(0, 'NoResponse', 'no response')
         return state.transport.json(request, signal)
       }),
     )

@@ -105,10 +105,10 @@ describe('a call to the API server', () => {
     w.fake.script({}, { kind: 'break' })
     expect((await w.transport.json(list, never)).status).toBe(200)
     w.fake.script({}, { kind: 'break' }, 2)
-    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 0, reason: 'NoAnswer' })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 0, reason: 'NoResponse' })
     w.fake.script({ method: 'POST' }, { kind: 'lose' })
     const post: KubeRequest = { method: 'POST', path: PATH, body: { metadata: { name: 'a' }, spec: { type: 'a' } } }
-    expect(await failure(w.transport.json(post, never))).toMatchObject({ status: 0, reason: 'NoAnswer' })
+    expect(await failure(w.transport.json(post, never))).toMatchObject({ status: 0, reason: 'NoResponse' })
     expect(w.fake.seen('POST')).toHaveLength(1)
     expect(w.fake.store.list(PROBES, 'ns')).toHaveLength(1) // It took effect: the result is unknown, not failed.
   })
@@ -118,7 +118,7 @@ describe('a call to the API server', () => {
     const call = failure(w.transport.json(list, never))
     await advanceUntil(w.time, 'the call is sent', () => w.fake.requests.length === 1)
     await w.time.advance(10_000)
-    expect(await call).toMatchObject({ status: 0, reason: 'NoAnswer' })
+    expect(await call).toMatchObject({ status: 0, reason: 'NoResponse' })
   })
 
   it('is aborted with its signal', async () => {
@@ -209,7 +209,7 @@ describe('a watch', () => {
     const watch = watching()
     await advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     w.fake.sendRaw('{"type":"ADD', true)
-    expect(await watch.ended).toMatchObject({ reason: 'NoAnswer' })
+    expect(await watch.ended).toMatchObject({ reason: 'NoResponse' })
     expect(watch.lines).toEqual([])
   })
 

@@ -51,7 +51,7 @@ export function pieces(name: string, create: Create): void {
         left -= items.length
         if (next === undefined) break
         after = next
-        await backend.tasks.select(TYPE, 'remove', [items.at(-1)?.id ?? ''])
+        await backend.tasks.applyToDead(TYPE, 'remove', [items.at(-1)?.id ?? ''])
       }
       expect(ids(seen)).toEqual(NAMES.slice(0, 10))
       expect(await backend.tasks.dead(TYPE, 10_000)).not.toHaveProperty('next')

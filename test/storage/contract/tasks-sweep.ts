@@ -207,9 +207,9 @@ export function tasksSweep(name: string, create: Create): void {
 
     it('replays no task that died after the given death number (D84)', async () => {
       const { backend } = await open()
-      const before = await backend.tasks.lastDeath(TYPE)
+      const before = await backend.tasks.newestDeath(TYPE)
       await killed(backend, 'a', 'b')
-      const until = await backend.tasks.lastDeath(TYPE)
+      const until = await backend.tasks.newestDeath(TYPE)
       expect(until).toBeGreaterThan(before)
       expect(await backend.tasks.replay(TYPE, 1, until)).toBe(1)
       expect(await nack(backend, await reserve(backend), { permanent: true })).toEqual(['dead'])
@@ -220,7 +220,7 @@ export function tasksSweep(name: string, create: Create): void {
       await backend.tasks.ack(TYPE, await reserve(backend))
       await killed(backend, 'c')
       expect(await backend.tasks.replay(TYPE, 10, until)).toBe(0)
-      expect(await backend.tasks.replay(TYPE, 10, await backend.tasks.lastDeath(TYPE))).toBe(1)
+      expect(await backend.tasks.replay(TYPE, 10, await backend.tasks.newestDeath(TYPE))).toBe(1)
     })
 
     it('restarts the TTL of a replayed task', async () => {
@@ -274,7 +274,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.dead(TYPE, 10)).toEqual({ length: 0, items: [] })
       expect(await backend.tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual([null, null, 'pending'])
       expect((await backend.tasks.counts([TYPE]))[0]?.dead).toBe(0)
-      expect(await backend.tasks.select(TYPE, 'replay', ['b'])).toEqual(['not_dead'])
+      expect(await backend.tasks.applyToDead(TYPE, 'replay', ['b'])).toEqual(['not_dead'])
       expect(await backend.tasks.replay(TYPE, 10)).toBe(0)
       expect(await backend.tasks.clearDead(TYPE)).toBe(0)
       await backend.tasks.ack(TYPE, await reserve(backend))
@@ -295,7 +295,7 @@ export function tasksSweep(name: string, create: Create): void {
       const { backend } = await open()
       await killed(backend, 'a', 'b', 'c')
       await submit(backend, 'd')
-      expect(await backend.tasks.select(TYPE, 'replay', ['c', 'd', 'unknown', 'a', 'c'])).toEqual([
+      expect(await backend.tasks.applyToDead(TYPE, 'replay', ['c', 'd', 'unknown', 'a', 'c'])).toEqual([
         'replayed',
         'not_dead',
         'not_dead',
@@ -309,7 +309,7 @@ export function tasksSweep(name: string, create: Create): void {
     it('removes only the given tasks (D50)', async () => {
       const { backend } = await open()
       await killed(backend, 'a', 'b', 'c')
-      expect(await backend.tasks.select(TYPE, 'remove', ['b', 'b'])).toEqual(['removed', 'not_dead'])
+      expect(await backend.tasks.applyToDead(TYPE, 'remove', ['b', 'b'])).toEqual(['removed', 'not_dead'])
       expect(await dead(backend)).toEqual(['a', 'c'])
       expect(await backend.tasks.locate(TYPE, ['b'])).toEqual([null])
     })
@@ -320,7 +320,7 @@ export function tasksSweep(name: string, create: Create): void {
       await killed(backend, ...all)
       const [replayed, selected, cleared] = await Promise.all([
         backend.tasks.replay(TYPE, 20),
-        backend.tasks.select(TYPE, 'replay', all.slice(10, 40)),
+        backend.tasks.applyToDead(TYPE, 'replay', all.slice(10, 40)),
         backend.tasks.clearDead(TYPE),
       ])
       const queued = await pending(backend)

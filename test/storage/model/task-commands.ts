@@ -243,8 +243,8 @@ const replay = command(
   },
 )
 
-const select = command(
-  'select',
+const applyToDead = command(
+  'apply to dead',
   fc.record({
     type,
     action: fc.constantFrom('replay', 'remove'),
@@ -254,7 +254,7 @@ const select = command(
     const tasks = fixture.store.tasks(of)
     const dead = tasks.in('dead').map(({ id }) => id)
     const ids = wanted.map((i) => (i % 4 === 0 ? IDS[i % IDS.length] : dead[i % (dead.length || 1)]) ?? 'a')
-    same(await backend.tasks.select(of, action, ids), tasks.select(action, ids))
+    same(await backend.tasks.applyToDead(of, action, ids), tasks.applyToDead(action, ids))
   },
 )
 
@@ -295,8 +295,8 @@ export const taskCommands: AnyCommand[] = [
   twoSweeps,
   replay,
   replay,
-  select,
-  select,
+  applyToDead,
+  applyToDead,
   clearDead,
   inspect,
 ]

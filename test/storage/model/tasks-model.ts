@@ -215,7 +215,7 @@ export class TasksModel {
   clearDead(): number {
     return this.in('dead').map((task) => this.#move(task, 'gone')).length
   }
-  select(action: 'replay' | 'remove', ids: readonly string[]): ('replayed' | 'removed' | 'not_dead')[] {
+  applyToDead(action: 'replay' | 'remove', ids: readonly string[]): ('replayed' | 'removed' | 'not_dead')[] {
     return ids.map((id) => {
       const task = this.in('dead').find((each) => each.id === id)
       if (task === undefined) return 'not_dead'

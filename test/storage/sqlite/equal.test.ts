@@ -95,7 +95,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     // Without forgottenKeys: a reused key may be counted twice.
     (b) => b.tasks.sweep(type, gen, amount).then(({ requeued, promoted, dead }) => ({ requeued, promoted, dead })),
     (b) => b.tasks.replay(type, count),
-    (b) => b.tasks.select(type, n % 2 === 0 ? 'replay' : 'remove', ids),
+    (b) => b.tasks.applyToDead(type, n % 2 === 0 ? 'replay' : 'remove', ids),
     (b) => (n % 7 === 0 ? b.tasks.clearDead(type) : b.tasks.locate(type, ids)),
     (b) => b.streams.push(type, `p${gen}`, Math.max(0, n - gen), texts),
     (b) => b.streams.push(type, 'p', n, texts),

@@ -2,8 +2,9 @@
 -- Claims free items.
 --
 -- Claims whose hold has passed return to the free items first, at the place of their last use. Requests without a match
--- take the first free items; for the others, pages of the free items are searched. A response ends at MAX_ANSWER_BYTES
--- of large records, but has one item at least; the rest stays in its place. Only records of claimed items are read.
+-- take the first free items; for the others, pages of the free items are searched. A response ends at
+-- MAX_RESPONSE_BYTES of large records, but has at least one item; the rest stays in its place. Only records of claimed
+-- items are read.
 --
 -- KEYS[1..8]  all keys of the pool (include/pool.lua)
 -- ARGV[1]     time of a test, or ''
@@ -12,7 +13,7 @@
 -- ARGV[4..]   owner, n, hold in ms, number of wanted lines and these lines of each request
 -- Returns for each request a list of id, token and record of each item, then the end of all its holds in ms. nil: 500
 -- entries were pruned; run it again.
---- @define MAX_ANSWER_BYTES
+--- @define MAX_RESPONSE_BYTES
 --- @include "now"
 --- @include "int"
 --- @include "pool"
@@ -78,7 +79,7 @@ for _, request in ipairs(requests) do
       local text = linesOf(pos)
       if matches(text, request.wanted) then
         bytes = bytes + tonumber(string.match(text, '^\n#(%d+)\n') or 0)
-        isFull = bytes > MAX_ANSWER_BYTES and #request.got > 0
+        isFull = bytes > MAX_RESPONSE_BYTES and #request.got > 0
         if not isFull then
           taken[pos] = true
           request.got[#request.got + 1] = ids[pos]
@@ -95,17 +96,17 @@ local bodies, fence = read('HMGET', records, chosen), redis.call('HMGET', meta, 
 local token = newest(fence[1], fence[2], ARGV[2])
 local results, holds, held, n = {}, {}, {}, 0
 for k, request in ipairs(requests) do
-  local answer, untilMs = {}, now + request.hold
+  local result, untilMs = {}, now + request.hold
   for _, id in ipairs(request.got) do
     token, n = token + 1, n + 1
     held[2 * n - 1], held[2 * n] = id, int(token) .. ':' .. request.owner
     holds[2 * n - 1], holds[2 * n] = int(untilMs), id
-    answer[#answer + 1] = id
-    answer[#answer + 1] = token
-    answer[#answer + 1] = bodies[n]
+    result[#result + 1] = id
+    result[#result + 1] = token
+    result[#result + 1] = bodies[n]
   end
-  answer[#answer + 1] = untilMs
-  results[k] = answer
+  result[#result + 1] = untilMs
+  results[k] = result
 end
 if n > 0 then redis.call('HSET', meta, 'f', int(token), 'run', ARGV[2]) end
 write('ZREM', free, chosen)

@@ -10,9 +10,9 @@
 --- @include "int"
 --- @include "stream-reading"
 
-local answer = forward(0, start, tonumber(ARGV[2]), tonumber(ARGV[3]))
-local rows, popped = answer[2], #answer[3]
-if popped == 0 then return answer end
+local result = forward(0, start, tonumber(ARGV[2]), tonumber(ARGV[3]))
+local rows, popped = result[2], #result[3]
+if popped == 0 then return result end
 local whole, gone, bytes = 0, nil, kept_bytes(head[3], last, length)
 for _, row in ipairs(rows) do
   gone = row
@@ -24,4 +24,4 @@ end
 redis.call('LTRIM', entries, int(popped), '-1')
 if whole > 0 then redis.call('LTRIM', flushes, int(whole), '-1') end
 redis.call('HSET', hash, 'gone', int(time_of(gone)), 'size', bytes and size_text(last, length - popped, bytes) or '')
-return answer
+return result

@@ -10,7 +10,7 @@
 -- ARGV[5]  sequence of that id
 -- Returns { past, flushes, entries, sequence of the entry before the oldest one, its ms or false }:
 -- include/stream-reading.lua. The last two show a gap.
---- @define MAX_ANSWER_BYTES
+--- @define MAX_RESPONSE_BYTES
 --- @include "int"
 --- @include "stream-reading"
 
@@ -38,17 +38,17 @@ local function newest()
   local rows, bytes, at = redis.call('LRANGE', flushes, first, '-1'), 0, 1
   for i = #rows, 1, -1 do
     at = i
-    if bytes + bytes_of(rows[i]) > MAX_ANSWER_BYTES then break end
+    if bytes + bytes_of(rows[i]) > MAX_RESPONSE_BYTES then break end
     bytes = bytes + bytes_of(rows[i])
   end
   if past == last then return { past, {}, {} } end
   -- The entries of the row in which the bound falls are measured, newest first.
   local from, to = math.max(past, at > 1 and end_of(rows[at - 1]) or past), end_of(rows[at])
-  if bytes + bytes_of(rows[at]) > MAX_ANSWER_BYTES then
+  if bytes + bytes_of(rows[at]) > MAX_RESPONSE_BYTES then
     local found = redis.call('LRANGE', entries, int(from - start), int(to - start - 1))
     for i = #found, 1, -1 do
       bytes = bytes + #found[i]
-      if bytes > MAX_ANSWER_BYTES and from + i < last then
+      if bytes > MAX_RESPONSE_BYTES and from + i < last then
         from = from + i
         break
       end
@@ -56,6 +56,6 @@ local function newest()
   end
   return forward(first + at - 1, from, n, limit)
 end
-local answer = ARGV[4] and behind(tonumber(ARGV[4]), tonumber(ARGV[5])) or newest()
-answer[4], answer[5] = start, head[2]
-return answer
+local result = ARGV[4] and behind(tonumber(ARGV[4]), tonumber(ARGV[5])) or newest()
+result[4], result[5] = start, head[2]
+return result

@@ -51,7 +51,7 @@ local bodies, tiers, taken, taken_keys, starts, ends = {}, { {}, {}, {} }, {}, {
 local window_end = int(now + ARGV[4])
 local queued = 0
 for i = 1, n do
-  local shape, id, answer = byte(shapes, i) - 48, ids[i], 0
+  local shape, id, result = byte(shapes, i) - 48, ids[i], 0
   local key
   if shape >= 8 then
     at_key = at_key + 1
@@ -61,12 +61,12 @@ for i = 1, n do
       local over, holder = match(windows[at_key], '^(%d+):(.*)$')
       if tonumber(over) > now then first = holder end
     end
-    answer = first or 0
+    result = first or 0
   end
-  if answer == 0 then
-    if known[i] or dead_records[i] or taken[id] then answer = 1 elseif queued >= room then answer = 2 end
+  if result == 0 then
+    if known[i] or dead_records[i] or taken[id] then result = 1 elseif queued >= room then result = 2 end
   end
-  if answer == 0 then
+  if result == 0 then
     local ticket = ARGV[7 + 3 * i]
     if shape % 8 >= 4 then
       local head, tail, ttl = match(ticket, '^(%d+|%d+|)(|%d|(%d+).*)$')
@@ -81,14 +81,14 @@ for i = 1, n do
   else
     refused = true
   end
-  if key and (answer == 0 or answer == 1) then -- Also of a duplicate (D80).
+  if key and (result == 0 or result == 1) then -- Also of a duplicate (D80).
     taken_keys[key] = id
     starts[#starts + 1] = key
     starts[#starts + 1] = window_end .. ':' .. id
     ends[#ends + 1] = window_end
     ends[#ends + 1] = key
   end
-  results[i] = answer
+  results[i] = result
 end
 
 if queued > 0 then

@@ -14,15 +14,15 @@ local FIRST_ROWS = 2
 
 local limit = tonumber(ARGV[4])
 local ids = redis.call('ZRANGE', ix, ARGV[2], '+', 'BYLEX', 'LIMIT', '0', ARGV[3])
-local answer, bytes, size = { {}, {}, {}, {}, {}, {}, {}, {}, {}, {} }, 0, FIRST_ROWS
-while #answer[1] < #ids do
-  local from = #answer[1]
+local result, bytes, size = { {}, {}, {}, {}, {}, {}, {}, {}, {}, {} }, 0, FIRST_ROWS
+while #result[1] < #ids do
+  local from = #result[1]
   local part = rows({ unpack(ids, from + 1, math.min(from + size, #ids)) })
   for k = 1, #part[1] do
     for _, column in ipairs(part) do bytes = bytes + (column[k] and #column[k] or 0) end
-    if bytes > limit and #answer[1] > 0 then return answer end
-    for c, column in ipairs(part) do answer[c][from + k] = column[k] end
+    if bytes > limit and #result[1] > 0 then return result end
+    for c, column in ipairs(part) do result[c][from + k] = column[k] end
   end
-  size = math.max(1, math.floor((limit - bytes) / bytes * #answer[1]))
+  size = math.max(1, math.floor((limit - bytes) / bytes * #result[1]))
 end
-return answer
+return result

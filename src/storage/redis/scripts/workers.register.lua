@@ -48,17 +48,17 @@ local results = {}
 for i, id in ipairs(ids) do
   local at, worker = 5 * i - 2, known[id]
   local item = { conn = ARGV[at + 1], instance = ARGV[at + 2] }
-  local answer
+  local result
   if worker.gen then
-    answer = renew(worker, item, item.instance == '' and 'c' .. item.conn or 'i' .. item.instance)
+    result = renew(worker, item, item.instance == '' and 'c' .. item.conn or 'i' .. item.instance)
   else
-    answer = create(worker, ARGV[at + 4])
+    result = create(worker, ARGV[at + 4])
   end
-  if answer then
+  if result then
     worker.conn, worker.touched = item.conn, true
     worker.desc = worker.registered .. ':' .. item.instance .. ':' .. ARGV[at + 3]
   end
-  results[i] = answer
+  results[i] = result
 end
 
 local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {} }
