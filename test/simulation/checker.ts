@@ -31,9 +31,7 @@ interface TaskState {
   lease: { readonly token: number; expiresAtMs: number } | null
   /** The tokens of its leases since it was stored, so that settles of an earlier life of the id do not count. */
   readonly tokens: Set<number>
-  /** The token of the ack that removed it. */
-  ackedToken: number | null
-  /** Whether a worker received the response to that ack. */
+  /** Whether a worker received the response to its ack. */
   isAckAcknowledged: boolean
 }
 
@@ -41,6 +39,8 @@ interface TypeState {
   readonly tasks: Map<string, TaskState>
   /** Every task that was ever stored, also before a restart of the store. */
   readonly stored: Set<string>
+  /** Task ids by the token of their ack, also of tasks that were submitted again: that ack may be repeated. */
+  readonly acked: Map<number, string>
   live: number
   inFlight: number
   lastToken: number
@@ -148,7 +148,7 @@ export class Checker implements StoreObserver {
   #stored(state: TypeState, id: string, result: unknown): void {
     if (kindOf(result) !== 'queued') return
     if (state.tasks.get(id)?.isLive === true) return this.#fail('I3', `task ${id} was stored a second time`)
-    state.tasks.set(id, { isLive: true, lease: null, tokens: new Set(), ackedToken: null, isAckAcknowledged: false })
+    state.tasks.set(id, { isLive: true, lease: null, tokens: new Set(), isAckAcknowledged: false })
     state.stored.add(id)
     state.live += 1
   }
@@ -179,7 +179,7 @@ export class Checker implements StoreObserver {
         this.#fail('I4', `the lease ${token} of task ${id} ended before its deadline`)
       return
     }
-    if (method === 'ack' && task?.ackedToken === token) return this.#count('ack repeated')
+    if (method === 'ack' && state.acked.get(token) === id) return this.#count('ack repeated')
     if (task === undefined || !isCurrent)
       return this.#fail(
         'I5',
@@ -190,7 +190,7 @@ export class Checker implements StoreObserver {
     if (result === 'dead') this.#count('dead')
     if (method !== 'ack') return
     task.isLive = false
-    task.ackedToken = token
+    state.acked.set(token, id)
     state.live -= 1
   }
 
@@ -238,7 +238,15 @@ export class Checker implements StoreObserver {
   #typeOf(type: string): TypeState {
     const known = this.#types.get(type)
     if (known !== undefined) return known
-    const state = { tasks: new Map(), stored: new Set<string>(), live: 0, inFlight: 0, lastToken: 0, counts: null }
+    const state = {
+      tasks: new Map(),
+      stored: new Set<string>(),
+      acked: new Map<number, string>(),
+      live: 0,
+      inFlight: 0,
+      lastToken: 0,
+      counts: null,
+    }
     this.#types.set(type, state)
     return state
   }
