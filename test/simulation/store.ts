@@ -25,7 +25,7 @@ import type { SimProcess } from './process.ts'
 /** The time that the Redis client waits for a response. */
 const CALL_MS = 1_500
 /** Methods after which a type may have tasks in a tier that was empty. */
-const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'select'])
+const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead'])
 
 /** Watches every call that the server executes. */
 export interface StoreObserver {

@@ -127,7 +127,7 @@ describe('the dead letters', () => {
 
   it('are replayed and selected in pieces of 25; tasks that die again meanwhile stay dead (D84)', async () => {
     const { tasks } = fixture.deps.backend
-    const [replay, select, pieces] = [tasks.replay.bind(tasks), tasks.applyToDead.bind(tasks), [] as number[]]
+    const [replay, applyToDead, pieces] = [tasks.replay.bind(tasks), tasks.applyToDead.bind(tasks), [] as number[]]
     const dieAgain = async (piece: number): Promise<void> => {
       pieces.push(piece)
       const leases = await fixture.take('w', 500)
@@ -141,8 +141,8 @@ describe('the dead letters', () => {
         await dieAgain(n)
         return replayed
       },
-      select: async (type: string, action: 'replay' | 'remove', named: readonly string[]) => {
-        const outcomes = await select(type, action, named)
+      applyToDead: async (type: string, action: 'replay' | 'remove', named: readonly string[]) => {
+        const outcomes = await applyToDead(type, action, named)
         await dieAgain(named.length)
         return outcomes
       },

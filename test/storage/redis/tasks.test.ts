@@ -105,8 +105,12 @@ async function moves(): Promise<
     { name: 'sweep', keeps: live, call: () => tasks.sweep(TYPE, 0, 500) },
     { name: 'sweep, dying', keeps: live, call: () => tasks.sweep(TYPE, 1, 500) },
     { name: 'replay', keeps: live, call: () => tasks.replay(TYPE, 2) },
-    { name: 'select', keeps: live, call: () => tasks.applyToDead(TYPE, 'replay', ['t00002']) },
-    { name: 'select, removing', keeps: but('t00002'), call: () => tasks.applyToDead(TYPE, 'remove', ['t00002']) },
+    { name: 'apply to dead', keeps: live, call: () => tasks.applyToDead(TYPE, 'replay', ['t00002']) },
+    {
+      name: 'apply to dead, removing',
+      keeps: but('t00002'),
+      call: () => tasks.applyToDead(TYPE, 'remove', ['t00002']),
+    },
   ]
 }
 
