@@ -123,7 +123,7 @@ describe('runContinuousSlot', () => {
     await fixture.time.advance(30_000)
     fixture.kill('drain')
     await done
-    expect(fixture.logs).toMatchObject([{ level: 'warn', message: expect.stringContaining('left behind') }])
+    expect(fixture.logs).toMatchObject([{ level: 'warn', message: expect.stringContaining('its run is abandoned') }])
   })
 
   it('does not start if it was stopped before', async () => {
