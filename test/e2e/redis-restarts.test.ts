@@ -7,6 +7,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../../src/runtime/index.ts'
+import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { OutageFixture, WAITERS_SERVED_WITHIN_MS } from './outage.ts'
 
@@ -63,6 +64,17 @@ withRedisServer('a fleet whose Redis is restarted', () => {
         }
         await fixture.allDone(isSoak ? 600_000 : 60_000)
         expect(await fixture.epoch).toBe(epoch)
+        recordRun({
+          layer: 'L5',
+          command: `SEED=${SEED} ${isSoak ? 'SOAK=1 ' : ''}npm test -- test/e2e/redis-restarts`,
+          count: RESTARTS,
+          counted: 'restarts of Redis under load',
+          seedBase: SEED,
+          figures: {
+            'tasks acknowledged': fixture.acknowledged.length,
+            'reserves served after at most, ms': slowestMs,
+          },
+        })
       },
       TIMEOUT_MS,
     )
