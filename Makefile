@@ -12,7 +12,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate controls api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,9 +76,11 @@ soak: .tools/built ## Run the long tests: ten times the random store commands, 1
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
-	@SOAK=1 npm test --silent -- test/simulation $(ARGS)
-simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=7 prints its trace, SEEDS=10000 searches (BASE=50000), PLAN=found.json runs a plan
-	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --base $(or $(BASE),0) --twice 5))
+	@SOAK=1 npm test --silent -- test/simulation test/controls $(ARGS)
+simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=0x7 prints its trace, SEEDS=10000 searches (BASE=50000; without it the commit decides), PLAN=found.json runs a plan
+	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) $(if $(BASE),--base $(BASE)) --twice 5 --processes 2 --shrink))
+controls: .tools/ready ## Run every control: a deliberate defect that its invariant must find; records its seed again (ARGS="--fresh NAME": from a new seed, one of them)
+	@node test/controls/main.ts $(ARGS)
 api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)

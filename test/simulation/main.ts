@@ -1,85 +1,118 @@
 /**
- * Runs simulations: `node test/simulation/main.ts [--seed N] [--seeds COUNT] [--base N] [--plan FILE] [--twice COUNT]`.
+ * Runs simulations: `node test/simulation/main.ts [OPTION…]`.
  *
- *   --seed N       one seed, with its trace on stderr
- *   --plan FILE    one plan, with its trace on stderr
- *   --seeds COUNT  seeds from --base on (0 by default), until the first violation
- *   --twice COUNT  the first COUNT of them run twice, and must give the same hash
+ *   --seed N         one seed, decimal or hexadecimal (0x5f3a), with its trace on stderr
+ *   --plan FILE      one plan, with its trace on stderr
+ *   --seeds COUNT    seeds from --base on, until the first violation; progress on stderr
+ *   --base N         the first seed; without it the commit decides
+ *   --step N         every N-th seed
+ *   --twice COUNT    the first COUNT seeds run twice, and must give the same hash
+ *   --until NAME     ignore violations of other invariants than this one
+ *   --processes N    share the seeds among N processes
+ *   --shrink         shrink the plan of a violation, and write what remains to coverage/simulation/
  *
  * Prints one line of JSON. Exit codes: 0 correct, 1 a violation, 2 not deterministic.
  */
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { searchInParallel, type SearchMessage } from './parallel.ts'
 import { drawPlan, type Plan } from './plan.ts'
-import { forbidRealTime } from './real-time.ts'
-import { runPlan, type RunResult } from './world.ts'
-
-/** The result of a search, as it is printed. */
-export interface SearchResult {
-  readonly seeds: number
-  readonly events: number
-  readonly cpuMsPerSeed: number
-  readonly counted: Readonly<Record<string, number>>
-  readonly violation: RunResult['violation']
-  /** The plan of the violation. */
-  readonly plan: Plan | null
-  /** The seed whose two runs differed. */
-  readonly differing: number | null
-  /** Kinds of resources that a run left behind. */
-  readonly leftOpen: readonly string[]
-}
+import { search, type SearchResult } from './search.ts'
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    seeds: { type: 'string', default: '1' },
-    base: { type: 'string', default: '0' },
     plan: { type: 'string' },
+    seeds: { type: 'string', default: '1' },
+    base: { type: 'string' },
+    step: { type: 'string', default: '1' },
     twice: { type: 'string', default: '0' },
+    until: { type: 'string' },
+    processes: { type: 'string', default: '1' },
+    shrink: { type: 'boolean', default: false },
   },
 })
 
-const plans = function* (): Generator<Plan> {
-  if (values.plan !== undefined) return yield JSON.parse(readFileSync(values.plan, 'utf8')) as Plan
-  if (values.seed !== undefined) return yield drawPlan(Number(values.seed))
-  for (let at = 0; at < Number(values.seeds); at += 1) yield drawPlan(Number(values.base) + at)
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const FOUND = 'coverage/simulation'
+const PROGRESS_MS = 10_000
+const hex = (seed: number): string => `0x${seed.toString(16)}`
+const print = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** The commit as a number, so that each commit searches seeds of its own; 0 outside a repository. */
+function baseOfCommit(): number {
+  try {
+    const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' })
+    return Number.parseInt(commit.slice(0, 7), 16)
+  } catch {
+    return 0
+  }
 }
 
-const isSingle = values.plan !== undefined || values.seed !== undefined
-const trace = isSingle ? (line: string): void => void process.stderr.write(`${line}\n`) : undefined
-const counted: Record<string, number> = {}
-const before = new Set(process.getActiveResourcesInfo())
-const restore = forbidRealTime()
-const startedCpu = process.cpuUsage()
-let [seeds, runs, events] = [0, 0, 0]
-let violated: RunResult | null = null
-let differing: number | null = null
-for (const plan of plans()) {
-  const result = await runPlan(plan, { trace })
-  seeds += 1
-  runs += 1
-  events += result.events
-  for (const [what, count] of Object.entries(result.counted)) counted[what] = (counted[what] ?? 0) + count
-  if (result.violation !== null) violated = result
-  if (seeds <= Number(values.twice)) {
-    const again = await runPlan(plan)
-    runs += 1
-    if (again.hash !== result.hash) differing = plan.seed
+/** Prints how far a search is, at most every ten seconds. */
+function progressOf(seeds: number): (done: number) => void {
+  const now = performance.now.bind(performance)
+  const startMs = now()
+  let printedMs = startMs
+  return (done) => {
+    process.send?.({ kind: 'progress', seeds: done } satisfies SearchMessage)
+    const nowMs = now()
+    if (process.send !== undefined || nowMs - printedMs < PROGRESS_MS) return
+    printedMs = nowMs
+    const perSecond = done / ((nowMs - startMs) / 1_000)
+    const etaSeconds = Math.round((seeds - done) / perSecond)
+    print(`${done} of ${seeds} seeds, ${perSecond.toFixed(1)}/s, ETA ${etaSeconds} s`)
   }
-  if (violated !== null || differing !== null) break
 }
-const { user, system } = process.cpuUsage(startedCpu)
-restore()
-const search: SearchResult = {
-  seeds,
-  events,
-  cpuMsPerSeed: Math.round((user + system) / 1_000 / runs),
-  counted,
-  violation: violated?.violation ?? null,
-  plan: violated?.plan ?? null,
-  differing,
-  leftOpen: process.getActiveResourcesInfo().filter((kind) => !before.has(kind)),
+
+/** Prints what repeats a violation, and writes the shrunk plan to a file. */
+function report({ violation, plan, shrunk }: SearchResult): void {
+  if (violation === null || plan === null) return
+  print(violation.problem)
+  print(`make simulate SEED=${hex(plan.seed)}`)
+  if (shrunk === null) return
+  const file = `${FOUND}/${hex(plan.seed)}.json`
+  mkdirSync(`${ROOT}/${FOUND}`, { recursive: true })
+  writeFileSync(`${ROOT}/${file}`, `${JSON.stringify(shrunk.plan, null, 2)}\n`)
+  const faults = `${shrunk.plan.faults.length} of ${plan.faults.length} faults`
+  print(`make simulate PLAN=${file} # ${faults} remain after ${shrunk.runs} runs`)
 }
-process.stdout.write(`${JSON.stringify(search)}\n`)
-if (violated !== null) process.exitCode = 1
-else if (differing !== null) process.exitCode = 2
+
+async function runSingle(plan: Plan): Promise<SearchResult> {
+  return search([plan], { twice: Number(values.twice), shouldShrink: values.shrink, trace: print })
+}
+
+async function runSearch(): Promise<SearchResult> {
+  const [seeds, step] = [Number(values.seeds), Number(values.step)]
+  const base = values.base === undefined ? baseOfCommit() : Number(values.base)
+  const shared = {
+    twice: Number(values.twice),
+    shouldShrink: values.shrink,
+    until: values.until,
+    onSeed: progressOf(seeds),
+  }
+  if (process.send === undefined) print(`seeds ${hex(base)} to ${hex(base + seeds - 1)}`)
+  const processes = Math.min(Number(values.processes), seeds)
+  if (processes > 1) return searchInParallel({ base, seeds, processes, ...shared })
+  const plans = function* (): Generator<Plan> {
+    for (let at = 0; at < seeds; at += 1) yield drawPlan(base + at * step)
+  }
+  return search(plans(), shared)
+}
+
+async function run(): Promise<SearchResult> {
+  if (values.plan !== undefined) return runSingle(JSON.parse(readFileSync(values.plan, 'utf8')) as Plan)
+  if (values.seed !== undefined) return runSingle(drawPlan(Number(values.seed)))
+  return runSearch()
+}
+
+if (process.send !== undefined) process.once('disconnect', () => process.exit()) // The parent process ended.
+const result = await run()
+if (process.send === undefined) {
+  report(result)
+  process.stdout.write(`${JSON.stringify(result)}\n`)
+} else process.send({ kind: 'result', result } satisfies SearchMessage, () => process.disconnect())
+if (result.violation !== null) process.exitCode = 1
+else if (result.differing !== null) process.exitCode = 2
