@@ -1,4 +1,7 @@
-/** A whole master that listens on a free local port, on the memory backend unless the test passes another one. */
+/**
+ * A whole master that listens on a free local port, on the memory backend unless the test passes another one. Its
+ * tokens and the secret fields that a test PATCHes are searched in all its outputs when it stops.
+ */
 import { afterEach } from '@jest/globals'
 import { connect, type Socket } from 'node:net'
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
@@ -9,32 +12,36 @@ import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { checkRaw } from '../openapi/every-response.ts'
+import { canaries } from './canary.ts'
+import { learnSecrets, scanMaster } from './outputs.ts'
 import { recordingLog, type LogLine } from './recording-log.ts'
 
+const ROLES = ['viewer', 'responder', 'producer', 'editor'] as const
+
 export const TOKENS = {
-  admin: 'admin-token-of-the-test',
-  worker: 'worker-token-of-the-test',
+  admin: canaries.create('admin'),
+  worker: canaries.create('worker'),
   /** Covers `mailer`. */
-  mailer: 'scoped-mailer-of-the-test',
+  mailer: canaries.create('mailer'),
   /** Covers `probe`. */
-  probe: 'scoped-probe-of-the-test',
-  everyType: 'scoped-every-type-of-the-test',
+  probe: canaries.create('probe'),
+  everyType: canaries.create('every-type'),
   /** The roles of SVC_TOKENS, for `mailer`. */
-  viewer: 'viewer-token-of-the-test',
-  responder: 'responder-token-of-the-test',
-  producer: 'producer-token-of-the-test',
-  editor: 'editor-token-of-the-test',
+  viewer: canaries.create('viewer'),
+  responder: canaries.create('responder'),
+  producer: canaries.create('producer'),
+  editor: canaries.create('editor'),
 } as const
 
 /** One token for each permission, named after it, for `mailer`. */
-export const tokenWith = (permission: string): string => `token-with-${permission}-of-the-test`
+export const tokenWith = (permission: string): string => `${canaries.mark}-token-with-${permission}`
 
 const NAMED_TOKENS = JSON.stringify([
-  ...['viewer', 'responder', 'producer', 'editor'].map((role) => ({
+  ...ROLES.map((role) => ({
     name: role,
     role,
     types: ['mailer'],
-    token: `${role}-token-of-the-test`,
+    token: TOKENS[role],
   })),
   ...SCOPED_PERMISSIONS.map((permission) => ({
     name: `may-${permission}`,
@@ -107,7 +114,7 @@ export async function runMaster(options: Partial<MasterOptions> = {}): Promise<T
 export async function startTestMaster(options: Partial<MasterOptions> = {}): Promise<TestMaster> {
   const log = recordingLog()
   const { lines } = log
-  const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }) } = options
+  const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }), catalog = testCatalog() } = options
   const master = await startMaster({
     listen: { host: '127.0.0.1', port: 0 },
     clock: systemTime,
@@ -115,7 +122,7 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
     random: systemRandom,
     log,
     backendScheme: 'memory',
-    catalog: testCatalog(),
+    catalog,
     version: '1.2.3',
     tokens: {
       admin: TOKENS.admin,
@@ -139,7 +146,24 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
     ...options,
     backend,
   })
-  return { ...master, lines, backend, call: (method, path, more) => call(master.url, method, path, more) }
+  return {
+    ...master,
+    lines,
+    backend,
+    call: (method, path, more) => {
+      learnSecrets(catalog, path, more?.body)
+      return call(master.url, method, path, more)
+    },
+    stop: () => stopAndScan(master, lines, backend),
+  }
+}
+
+/** @throws {Error} if an output of the master contains a secret of the test. */
+async function stopAndScan(master: RunningMaster, lines: readonly LogLine[], backend: Backend): Promise<void> {
+  await scanMaster({ url: master.url, lines, backend })
+  await master.stop()
+  canaries.scan('the log', lines)
+  canaries.assertNone()
 }
 
 async function call(

@@ -1,15 +1,19 @@
 /**
  * @module test/openapi/every-response
  * Checks every response of a master that a test fetches against the OpenAPI document of that master, and fails the test
- * if they differ. Loaded before every test file (package.json, `jest.setupFilesAfterEnv`).
+ * if they differ or if the response contains a secret of the test (`test/kit/canary.ts`). Loaded before every test file
+ * (package.json, `jest.setupFilesAfterEnv`).
  *
  * A master is recognised by `Muster-Request-Id`. Servers without the document (parts of a master under test) are
  * ignored.
  */
 import { afterEach } from '@jest/globals'
+import { canaries } from '../kit/canary.ts'
 import type { Contract, OpenApi } from './contract.ts'
 
 const DOCUMENT = '/api/v1/openapi.json'
+/** A worker's poll of its own config contains the secrets of that config. */
+const CONFIG_POLL = /^GET 200 \/api\/v1\/automations\/[^/]+\/workers\/[^/]+\/config$/
 const plainFetch = globalThis.fetch
 const contracts = new Map<string, Promise<Contract | null>>()
 const documents = new Map<string, Contract>()
@@ -59,6 +63,7 @@ afterEach(async () => {
   const made = checks
   checks = []
   await Promise.all(made)
+  canaries.assertNone()
   if (faults.length > 0) throw new Error(`responses that openapi.json does not list:\n${faults.splice(0).join('\n')}`)
 })
 
@@ -80,6 +85,9 @@ async function check(request: Request, response: Response): Promise<void> {
 }
 
 async function hold(origin: string, received: Parameters<Contract['faultsOf']>[0]): Promise<void> {
+  const { method, path, status, headers, text } = received
+  if (!CONFIG_POLL.test(`${method} ${status} ${path}`))
+    canaries.scan(`the response to ${method} ${path}`, `${[...headers].join('\n')}\n${text ?? ''}`)
   const contract = await contractOf(origin)
   if (contract !== null) faults.push(...contract.faultsOf(received))
 }
