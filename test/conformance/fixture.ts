@@ -2,7 +2,8 @@
  * @module test/conformance/fixture
  * Fixture of the conformance tests: a whole master on each kind of store, with real HTTP and WebSockets. Only the test
  * advances the time. Nothing here uses the project's schemas or constants: requests and frames are written by hand, as
- * a client would that knows only the contract.
+ * a client would that knows only the contract. When a fixture closes, its log, metrics, events, streams and frames are
+ * searched for its tokens and for the secret fields that the test PATCHed.
  */
 import { afterEach, describe, expect, jest } from '@jest/globals'
 import { once } from 'node:events'
@@ -12,7 +13,9 @@ import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime, type Clock } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { canaries } from '../kit/canary.ts'
 import { eventually, type LogLine, recordingLog } from '../kit/index.ts'
+import { learnSecrets, scanMaster } from '../kit/outputs.ts'
 import { withRedisStore } from '../storage/redis/fixture.ts'
 import { backendOn, folders } from '../storage/sqlite/fixture.ts'
 
@@ -22,16 +25,16 @@ const WITHIN_MS = 15_000
 jest.setTimeout(2 * WITHIN_MS)
 
 export const API = '/api/v1'
-export const ADMIN = 'admin-token-of-the-conformance-test'
-export const WORKER = 'worker-token-of-the-conformance-test'
+export const ADMIN = canaries.create('admin')
+export const WORKER = canaries.create('worker')
 /** Accepted together with {@link WORKER}, as during a rotation. */
-export const WORKER_PEER = 'second-worker-token-of-the-conformance-test'
+export const WORKER_PEER = canaries.create('worker-peer')
 /** Covers `mailer`. */
-export const SCOPED = 'scoped-mailer-of-the-conformance-test'
+export const SCOPED = canaries.create('mailer')
 /** Covers `probe`. */
-export const OTHER = 'scoped-probe-of-the-conformance-test'
+export const OTHER = canaries.create('probe')
 /** Covers `*`. */
-export const EVERY = 'scoped-every-type-of-the-conformance-test'
+export const EVERY = canaries.create('every-type')
 
 const run = async (): Promise<void> => {}
 const object = (properties: Record<string, object>, required: readonly string[] = []) => ({
@@ -49,33 +52,32 @@ export const SCHEMAS = {
   tags: object({ region: { type: 'string' } }),
 }
 
-const catalog = () =>
-  buildCatalog([
-    defineBatch({
-      type: 'mailer',
-      payload: PAYLOAD,
-      output: SENT,
-      pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
-      run,
-      config: object({
-        host: { type: 'string', default: 'localhost' },
-        note: { type: ['string', 'null'] },
-        limits: { type: 'object' },
-        password: { type: 'string', writeOnly: true, minLength: 4 },
-        smtp: object({ user: { type: 'string' }, pin: { type: 'string', writeOnly: true } }),
-        keys: { type: 'array', items: { type: 'string', writeOnly: true } },
-      }),
+const CATALOG = buildCatalog([
+  defineBatch({
+    type: 'mailer',
+    payload: PAYLOAD,
+    output: SENT,
+    pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
+    run,
+    config: object({
+      host: { type: 'string', default: 'localhost' },
+      note: { type: ['string', 'null'] },
+      limits: { type: 'object' },
+      password: { type: 'string', writeOnly: true, minLength: 4 },
+      smtp: object({ user: { type: 'string' }, pin: { type: 'string', writeOnly: true } }),
+      keys: { type: 'array', items: { type: 'string', writeOnly: true } },
     }),
-    defineBatch({
-      type: 'brief',
-      payload: { type: 'object' },
-      pools: { ids: { payload: { type: 'object' }, tags: { type: 'object' } } },
-      visibilityTimeoutSeconds: 5,
-      retry: { baseSeconds: 10, factor: 1, capSeconds: 10 },
-      run,
-    }),
-    defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
-  ])
+  }),
+  defineBatch({
+    type: 'brief',
+    payload: { type: 'object' },
+    pools: { ids: { payload: { type: 'object' }, tags: { type: 'object' } } },
+    visibilityTimeoutSeconds: 5,
+    retry: { baseSeconds: 10, factor: 1, capSeconds: 10 },
+    run,
+  }),
+  defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
+])
 
 interface ConformanceFixtureOptions {
   readonly submitRpsPerToken?: number
@@ -137,7 +139,7 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
       log,
       backend,
       backendScheme: 'any',
-      catalog: catalog(),
+      catalog: CATALOG,
       version: '1.2.3',
       dashboardDir: null,
       tokens: {
@@ -159,7 +161,7 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
         ...options,
       },
     })
-    const fixture = new ConformanceFixture(master, time, lines, backend.capabilities)
+    const fixture = new ConformanceFixture(master, time, lines, backend)
     worlds.push(fixture)
     return fixture
   }
@@ -171,18 +173,16 @@ export class ConformanceFixture {
   readonly capabilities: Backend['capabilities']
   readonly #master: RunningMaster
   readonly #workers: Worker[] = []
-  readonly #streams: AbortController[] = []
+  readonly #connected: Worker[] = []
+  readonly #streams: Listening[] = []
+  readonly #backend: Backend
 
-  constructor(
-    master: RunningMaster,
-    time: VirtualTime,
-    lines: readonly LogLine[],
-    capabilities: Backend['capabilities'],
-  ) {
+  constructor(master: RunningMaster, time: VirtualTime, lines: readonly LogLine[], backend: Backend) {
     this.#master = master
     this.time = time
     this.lines = lines
-    this.capabilities = capabilities
+    this.#backend = backend
+    this.capabilities = backend.capabilities
   }
 
   get url(): string {
@@ -207,6 +207,7 @@ export class ConformanceFixture {
 
   /** `token` null: no Authorization header. A string is sent as the body unchanged. */
   async call(method: string, path: string, { token = ADMIN, body, headers = {} }: CallOptions = {}): Promise<Answer> {
+    learnSecrets(CATALOG, path, body)
     const response = await fetch(this.url + path, {
       method,
       redirect: 'manual',
@@ -315,6 +316,7 @@ export class ConformanceFixture {
       id,
       type,
     )
+    this.#connected.push(worker)
     await once(worker.socket, 'open')
     return worker
   }
@@ -337,7 +339,6 @@ export class ConformanceFixture {
     { token = ADMIN, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {},
   ): Promise<Listening> {
     const abort = new AbortController()
-    this.#streams.push(abort)
     const response = await fetch(this.url + path, {
       headers: { authorization: `Bearer ${token}`, ...headers },
       signal: abort.signal,
@@ -347,12 +348,14 @@ export class ConformanceFixture {
       for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk)
     }
     void read().catch(() => {}) // The read ends when it is aborted.
-    return {
+    const listening = {
       status: response.status,
       contentType: response.headers.get('content-type'),
       text: () => text,
       end: () => abort.abort(),
     }
+    this.#streams.push(listening)
+    return listening
   }
 
   async metric(series: string): Promise<string | undefined> {
@@ -364,9 +367,14 @@ export class ConformanceFixture {
   }
 
   async close(): Promise<void> {
-    for (const stream of this.#streams) stream.abort()
+    await scanMaster({ url: this.url, lines: this.lines, backend: this.#backend })
+    for (const stream of this.#streams) stream.end()
     for (const { socket } of this.#workers) socket.terminate()
     await this.#master.stop()
+    canaries.scan('the log', this.lines)
+    for (const stream of this.#streams) canaries.scan('an event stream', stream.text())
+    for (const { frames } of this.#connected) canaries.scan('a control frame', frames)
+    canaries.assertNone()
   }
 }
 
