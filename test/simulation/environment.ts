@@ -1,0 +1,190 @@
+/**
+ * Everything that the actors of a run share: virtual time, the network, the store, the processes by name, their logs,
+ * HTTP clients and control sockets, and the hash of all events.
+ */
+import { MasterClient } from '../../src/client/index.ts'
+import type { RunningMaster } from '../../src/master/index.ts'
+import {
+  seededRandom,
+  VirtualTime,
+  type CreateHttpPool,
+  type Log,
+  type LogFields,
+  type LogLevel,
+  type Random,
+} from '../../src/runtime/index.ts'
+import type { WorkerOptions } from '../../src/worker/index.ts'
+import { Checker } from './checker.ts'
+import { FrameEnd } from './frame-end.ts'
+import { Network } from './network.ts'
+import type { Plan } from './plan.ts'
+import { simulatedPools, type Exchange } from './pool.ts'
+import { seedOf, SimProcess } from './process.ts'
+import { StoreServer } from './store.ts'
+
+export const TOKENS = { admin: 'simulated-admin-token', worker: 'simulated-worker-token' }
+export const MASTER_URL = 'http://masters'
+const CONTROL_PATH = /\/automations\/([^/]+)\/workers\/([^/]+)\/control$/
+
+/** Starts one or more processes of the fleet. */
+export type StartActor = (environment: Environment) => void
+
+/** A process that faults stop and start. */
+export interface Managed {
+  readonly process: SimProcess
+  /** Starts it again, as a new process with this name. */
+  readonly restart: () => void
+  /** Stops it as SIGTERM does. Starts it again `restartMs` after it ended. */
+  readonly terminate: (restartMs: number) => void
+}
+
+interface ServingMaster {
+  readonly process: SimProcess
+  readonly running: RunningMaster
+}
+interface SocketPair {
+  readonly worker: FrameEnd
+  readonly master: FrameEnd
+}
+
+export class Environment {
+  readonly plan: Plan
+  readonly time = new VirtualTime()
+  readonly network: Network
+  readonly store: StoreServer
+  readonly checker: Checker
+  readonly managed = new Map<string, Managed>()
+  /** Masters that serve, by name. The load balancer chooses among them. */
+  readonly masters = new Map<string, ServingMaster>()
+  /** The newest control socket of each worker. */
+  readonly sockets = new Map<string, SocketPair>()
+  events = 0
+  hash = 0x811c9dc5
+  readonly #trace: ((line: string) => void) | undefined
+  /** The number of starts of each process, so that each life has its own randomness. */
+  readonly #starts = new Map<string, number>()
+
+  constructor(plan: Plan, trace: ((line: string) => void) | undefined) {
+    this.plan = plan
+    this.#trace = trace
+    this.network = new Network(this.time, this.random('network'), plan.network)
+    this.checker = new Checker({ plan, time: this.time, backend: () => this.store.backend })
+    const process = new SimProcess('store', this.time, seedOf(plan.seed, 'store'))
+    this.store = new StoreServer(process, this.random('backend'), {
+      executed: async (call, result, nowMs) => {
+        this.note('store', call.method, () => JSON.stringify([call.args, result]))
+        await this.checker.executed(call, result, nowMs)
+      },
+      restarted: () => {
+        this.note('store', 'restarted')
+        this.checker.storeRestarted()
+      },
+    })
+  }
+
+  /** The random stream of one part of the run. */
+  random(name: string): Random {
+    return seededRandom(seedOf(this.plan.seed, name))
+  }
+
+  /** A new process. Each life of a name has its own random stream. */
+  createProcess(name: string): SimProcess {
+    const start = (this.#starts.get(name) ?? 0) + 1
+    this.#starts.set(name, start)
+    return new SimProcess(name, this.time, seedOf(this.plan.seed, `${name}/${start}`))
+  }
+
+  /** Adds an event to the hash and to the trace. */
+  note(who: string, what: string, detail?: () => string): void {
+    this.events += 1
+    const text = `${this.time.monotonicMs().toFixed(3)} ${who} ${what}`
+    this.hash = seedOf(this.hash ^ 0x811c9dc5, text)
+    this.#trace?.(detail === undefined ? text : `${text} ${detail()}`)
+  }
+
+  logOf({ name }: SimProcess): Log {
+    const write =
+      (level: LogLevel) =>
+      (message: string, fields: LogFields = {}): void => {
+        this.note(name, `${level} ${message}`, () => {
+          const { error } = fields
+          return JSON.stringify({ ...fields, ...(error instanceof Error && { error: error.stack }) })
+        })
+        this.checker.logged({ process: name, level, message, fields })
+      }
+    return {
+      debug: () => {},
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      isEnabled: (level) => level !== 'debug',
+    }
+  }
+
+  /** Creates HTTP clients of a process. Each request goes to the master that the load balancer chooses. */
+  poolsOf(process: SimProcess): CreateHttpPool {
+    return simulatedPools({
+      process,
+      network: this.network,
+      target: () => {
+        const master = this.#target()
+        return master && { process: master.process, handle: master.running.handle }
+      },
+      onExchange: (exchange) => this.#received(exchange),
+    })
+  }
+
+  /** A client of the API with the rights of an admin. */
+  client(process: SimProcess): MasterClient {
+    return new MasterClient({
+      masterUrl: MASTER_URL,
+      token: () => TOKENS.admin,
+      clock: process,
+      timers: process,
+      random: process.random,
+      createPool: this.poolsOf(process),
+    })
+  }
+
+  /** Opens control sockets for a worker. */
+  dialOf(process: SimProcess): NonNullable<WorkerOptions['dial']> {
+    return (url) => {
+      const client = new FrameEnd(process, this.network)
+      const [, type = '', id = ''] = CONTROL_PATH.exec(url) ?? []
+      const master = this.#target()
+      if (master === undefined) process.after(1, () => client.fail('connect ECONNREFUSED'))
+      else this.network.send(process, master.process, null, () => this.#accept(client, master, type, id))
+      return client
+    }
+  }
+
+  #accept(client: FrameEnd, { process: master, running }: ServingMaster, type: string, id: string): void {
+    const server = new FrameEnd(master, this.network)
+    server.connect(client)
+    const refusal = running.accept(server, { type, id, bearerToken: TOKENS.worker })
+    this.network.send(master, client.process, null, () => {
+      if (refusal !== null)
+        return void client.emit(
+          'unexpected-response',
+          { destroy: () => {} },
+          { statusCode: 503, headers: { 'retry-after': '1' } },
+        )
+      if (client.readyState !== 0) return server.terminate()
+      client.connect(server)
+      this.sockets.set(client.process.name, { worker: client, master: server })
+      client.emit('open')
+    })
+  }
+
+  /** The master that the load balancer chooses; undefined if that one does not run. */
+  #target(): ServingMaster | undefined {
+    const master = this.masters.get(`master-${Math.floor(this.network.unit() * this.plan.masters)}`)
+    return master?.process.isAlive === true ? master : undefined
+  }
+
+  #received(exchange: Exchange): void {
+    const { process, method, path, body, status, text } = exchange
+    this.note(process.name, `${method} ${path} ${status} ${text.length}`, () => `${body} -> ${text}`)
+    this.checker.received(exchange)
+  }
+}
