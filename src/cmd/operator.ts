@@ -8,6 +8,7 @@
 import { hostname } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { parseTenants, startOperator } from '../operator/index.ts'
+import { PooledTransport } from '../operator/kube/index.ts'
 import { aborted, systemRandom, systemTime } from '../runtime/index.ts'
 import { warnOfPlainText } from './plain-text.ts'
 import { HELP_TAIL, LOG_SETTINGS, refuse, withProcess } from './process.ts'
@@ -124,7 +125,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       const operator = await startOperator({
         masterUrl: values.masterUrl.href,
         token: token.current,
-        identity,
+        createTransport: (deps) => new PooledTransport({ identity, ...deps }),
         namespace,
         watchNamespaces,
         tenants,

@@ -15,6 +15,7 @@ import { Registry } from 'prom-client'
 import {
   serveProbes,
   withLogFields,
+  type CreateHttpPool,
   type Log,
   type ProbeListener,
   type ProbeVerdict,
@@ -37,14 +38,14 @@ import {
   FoldingEventRecorder,
   Health,
   LeaseElector,
-  PooledTransport,
   WatchLoop,
   WorkQueue,
   WritableCache,
+  type ClosableTransport,
   type EventTarget,
-  type KubeIdentity,
   type KubeMetrics,
   type Leadership,
+  type TransportDeps,
 } from './kube/index.ts'
 import { MasterOutage } from './master-outage.ts'
 import { FleetWorkerMetrics } from './metrics.ts'
@@ -57,7 +58,10 @@ export interface OperatorOptions {
   readonly masterUrl: string
   /** Read for every call, because the token may be rotated. */
   readonly token: () => string
-  readonly identity: KubeIdentity
+  /** Creates the connections to the API server. */
+  readonly createTransport: (deps: Omit<TransportDeps, 'identity'>) => ClosableTransport
+  /** Creates the connections to the master; by default those of undici. */
+  readonly createPool?: CreateHttpPool
   /** The operator's own namespace. */
   readonly namespace: string
   /** Empty: all namespaces. */
@@ -66,7 +70,8 @@ export interface OperatorOptions {
   readonly tenants: Tenants | undefined
   /** Names of Secrets that Muster itself uses, in `namespace`. configFrom never reads them. */
   readonly reservedSecrets: readonly string[]
-  readonly metricsListen: { readonly host: string; readonly port: number }
+  /** `null`: no listener for metrics and probes. */
+  readonly metricsListen: { readonly host: string; readonly port: number } | null
   readonly leaderElect: boolean
   readonly lease: { readonly namespace: string; readonly name: string }
   /** Unique among all replicas, past and present. */
@@ -99,7 +104,7 @@ class Operator implements RunningOperator {
   readonly #registry = new Registry()
   readonly #metrics: KubeMetrics
   readonly #workers: FleetWorkerMetrics
-  readonly #transport: PooledTransport
+  readonly #transport: ClosableTransport
   readonly #permits: Permits
   readonly #cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
   readonly #queue: WorkQueue
@@ -117,11 +122,11 @@ class Operator implements RunningOperator {
 
   constructor(options: OperatorOptions) {
     this.#options = options
-    const { identity, lease, time } = options
+    const { createTransport, lease, time } = options
     this.#permits = permitsOf(options.tenants)
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
     this.#workers = this.#createWorkerMetrics()
-    this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
+    this.#transport = createTransport({ clock: time, timers: time, onRequest: this.#metrics.onRequest })
     this.#queue = new WorkQueue({ ...this.#runtime(), observer: this.#metrics.queue })
     this.#events = this.#createEventRecorder()
     this.#elector = options.leaderElect ? this.#createElector() : undefined
@@ -146,6 +151,8 @@ class Operator implements RunningOperator {
   }
 
   async listen(): Promise<void> {
+    const { metricsListen } = this.#options
+    if (metricsListen === null) return
     const healthz = (): ProbeVerdict => {
       const stuck = this.#health.stuck()
       return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
@@ -154,7 +161,7 @@ class Operator implements RunningOperator {
       ok: this.#health.isReady,
       why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet',
     })
-    this.#listener = await serveProbes('SVC_METRICS_LISTEN', this.#options.metricsListen, {
+    this.#listener = await serveProbes('SVC_METRICS_LISTEN', metricsListen, {
       healthz,
       readyz,
       metrics: this.#registry,
@@ -242,11 +249,12 @@ class Operator implements RunningOperator {
   }
 
   #createFleet(): Fleet {
-    const { masterUrl, token } = this.#options
+    const { createPool, masterUrl, token } = this.#options
     return new Fleet({
       ...this.#runtime(),
       masterUrl,
       token,
+      ...(createPool !== undefined && { createPool }),
       metrics: createFleetMetrics(this.#registry),
       mayWrite: () => this.#leadership.mayWrite(),
       onBreaker: (reason) => this.#outage.onBreaker(reason),

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { startOperator, type OperatorOptions, type RunningOperator } from '../../src/operator/index.ts'
+import { PooledTransport, type KubeIdentity } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
 import { eventually, recordingLog } from '../kit/index.ts'
@@ -30,6 +31,12 @@ async function fakeServer(): Promise<FakeApiServer> {
   return fake
 }
 
+const identityOf = (fake: FakeApiServer): KubeIdentity => ({
+  server: new URL(fake.url),
+  namespace: 'muster',
+  credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
+})
+
 function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): OperatorOptions {
   return {
     masterUrl: 'http://127.0.0.1:1',
@@ -40,11 +47,7 @@ function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): O
     reservedSecrets: [],
     metricsListen: { host: '127.0.0.1', port: 0 },
     leaderElect: true,
-    identity: {
-      server: new URL(fake.url),
-      namespace: 'muster',
-      credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
-    },
+    createTransport: (deps) => new PooledTransport({ identity: identityOf(fake), ...deps }),
     lease: { namespace: 'muster', name: 'muster-operator' },
     replica: 'one',
     time: systemTime,

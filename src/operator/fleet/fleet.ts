@@ -9,7 +9,7 @@
  */
 import { MasterClient, MasterError } from '../../client/index.ts'
 import type { ReadyBody } from '../../protocol/index.ts'
-import { Signal, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { Signal, type Clock, type CreateHttpPool, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
 import { Calls } from './calls.ts'
@@ -41,6 +41,8 @@ export interface FleetDeps {
   readonly masterUrl: string
   /** Read for every request, because the file it comes from may be rotated. */
   readonly token: () => string
+  /** Creates the connections; by default those of undici. */
+  readonly createPool?: CreateHttpPool
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -175,9 +177,10 @@ export class Fleet implements FleetTable {
   }
 
   #createClient(): MasterClient {
-    const { clock, timers, random, masterUrl } = this.#deps
+    const { clock, timers, random, masterUrl, createPool } = this.#deps
     return new MasterClient({
       masterUrl,
+      ...(createPool !== undefined && { createPool }),
       token: () => this.#tokens.current(),
       clock,
       timers,

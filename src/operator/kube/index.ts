@@ -15,6 +15,13 @@ export * from './objects.ts'
 export { PRIORITY, type Priority } from './priority.ts'
 export { sharing } from './sharing.ts'
 export { ApplyStatusWriter, type StatusWriter } from './status-writer.ts'
-export { type KubeRequest, type KubeTransport, PooledTransport, type WatchLine } from './transport.ts'
+export {
+  type ClosableTransport,
+  type KubeRequest,
+  type KubeTransport,
+  PooledTransport,
+  type TransportDeps,
+  type WatchLine,
+} from './transport.ts'
 export { type RestartReason, WatchLoop } from './watch-loop.ts'
 export { type ReconcileOutcome, WorkQueue } from './work-queue.ts'

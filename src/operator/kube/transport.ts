@@ -63,6 +63,12 @@ export interface KubeTransport {
   lines(request: KubeRequest, signal: AbortSignal): AsyncIterable<WatchLine>
 }
 
+/** A transport that a process closes when it stops. */
+export interface ClosableTransport extends KubeTransport {
+  /** Ends every call in flight. */
+  close(): Promise<void>
+}
+
 export interface TransportDeps {
   readonly identity: KubeIdentity
   readonly clock: Clock
@@ -78,7 +84,7 @@ interface Pools {
 }
 type Response = Dispatcher.ResponseData
 
-export class PooledTransport implements KubeTransport {
+export class PooledTransport implements ClosableTransport {
   readonly #deps: TransportDeps
   readonly #draining = new Set<Pools>()
   #pools: Pools | undefined
@@ -118,7 +124,6 @@ export class PooledTransport implements KubeTransport {
     }
   }
 
-  /** Ends every call in flight. */
   async close(): Promise<void> {
     const all = [...this.#draining, ...(this.#pools === undefined ? [] : [this.#pools])]
     this.#pools = undefined

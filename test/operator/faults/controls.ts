@@ -11,7 +11,7 @@ import {
   type WatchLine,
 } from '../../../src/operator/kube/index.ts'
 import type { KubeResponse } from '../../../src/operator/kube/transport.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
+import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import type { Variants } from './life.ts'
 import type { FaultFixture } from './fixture.ts'
 

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenReason } from '../../../src/operator/fleet/index.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
+import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import type { Scenario } from './scenarios.ts'
 import { nameOf } from './faults.ts'
 import { CANARY, type FaultFixture } from './fixture.ts'

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
+import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import { PASS } from './faults.ts'
 import { startMasters, FaultFixture, type Masters } from './fixture.ts'
 

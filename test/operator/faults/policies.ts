@@ -12,7 +12,7 @@
  * @see Sun et al. 2022, "Automatic reliability testing for cluster management controllers" (Sieve)
  */
 import { isDeepStrictEqual } from 'node:util'
-import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
+import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import type { Fate } from './faults.ts'
 import { PASS } from './faults.ts'
 import { verdict, type Wanted } from './oracle.ts'

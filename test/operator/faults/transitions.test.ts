@@ -7,7 +7,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Condition, FleetWorkerSpec, FleetWorkerStatus } from '../../../src/operator/fleetworker/index.ts'
-import { FLEETWORKERS } from '../fleetworker/reconcile-fixture.ts'
+import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import { crashes, leaks, moreWrites } from './oracle.ts'
 import { anySpec } from './specs.ts'
 import { startMasters, FaultFixture, type Masters } from './fixture.ts'

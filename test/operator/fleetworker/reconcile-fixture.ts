@@ -36,34 +36,9 @@ import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
 import { random, transportTo } from '../kube/fixture.ts'
+import { CONFIG_MAPS, FLEETWORKERS, SECRETS } from './kinds.ts'
 import { TestFleet } from './fleet.ts'
 import { recordingLog, type RecordingLog } from '../../kit/index.ts'
-
-const CREATED = {
-  observedGeneration: -1,
-  conditions: [
-    {
-      type: 'Ready',
-      status: 'Unknown',
-      reason: 'Pending',
-      message: 'waiting for the operator',
-      lastTransitionTime: '1970-01-01T00:00:00Z',
-    },
-  ],
-}
-export const FLEETWORKERS: FakeKind = {
-  ...FLEET_WORKERS,
-  status: true,
-  keyed: { 'status.conditions': 'type', 'status.config.sources': 'field' },
-  defaults: (object) => ({
-    ...object,
-    spec: { managementPolicy: 'Enforce', deletionPolicy: 'Retain', registrationTimeoutSeconds: 600, ...object.spec },
-    status: object.status ?? CREATED,
-  }),
-}
-const core = (plural: string, kind: string): FakeKind => ({ group: '', version: 'v1', plural, kind })
-export const SECRETS = core('secrets', 'Secret')
-export const CONFIG_MAPS = core('configmaps', 'ConfigMap')
 
 const run = async (): Promise<void> => {}
 export const JOB: Catalog = buildCatalog([
