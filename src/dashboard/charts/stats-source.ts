@@ -74,7 +74,7 @@ export class StatsSource {
   #take(reply: StatsResponse): void {
     const waiting = this.#waiting.get(reply.id)
     this.#waiting.delete(reply.id)
-    if ('fault' in reply) return waiting?.reject(new Problem(`the statistics could not be read: ${reply.fault}`))
+    if (reply.kind === 'fault') return waiting?.reject(new Problem(`the statistics could not be read: ${reply.fault}`))
     this.#lastTs = reply.lastTs
     waiting?.resolve(reply.columns)
   }

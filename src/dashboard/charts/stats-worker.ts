@@ -13,11 +13,13 @@ export interface StatsRequest {
 }
 export type StatsResponse =
   | {
+      readonly kind: 'columns'
       readonly id: number
       readonly columns: StatsColumns
-      /** Unix seconds of the newest frame. */ readonly lastTs: number
+      /** Unix seconds of the newest frame. */
+      readonly lastTs: number
     }
-  | { readonly id: number; readonly fault: string }
+  | { readonly kind: 'fault'; readonly id: number; readonly fault: string }
 
 let frames: readonly Stats[] = []
 
@@ -29,8 +31,10 @@ addEventListener('message', ({ data: { id, bytes } }: MessageEvent<StatsRequest>
       columns.slots.ages.buffer,
       ...Object.values(columns.slots.rates).map(({ buffer }) => buffer),
     ] as ArrayBuffer[]
-    postMessage({ id, columns, lastTs: frames.at(-1)?.ts ?? 0 } satisfies StatsResponse, { transfer: moved })
+    const response: StatsResponse = { kind: 'columns', id, columns, lastTs: frames.at(-1)?.ts ?? 0 }
+    postMessage(response, { transfer: moved })
   } catch (error) {
-    postMessage({ id, fault: error instanceof Error ? error.message : String(error) } satisfies StatsResponse)
+    const fault = error instanceof Error ? error.message : String(error)
+    postMessage({ kind: 'fault', id, fault } satisfies StatsResponse)
   }
 })

@@ -10,13 +10,17 @@ export function cutText(text: string, limit: number): string {
   return `${head}… (${text.length - head.length} more characters)`
 }
 
-/** Parses JSON text. @returns the value, or the parser's error message. */
-export function parseJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
-  if (text.trim() === '') return { fault: 'expected JSON, got nothing' }
+/** The value of a text, or the message that says why the text has none. */
+export type ParsedText =
+  { readonly kind: 'value'; readonly value: JsonValue } | { readonly kind: 'fault'; readonly fault: string }
+
+/** Parses JSON text. */
+export function parseJson(text: string): ParsedText {
+  if (text.trim() === '') return { kind: 'fault', fault: 'expected JSON, got nothing' }
   try {
-    return { value: JSON.parse(text) as JsonValue }
+    return { kind: 'value', value: JSON.parse(text) as JsonValue }
   } catch (error) {
-    return { fault: `invalid JSON: ${(error as Error).message}` }
+    return { kind: 'fault', fault: `invalid JSON: ${(error as Error).message}` }
   }
 }
 

@@ -8,7 +8,7 @@
  *                                   └─ invalid: the value stays; the text gets an error
  */
 import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
-import { parseJson } from '../components/json-text.ts'
+import { parseJson, type ParsedText } from '../components/json-text.ts'
 import { pointerStep, stepsOf } from './schema.ts'
 
 interface Typed {
@@ -51,17 +51,17 @@ export function typeAt(draft: ValueDraft, pointer: string, kind: TextKind, text:
   if (text.trim() === '' && pointer !== '' && !isListMember(draft.value, pointer))
     return setAt(draft, pointer, undefined)
   const read = readText(kind, text)
-  const next = 'fault' in read ? draft : setAt(draft, pointer, read.value)
+  const next = read.kind === 'fault' ? draft : setAt(draft, pointer, read.value)
   const texts = new Map(next.texts)
   if (pointer !== '') texts.delete('')
-  texts.set(pointer, { text, fault: 'fault' in read ? read.fault : null })
+  texts.set(pointer, { text, fault: read.kind === 'fault' ? read.fault : null })
   return { value: next.value, texts }
 }
 
 /** Applies JSON text of the whole value, which must be an object. */
 export function typeWhole({ value }: ValueDraft, text: string): ValueDraft {
   const read = parseJson(text)
-  if ('fault' in read) return { value, texts: new Map([['', { text, fault: read.fault }]]) }
+  if (read.kind === 'fault') return { value, texts: new Map([['', { text, fault: read.fault }]]) }
   const isObject = typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value)
   return {
     value: isObject ? read.value : value,
@@ -80,16 +80,16 @@ export const unreadable = ({ texts }: ValueDraft): readonly FieldError[] =>
     fault === null ? [] : [{ path, message: fault, keyword: 'type', params: {} }],
   )
 
-function readText(kind: TextKind, text: string): { readonly value: JsonValue } | { readonly fault: string } {
+function readText(kind: TextKind, text: string): ParsedText {
   switch (kind) {
     case 'integer':
       return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text))
-        ? { value: Number(text) }
-        : { fault: `expected a whole number, got ${JSON.stringify(text)}` }
+        ? { kind: 'value', value: Number(text) }
+        : { kind: 'fault', fault: `expected a whole number, got ${JSON.stringify(text)}` }
     case 'number':
       return Number.isFinite(Number(text)) && /^[\s\d+.eE-]+$/.test(text)
-        ? { value: Number(text) }
-        : { fault: `expected a number, got ${JSON.stringify(text)}` }
+        ? { kind: 'value', value: Number(text) }
+        : { kind: 'fault', fault: `expected a number, got ${JSON.stringify(text)}` }
     case 'json':
       return parseJson(text)
   }

@@ -31,10 +31,12 @@ export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}):
   idempotencyKey,
 })
 
+type SubmissionReading =
+  | { readonly kind: 'valid'; readonly body: TaskBody }
+  | { readonly kind: 'invalid'; readonly faults: readonly FieldError[] }
+
 /** @returns The request body, or the fields that cannot be parsed with their paths. */
-export function readSubmission(
-  submission: Submission,
-): { readonly body: TaskBody } | { readonly faults: readonly FieldError[] } {
+export function readSubmission(submission: Submission): SubmissionReading {
   const { payload, taskId, idempotencyKey } = submission
   const [ttl, attempts, priority] = [
     wholeNumber(submission.ttlSeconds),
@@ -50,8 +52,9 @@ export function readSubmission(
     ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or empty')] : []),
     ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or empty')] : []),
   ]
-  if (faults.length > 0) return { faults }
+  if (faults.length > 0) return { kind: 'invalid', faults }
   return {
+    kind: 'valid',
     body: {
       payload: payload.value as JsonObject,
       priority: priority as number,

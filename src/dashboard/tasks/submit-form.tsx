@@ -90,7 +90,7 @@ function useSubmit(type: string): SubmitHandle {
   const act = useAction(async (api, submission: Submission) => {
     const read = readSubmission(submission)
     setSubmitted(null)
-    if ('faults' in read) return setFaults(read.faults)
+    if (read.kind === 'invalid') return setFaults(read.faults)
     const { body: result } = await api.send<SubmitResult>('POST', ['automations', type, 'tasks'], { body: read.body })
     settleDraft(type)
     setFaults(NO_FAULTS)
@@ -139,7 +139,7 @@ function useTaskValidation(
   }
   return (submission) => {
     const read = readSubmission(submission)
-    if ('faults' in read) return onFaults(read.faults)
+    if (read.kind === 'invalid') return onFaults(read.faults)
     wanted.current = read.body
     if (!isBusy.current) void run()
   }
@@ -257,7 +257,7 @@ function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
 
 function commandsOf(type: string, form: Submission): readonly Command[] {
   const read = readSubmission(form)
-  if ('faults' in read) return []
+  if (read.kind === 'invalid') return []
   const {
     payload,
     priority,

@@ -75,12 +75,12 @@ function useSaveConfig(patch: JsonObject, includesManaged: boolean): BulkDeps<Wo
   const { api, me } = useSession()
   return async (row) => {
     if (row.managed_by !== null && !includesManaged)
-      return { skipped: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
+      return { kind: 'skipped', text: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
     const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], {
       body: patch,
       headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` },
     })
-    return { done: `generation ${body.config_gen} saved` }
+    return { kind: 'done', text: `generation ${body.config_gen} saved` }
   }
 }
 

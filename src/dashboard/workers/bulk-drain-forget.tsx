@@ -5,16 +5,16 @@
 import { useSession } from '../api/session.ts'
 import { plural } from '../components/numbers.ts'
 import { BulkDialog } from './bulk-dialog.tsx'
-import { pathOf, type BulkProps } from './bulk.ts'
+import { pathOf, type BulkProps, type BulkResult } from './bulk.ts'
 import type { WorkerRow } from './row.ts'
 
 export function BulkDrain(props: BulkProps) {
   const { api } = useSession()
   const offline = props.rows.filter(({ connected }) => !connected).length
-  const act = async (row: WorkerRow) => {
-    if (row.draining) return { skipped: 'drain already requested' }
+  const act = async (row: WorkerRow): Promise<BulkResult> => {
+    if (row.draining) return { kind: 'skipped', text: 'drain already requested' }
     await api.send('POST', [...pathOf(row), 'drain'])
-    return { done: row.connected ? 'draining' : 'drains when it reconnects' }
+    return { kind: 'done', text: row.connected ? 'draining' : 'drains when it reconnects' }
   }
   return (
     <BulkDialog {...props} verb="Drain" act={act}>
@@ -35,9 +35,9 @@ export function BulkDrain(props: BulkProps) {
 export function BulkForget(props: BulkProps) {
   const { api } = useSession()
   const connected = props.rows.filter((row) => row.connected).length
-  const act = async (row: WorkerRow) => {
+  const act = async (row: WorkerRow): Promise<BulkResult> => {
     await api.send('DELETE', pathOf(row))
-    return { done: row.connected ? 'forgotten; it registers again' : 'forgotten' }
+    return { kind: 'done', text: row.connected ? 'forgotten; it registers again' : 'forgotten' }
   }
   return (
     <BulkDialog {...props} verb="Forget" act={act}>

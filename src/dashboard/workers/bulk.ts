@@ -23,11 +23,17 @@ export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): rea
 
 const IN_FLIGHT = 8
 
+/** What was done with one item, or why the item was skipped, with a text for the list of results. */
+export interface BulkResult {
+  readonly kind: 'done' | 'skipped'
+  readonly text: string
+}
+
 export interface BulkDeps<T> {
   readonly items: readonly T[]
   readonly nameOf: (item: T) => string
-  /** Returns a text for the result list, or the reason why the item was skipped. @throws {Problem} */
-  readonly act: (item: T) => Promise<{ readonly done: string } | { readonly skipped: string }>
+  /** @throws {Problem} */
+  readonly act: (item: T) => Promise<BulkResult>
   readonly report: (results: readonly Result[]) => void
   readonly signal: AbortSignal
 }
@@ -60,10 +66,8 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkDep
 async function resultOf<T>(item: T, nameOf: BulkDeps<T>['nameOf'], act: BulkDeps<T>['act']): Promise<Result> {
   const name = nameOf(item)
   try {
-    const result = await act(item)
-    return 'done' in result
-      ? { name, outcome: 'done', text: result.done }
-      : { name, outcome: 'skipped', text: result.skipped }
+    const { kind, text } = await act(item)
+    return { name, outcome: kind, text }
   } catch (error) {
     const { status, message } = asProblem(error)
     return {

@@ -25,17 +25,18 @@ interface Token {
   readonly name: string | null
   readonly value: string
 }
-type Reading = { readonly test: Test } | { readonly fault: string }
+type QualifierReading =
+  { readonly kind: 'test'; readonly test: Test } | { readonly kind: 'fault'; readonly fault: string }
 
 /** Matches a word, or a qualifier with its value. Quotes keep spaces and colons. */
 const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<plain>[^\s"]*))/g
 
 export function parseFilter(text: string): Filter {
   const readings = tokensOf(text).map(readingOf)
-  const tests = readings.flatMap((each) => ('test' in each ? [each.test] : []))
+  const tests = readings.flatMap((each) => (each.kind === 'test' ? [each.test] : []))
   return {
     matches: (row, nowSeconds) => tests.every((test) => test(row, nowSeconds)),
-    faults: readings.flatMap((each) => ('fault' in each ? [each.fault] : [])),
+    faults: readings.flatMap((each) => (each.kind === 'fault' ? [each.fault] : [])),
   }
 }
 
@@ -48,16 +49,17 @@ function tokensOf(text: string): readonly Token[] {
   })
 }
 
-function readingOf({ negated, name, value }: Token): Reading {
-  const reading = name === null ? { test: textTest(value) } : qualifierOf(name, value)
-  if ('fault' in reading || !negated) return reading
-  return { test: (row, now) => !reading.test(row, now) }
+function readingOf({ negated, name, value }: Token): QualifierReading {
+  const reading: QualifierReading = name === null ? { kind: 'test', test: textTest(value) } : qualifierOf(name, value)
+  if (reading.kind === 'fault' || !negated) return reading
+  return { kind: 'test', test: (row, now) => !reading.test(row, now) }
 }
 
-function qualifierOf(name: string, value: string): Reading {
+function qualifierOf(name: string, value: string): QualifierReading {
   const read = QUALIFIERS.get(name)
   if (read === undefined)
     return {
+      kind: 'fault',
       fault:
         `Unknown filter "${name}:". Available: ${[...QUALIFIERS.keys()].join(', ')}. ` +
         'To search for the text, quote it.',
@@ -94,15 +96,16 @@ function textTest(value: string): Test {
   return (row) => textOf(row).includes(wanted)
 }
 
-function yesNo(name: string, holds: Test): (value: string) => Reading {
+function yesNo(name: string, holds: Test): (value: string) => QualifierReading {
   return (value) => {
     const wanted = value.toLowerCase()
-    if (wanted !== 'yes' && wanted !== 'no') return { fault: `"${name}:" takes yes or no, not "${value}".` }
-    return { test: (row, now) => holds(row, now) === (wanted === 'yes') }
+    if (wanted !== 'yes' && wanted !== 'no')
+      return { kind: 'fault', fault: `"${name}:" takes yes or no, not "${value}".` }
+    return { kind: 'test', test: (row, now) => holds(row, now) === (wanted === 'yes') }
   }
 }
 
-function stateReading(value: string): Reading {
+function stateReading(value: string): QualifierReading {
   const wanted = value
     .toLowerCase()
     .split(',')
@@ -110,27 +113,29 @@ function stateReading(value: string): Reading {
   const wrong = wanted.find((word) => !STATE_WORDS.some((each) => each.toLowerCase() === word))
   if (wanted.length === 0 || wrong !== undefined) {
     const known = STATE_WORDS.map((each) => each.toLowerCase()).join(', ')
-    return { fault: `"state:" takes ${known}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
+    return { kind: 'fault', fault: `"state:" takes ${known}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
   }
   const words = STATE_WORDS.filter((each) => wanted.includes(each.toLowerCase()))
-  return { test: (row, now) => words.includes(stateWord(row, now)) }
+  return { kind: 'test', test: (row, now) => words.includes(stateWord(row, now)) }
 }
 
-function typeReading(value: string): Reading {
+function typeReading(value: string): QualifierReading {
   const wanted = value
     .toLowerCase()
     .split(',')
     .filter((word) => word !== '')
-  if (wanted.length === 0) return { fault: '"type:" takes automation types, for example type:mailer,probe.' }
-  return { test: ({ automation_type: type }) => wanted.includes(type) }
+  if (wanted.length === 0)
+    return { kind: 'fault', fault: '"type:" takes automation types, for example type:mailer,probe.' }
+  return { kind: 'test', test: ({ automation_type: type }) => wanted.includes(type) }
 }
 
-function managedReading(value: string): Reading {
-  if (value === 'yes' || value === 'no') return { test: ({ managed_by: by }) => (by !== null) === (value === 'yes') }
+function managedReading(value: string): QualifierReading {
+  if (value === 'yes' || value === 'no')
+    return { kind: 'test', test: ({ managed_by: by }) => (by !== null) === (value === 'yes') }
   const wanted = value.toLowerCase()
   return wanted === ''
-    ? { fault: '"managed:" takes yes, no or the name of a manager.' }
-    : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
+    ? { kind: 'fault', fault: '"managed:" takes yes, no or the name of a manager.' }
+    : { kind: 'test', test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
 }
 
 function isInRange(value: number, sign: string, bound: number): boolean {
@@ -154,16 +159,18 @@ function number(
   name: string,
   units: Readonly<Record<string, number>>,
   valueOf: (row: WorkerRow, nowSeconds: number) => number | null,
-): (value: string) => Reading {
+): (value: string) => QualifierReading {
   return (value) => {
     const { sign = '=', number: digits = '', unit = '' } = COMPARED.exec(value)?.groups ?? {}
     const factor = units[unit.toLowerCase()]
     if (digits === '' || factor === undefined)
       return {
+        kind: 'fault',
         fault: `"${name}:" takes a number, for example ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".`,
       }
     const wanted = Number(digits) * factor
     return {
+      kind: 'test',
       test: (row, now) => {
         const is = valueOf(row, now)
         if (is === null) return false
@@ -176,7 +183,7 @@ function number(
 const wantedSlots = ({ config }: WorkerRow): number | null =>
   typeof config['slots'] === 'number' ? config['slots'] : null
 
-const QUALIFIERS: ReadonlyMap<string, (value: string) => Reading> = new Map([
+const QUALIFIERS: ReadonlyMap<string, (value: string) => QualifierReading> = new Map([
   ['type', typeReading],
   ['state', stateReading],
   ['online', yesNo('online', ({ connected }) => connected)],

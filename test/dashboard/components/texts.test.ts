@@ -77,8 +77,8 @@ describe('JSON as text', () => {
   })
 
   it('with a syntax error results in a message, not an exception', () => {
-    expect(parseJson(' ')).toEqual({ fault: 'expected JSON, got nothing' })
-    expect(parseJson('{"a":')).toEqual({ fault: expect.stringMatching(/^invalid JSON: /) })
-    expect(parseJson('[1]')).toEqual({ value: [1] })
+    expect(parseJson(' ')).toEqual({ kind: 'fault', fault: 'expected JSON, got nothing' })
+    expect(parseJson('{"a":')).toEqual({ kind: 'fault', fault: expect.stringMatching(/^invalid JSON: /) })
+    expect(parseJson('[1]')).toEqual({ kind: 'value', value: [1] })
   })
 })

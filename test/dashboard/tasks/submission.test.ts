@@ -14,6 +14,7 @@ import {
 describe('a submission', () => {
   it('leaves out empty fields', () => {
     expect(readSubmission({ ...newSubmission('', { url: 'x' }), priority: '1' })).toEqual({
+      kind: 'valid',
       body: { payload: { url: 'x' }, priority: 1 },
     })
   })
@@ -29,13 +30,14 @@ describe('a submission', () => {
         idempotencyKey: 'k',
       }),
     ).toEqual({
+      kind: 'valid',
       body: { payload: {}, priority: -1, task_id: 't', ttl_seconds: 60, max_attempts: 2, idempotency_key: 'k' },
     })
   })
 
   it('reports the fields that cannot be parsed', () => {
     const of = (part: object) => readSubmission({ ...newSubmission('k'), ...part })
-    const faults = (path: string, message: unknown) => ({ faults: [expect.objectContaining({ path, message })] })
+    const faults = (path: string, message: unknown) => ({ kind: 'invalid', faults: [expect.objectContaining({ path, message })] })
     expect(of({ payload: typeWhole(draftOf({}), '{') })).toEqual(
       faults('/payload', expect.stringMatching(/^invalid JSON/)),
     )

@@ -33,7 +33,7 @@ describe('runBulk', () => {
         if (name === 'w-3') throw new Problem('stale', { status: 412 })
         if (name === 'w-4') throw new Problem('/slots must be <= 1024', { status: 422 })
         if (name === 'w-5') throw new Problem('no answer')
-        return name === 'w-6' ? { skipped: 'managed' } : { done: 'saved' }
+        return name === 'w-6' ? { kind: 'skipped', text: 'managed' } : { kind: 'done', text: 'saved' }
       },
     })
     expect(most).toBe(8)
@@ -62,7 +62,7 @@ describe('runBulk', () => {
         acted.push(name)
         await new Promise((resolve) => setImmediate(resolve))
         stop.abort()
-        return { done: '' }
+        return { kind: 'done', text: '' }
       },
     })
     expect(acted).toHaveLength(8)
