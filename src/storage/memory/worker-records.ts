@@ -14,7 +14,10 @@ import type { Timer } from './timer-queue.ts'
 import type { Store } from './store.ts'
 
 /** What a drain applies to: one process, one connection, or the process that registers next (D6, D61). */
-export type Drain = { readonly instance: string } | { readonly conn: string } | 'next'
+export type Drain =
+  | { readonly kind: 'process'; readonly instance: string }
+  | { readonly kind: 'connection'; readonly conn: string }
+  | { readonly kind: 'next' }
 
 export interface WorkerRecord extends Ref {
   conn: string | null

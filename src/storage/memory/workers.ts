@@ -73,7 +73,7 @@ export class MemoryWorkers implements Sync<Workers> {
       const record = this.#records.find(ref)
       if (record === undefined) return { kind: 'not_found' }
       if (record.drain === null) record.stateSince = this.#store.now()
-      record.drain = this.#masters.isConnected(record.conn) ? boundTo(record) : 'next'
+      record.drain = this.#masters.isConnected(record.conn) ? boundTo(record) : { kind: 'next' }
       return { kind: 'draining', conn: record.conn }
     })
   }
@@ -160,8 +160,8 @@ const charsOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =
 
 /** The process behind the record's connection: by its instance, else by its connection. */
 function boundTo({ conn, instance }: WorkerRecord): Drain {
-  if (instance !== '') return { instance }
-  return conn === null ? 'next' : { conn }
+  if (instance !== '') return { kind: 'process', instance }
+  return conn === null ? { kind: 'next' } : { kind: 'connection', conn }
 }
 
 /**
@@ -169,7 +169,7 @@ function boundTo({ conn, instance }: WorkerRecord): Drain {
  * repeated.
  */
 function concerns(drain: Drain, conn: string, instance: string): boolean {
-  return (
-    drain === 'next' || ('instance' in drain ? drain.instance === instance : drain.conn === conn && instance === '')
-  )
+  if (drain.kind === 'process') return drain.instance === instance
+  if (drain.kind === 'connection') return drain.conn === conn && instance === ''
+  return true
 }
