@@ -7,6 +7,7 @@
 import {
   BOUND_TO,
   compileValidator,
+  ConfigSchemaError,
   configSchemaOf,
   defaultsOf,
   pointerStep,
@@ -69,9 +70,9 @@ type Check = (plain: JsonSchema) => readonly SchemaFault[]
 
 function faultsIn(schema: object, check: Check): readonly SchemaFault[] {
   const copy = plainSchema(schema)
-  if ('faults' in copy) return copy.faults
-  const faults = schemaFaults(copy.plain)
-  return faults.length > 0 ? faults : check(copy.plain)
+  if (copy.kind === 'invalid') return copy.faults
+  const faults = schemaFaults(copy.schema)
+  return faults.length > 0 ? faults : check(copy.schema)
 }
 
 /** Tasks, outputs and pool items are JSON objects, so no value would match another schema. */
@@ -86,9 +87,8 @@ function configFaults(own: JsonSchema): readonly SchemaFault[] {
     const faults = [...schemaFaults(whole), ...unkeptSecrets(own), ...wrongBounds(own)]
     return faults.length > 0 ? faults : wrongDefaults(whole)
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error
-    const [pointer = '', problem = ''] = error.message.split(/: (.*)/s)
-    return [{ pointer, problem }]
+    if (!(error instanceof ConfigSchemaError)) throw error
+    return [{ pointer: error.pointer, problem: error.problem }]
   }
 }
 
@@ -140,8 +140,8 @@ function wrongDefaults(whole: JsonSchema): readonly SchemaFault[] {
 
 function plain(schema: object): JsonSchema {
   const copy = plainSchema(schema)
-  if ('faults' in copy) throw new TypeError('entryOf was called for a schema with faults')
-  return copy.plain
+  if (copy.kind === 'invalid') throw new TypeError('entryOf was called for a schema with faults')
+  return copy.schema
 }
 
 const anything: Validator = () => []

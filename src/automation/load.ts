@@ -28,11 +28,12 @@ export interface LoadOptions {
 }
 
 /** A module, with the name by which the user knows it. */
-interface Found {
+interface FoundModule {
+  readonly kind: 'found'
   readonly module: string
   readonly load: () => Promise<object>
 }
-type Finding = Found | { readonly fault: string }
+type ModuleSearch = FoundModule | { readonly kind: 'fault'; readonly fault: string }
 interface Installed {
   readonly module: string
   readonly automation: Automation
@@ -51,14 +52,14 @@ const HOW_TO_INSTALL =
  */
 export async function loadAutomations(options: LoadOptions): Promise<readonly Automation[]> {
   const named = (options.specifiers ?? []).filter((specifier) => specifier !== '')
-  const findings =
+  const searches =
     named.length > 0 ? named.map((specifier) => findNamed(specifier, options)) : findAmongDependencies(options)
   const faults: string[] = []
   const installed: Installed[] = []
-  for (const finding of findings) {
+  for (const search of searches) {
     // Sequentially, so that faults are in the order of the modules.
-    if ('fault' in finding) faults.push(finding.fault)
-    else installed.push(...(await automationsOf(finding, faults)))
+    if (search.kind === 'fault') faults.push(search.fault)
+    else installed.push(...(await automationsOf(search, faults)))
   }
   faults.push(
     ...installed.flatMap(({ module, automation }) =>
@@ -71,20 +72,20 @@ export async function loadAutomations(options: LoadOptions): Promise<readonly Au
   return installed.map(({ automation }) => automation)
 }
 
-function findNamed(specifier: string, options: LoadOptions): Finding {
+function findNamed(specifier: string, options: LoadOptions): ModuleSearch {
   const { directory, builtIn = {} } = options
   const own = Object.hasOwn(builtIn, specifier) ? builtIn[specifier] : undefined
-  if (own !== undefined) return { module: specifier, load: own }
+  if (own !== undefined) return { kind: 'found', module: specifier, load: own }
   const path = resolve(directory, specifier)
   const isFile = /\.m?js$/.test(specifier) && existsSync(path)
   if (isFile) return found(specifier, path, options)
   if (/^\.\.?(?:\/|$)/.test(specifier) || isAbsolute(specifier))
-    return { fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
+    return { kind: 'fault', fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
   return findPackage(specifier, options)
 }
 
 /** Finds the file that the package.json names; without the entry, the file that `import` of the package resolves to. */
-function findPackage(specifier: string, options: LoadOptions): Finding {
+function findPackage(specifier: string, options: LoadOptions): ModuleSearch {
   const base = join(options.directory, 'package.json') // The file need not exist: resolution starts in its directory.
   try {
     const manifestFile = installedManifest(specifier, base)
@@ -96,6 +97,7 @@ function findPackage(specifier: string, options: LoadOptions): Finding {
     return found(specifier, createRequire(pathToFileURL(base)).resolve(specifier, conditions), options)
   } catch (error) {
     return {
+      kind: 'fault',
       fault:
         `module ${specifier}: cannot be found from ${options.directory} ` +
         `(npm install it, or begin a path with ./): ${messageOf(error)}`,
@@ -103,7 +105,7 @@ function findPackage(specifier: string, options: LoadOptions): Finding {
   }
 }
 
-function findAmongDependencies(options: LoadOptions): readonly Finding[] {
+function findAmongDependencies(options: LoadOptions): readonly ModuleSearch[] {
   const file = nearestManifest(options.directory)
   if (file === undefined) return []
   try {
@@ -112,24 +114,24 @@ function findAmongDependencies(options: LoadOptions): readonly Finding[] {
     const optional = Object.keys(manifest.optionalDependencies).map((name) =>
       findDependency(name, file, options, false),
     )
-    return [...required, ...optional].filter((finding) => finding !== undefined)
+    return [...required, ...optional].filter((search) => search !== undefined)
   } catch (error) {
-    return [{ fault: `${file}: cannot be read: ${messageOf(error)}` }]
+    return [{ kind: 'fault', fault: `${file}: cannot be read: ${messageOf(error)}` }]
   }
 }
 
 /** @returns undefined for a package without automations, or an optional one that is not installed. */
-function findDependency(name: string, file: string, options: LoadOptions, required: boolean): Finding | undefined {
+function findDependency(name: string, file: string, options: LoadOptions, required: boolean): ModuleSearch | undefined {
   const manifestFile = installedManifest(name, file)
   if (manifestFile === undefined)
     return required
-      ? { fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` }
+      ? { kind: 'fault', fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` }
       : undefined
   try {
     const { entry, folder } = readManifest(manifestFile)
     return entry === undefined ? undefined : found(name, join(folder, entry), options)
   } catch (error) {
-    return { fault: `module ${name}: ${manifestFile}: ${messageOf(error)}` }
+    return { kind: 'fault', fault: `module ${name}: ${manifestFile}: ${messageOf(error)}` }
   }
 }
 
@@ -145,8 +147,8 @@ function found(
   module: string,
   path: string,
   { importModule = (url: string): Promise<object> => import(url) as Promise<object> }: LoadOptions,
-): Found {
-  return { module, load: () => importModule(pathToFileURL(path).href) }
+): FoundModule {
+  return { kind: 'found', module, load: () => importModule(pathToFileURL(path).href) }
 }
 
 interface Manifest {
@@ -184,7 +186,7 @@ function nearestManifest(directory: string): string | undefined {
 }
 
 /** Loads the automations of one module. Adds its faults to `faults`. */
-async function automationsOf({ module, load }: Found, faults: string[]): Promise<readonly Installed[]> {
+async function automationsOf({ module, load }: FoundModule, faults: string[]): Promise<readonly Installed[]> {
   try {
     const exports = exportsOf(await load())
     const values = new Set<Automation>() // One automation may be both a named and the default export.

@@ -43,20 +43,22 @@ interface Child {
 }
 type Located = Pick<Child, 'pointer' | 'schema'>
 
+type PlainSchema =
+  | { readonly kind: 'plain'; readonly schema: JsonSchema }
+  | { readonly kind: 'invalid'; readonly faults: readonly SchemaFault[] }
+
 /**
  * Copies the schema as plain JSON, without the markers of TypeBox. @returns the copy, or the faults that prevent it.
  */
-export function plainSchema(
-  schema: object,
-): { readonly plain: JsonSchema } | { readonly faults: readonly SchemaFault[] } {
-  const whole = (problem: string) => ({ faults: [{ pointer: '', problem }] })
+export function plainSchema(schema: object): PlainSchema {
+  const whole = (problem: string): PlainSchema => ({ kind: 'invalid', faults: [{ pointer: '', problem }] })
   const text = jsonOf(schema)
   if (text === undefined) return whole('is not JSON, or contains itself')
   if (Buffer.byteLength(text) > MAX_SCHEMA_BYTES) return whole(`is larger than ${MAX_SCHEMA_BYTES / 1_024} KiB`)
   const plain = JSON.parse(text) as JsonSchema
   if (depthOf(plain) > MAX_JSON_DEPTH) return whole(`is nested deeper than ${MAX_JSON_DEPTH} levels`)
   const lost = marks(schema, '')
-  return lost.length > 0 ? { faults: lost } : { plain }
+  return lost.length > 0 ? { kind: 'invalid', faults: lost } : { kind: 'plain', schema: plain }
 }
 
 /** @returns all faults of a plain schema; empty when it compiles. */

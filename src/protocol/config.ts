@@ -55,21 +55,42 @@ type Properties = Readonly<Record<string, JsonSchema>>
 /** Returns the properties of an object schema; empty if it declares none. */
 export const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
 
+/** A schema that cannot be the config schema of an automation. */
+export class ConfigSchemaError extends TypeError {
+  /** JSON pointer of the fault in the schema. */
+  readonly pointer: string
+  /** What is wrong there, without the pointer. */
+  readonly problem: string
+
+  /**
+   * @param pointer JSON pointer of the fault in the schema.
+   * @param problem What is wrong there.
+   */
+  constructor(pointer: string, problem: string) {
+    super(`${pointer}: ${problem}`)
+    this.name = 'ConfigSchemaError'
+    this.pointer = pointer
+    this.problem = problem
+  }
+}
+
 /**
  * Creates the whole config schema of an automation.
  *
  * @param own The schema of the automation's own fields.
  * @returns `own` with the base fields; other fields are rejected.
- * @throws {TypeError} when `own` is not an object schema, has `patternProperties`, or names a base field.
+ * @throws {ConfigSchemaError} when `own` is not an object schema, has `patternProperties`, or names a base field.
  */
 export function configSchemaOf(own: JsonSchema): JsonSchema {
-  if (own['type'] !== 'object') throw new TypeError('/type: a config schema must be of type "object"')
+  if (own['type'] !== 'object') throw new ConfigSchemaError('/type', 'a config schema must be of type "object"')
   if (own['patternProperties'] !== undefined)
-    throw new TypeError(
-      '/patternProperties: the fields of a config are named one by one; put free names below a field of type object',
+    throw new ConfigSchemaError(
+      '/patternProperties',
+      'the fields of a config are named one by one; put free names below a field of type object',
     )
   const taken = BASE_CONFIG_NAMES.find((name) => Object.hasOwn(propertiesOf(own), name))
-  if (taken !== undefined) throw new TypeError(`/properties/${taken}: is a base field, added by Muster; leave it out`)
+  if (taken !== undefined)
+    throw new ConfigSchemaError(`/properties/${taken}`, 'is a base field, added by Muster; leave it out')
   return { ...own, properties: { ...BASE_CONFIG_FIELDS, ...propertiesOf(own) }, additionalProperties: false }
 }
 
