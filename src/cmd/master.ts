@@ -149,13 +149,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   const readAgain = (): Promise<TokenReading> =>
     readTokens(process.env, (path) => readFile(path, 'utf8'), { allowShort: values.allowShortTokens })
   const reading = await readAgain()
-  const tokenFaults: readonly SettingFault[] = 'faults' in reading ? reading.faults : []
+  const tokenFaults: readonly SettingFault[] = reading.kind === 'invalid' ? reading.faults : []
   const catalog = await loadCatalog(values.automations, process.cwd()).catch((error: unknown) => {
     if (error instanceof SettingsError) refuse([...faults, ...tokenFaults, ...error.faults])
     throw error
   })
   refuse([...faults, ...tokenFaults])
-  if ('faults' in reading) return 2
+  if (reading.kind === 'invalid') return 2
   const tokens = completed(reading.tokens)
   return withProcess(values, async (log, stop) => {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
@@ -212,22 +212,23 @@ const completed = (tokens: TokenSettings): TokenSettings => ({
 })
 
 /** Keeps a token that was generated at start valid when the other tokens are reloaded. */
-function keepGenerated(next: TokenReading, set: TokenSettings, inForce: TokenSettings): TokenReading {
-  if ('faults' in next) return next
+function keepGenerated(next: TokenReading, configured: TokenSettings, active: TokenSettings): TokenReading {
+  if (next.kind === 'invalid') return next
   return {
+    kind: 'valid',
     tokens: {
       ...next.tokens,
-      admin: set.admin === null ? inForce.admin : next.tokens.admin,
-      worker: set.worker === null ? inForce.worker : next.tokens.worker,
+      admin: configured.admin === null ? active.admin : next.tokens.admin,
+      worker: configured.worker === null ? active.worker : next.tokens.worker,
     },
   }
 }
 
 /** Prints the tokens that were generated at this start, once, in one block (D21). */
-function announce(set: TokenSettings, inForce: TokenSettings): void {
+function announce(configured: TokenSettings, active: TokenSettings): void {
   const made = [
-    ['admin', set.admin, inForce.admin],
-    ['worker', set.worker, inForce.worker],
+    ['admin', configured.admin, active.admin],
+    ['worker', configured.worker, active.worker],
   ].filter(([, before, now]) => before === null && now !== null)
   if (made.length === 0) return
   const lines = made.map(([role, , token]) => `${role?.padEnd(6)}  ${token}`)

@@ -53,7 +53,7 @@ const NAMED_TOKENS = JSON.stringify([
 
 function namedTokens() {
   const reading = parseTokens({ SVC_TOKENS: NAMED_TOKENS })
-  if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+  if (reading.kind === 'invalid') throw new Error(JSON.stringify(reading.faults))
   return reading.tokens.named ?? []
 }
 

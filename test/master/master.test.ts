@@ -176,11 +176,11 @@ describe('replaced tokens', () => {
       workerPeers: ['worker-peer-of-the-test'],
       scopes: new Map(),
     }
-    let reading: TokenReading = { tokens }
+    let reading: TokenReading = { kind: 'valid', tokens }
     const master = await runMaster({ clock: time, timers: time, tokens, rereadTokens: () => Promise.resolve(reading) })
     const [revoked, kept] = [await worker(master, 'w-1'), await worker(master, 'w-2', 'worker-peer-of-the-test')]
     const code = closeCode(revoked)
-    reading = { tokens: { ...tokens, worker: 'worker-token-that-is-new' } }
+    reading = { kind: 'valid', tokens: { ...tokens, worker: 'worker-token-that-is-new' } }
     await time.advance(5_000)
     expect(await code).toBe(4401)
     expect(kept.readyState).toBe(WebSocket.OPEN)

@@ -50,8 +50,8 @@ export interface AuditedCall {
   readonly peer: string | null
   /** The error that ended the call, or the status and what was changed. */
   readonly result:
-    | { readonly error: unknown }
-    | { readonly status: number; readonly count: number; readonly changed: readonly string[] }
+    | { readonly kind: 'failed'; readonly error: unknown }
+    | { readonly kind: 'done'; readonly status: number; readonly count: number; readonly changed: readonly string[] }
 }
 
 /** Why a token was refused. `role`: it is valid, but not for the control channel. */
@@ -109,7 +109,9 @@ export class AuditTrail implements Audit, Part {
   call({ action, route, type, object, actor, claimedActor, requestId, peer, result }: AuditedCall): void {
     if (!this.#options.classes.has(DATA_ACTIONS.has(action) ? 'data' : 'control')) return
     const { outcome, status, count, changed } =
-      'error' in result ? { ...ended(result.error), count: 0, changed: [] } : { outcome: 'done' as const, ...result }
+      result.kind === 'failed'
+        ? { ...ended(result.error), count: 0, changed: [] }
+        : { outcome: 'done' as const, ...result }
     const entry = {
       actor: actor === null ? null : { name: actor.id, kind: 'token', roles: [actor.role] },
       claimed_actor: cut(claimedActor ?? null, MAX_ACTOR_CHARS),

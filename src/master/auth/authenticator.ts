@@ -11,14 +11,16 @@ import { FleetError, ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } fro
 import type { Principal } from './principal.ts'
 import type { TokenSettings } from './token-settings.ts'
 
-/** Why a header does not authenticate: absent, not of the form `Bearer <token>`, or an unknown token. */
-type AuthFailure = 'missing' | 'malformed' | 'wrong'
+export type Authentication =
+  | { readonly kind: 'authenticated'; readonly principal: Principal }
+  /** The header is absent, not of the form `Bearer <token>`, or has an unknown token. */
+  | { readonly kind: 'rejected'; readonly reason: 'missing' | 'malformed' | 'wrong' }
 
 export interface Authenticator {
   /** @param header The value of an `Authorization` header. */
-  authenticate(header: string | undefined): Principal | AuthFailure
-  /** @param bearerToken The token alone, as in `?token=`. */
-  identify(bearerToken: string): Principal | 'wrong'
+  authenticate(header: string | undefined): Authentication
+  /** @param bearerToken The token alone, as in `?token=`. @returns undefined for an unknown token. */
+  identify(bearerToken: string): Principal | undefined
   /** Whether this principal's token is still accepted with the same rights. */
   isStillValid(principal: Principal): boolean
   replace(tokens: TokenSettings): void
@@ -49,18 +51,20 @@ export function createAuthenticator(
 ): Authenticator {
   let candidates = candidatesOf(tokens)
   const listeners = new Set<() => void>()
-  const identify = (bearerToken: string): Principal | 'wrong' => {
+  const identify = (bearerToken: string): Principal | undefined => {
     const digest = digestOf(bearerToken)
-    let found: Principal | 'wrong' = 'wrong'
+    let found: Principal | undefined
     for (const each of candidates) if (equal(each.digest, digest)) found = each.principal
     return found
   }
   return {
     identify,
     authenticate: (header) => {
-      if (header === undefined) return 'missing'
+      if (header === undefined) return { kind: 'rejected', reason: 'missing' }
       const bearerToken = bearerTokenOf(header)
-      return bearerToken === undefined ? 'malformed' : identify(bearerToken)
+      if (bearerToken === undefined) return { kind: 'rejected', reason: 'malformed' }
+      const principal = identify(bearerToken)
+      return principal === undefined ? { kind: 'rejected', reason: 'wrong' } : { kind: 'authenticated', principal }
     },
     isStillValid: (principal) => candidates.some((each) => sameRights(each.principal, principal)),
     replace: (next) => {

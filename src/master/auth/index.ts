@@ -5,6 +5,7 @@ export {
   createAuthenticator,
   permissionsOf,
   requirePermission,
+  type Authentication,
   type Authenticator,
 } from './authenticator.ts'
 export type { Principal } from './principal.ts'

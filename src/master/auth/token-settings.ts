@@ -35,7 +35,9 @@ interface TokenFault {
   readonly problem: string
 }
 
-export type TokenReading = { readonly tokens: TokenSettings } | { readonly faults: readonly TokenFault[] }
+export type TokenReading =
+  | { readonly kind: 'valid'; readonly tokens: TokenSettings }
+  | { readonly kind: 'invalid'; readonly faults: readonly TokenFault[] }
 type Environment = Readonly<Record<string, string | undefined>>
 
 export const TOKEN_VARIABLES = [
@@ -75,7 +77,7 @@ export function parseTokens(environment: Environment, { allowShort }: TokenRules
     named: read('SVC_TOKENS', namedTokensOf),
   }
   faults.push(...sharedTokens(tokens))
-  return faults.length === 0 ? { tokens } : { faults }
+  return faults.length === 0 ? { kind: 'valid', tokens } : { kind: 'invalid', faults }
 }
 
 /**
@@ -104,7 +106,7 @@ export async function readTokens(
   }
   const reading = parseTokens(values, rules)
   if (faults.length === 0) return reading
-  return { faults: 'faults' in reading ? [...faults, ...reading.faults] : faults }
+  return { kind: 'invalid', faults: reading.kind === 'invalid' ? [...faults, ...reading.faults] : faults }
 }
 
 /** Warnings for the log at start: tokens that work but should not be used. */

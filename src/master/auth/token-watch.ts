@@ -27,12 +27,12 @@ export function watchTokens({ timers, log, reread, initial, apply, onFaults = ()
   let isBusy = false
   const check = async (): Promise<void> => {
     const reading = await reread()
-    const faults = 'faults' in reading ? reading.faults.map(({ problem }) => problem) : missing(reading.tokens)
+    const faults = reading.kind === 'invalid' ? reading.faults.map(({ problem }) => problem) : missing(reading.tokens)
     if (faults.join('; ') !== lastFaults && faults.length > 0)
       log.error('the changed token settings are invalid; the previous tokens remain valid', { faults })
     if (faults.join('; ') !== lastFaults) onFaults(faults)
     lastFaults = faults.join('; ')
-    if (faults.length > 0 || 'faults' in reading || isDeepStrictEqual(reading.tokens, current)) return
+    if (faults.length > 0 || reading.kind === 'invalid' || isDeepStrictEqual(reading.tokens, current)) return
     current = reading.tokens
     apply(current)
     log.info('the token settings changed; the new tokens are valid')

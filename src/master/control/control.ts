@@ -39,7 +39,7 @@ export interface ControlDeps extends MasterDeps {
   readonly registry: Registry
   readonly sink: OutputSink
   /** Finds the principal of a token. */
-  readonly identify: (bearerToken: string) => Principal | 'wrong'
+  readonly identify: (bearerToken: string) => Principal | undefined
   /** If left out, no audit trail is written. */
   readonly audit?: Audit
 }
@@ -210,8 +210,7 @@ class ControlChannel implements Control {
   }
 
   #isWorkerToken(bearerToken: string): boolean {
-    const principal = this.#deps.identify(bearerToken)
-    return principal !== 'wrong' && principal.role === 'worker'
+    return this.#deps.identify(bearerToken)?.role === 'worker'
   }
 
   /**
@@ -251,10 +250,13 @@ class ControlChannel implements Control {
 
   /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
   #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
-    const principal = bearerToken === undefined ? 'missing' : this.#deps.identify(bearerToken)
-    const reason: TokenRejection = typeof principal === 'string' ? principal : 'role'
     const { audit = NO_AUDIT } = this.#deps
-    audit.refusedToken(reason, request.socket.remoteAddress, request.url ?? '')
+    audit.refusedToken(this.#tokenRejectionOf(bearerToken), request.socket.remoteAddress, request.url ?? '')
+  }
+
+  #tokenRejectionOf(bearerToken: string | undefined): TokenRejection {
+    if (bearerToken === undefined) return 'missing'
+    return this.#deps.identify(bearerToken) === undefined ? 'wrong' : 'role'
   }
 
   #reject(socket: FrameSocket, { code, reason }: HandshakeRejection): void {

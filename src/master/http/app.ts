@@ -10,7 +10,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
 import { compareText, type Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
-import type { Authenticator, Principal } from '../auth/index.ts'
+import type { Authentication, Authenticator, Principal } from '../auth/index.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -116,11 +116,14 @@ function admit(
 }
 
 function principalOf({ request, path }: RequestContext, authenticator: Authenticator, audit: Audit): Principal {
-  const principal =
-    countHeader(request, 'authorization') > 1 ? 'malformed' : authenticator.authenticate(request.headers.authorization)
-  if (typeof principal === 'object') return principal
-  audit.refusedToken(principal, request.socket.remoteAddress, path)
-  if (principal === 'wrong') throw new FleetError('FORBIDDEN', 'unknown token')
+  const authentication: Authentication =
+    countHeader(request, 'authorization') > 1
+      ? { kind: 'rejected', reason: 'malformed' }
+      : authenticator.authenticate(request.headers.authorization)
+  if (authentication.kind === 'authenticated') return authentication.principal
+  const { reason } = authentication
+  audit.refusedToken(reason, request.socket.remoteAddress, path)
+  if (reason === 'wrong') throw new FleetError('FORBIDDEN', 'unknown token')
   throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', {
     headers: { 'www-authenticate': 'Bearer' },
   })
@@ -136,12 +139,12 @@ async function serve(row: Row, request: Request, response: Response, deps: AppDe
       { ...row.route, ...(action !== undefined && { audit: action }) },
       context,
       params,
-      { status: result.status ?? 200, count, changed },
+      { kind: 'done', status: result.status ?? 200, count, changed },
       deps.audit,
     )
     await deps.responseWriter.send(context, result)
   } catch (error) {
-    if (!context.isAudited) writeAudit(row.route, context, params, { error }, deps.audit)
+    if (!context.isAudited) writeAudit(row.route, context, params, { kind: 'failed', error }, deps.audit)
     throw error
   }
 }

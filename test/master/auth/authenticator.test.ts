@@ -20,8 +20,8 @@ const TOKENS: TokenSettings = {
   ]),
 }
 const roleOf = (header: string | undefined): string => {
-  const principal = createAuthenticator(TOKENS).authenticate(header)
-  return typeof principal === 'string' ? principal : principal.role
+  const authentication = createAuthenticator(TOKENS).authenticate(header)
+  return authentication.kind === 'rejected' ? authentication.reason : authentication.principal.role
 }
 
 describe('authenticate', () => {
@@ -81,7 +81,7 @@ describe('authenticate', () => {
 
   it('rejects every token when none is configured', () => {
     const none = createAuthenticator({ admin: null, worker: null, workerPeers: [], scopes: new Map() })
-    expect(none.authenticate('Bearer null')).toBe('wrong')
+    expect(none.authenticate('Bearer null')).toEqual({ kind: 'rejected', reason: 'wrong' })
   })
 })
 
@@ -92,9 +92,9 @@ describe('replace', () => {
     let changes = 0
     const stop = authenticator.onChange(() => (changes += 1))
     authenticator.replace({ ...TOKENS, worker: 'worker-token-that-is-new' })
-    expect(authenticator.identify('worker-token-of-the-test')).toBe('wrong')
+    expect(authenticator.identify('worker-token-of-the-test')).toBeUndefined()
     expect(authenticator.identify('worker-token-that-is-new')).toMatchObject({ role: 'worker' })
-    expect(before !== 'wrong' && authenticator.isStillValid(before)).toBe(false)
+    expect(before !== undefined && authenticator.isStillValid(before)).toBe(false)
     stop()
     authenticator.replace(TOKENS)
     expect(changes).toBe(1)
@@ -103,7 +103,7 @@ describe('replace', () => {
   it('invalidates a principal whose token covers fewer types', () => {
     const authenticator = createAuthenticator(TOKENS)
     const before = authenticator.identify('scoped-token-of-the-test')
-    if (before === 'wrong') throw new Error('the token is not known')
+    if (before === undefined) throw new Error('the token is not known')
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['probe', 'mailer']]]) })
     expect(authenticator.isStillValid(before)).toBe(true)
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['mailer']]]) })
@@ -149,12 +149,12 @@ describe('tokens of SVC_TOKENS (D86)', () => {
   const SECRET = 'indexer-token-of-the-test'
   const named = (entry: object): TokenSettings => {
     const reading = parseTokens({ SVC_TOKENS: JSON.stringify([{ name: 'indexer', types: ['mailer'], ...entry }]) })
-    if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+    if (reading.kind === 'invalid') throw new Error(JSON.stringify(reading.faults))
     return reading.tokens
   }
   const principalOf = (entry: object) => {
     const principal = createAuthenticator(named(entry)).identify(SECRET)
-    if (principal === 'wrong') throw new Error('the token is not known')
+    if (principal === undefined) throw new Error('the token is not known')
     return principal
   }
   const SHA256 = createHash('sha256').update(SECRET).digest('hex')
@@ -167,7 +167,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
         name: 'indexer',
       })
     }
-    expect(createAuthenticator(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBe('wrong')
+    expect(createAuthenticator(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBeUndefined()
   })
 
   it('have the permissions of their role, or the listed permissions', () => {
@@ -187,7 +187,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
   it('lose their connections when their permissions change', () => {
     const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
     const before = authenticator.identify(SECRET)
-    if (before === 'wrong') throw new Error('the token is not known')
+    if (before === undefined) throw new Error('the token is not known')
     authenticator.replace(named({ role: 'editor', sha256: SHA256 }))
     expect(authenticator.isStillValid(before)).toBe(true)
     authenticator.replace(named({ role: 'viewer', token: SECRET }))

@@ -12,11 +12,11 @@ const SECRET = 'canary-3f9c-secret'
 const parse = (environment: Parameters<typeof parseTokens>[0]): TokenReading =>
   parseTokens(environment, { allowShort: true })
 const faultsOf = (reading: TokenReading): readonly string[] =>
-  'faults' in reading ? reading.faults.map(({ problem }) => problem) : []
+  reading.kind === 'invalid' ? reading.faults.map(({ problem }) => problem) : []
 const settingsOf = (reading: TokenReading): readonly string[] =>
-  'faults' in reading ? reading.faults.map(({ name }) => name) : []
+  reading.kind === 'invalid' ? reading.faults.map(({ name }) => name) : []
 const tokensOf = (reading: TokenReading) => {
-  if ('faults' in reading) throw new Error(faultsOf(reading).join('; '))
+  if (reading.kind === 'invalid') throw new Error(faultsOf(reading).join('; '))
   return reading.tokens
 }
 

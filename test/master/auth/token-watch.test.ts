@@ -15,7 +15,7 @@ describe('watchTokens', () => {
     const log = recordingLog()
     const { lines } = log
     const applied: TokenSettings[] = []
-    const source = { reading: { tokens: INITIAL } as TokenReading, reads: 0 }
+    const source = { reading: { kind: 'valid', tokens: INITIAL } as TokenReading, reads: 0 }
     const reread = (): Promise<TokenReading> => {
       source.reads += 1
       return Promise.resolve(source.reading)
@@ -30,7 +30,7 @@ describe('watchTokens', () => {
     const { time, applied, source } = watched()
     await time.advance(EVERY_MS)
     expect(applied).toEqual([])
-    source.reading = { tokens: { ...INITIAL, worker: 'worker-2' } }
+    source.reading = { kind: 'valid', tokens: { ...INITIAL, worker: 'worker-2' } }
     await time.advance(EVERY_MS)
     await time.advance(5 * EVERY_MS)
     expect(applied).toEqual([{ ...INITIAL, worker: 'worker-2' }])
@@ -38,11 +38,14 @@ describe('watchTokens', () => {
 
   it('keeps the current tokens while the new settings are invalid, and logs it once (D54)', async () => {
     const { time, lines, applied, source } = watched()
-    source.reading = { faults: [{ name: 'SVC_TOKEN_SCOPES', problem: 'SVC_TOKEN_SCOPES is not a JSON object' }] }
+    source.reading = {
+      kind: 'invalid',
+      faults: [{ name: 'SVC_TOKEN_SCOPES', problem: 'SVC_TOKEN_SCOPES is not a JSON object' }],
+    }
     await time.advance(3 * EVERY_MS)
     expect(applied).toEqual([])
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
-    source.reading = { tokens: { ...INITIAL, admin: 'admin-2' } }
+    source.reading = { kind: 'valid', tokens: { ...INITIAL, admin: 'admin-2' } }
     await time.advance(EVERY_MS)
     expect(applied).toHaveLength(1)
   })
@@ -53,7 +56,7 @@ describe('watchTokens', () => {
       { ...INITIAL, admin: null },
       { ...INITIAL, worker: null },
     ]) {
-      source.reading = { tokens }
+      source.reading = { kind: 'valid', tokens }
       await time.advance(EVERY_MS)
     }
     expect(applied).toEqual([])

@@ -110,7 +110,7 @@ describe('an event stream', () => {
     ])
     let scopes: ReadonlyMap<string, readonly string[]> = all
     const { master, time, tell } = await openEventsFixture({
-      rereadTokens: async () => ({ tokens: { ...tokens, scopes } }),
+      rereadTokens: async () => ({ kind: 'valid', tokens: { ...tokens, scopes } }),
     })
     const [revoked, changed, kept] = await Promise.all(
       [TOKENS.mailer, TOKENS.probe, TOKENS.everyType].map((token) => listen(master.url, { token })),

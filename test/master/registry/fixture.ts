@@ -185,7 +185,7 @@ export class RegistryFixture {
       ...this.deps,
       registry: this.registry,
       sink: this.sink,
-      identify: (token) => this.validTokens.get(token) ?? 'wrong',
+      identify: (token) => this.validTokens.get(token),
     })
     this.#server = createServer((request, response) => void this.#serve(request, response))
     this.#server.on('upgrade', (request, socket, head) => this.control.upgrade(request, socket, head))
