@@ -47,10 +47,11 @@ export async function run(argv: readonly string[]): Promise<number> {
       problem: 'is required unless SVC_BOOTSTRAP_REDIS_SECRET is set; set it, or pass --bootstrap-tokens-secret',
     })
   }
-  const identity = readIdentity()
-  if (!('server' in identity)) refuse([...faults, identity])
+  const reading = readIdentity()
+  if (reading.kind === 'fault') faults.push(reading.fault)
   refuse(faults)
-  if (!('server' in identity)) return 2
+  if (reading.kind === 'fault') return 2
+  const { identity } = reading
   return withProcess(values, async (log, stop) => {
     const { metricsListen, redis, tokens } = values
     const bootstrap = await startBootstrap({

@@ -5,11 +5,14 @@ import type { SettingFault } from './settings.ts'
 /** The namespace that kubectl uses when a context has none. */
 export const DEFAULT_NAMESPACE = 'default'
 
+type IdentityReading =
+  { readonly kind: 'found'; readonly identity: KubeIdentity } | { readonly kind: 'fault'; readonly fault: SettingFault }
+
 /** Reads files and the environment; sends no request. @returns the identity, or the fault that prevents the start. */
-export function readIdentity(): KubeIdentity | SettingFault {
+export function readIdentity(): IdentityReading {
   try {
-    return defaultIdentity()
+    return { kind: 'found', identity: defaultIdentity() }
   } catch (error) {
-    return { name: 'KUBECONFIG', problem: (error as Error).message }
+    return { kind: 'fault', fault: { name: 'KUBECONFIG', problem: (error as Error).message } }
   }
 }

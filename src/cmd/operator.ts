@@ -104,16 +104,17 @@ export function help(): string {
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, process.env, argv)
   if (values.token === undefined && process.env['SVC_BOOTSTRAP_TOKENS_SECRET'] !== undefined) faults.push(MOVED)
-  const identity = readIdentity()
-  if (!('server' in identity)) refuse([...faults, identity])
+  const reading = readIdentity()
+  if (reading.kind === 'fault') faults.push(reading.fault)
   else if (
     values.tenants === undefined &&
-    !isAlone(values.watchNamespaces, identity.namespace ?? DEFAULT_NAMESPACE) &&
+    !isAlone(values.watchNamespaces, reading.identity.namespace ?? DEFAULT_NAMESPACE) &&
     !faults.some(({ name }) => name === 'SVC_TENANTS')
   )
     faults.push(NO_TENANTS)
   refuse(faults)
-  if (!('server' in identity)) return 2
+  if (reading.kind === 'fault') return 2
+  const { identity } = reading
   for (const each of HEAP_FLAGS) setFlagsFromString(each)
   return withProcess(values, async (log, stop) => {
     warnOfPlainText(values.masterUrl, log)

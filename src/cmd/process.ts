@@ -60,7 +60,7 @@ export async function loadCatalog(specifiers: readonly string[] | undefined, dir
     )
   } catch (error) {
     if (error instanceof AutomationError)
-      throw new SettingsError(error.message.split('\n').map((problem) => ({ name: 'SVC_AUTOMATIONS', problem })))
+      throw new SettingsError(error.faults.map((problem) => ({ name: 'SVC_AUTOMATIONS', problem })))
     throw error
   }
 }
