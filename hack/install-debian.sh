@@ -47,7 +47,9 @@ trap 'rm -f "$log.updated"' EXIT
 install_as_root() { quietly apt-get install --yes --no-install-recommends "$1"; }
 
 # What apt would install for a package: itself and what is missing of its dependencies.
-missing_packages() { apt-get install --simulate --no-install-recommends "$1" 2>>"$log" | awk '$1 == "Inst" { print $2 }'; }
+missing_packages() {
+  apt-get install --simulate --no-install-recommends "$1" 2>>"$log" | awk '$1 == "Inst" { print $2 }'
+}
 
 write_starter() {
   local program target

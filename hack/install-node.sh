@@ -19,7 +19,8 @@ case "$(uname -s)-$(uname -m)" in
   *) echo "node: $(uname -s) $(uname -m) has no prebuilt Node here; install Node 24 or newer yourself" >&2; exit 1 ;;
 esac
 echo "node: $(node --version) is older than 24; installing $version into .tools (about 190 MB, once)"
-npm install --prefix .tools --no-save --no-package-lock --ignore-scripts --no-fund --no-audit --loglevel error "$package@$version" >/dev/null
+quiet=(--no-save --no-package-lock --ignore-scripts --no-fund --no-audit --loglevel error)
+npm install --prefix .tools "${quiet[@]}" "$package@$version" >/dev/null
 mkdir -p .tools/bin
 ln -sfn "../node_modules/$package/bin/node" .tools/bin/node
 echo "node: $(.tools/bin/node --version) is ready"

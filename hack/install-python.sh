@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts the Python programs that tests need into .tools/NAME: the versions and hashes of hack/NAME-requirements.txt, nothing
-# of the machine's own packages. `python` are those of the API's tests, `checkov` grades what the chart renders, `valkey` is
-# the server that the chart runs by default.
+# Installs the Python programs that tests need into .tools/NAME, with the versions and hashes of
+# hack/NAME-requirements.txt and without the packages of the machine. `python` is for the tests of the API, `checkov`
+# checks the rendered chart, `valkey` is the server that the chart runs by default.
 # Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov or valkey.
 # Exit: 0, also when they cannot be had (the tests that need them are then named skips); with CI=true 1 in that case.
 #       Safe to run again.
@@ -21,7 +21,8 @@ install() {
   has_python || { hack/install-debian.sh python3 python3-venv && has_python; } || return 1
   rm -rf "$folder"
   python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement "$requirements" &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+      --requirement "$requirements" &&
     echo "$wanted" >"$folder/ready"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings tools that no package has: Kubernetes and its store, Helm, what reads manifests, and what a node of hack/cluster
-# runs beside. What the machine has is used; the rest is built from Go modules.
+# Installs tools that no Debian package has: Kubernetes and etcd, Helm, linters of manifests, and the other programs of
+# a node of hack/cluster. Programs that the machine has are used; the others are built from Go modules.
 # Usage: hack/install-tools.sh [NAME]…            Without a name: all. Minutes, once per version.
 #        hack/install-tools.sh --where PROGRAM    Prints its path; builds nothing.
 # Exit: 0 ready, 1 could not be built or is nowhere. Safe to run again, also beside another run.
@@ -40,14 +40,16 @@ module_of() {
 # What is built in the module of hack/tools: its own main package, or that of a tool.
 main_of() { case "$1" in traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;; *) echo . ;; esac; }
 # All programs of a tool that we use; the first shows where the tool lies.
-programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl ;; *) echo "$1" ;; esac; }
+kubernetes_programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
+programs_of() { case "$1" in kubernetes) echo "${kubernetes_programs[@]}" ;; *) echo "$1" ;; esac; }
 tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *) echo kubernetes ;; esac; }
 
 version_of() {
   local package
   if package=$(package_of "$1"); then echo "${package##*@v}"; return; fi
   if [ "$1" = pause ]; then echo 1; return; fi # All of it is ours: raise the number with a change of hack/tools/pause.
-  awk -v module="$(module_of "$1")" '{ sub(/^require /, "") } $1 == module { print substr($2, 2); exit }' "tools/$1/go.mod"
+  awk -v module="$(module_of "$1")" \
+    '{ sub(/^require /, "") } $1 == module { print substr($2, 2); exit }' "tools/$1/go.mod"
 }
 home_of() { echo "$cache/$1-$(version_of "$1")"; }
 
@@ -69,9 +71,15 @@ flags_of() {
   kubernetes=$(version_of kubernetes)
   minor=${kubernetes#*.}
   case "$1" in
-    kubernetes) echo "-s -w -X $base.gitVersion=v$kubernetes -X $base.gitMajor=${kubernetes%%.*} -X $base.gitMinor=${minor%%.*}" ;;
+    kubernetes)
+      echo "-s -w -X $base.gitVersion=v$kubernetes" \
+        "-X $base.gitMajor=${kubernetes%%.*} -X $base.gitMinor=${minor%%.*}"
+      ;;
     traefik) echo "-s -w -X github.com/traefik/traefik/v3/pkg/version.Version=$(version_of traefik)" ;;
-    helm3) echo "-s -w -X $capabilities.k8sVersionMajor=${kubernetes%%.*} -X $capabilities.k8sVersionMinor=${minor%%.*}" ;;
+    helm3)
+      echo "-s -w -X $capabilities.k8sVersionMajor=${kubernetes%%.*}" \
+        "-X $capabilities.k8sVersionMinor=${minor%%.*}"
+      ;;
     *) echo '-s -w' ;;
   esac
 }
@@ -92,7 +100,8 @@ build() {
   version=$(version_of "$tool")
   home=$(home_of "$tool")
   if ! command -v go >/dev/null; then
-    echo "$tool: Go $go_at_least or newer is needed to build it (https://go.dev/dl); or put $tool into PATH, or into the folder that KUBEBUILDER_ASSETS names" >&2
+    echo "$tool: building it needs Go $go_at_least or newer (https://go.dev/dl);" \
+      "or put $tool into PATH or into the folder KUBEBUILDER_ASSETS" >&2
     return 1
   fi
   echo "building $tool $version with $(go env GOVERSION) into $home (once; up to 15 minutes on two cores)"
@@ -101,14 +110,17 @@ build() {
   trap 'rm -rf "$unfinished"' EXIT
   CGO_ENABLED=0 compile "$tool" "$unfinished"
   if [ "$tool" = kubernetes ]; then
-    for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl; do ln -s "$tool" "$unfinished/$name"; done
+    for name in "${kubernetes_programs[@]}"; do ln -s "$tool" "$unfinished/$name"; done
   fi
   chmod 755 "$unfinished"
   [ -e "$home" ] || mv "$unfinished" "$home" # Another run may have been faster.
 }
 
 if [ "${1:-}" = --where ]; then
-  where "${2:?"name a program"}" || { echo "$2: neither in KUBEBUILDER_ASSETS nor in PATH, and not built; run make tools" >&2; exit 1; }
+  where "${2:?"name a program"}" || {
+    echo "$2: not found in KUBEBUILDER_ASSETS or PATH, and not built; run make tools" >&2
+    exit 1
+  }
   exit
 fi
 # shellcheck disable=SC2086 # One word a tool.

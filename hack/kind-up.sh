@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A cluster by kind with Muster in it: for machines with Docker. Others take `make cluster-up`.
-# Usage: hack/kind-up.sh [--ingress] [--bare]    Exit: 0 its FleetWorkers are Ready, 1 something is missing or was not in time.
+# Starts a kind cluster with Muster in it, on a machine with Docker. Other machines use `make cluster-up`.
+# Usage: hack/kind-up.sh [--ingress] [--bare]    Exit: 0 the FleetWorkers are Ready, 1 missing program or timeout.
 #        --ingress  also Traefik, at https://127.0.0.1:8443 with a certificate of its own
 #        --bare     the cluster and its images alone, as `make e2e` wants it (with --ingress)
 # Safe to run again: what is there stays. The kubeconfig is .tools/cluster/kubeconfig.

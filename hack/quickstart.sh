@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Muster in the cluster that KUBECONFIG names, with two workers that have something to do: what `make up` ends with.
-# Usage: KUBECONFIG=FILE hack/quickstart.sh    Exit: 0 their FleetWorkers are Ready, 1 they were not in time. Safe to run again.
-# STORE_IMAGE=default: the cluster pulls the store's image of the chart; otherwise it has the image localhost/redis:cluster.
+# Installs Muster with two workers into the cluster of KUBECONFIG, and gives the workers something to do. It is the last
+# step of `make up`.
+# Usage: KUBECONFIG=FILE hack/quickstart.sh    Exit: 0 the FleetWorkers are Ready, 1 a timeout. Safe to run again.
+# STORE_IMAGE=default: the cluster pulls the Redis image of the chart. Otherwise it must have localhost/redis:cluster.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${KUBECONFIG:?"name the cluster; make up starts one"}"
@@ -9,7 +10,8 @@ kubectl=$(hack/install-tools.sh --where kubectl)
 helm=$(hack/install-tools.sh --where helm)
 store=()
 if [ "${STORE_IMAGE:-}" != default ]; then
-  store=(--set 'redis.embedded.image.registry=localhost,redis.embedded.image.repository=redis,redis.embedded.image.tag=cluster')
+  image=redis.embedded.image
+  store=(--set "$image.registry=localhost,$image.repository=redis,$image.tag=cluster")
 fi
 
 "$helm" upgrade --install muster charts/muster --namespace muster --create-namespace --wait --timeout 180s \

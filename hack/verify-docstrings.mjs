@@ -38,8 +38,10 @@ const UNITS = new Set(
     'leases connections id token'
   ).split(' '),
 )
-const UNIT_IN_TEXT =
-  /\b(?:ms|milliseconds?|seconds?|bytes?|[KM]iB|characters?|generations?|numbers? of|number from|share of|factor|counts?|how many|times|index|HTTP status)\b/i
+const UNIT_WORDS =
+  'ms|milliseconds?|seconds?|bytes?|[KM]iB|characters?|generations?|numbers? of|number from|share of|factor|counts?|' +
+  'how many|times|index|HTTP status'
+const UNIT_IN_TEXT = new RegExp(`\\b(?:${UNIT_WORDS})\\b`, 'i')
 
 const wordsOf = (name) =>
   name

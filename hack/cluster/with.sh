@@ -6,7 +6,9 @@ cd "$(dirname "$0")/../.."
 kubeconfig=$PWD/.tools/cluster/kubeconfig
 
 is_reachable() {
-  [ -e "$kubeconfig" ] && "$(hack/install-tools.sh --where kubectl)" --kubeconfig="$kubeconfig" --request-timeout=5s get --raw /readyz >/dev/null 2>&1
+  [ -e "$kubeconfig" ] || return 1
+  "$(hack/install-tools.sh --where kubectl)" --kubeconfig="$kubeconfig" --request-timeout=5s \
+    get --raw /readyz >/dev/null 2>&1
 }
 
 if ! is_reachable; then

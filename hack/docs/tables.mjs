@@ -201,8 +201,11 @@ const rpcErrors = () =>
 
 // ── Settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const SETTING =
-  /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)(?:, or (?<either>\w+_FILE))?|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
+const SETTING = new RegExp(
+  '^ {2}(?<variable>SVC_\\w+), (?:(?<flag>--[\\w-]+)(?:, or (?<either>\\w+_FILE))?|or (?<file>\\w+_FILE))\\n' +
+    ' {6}(?<help>.*) \\((?<fallback>[^()]*)\\)$',
+  'gm',
+)
 
 /** @param fallback The text in parentheses, for example `default 4000`, `required` or `not set`. */
 function defaultCell(fallback) {

@@ -63,6 +63,8 @@ export class ConfigSchemaError extends TypeError {
   readonly problem: string
 
   /**
+   * Creates an error of one fault.
+   *
    * @param pointer JSON pointer of the fault in the schema.
    * @param problem What is wrong there.
    */

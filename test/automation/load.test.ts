@@ -39,7 +39,7 @@ const faults = async (specifiers?: readonly string[]): Promise<readonly string[]
 }
 
 describe('named modules', () => {
-  it('are paths relative to the directory, exporting automations or arrays of them, default or named (D35)', async () => {
+  it('are paths relative to the directory, with automations or arrays of them, default or named (D35)', async () => {
     write({
       'one.mjs': `export default ${made('one')}`,
       'dist/more.mjs': [

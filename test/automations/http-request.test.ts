@@ -169,7 +169,7 @@ describe('http-request', () => {
     expect(other.requests.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/there', undefined]])
   })
 
-  it('sends the authorization to no other port or scheme of the same host, and names the entry that would allow it', async () => {
+  it('sends the authorization to no other port or scheme of the host, and names the entry that allows it', async () => {
     const refusing: RequestListener = (_request, response) => response.writeHead(401).end()
     const [server, other] = [await serving(refusing), await serving(refusing)]
     const config = { ...allow(server, other), authorization: 'Bearer top-secret' }

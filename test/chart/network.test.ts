@@ -132,7 +132,7 @@ describe('the network policies', () => {
     }
   })
 
-  it('allow the operator to connect to the master and the API server, and only its metrics readers to connect to it', () => {
+  it('allow the operator to connect to master and API server, and only its metrics readers to connect to it', () => {
     const may = waysOf(quick)
     expect([
       may('operator', 'master', 8080),

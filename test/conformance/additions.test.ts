@@ -219,7 +219,7 @@ onEachStore('additions', (open) => {
     expect(await fixture.status('PUT', '/mailer/workers/unknown/claim', { managed_by: 'x' })).toBe(404)
   })
 
-  it("D66: lets a scoped token replace or delete another's claim only as its holder or with force, and an admin always", async () => {
+  it('D66: lets a scoped token change a claim only as its holder or with force, and an admin always', async () => {
     const fixture = await withWorker()
     const [claim, holder] = ['/mailer/workers/w-1/claim', 'kubernetes:fleet/w-1#01234567']
     const scoped = async (

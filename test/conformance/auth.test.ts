@@ -63,12 +63,16 @@ onEachStore('auth', (open) => {
     return seen
   }
 
-  it('auth/row-healthz, auth/row-metrics, auth/row-page, route/metrics, D20: requires no token for health, metrics and the page', async () => {
-    const fixture = await open()
-    expect(await ask(fixture, OPEN[0] ?? '', null)).toBe(200)
-    expect(await ask(fixture, OPEN[1] ?? '', null)).toBe(200)
-    expect([401, 403]).not.toContain(await ask(fixture, OPEN[2] ?? '', null))
-  })
+  it(
+    'auth/row-healthz, auth/row-metrics, auth/row-page, route/metrics, D20: ' +
+      'requires no token for health, metrics and the page',
+    async () => {
+      const fixture = await open()
+      expect(await ask(fixture, OPEN[0] ?? '', null)).toBe(200)
+      expect(await ask(fixture, OPEN[1] ?? '', null)).toBe(200)
+      expect([401, 403]).not.toContain(await ask(fixture, OPEN[2] ?? '', null))
+    },
+  )
 
   it('auth/row-admin, D61i: lets only admin read automations, catalog and pools', async () => {
     expect(await statuses(ADMIN_ONLY, [WORKER, SCOPED, EVERY, ADMIN])).toEqual(
@@ -88,13 +92,17 @@ onEachStore('auth', (open) => {
     )
   })
 
-  it('auth/row-tasks, auth/scoped-token, auth/worker-token: lets covering tokens submit, inspect, drain and forget, but not workers', async () => {
-    const rows = await statuses(TASKS_AND_ACTS.slice(0, -1), [WORKER, OTHER, SCOPED, EVERY, ADMIN])
-    expect(rows).toEqual(TASKS_AND_ACTS.slice(0, -1).map(() => [403, 403, 200, 200, 200]))
-    expect(await statuses([`DELETE ${W}`], [WORKER, OTHER, SCOPED])).toEqual([[403, 403, 200]])
-  })
+  it(
+    'auth/row-tasks, auth/scoped-token, auth/worker-token: ' +
+      'lets covering tokens submit, inspect, drain and forget, but not workers',
+    async () => {
+      const rows = await statuses(TASKS_AND_ACTS.slice(0, -1), [WORKER, OTHER, SCOPED, EVERY, ADMIN])
+      expect(rows).toEqual(TASKS_AND_ACTS.slice(0, -1).map(() => [403, 403, 200, 200, 200]))
+      expect(await statuses([`DELETE ${W}`], [WORKER, OTHER, SCOPED])).toEqual([[403, 403, 200]])
+    },
+  )
 
-  it('auth/row-poll, auth/crossed, auth/peer-set, D19c: lets only worker tokens poll, including the peer set', async () => {
+  it('auth/row-poll, auth/crossed, auth/peer-set, D19c: lets only worker tokens poll, peers included', async () => {
     expect(await statuses([`GET ${W}/config`], [ADMIN, SCOPED, EVERY, WORKER, WORKER_PEER])).toEqual([
       [403, 403, 403, 200, 200],
     ])
@@ -124,20 +132,24 @@ onEachStore('auth', (open) => {
       expect(await fixture.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
   })
 
-  it('auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: limits the submits per second of each token separately', async () => {
-    const fixture = await open({ submitRpsPerToken: 2 })
-    const submit = (token: string) => fixture.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
-    for (const token of [ADMIN, SCOPED]) {
-      const responses = [await submit(token), await submit(token), await submit(token)]
-      expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
-      expect([Number(responses[2]?.headers.get('retry-after')) > 0, typeof responses[2]?.body.detail]).toEqual([
-        true,
-        'string',
-      ])
-    }
-    await fixture.time.advance(SECOND)
-    expect([(await submit(ADMIN)).status, await ask(fixture, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
-  })
+  it(
+    'auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: ' +
+      'limits the submits per second of each token separately',
+    async () => {
+      const fixture = await open({ submitRpsPerToken: 2 })
+      const submit = (token: string) => fixture.call('POST', `${TYPE}/tasks`, { token, body: { payload: { to: 'x' } } })
+      for (const token of [ADMIN, SCOPED]) {
+        const responses = [await submit(token), await submit(token), await submit(token)]
+        expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
+        expect([Number(responses[2]?.headers.get('retry-after')) > 0, typeof responses[2]?.body.detail]).toEqual([
+          true,
+          'string',
+        ])
+      }
+      await fixture.time.advance(SECOND)
+      expect([(await submit(ADMIN)).status, await ask(fixture, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
+    },
+  )
 
   it('auth/rate-unlimited: does not limit submits by default', async () => {
     const fixture = await open()

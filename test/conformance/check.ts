@@ -19,7 +19,7 @@ const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each)?\(|\](?: as const)?\)\()/
 const TITLE = /^\s*it\(\s*["'`](?<ids>[^:]+): /
 const LAST_DECISION = 100
 
-/** The heads of all tests: the lines from the first one to the one with the function, joined. */
+/** The heads of all tests: the lines from the first one to the one with the function, joined, and so their strings. */
 function testHeadsOf(text: string): readonly string[] {
   const lines = text.split('\n')
   return lines.flatMap((line, start) => {
@@ -29,7 +29,8 @@ function testHeadsOf(text: string): readonly string[] {
       lines
         .slice(start, end + 1)
         .map((each) => each.trim())
-        .join(' '),
+        .join(' ')
+        .replaceAll(/(["'])\s\+\s["']/g, ''),
     ]
   })
 }

@@ -28,22 +28,26 @@ onEachStore('config', (open) => {
     })
   })
 
-  it('patch/invalid, config/json-object, error/422-config, D14a: rejects an invalid config with all its faults, and changes nothing', async () => {
-    const { fixture, worker } = await withWorker()
-    const { status, body } = await patch(fixture, { slots: 'many', host: 7, colour: 'red', enabled: true })
-    expect(status).toBe(422)
-    expect(body.detail.map(({ path }: Json) => path).toSorted()).toEqual(['/colour', '/host', '/slots'])
-    for (const fault of body.detail)
-      expect(fault).toEqual({
-        path: expect.any(String),
-        message: expect.any(String),
-        keyword: expect.any(String),
-        params: expect.any(Object),
-      })
-    expect(await fixture.record('w-1')).toMatchObject({ config: { enabled: false }, config_gen: 0 })
-    await worker.received()
-    expect(worker.frames).toEqual([])
-  })
+  it(
+    'patch/invalid, config/json-object, error/422-config, D14a: ' +
+      'rejects an invalid config with all its faults, and changes nothing',
+    async () => {
+      const { fixture, worker } = await withWorker()
+      const { status, body } = await patch(fixture, { slots: 'many', host: 7, colour: 'red', enabled: true })
+      expect(status).toBe(422)
+      expect(body.detail.map(({ path }: Json) => path).toSorted()).toEqual(['/colour', '/host', '/slots'])
+      for (const fault of body.detail)
+        expect(fault).toEqual({
+          path: expect.any(String),
+          message: expect.any(String),
+          keyword: expect.any(String),
+          params: expect.any(Object),
+        })
+      expect(await fixture.record('w-1')).toMatchObject({ config: { enabled: false }, config_gen: 0 })
+      await worker.received()
+      expect(worker.frames).toEqual([])
+    },
+  )
 
   it('config/slots-bound, config/bounds: enforces the bounds of the base fields', async () => {
     const { fixture } = await withWorker()
@@ -69,13 +73,17 @@ onEachStore('config', (open) => {
       expect([bad, (await patch(fixture, bad)).status]).toEqual([bad, 422])
   })
 
-  it('patch/notifies, frame/config_changed, generation/increments, D16: increments the generation with every success and notifies the worker', async () => {
-    const { fixture, worker } = await withWorker()
-    expect(await fixture.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
-    expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 1 })
-    expect(await fixture.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 2 })
-    expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 2 })
-  })
+  it(
+    'patch/notifies, frame/config_changed, generation/increments, D16: ' +
+      'increments the generation with every success and notifies the worker',
+    async () => {
+      const { fixture, worker } = await withWorker()
+      expect(await fixture.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
+      expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 1 })
+      expect(await fixture.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 2 })
+      expect(await worker.next('config_changed')).toEqual({ type: 'config_changed', config_gen: 2 })
+    },
+  )
 
   it('route/poll: returns the config and generation of a worker', async () => {
     const { fixture } = await withWorker()
@@ -147,7 +155,7 @@ onEachStore('config', (open) => {
     expect(JSON.stringify(fixture.lines)).not.toMatch(/hunter2|ab1/)
   })
 
-  it('D52a, D52b: masks secrets inside objects by their path, and fields with secrets in arrays completely', async () => {
+  it('D52a, D52b: masks secrets inside objects by path, and fields with secrets in arrays completely', async () => {
     const { fixture } = await withWorker()
     await fixture.patch('w-1', { smtp: { user: 'me', pin: '4711' }, keys: ['k-1'] })
     expect((await fixture.record('w-1')).config).toMatchObject({ smtp: { user: 'me', pin: MASK }, keys: MASK })

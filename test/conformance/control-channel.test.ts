@@ -34,7 +34,7 @@ onEachStore('control channel', (open) => {
   })
   const state = { type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null }
 
-  it('route/control, auth/ws-header, auth/ws-query, auth/row-ws: accepts a worker token in the header or the query', async () => {
+  it('route/control, auth/ws-header, auth/ws-query, auth/row-ws: takes the token from header or query', async () => {
     const fixture = await open()
     for (const options of [{}, { token: WORKER_PEER }, { token: null, query: `?token=${WORKER}` }]) {
       const worker = await fixture.connect('w-1', options)
@@ -46,7 +46,7 @@ onEachStore('control channel', (open) => {
     }
   })
 
-  it('channel/4401, close/4401, D12g: accepts the connection and closes it with 4401 without a worker token', async () => {
+  it('channel/4401, close/4401, D12g: closes an accepted connection with 4401 without a worker token', async () => {
     const fixture = await open()
     for (const options of [
       { token: null },
@@ -66,7 +66,7 @@ onEachStore('control channel', (open) => {
     expect(await fixture.ok('GET', '/mailer/workers')).toEqual([])
   })
 
-  it('channel/json-object, D12d: closes with 1007 for a frame that is no JSON object, and names the field', async () => {
+  it('channel/json-object, D12d: closes with 1007 for a frame that is no JSON object, naming the field', async () => {
     const fixture = await open()
     for (const frame of ['{', '[]', '7', 'null', '"x"'])
       expect([frame, (await closeOf(fixture, frame, { registered: true })).code]).toEqual([frame, 1_007])
@@ -76,7 +76,7 @@ onEachStore('control channel', (open) => {
     })
   })
 
-  it('channel/strict, channel/type-selects: rejects unknown fields, missing fields and unknown frame types', async () => {
+  it('channel/strict, channel/type-selects: rejects unknown and missing fields and unknown frame types', async () => {
     const fixture = await open()
     const output = { slot_id: 1, ts: 1, payload: { sent: true } }
     const frames = [

@@ -18,7 +18,7 @@ onEachStore('dead letters', (open) => {
     fixture.ok('POST', '/mailer/dead/replay', body)
   const ids = ({ items }: Json): string[] => items.map(({ id }: Json) => id)
 
-  it('dead-item/fields, route/dead, D29a: shows each dead task with its max attempts, error and time of death', async () => {
+  it('dead-item/fields, route/dead, D29a: shows dead tasks with max attempts, error and time of death', async () => {
     const fixture = await withDead(1, { max_attempts: 5, priority: 2 })
     expect(await dead(fixture)).toEqual({
       length: 1,
@@ -37,7 +37,7 @@ onEachStore('dead letters', (open) => {
     })
   })
 
-  it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: returns 50 without n, the oldest death first, and removes none', async () => {
+  it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: lists 50 without n, oldest first; keeps all', async () => {
     const fixture = await withDead(55)
     const all = await dead(fixture)
     expect([all.length, all.items.length, ids(all).slice(0, 2)]).toEqual([55, 50, ['d-0', 'd-1']])

@@ -3,41 +3,49 @@ import { expect, it } from '@jest/globals'
 import { ADMIN, API, EVERY, onEachStore, SCHEMAS, SCOPED, WORKER, type Json } from './fixture.ts'
 
 onEachStore('discovery', (open) => {
-  it('automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: lists the installed automations', async () => {
-    const { status, body } = await (await open()).call('GET', `${API}/automations`)
-    expect(status).toBe(200)
-    expect(body.map(({ type, class: name, kind }: Json) => ({ type, class: name, kind }))).toEqual(
-      expect.arrayContaining([
-        { type: 'mailer', class: 'Mailer', kind: 'BatchAutomation' },
-        { type: 'brief', class: 'Brief', kind: 'BatchAutomation' },
-        { type: 'probe', class: 'Prober', kind: 'ContinuousAutomation' },
-      ]),
-    )
-    const mailer = body.find(({ type }: Json) => type === 'mailer')
-    expect(mailer.config_schema).toMatchObject({ type: 'object', properties: { host: { type: 'string' } } })
-  })
+  it(
+    'automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: ' +
+      'lists the installed automations',
+    async () => {
+      const { status, body } = await (await open()).call('GET', `${API}/automations`)
+      expect(status).toBe(200)
+      expect(body.map(({ type, class: name, kind }: Json) => ({ type, class: name, kind }))).toEqual(
+        expect.arrayContaining([
+          { type: 'mailer', class: 'Mailer', kind: 'BatchAutomation' },
+          { type: 'brief', class: 'Brief', kind: 'BatchAutomation' },
+          { type: 'probe', class: 'Prober', kind: 'ContinuousAutomation' },
+        ]),
+      )
+      const mailer = body.find(({ type }: Json) => type === 'mailer')
+      expect(mailer.config_schema).toMatchObject({ type: 'object', properties: { host: { type: 'string' } } })
+    },
+  )
 
-  it('config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: includes the four base fields in every Config schema', async () => {
-    const fixture = await open()
-    const { body } = await fixture.call('GET', `${API}/automations`)
-    for (const {
-      config_schema: { properties },
-    } of body as Json[]) {
-      expect(properties).toMatchObject({
-        enabled: { type: 'boolean', default: false },
-        slots: { type: 'integer', minimum: 0, maximum: 1_024, default: 1 },
-        max_attempts: { type: 'integer', minimum: 1, maximum: 1_000, default: 3 },
-        recycle_seconds: { type: 'number', minimum: 0, default: 0 },
-      })
-    }
-    const probe = body.find(({ type }: Json) => type === 'probe')
-    expect(Object.keys(probe.config_schema.properties).toSorted()).toEqual([
-      'enabled',
-      'max_attempts',
-      'recycle_seconds',
-      'slots',
-    ])
-  })
+  it(
+    'config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: ' +
+      'includes the four base fields in every Config schema',
+    async () => {
+      const fixture = await open()
+      const { body } = await fixture.call('GET', `${API}/automations`)
+      for (const {
+        config_schema: { properties },
+      } of body as Json[]) {
+        expect(properties).toMatchObject({
+          enabled: { type: 'boolean', default: false },
+          slots: { type: 'integer', minimum: 0, maximum: 1_024, default: 1 },
+          max_attempts: { type: 'integer', minimum: 1, maximum: 1_000, default: 3 },
+          recycle_seconds: { type: 'number', minimum: 0, default: 0 },
+        })
+      }
+      const probe = body.find(({ type }: Json) => type === 'probe')
+      expect(Object.keys(probe.config_schema.properties).toSorted()).toEqual([
+        'enabled',
+        'max_attempts',
+        'recycle_seconds',
+        'slots',
+      ])
+    },
+  )
 
   it('catalog/type, catalog/kind, catalog/config, route/catalog: maps each type to its entry', async () => {
     const { status, body } = await (await open()).call('GET', `${API}/catalog`)
@@ -46,22 +54,26 @@ onEachStore('discovery', (open) => {
     expect(body.probe).toMatchObject({ type: 'probe', kind: 'ContinuousAutomation', config: { type: 'object' } })
   })
 
-  it('catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: shows declared parts and omits the others', async () => {
-    const fixture = await open()
-    const mailer = await fixture.call('GET', `${API}/catalog/mailer`)
-    expect(mailer.body).toMatchObject({
-      queue: { payload: SCHEMAS.payload },
-      stream: { payload: SCHEMAS.output },
-      pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
-    })
-    expect([typeof mailer.body.queue.name, typeof mailer.body.stream.name]).toEqual(['string', 'string'])
-    const probe = await fixture.call('GET', `${API}/catalog/probe`)
-    expect(probe.body).not.toHaveProperty('queue')
-    expect(probe.body).not.toHaveProperty('pools')
-    const brief = await fixture.call('GET', `${API}/catalog/brief`)
-    expect(brief.body).not.toHaveProperty('stream')
-    expect((await fixture.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
-  })
+  it(
+    'catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: ' +
+      'shows declared parts and omits the others',
+    async () => {
+      const fixture = await open()
+      const mailer = await fixture.call('GET', `${API}/catalog/mailer`)
+      expect(mailer.body).toMatchObject({
+        queue: { payload: SCHEMAS.payload },
+        stream: { payload: SCHEMAS.output },
+        pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
+      })
+      expect([typeof mailer.body.queue.name, typeof mailer.body.stream.name]).toEqual(['string', 'string'])
+      const probe = await fixture.call('GET', `${API}/catalog/probe`)
+      expect(probe.body).not.toHaveProperty('queue')
+      expect(probe.body).not.toHaveProperty('pools')
+      const brief = await fixture.call('GET', `${API}/catalog/brief`)
+      expect(brief.body).not.toHaveProperty('stream')
+      expect((await fixture.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
+    },
+  )
 
   it('route/healthz, D45a: returns ok while the master runs', async () => {
     const { status, body } = await (await open()).call('GET', '/healthz', { token: null })
@@ -109,7 +121,7 @@ onEachStore('discovery', (open) => {
     expect(new Set(ids).size).toBe(4)
   })
 
-  it('endpoint/json, endpoint/version-prefix: responds with JSON everywhere except the page and the metrics', async () => {
+  it('endpoint/json, endpoint/version-prefix: responds with JSON, except the page and the metrics', async () => {
     const fixture = await open()
     const typeOf = async (path: string): Promise<string | null> =>
       (await fixture.call('GET', path)).headers.get('content-type')

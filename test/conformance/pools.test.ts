@@ -18,24 +18,34 @@ onEachStore('pools', (open) => {
     return fixture
   }
 
-  it('pool/id, pool/tags, pool/payload, pool/expires_at, pool/in_use_until, route/pool, D60i: shows each item and until when it is claimed', async () => {
-    const fixture = await withWorker()
-    expect(await put(fixture, item('a'), item('b', { expires_at: fixture.now + 100 }))).toEqual({
-      results: ['created', 'created'],
-    })
-    expect(await inspect(fixture)).toEqual({
-      size: 2,
-      items: [
-        { id: 'a', tags: { region: 'eu' }, payload: { user: 'a' }, expires_at: null, in_use_until: null },
-        { id: 'b', tags: { region: 'eu' }, payload: { user: 'b' }, expires_at: fixture.now + 100, in_use_until: null },
-      ],
-    })
-    expect((await claim(fixture)).claims).toMatchObject([
-      { id: 'a', payload: { user: 'a' }, in_use_until: fixture.now + HOLD_MS / SECOND },
-    ])
-    expect((await inspect(fixture)).items[0].in_use_until).toBe(fixture.now + HOLD_MS / SECOND)
-    expect(await put(fixture, item('a'))).toEqual({ results: ['replaced'] })
-  })
+  it(
+    'pool/id, pool/tags, pool/payload, pool/expires_at, pool/in_use_until, route/pool, D60i: ' +
+      'shows each item and until when it is claimed',
+    async () => {
+      const fixture = await withWorker()
+      expect(await put(fixture, item('a'), item('b', { expires_at: fixture.now + 100 }))).toEqual({
+        results: ['created', 'created'],
+      })
+      expect(await inspect(fixture)).toEqual({
+        size: 2,
+        items: [
+          { id: 'a', tags: { region: 'eu' }, payload: { user: 'a' }, expires_at: null, in_use_until: null },
+          {
+            id: 'b',
+            tags: { region: 'eu' },
+            payload: { user: 'b' },
+            expires_at: fixture.now + 100,
+            in_use_until: null,
+          },
+        ],
+      })
+      expect((await claim(fixture)).claims).toMatchObject([
+        { id: 'a', payload: { user: 'a' }, in_use_until: fixture.now + HOLD_MS / SECOND },
+      ])
+      expect((await inspect(fixture)).items[0].in_use_until).toBe(fixture.now + HOLD_MS / SECOND)
+      expect(await put(fixture, item('a'))).toEqual({ results: ['replaced'] })
+    },
+  )
 
   it('pool/pruned-lazily: lists no expired item', async () => {
     const fixture = await withWorker()
@@ -60,7 +70,7 @@ onEachStore('pools', (open) => {
     })
   })
 
-  it('D30b, D60j: leases the least recently used item; claims are extended, released and removed by their token', async () => {
+  it('D30b, D60j: leases the least recently used item; its token extends, releases and removes the claim', async () => {
     const fixture = await withWorker()
     await put(fixture, item('a'), item('b'), item('c', { tags: { region: 'us' } }))
     const [a] = (await claim(fixture)).claims

@@ -134,22 +134,27 @@ onEachStore('rpc', (open) => {
     expect(body.map(({ id, error }: Json) => [id, error.code])).toEqual(methods.map((method) => [method, -32_602]))
   })
 
-  it('bus/topics, bus/no-persistence, bus/emit, bus/no-op, D23d, D60h: delivers messages to subscribers if the store has a bus', async () => {
-    const fixture = await withWorker()
-    const publish = (message: unknown): Promise<Json> => fixture.rpc('w-1', 'bus.publish', { topic: 'news', message })
-    expect(await publish('before')).toEqual({})
-    const { status, contentType, text } = await fixture.listen(
-      `${API}/automations/mailer/workers/w-1/bus?topic=news&topic=mailer.emit`,
-      { token: WORKER },
-    )
-    expect([status, contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
-    await eventually(() => text() !== '') // The first bytes mean that the subscription is active.
-    await publish({ n: 1 })
-    const other = await fixture.worker('w-2')
-    other.output({ sent: true })
-    await eventually(async () => (await fixture.ok('GET', '/mailer/output/length')).length === 1)
-    if (fixture.capabilities.pubsub) await eventually(() => text().includes('"n":1') && text().includes('"sent":true'))
-    else expect(text()).not.toContain('"n":1')
-    expect(text()).not.toContain('before')
-  })
+  it(
+    'bus/topics, bus/no-persistence, bus/emit, bus/no-op, D23d, D60h: ' +
+      'delivers messages to subscribers if the store has a bus',
+    async () => {
+      const fixture = await withWorker()
+      const publish = (message: unknown): Promise<Json> => fixture.rpc('w-1', 'bus.publish', { topic: 'news', message })
+      expect(await publish('before')).toEqual({})
+      const { status, contentType, text } = await fixture.listen(
+        `${API}/automations/mailer/workers/w-1/bus?topic=news&topic=mailer.emit`,
+        { token: WORKER },
+      )
+      expect([status, contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
+      await eventually(() => text() !== '') // The first bytes mean that the subscription is active.
+      await publish({ n: 1 })
+      const other = await fixture.worker('w-2')
+      other.output({ sent: true })
+      await eventually(async () => (await fixture.ok('GET', '/mailer/output/length')).length === 1)
+      if (fixture.capabilities.pubsub)
+        await eventually(() => text().includes('"n":1') && text().includes('"sent":true'))
+      else expect(text()).not.toContain('"n":1')
+      expect(text()).not.toContain('before')
+    },
+  )
 })

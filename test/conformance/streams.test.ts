@@ -32,7 +32,7 @@ onEachStore('streams', (open) => {
     await eventuallyMatches(() => length(fixture), { length: Math.min(50_000, before + count) })
   }
 
-  it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: stores entries with generated ids', async () => {
+  it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: stores outputs with ids', async () => {
     const { fixture } = await stream(3)
     expect(await length(fixture)).toEqual({ length: 3 })
     const entries = await fixture.ok('GET', '/probe/output/peek')

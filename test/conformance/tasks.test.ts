@@ -43,28 +43,36 @@ onEachStore('tasks', (open) => {
     expect(await queue(fixture)).toEqual({ length: 0, items: [] })
   })
 
-  it('submit/not-batch, error/400-not-batch, submit/unknown-type: is 400 for a type without TaskPayload, 404 for an unknown type', async () => {
-    const fixture = await withWorker()
-    const { status, body } = await fixture.call('POST', `${API}/automations/probe/tasks`, { body: { payload: {} } })
-    expect([status, typeof body.detail]).toEqual([400, 'string'])
-    expect(await fixture.status('POST', '/nowhere/tasks', { payload: {} })).toBe(404)
-  })
+  it(
+    'submit/not-batch, error/400-not-batch, submit/unknown-type: ' +
+      'is 400 for a type without TaskPayload, 404 for an unknown type',
+    async () => {
+      const fixture = await withWorker()
+      const { status, body } = await fixture.call('POST', `${API}/automations/probe/tasks`, { body: { payload: {} } })
+      expect([status, typeof body.detail]).toEqual([400, 'string'])
+      expect(await fixture.status('POST', '/nowhere/tasks', { payload: {} })).toBe(404)
+    },
+  )
 
-  it('task/duplicate, task/idempotency_key, submit/idempotency, limits/idempotency: returns the first id for a second submit with one key, for 24 hours', async () => {
-    const fixture = await withWorker()
-    const first = await fixture.submit({ idempotency_key: 'k' })
-    expect(await fixture.submit({ idempotency_key: 'k', payload: { to: 'another' } })).toEqual({
-      task_id: first.task_id,
-      queued: false,
-      duplicate: true,
-    })
-    expect((await fixture.submit({ idempotency_key: 'k' }, 'brief')).queued).toBe(true)
-    fixture.time.jump(86_399 * SECOND)
-    expect(await fixture.submit({ idempotency_key: 'k' })).toMatchObject({ duplicate: true })
-    fixture.time.jump(2 * SECOND)
-    expect(await fixture.submit({ idempotency_key: 'k' })).toMatchObject({ queued: true })
-    expect((await queue(fixture)).length).toBe(2)
-  })
+  it(
+    'task/duplicate, task/idempotency_key, submit/idempotency, limits/idempotency: ' +
+      'returns the first id for a second submit with one key, for 24 hours',
+    async () => {
+      const fixture = await withWorker()
+      const first = await fixture.submit({ idempotency_key: 'k' })
+      expect(await fixture.submit({ idempotency_key: 'k', payload: { to: 'another' } })).toEqual({
+        task_id: first.task_id,
+        queued: false,
+        duplicate: true,
+      })
+      expect((await fixture.submit({ idempotency_key: 'k' }, 'brief')).queued).toBe(true)
+      fixture.time.jump(86_399 * SECOND)
+      expect(await fixture.submit({ idempotency_key: 'k' })).toMatchObject({ duplicate: true })
+      fixture.time.jump(2 * SECOND)
+      expect(await fixture.submit({ idempotency_key: 'k' })).toMatchObject({ queued: true })
+      expect((await queue(fixture)).length).toBe(2)
+    },
+  )
 
   it('submit/idempotency-setting: uses the configured window', async () => {
     const fixture = await withWorker({ idempotencyTtlSeconds: 10 })
@@ -90,31 +98,39 @@ onEachStore('tasks', (open) => {
     expect(await again()).toMatchObject({ queued: true })
   })
 
-  it('task/reserve, task/priority, inspect/order, D29b: drains and lists high, then normal, then low, first in, first out within each tier', async () => {
-    const fixture = await withWorker()
-    for (const [id, priority] of [
-      ['low', -5],
-      ['n1', 0],
-      ['high1', 1],
-      ['n2', 0],
-      ['high2', 900],
-      ['low2', -1],
-    ] as const)
-      await fixture.submit({ task_id: id, priority })
-    const order = ['high1', 'high2', 'n1', 'n2', 'low', 'low2']
-    const { length, items } = await queue(fixture)
-    expect([length, names(items), items[0].priority]).toEqual([6, order, 1])
-    expect(names(await fixture.reserve('w-1', 10))).toEqual(order)
-  })
+  it(
+    'task/reserve, task/priority, inspect/order, D29b: ' +
+      'drains and lists high, then normal, then low, first in, first out within each tier',
+    async () => {
+      const fixture = await withWorker()
+      for (const [id, priority] of [
+        ['low', -5],
+        ['n1', 0],
+        ['high1', 1],
+        ['n2', 0],
+        ['high2', 900],
+        ['low2', -1],
+      ] as const)
+        await fixture.submit({ task_id: id, priority })
+      const order = ['high1', 'high2', 'n1', 'n2', 'low', 'low2']
+      const { length, items } = await queue(fixture)
+      expect([length, names(items), items[0].priority]).toEqual([6, order, 1])
+      expect(names(await fixture.reserve('w-1', 10))).toEqual(order)
+    },
+  )
 
-  it('queue-item/fields, route/queue, inspect/not-consuming, limits/n-queue, D9e: returns 20 items without n, and removes none', async () => {
-    const fixture = await withWorker()
-    for (let i = 0; i < 25; i += 1) await fixture.submit({ task_id: `t-${i}` })
-    const { length, items } = await queue(fixture)
-    expect([length, items.length]).toEqual([25, 20])
-    expect(items[0]).toEqual({ id: 't-0', payload: { to: 'x' }, attempt: 0, submitted_at: fixture.now, priority: 0 })
-    expect([(await queue(fixture, '?n=3')).items.length, (await queue(fixture)).length]).toEqual([3, 25])
-  })
+  it(
+    'queue-item/fields, route/queue, inspect/not-consuming, limits/n-queue, D9e: ' +
+      'returns 20 items without n, and removes none',
+    async () => {
+      const fixture = await withWorker()
+      for (let i = 0; i < 25; i += 1) await fixture.submit({ task_id: `t-${i}` })
+      const { length, items } = await queue(fixture)
+      expect([length, items.length]).toEqual([25, 20])
+      expect(items[0]).toEqual({ id: 't-0', payload: { to: 'x' }, attempt: 0, submitted_at: fixture.now, priority: 0 })
+      expect([(await queue(fixture, '?n=3')).items.length, (await queue(fixture)).length]).toEqual([3, 25])
+    },
+  )
 
   it('task/ack, D24b, D60b: removes an acked task, and accepts a repeated ack', async () => {
     const fixture = await withWorker()
@@ -125,7 +141,7 @@ onEachStore('tasks', (open) => {
     expect(await fixture.place(id)).toBe('gone')
   })
 
-  it('task/nack-attempts-left, D26a, D28a, D60d: schedules a failed task, and leases it again when it is due', async () => {
+  it('task/nack-attempts-left, D26a, D28a, D60d: schedules a failed task, and leases it again when due', async () => {
     const fixture = await withWorker()
     const { task_id: id } = await fixture.submit({})
     const [task] = await fixture.reserve('w-1')
@@ -174,27 +190,31 @@ onEachStore('tasks', (open) => {
     expect([early.length + late.length, early.length > 0, late.length > 0]).toEqual([60, true, true])
   })
 
-  it("task/nack-exhausted, task/max_attempts, D26b: moves a task to the dead letters at its own max_attempts or the worker's", async () => {
-    const fixture = await withWorker()
-    await fixture.patch('w-1', { max_attempts: 2 })
-    for (const [id, more, attempts] of [
-      ['own', { max_attempts: 1 }, 1],
-      ['of-the-worker', {}, 2],
-    ] as const) {
-      await fixture.submit({ task_id: id, ...more })
-      for (let attempt = 1; attempt <= attempts; attempt += 1) {
-        const [task] = await fixture.reserve('w-1')
-        expect([task.attempt, task.max_attempts]).toEqual([attempt - 1, attempts])
-        expect(await fixture.settle('w-1', 'nack', task, { retry_in_ms: 0 })).toEqual({
-          ok: true,
-          outcome: attempt === attempts ? 'dead' : 'scheduled',
-        })
+  it(
+    'task/nack-exhausted, task/max_attempts, D26b: ' +
+      "moves a task to the dead letters at its own max_attempts or the worker's",
+    async () => {
+      const fixture = await withWorker()
+      await fixture.patch('w-1', { max_attempts: 2 })
+      for (const [id, more, attempts] of [
+        ['own', { max_attempts: 1 }, 1],
+        ['of-the-worker', {}, 2],
+      ] as const) {
+        await fixture.submit({ task_id: id, ...more })
+        for (let attempt = 1; attempt <= attempts; attempt += 1) {
+          const [task] = await fixture.reserve('w-1')
+          expect([task.attempt, task.max_attempts]).toEqual([attempt - 1, attempts])
+          expect(await fixture.settle('w-1', 'nack', task, { retry_in_ms: 0 })).toEqual({
+            ok: true,
+            outcome: attempt === attempts ? 'dead' : 'scheduled',
+          })
+        }
+        expect(await fixture.place(id)).toBe('dead')
       }
-      expect(await fixture.place(id)).toBe('dead')
-    }
-  })
+    },
+  )
 
-  it('task/visibility, limits/sweep, D25a, D26c: puts a task back to the front of its tier when its deadline has passed', async () => {
+  it('task/visibility, limits/sweep, D25a, D26c: returns a task to the front of its tier at its deadline', async () => {
     const fixture = await withWorker()
     const { task_id: id } = await fixture.submit({})
     const [first] = await fixture.reserve('w-1')

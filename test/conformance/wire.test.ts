@@ -100,7 +100,7 @@ onEachStore('wire', (open) => {
     }
   })
 
-  it('D75c: keeps the numbers of a pool payload exactly; rejects and names inexact numbers in parsed fields', async () => {
+  it('D75c: keeps numbers of a pool payload exactly; rejects and names inexact numbers in parsed fields', async () => {
     const fixture = await open({})
     await fixture.worker('w-1', { type: 'brief' })
     const put = (tags: string, payload: string): Promise<string> =>

@@ -22,27 +22,33 @@ const history = (fixture: ConformanceFixture, query = ''): Promise<Json[]> =>
   fixture.ok('GET', `/mailer/workers/w-1/stats${query}`)
 
 onEachStore('workers', (open) => {
-  it('worker/worker_id, worker/automation_type, worker/hardware, worker/config, worker/config_gen, worker/state, worker/last_seen, worker/last_error, worker/current_stats, route/worker, frame/register, registry/unknown-register, D3a, D4b, D8, D61e: has every field immediately after register', async () => {
-    const fixture = await open()
-    await fixture.worker('w-1')
-    expect(await fixture.record('w-1')).toMatchObject({
-      worker_id: 'w-1',
-      automation_type: 'mailer',
-      hardware: HARDWARE,
-      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, host: 'localhost' },
-      config_gen: 0,
-      state: 'IDLE',
-      last_seen: fixture.now,
-      last_error: null,
-      current_stats: null,
-      connected: true,
-      registered_at: fixture.now,
-      applied_config_gen: null,
-      draining: false,
-      managed_by: null,
-    })
-    expect(await fixture.status('GET', '/mailer/workers/w-2')).toBe(404)
-  })
+  it(
+    'worker/worker_id, worker/automation_type, worker/hardware, worker/config, worker/config_gen, ' +
+      'worker/state, worker/last_seen, worker/last_error, worker/current_stats, route/worker, frame/register, ' +
+      'registry/unknown-register, D3a, D4b, D8, D61e: ' +
+      'has every field immediately after register',
+    async () => {
+      const fixture = await open()
+      await fixture.worker('w-1')
+      expect(await fixture.record('w-1')).toMatchObject({
+        worker_id: 'w-1',
+        automation_type: 'mailer',
+        hardware: HARDWARE,
+        config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, host: 'localhost' },
+        config_gen: 0,
+        state: 'IDLE',
+        last_seen: fixture.now,
+        last_error: null,
+        current_stats: null,
+        connected: true,
+        registered_at: fixture.now,
+        applied_config_gen: null,
+        draining: false,
+        managed_by: null,
+      })
+      expect(await fixture.status('GET', '/mailer/workers/w-2')).toBe(404)
+    },
+  )
 
   it('route/workers, registry/indices: lists the workers of one type', async () => {
     const fixture = await open()
@@ -53,25 +59,29 @@ onEachStore('workers', (open) => {
     expect((await fixture.ok('GET', '/probe/workers'))[0]).toEqual(await fixture.record('p-1', 'probe'))
   })
 
-  it('state/reported, frame/state, worker-state/IDLE, worker-state/RUNNING, worker-state/ERROR: stores state, last_seen and last_error of a state frame', async () => {
-    const fixture = await open()
-    const worker = await fixture.worker('w-1')
-    for (const [state, error] of [
-      ['RUNNING', null],
-      ['ERROR', 'no route to host'],
-      ['IDLE', null],
-    ] as const) {
-      await fixture.time.advance(1_500)
-      worker.state({ state, last_error: error, config_gen: 0 })
-      await eventuallyMatches(() => fixture.record('w-1'), {
-        state,
-        last_error: error,
-        last_seen: fixture.now,
-        applied_config_gen: 0,
-        state_since: fixture.now,
-      })
-    }
-  })
+  it(
+    'state/reported, frame/state, worker-state/IDLE, worker-state/RUNNING, worker-state/ERROR: ' +
+      'stores state, last_seen and last_error of a state frame',
+    async () => {
+      const fixture = await open()
+      const worker = await fixture.worker('w-1')
+      for (const [state, error] of [
+        ['RUNNING', null],
+        ['ERROR', 'no route to host'],
+        ['IDLE', null],
+      ] as const) {
+        await fixture.time.advance(1_500)
+        worker.state({ state, last_error: error, config_gen: 0 })
+        await eventuallyMatches(() => fixture.record('w-1'), {
+          state,
+          last_error: error,
+          last_seen: fixture.now,
+          applied_config_gen: 0,
+          state_since: fixture.now,
+        })
+      }
+    },
+  )
 
   it('D47b: returns since when a worker is in its state, unchanged by a repeated frame', async () => {
     const fixture = await open()
@@ -85,25 +95,29 @@ onEachStore('workers', (open) => {
     })
   })
 
-  it('registry/again, D3b, D5: keeps state and config at a second register and updates the hardware, with or without an instance', async () => {
-    const fixture = await open()
-    const worker = await fixture.worker('w-1')
-    worker.state()
-    await fixture.patch('w-1', { slots: 4 })
-    await eventuallyMatches(() => fixture.record('w-1'), { state: 'RUNNING' })
-    const hardware = { ...HARDWARE, cores: 16 }
-    for (const more of [{}, { instance_id: 'one' }]) {
-      await fixture.worker('w-1', { hardware, ...more })
-      expect(await fixture.record('w-1')).toMatchObject({
-        hardware,
-        state: 'RUNNING',
-        config: { slots: 4 },
-        config_gen: 1,
-        connected: true,
-      })
-    }
-    expect(await fixture.ok('GET', '/mailer/workers')).toHaveLength(1)
-  })
+  it(
+    'registry/again, D3b, D5: ' +
+      'keeps state and config at a second register and updates the hardware, with or without an instance',
+    async () => {
+      const fixture = await open()
+      const worker = await fixture.worker('w-1')
+      worker.state()
+      await fixture.patch('w-1', { slots: 4 })
+      await eventuallyMatches(() => fixture.record('w-1'), { state: 'RUNNING' })
+      const hardware = { ...HARDWARE, cores: 16 }
+      for (const more of [{}, { instance_id: 'one' }]) {
+        await fixture.worker('w-1', { hardware, ...more })
+        expect(await fixture.record('w-1')).toMatchObject({
+          hardware,
+          state: 'RUNNING',
+          config: { slots: 4 },
+          config_gen: 1,
+          connected: true,
+        })
+      }
+      expect(await fixture.ok('GET', '/mailer/workers')).toHaveLength(1)
+    },
+  )
 
   it('registry/never-removed: keeps listing a disconnected worker', async () => {
     const fixture = await open()
@@ -133,7 +147,7 @@ onEachStore('workers', (open) => {
     })
   })
 
-  it('state/drain, route/drain, worker-state/DRAINING, D6a: sends a drain to the worker, and shows DRAINING', async () => {
+  it('state/drain, route/drain, worker-state/DRAINING, D6a: sends a drain to the worker; shows DRAINING', async () => {
     const fixture = await open()
     const worker = await fixture.worker('w-1')
     expect(await fixture.ok('POST', '/mailer/workers/w-1/drain')).toEqual({ worker_id: 'w-1', drain: 'requested' })
@@ -143,20 +157,24 @@ onEachStore('workers', (open) => {
     expect(await fixture.reserve('w-1')).toEqual([])
   })
 
-  it('state/draining-until-gone, D6c, D6d, D3c: stays DRAINING despite state frames of that process, until another process registers', async () => {
-    const fixture = await open()
-    const worker = await fixture.worker('w-1', { instance_id: 'one' })
-    await fixture.ok('POST', '/mailer/workers/w-1/drain')
-    worker.state({ state: 'RUNNING', last_error: 'late' })
-    expect(await eventuallyMatches(() => fixture.record('w-1'), { last_error: 'late' })).toMatchObject({
-      state: 'DRAINING',
-    })
-    const again = await fixture.worker('w-1', { instance_id: 'one' })
-    expect(await again.next('drain')).toEqual({ type: 'drain' })
-    expect(await fixture.record('w-1')).toMatchObject({ state: 'DRAINING' })
-    await fixture.worker('w-1', { instance_id: 'two' })
-    expect(await fixture.record('w-1')).toMatchObject({ state: 'IDLE', draining: false })
-  })
+  it(
+    'state/draining-until-gone, D6c, D6d, D3c: ' +
+      'stays DRAINING despite state frames of that process, until another process registers',
+    async () => {
+      const fixture = await open()
+      const worker = await fixture.worker('w-1', { instance_id: 'one' })
+      await fixture.ok('POST', '/mailer/workers/w-1/drain')
+      worker.state({ state: 'RUNNING', last_error: 'late' })
+      expect(await eventuallyMatches(() => fixture.record('w-1'), { last_error: 'late' })).toMatchObject({
+        state: 'DRAINING',
+      })
+      const again = await fixture.worker('w-1', { instance_id: 'one' })
+      expect(await again.next('drain')).toEqual({ type: 'drain' })
+      expect(await fixture.record('w-1')).toMatchObject({ state: 'DRAINING' })
+      await fixture.worker('w-1', { instance_id: 'two' })
+      expect(await fixture.record('w-1')).toMatchObject({ state: 'IDLE', draining: false })
+    },
+  )
 
   it('D6b, D61h: keeps a drain for a disconnected worker', async () => {
     const fixture = await open()
@@ -168,20 +186,25 @@ onEachStore('workers', (open) => {
     expect(await fixture.record('w-1')).toMatchObject({ state: 'DRAINING' })
   })
 
-  it('stats/slots, stats/cpu_pct, stats/rss_mb, stats/ts, stats/metrics, stats/per_slot, frame/stats, route/stats, D10c, D10d, D55c: stores each frame as current and in the history', async () => {
-    const fixture = await open()
-    const worker = await fixture.worker('w-1')
-    const slot = { slot_id: 1, age_seconds: 12.5, counters: { 'counter.sent': 7 } }
-    worker.stats({ ...STATS, ts: 100 })
-    worker.stats({ ...STATS, ts: 101.5, per_slot: [slot] })
-    await eventuallyMatches(() => fixture.record('w-1'), { current_stats: { ...STATS, ts: 101.5, per_slot: [slot] } })
-    expect(await history(fixture)).toEqual([
-      { ...STATS, ts: 100, per_slot: [] },
-      { ...STATS, ts: 101.5, per_slot: [slot] },
-    ])
-  })
+  it(
+    'stats/slots, stats/cpu_pct, stats/rss_mb, stats/ts, stats/metrics, stats/per_slot, frame/stats, ' +
+      'route/stats, D10c, D10d, D55c: ' +
+      'stores each frame as current and in the history',
+    async () => {
+      const fixture = await open()
+      const worker = await fixture.worker('w-1')
+      const slot = { slot_id: 1, age_seconds: 12.5, counters: { 'counter.sent': 7 } }
+      worker.stats({ ...STATS, ts: 100 })
+      worker.stats({ ...STATS, ts: 101.5, per_slot: [slot] })
+      await eventuallyMatches(() => fixture.record('w-1'), { current_stats: { ...STATS, ts: 101.5, per_slot: [slot] } })
+      expect(await history(fixture)).toEqual([
+        { ...STATS, ts: 100, per_slot: [] },
+        { ...STATS, ts: 101.5, per_slot: [slot] },
+      ])
+    },
+  )
 
-  it('stats/since-limit, D10a, D10b, D9c: returns the frames since a time, oldest first, limited to the newest', async () => {
+  it('stats/since-limit, D10a, D10b, D9c: returns the frames since a time, oldest first, up to a limit', async () => {
     const fixture = await open()
     const worker = await fixture.worker('w-1')
     for (let ts = 1; ts <= 5; ts += 1) worker.stats({ ts })
@@ -252,7 +275,7 @@ onEachStore('workers', (open) => {
     expect(statuses).toEqual([404, 404, 404, 404, 404, 404])
   })
 
-  it('error/404-type, D7a, D56d: is 404 for a type that is not installed, and 403 for a type not covered by the token', async () => {
+  it('error/404-type, D7a, D56d: is 404 for an unknown type, and 403 for a type not covered by the token', async () => {
     const fixture = await open()
     const routes: readonly [string, string, unknown?][] = [
       ['GET', '/workers'],

@@ -256,7 +256,7 @@ describe('bench delivery', () => {
 describe('bench run', () => {
   const benchOf = createBench({ scale: 0.5, directory: '', rounds: 2 })
 
-  it('alternates the subjects, continues after a failed one, and distinguishes it from an unavailable one', async () => {
+  it('alternates subjects, continues after a failed one, and distinguishes it from an unavailable one', async () => {
     const order: string[] = []
     const subjects = {
       A: async () => ({ value: 1 }),

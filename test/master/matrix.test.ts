@@ -220,7 +220,7 @@ describe('the matrix of routes and permissions (D86)', () => {
 })
 
 describe('a body that needs more permissions than its route', () => {
-  it('is rejected for a token that may only operate: fields beside enabled and slots, removal of dead tasks (D86)', async () => {
+  it('is rejected for an operate token: fields beside enabled and slots, removal of dead tasks (D86)', async () => {
     const master = await startTestMaster()
     try {
       const ask = async (method: string, path: string, token: string, body: object) =>

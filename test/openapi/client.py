@@ -39,9 +39,10 @@ class Client:
                 (media,) = operation["requestBody"]["content"]
                 headers["Content-Type"], data = media, json.dumps(body).encode()
             address = f"{self.url}{filled}?{urllib.parse.urlencode(query)}"
-            with urllib.request.urlopen(urllib.request.Request(address, data, headers, method=method)) as answer:
-                assert str(answer.status) in operation["responses"], f"{operation_id}: {answer.status} is not documented"
-                return json.load(answer)
+            with urllib.request.urlopen(urllib.request.Request(address, data, headers, method=method)) as response:
+                status = response.status
+                assert str(status) in operation["responses"], f"{operation_id}: {status} is not documented"
+                return json.load(response)
 
         return call
 

@@ -86,8 +86,10 @@ interface Target {
   readonly subresource: string
 }
 
-const OBJECT_PATH =
-  /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>[^/]+))?$/
+const OBJECT_PATH = new RegExp(
+  '^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?' +
+    '/(?<plural>[^/]+)(?:/(?<name>[^/]+))?(?:/(?<subresource>[^/]+))?$',
+)
 
 export class FakeApiServer {
   readonly store: FakeStore

@@ -103,7 +103,7 @@ describe('Batcher', () => {
     expect(await next).toEqual(['r5'])
   })
 
-  it('rejects a call above the limits of waiting items or bytes, and accepts calls again when some were sent', async () => {
+  it('rejects a call above the limits of waiting items or bytes, and accepts calls again after a send', async () => {
     const { time, batcher } = batching({ bytesOf: (item) => item })
     const calls = [batcher.add([1])]
     await time.advance(1)

@@ -39,7 +39,7 @@ const most = (left: readonly number[]): number =>
   Math.max(...left.map((from) => left.filter((at) => at >= from && at < from + 1_000).length))
 
 describe('the refusal limiter', () => {
-  it('sends less than three requests per second while all are rejected, with any number of retrying callers', async () => {
+  it('sends fewer than three requests per second while all are rejected, with any number of callers', async () => {
     const left = await hammer(75_000)
     const later = left.filter((at) => at >= 100)
     expect(left.filter((at) => at < 100).length).toBeLessThanOrEqual(8 + 2) // The first two rejections change nothing.

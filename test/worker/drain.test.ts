@@ -55,7 +55,7 @@ async function overAt(form: 'drain' | 'shutdown' | 'crash'): Promise<() => numbe
 }
 
 describe('the drain of a worker', () => {
-  it('waits for the slots without a deadline after a drain frame, then releases, settles, sends and closes (G14)', async () => {
+  it('waits for slots without deadline after a drain frame, then releases, settles, sends, closes (G14)', async () => {
     const over = await overAt('drain')
     await time.advance(86_400_000)
     expect(over()).toBeUndefined()

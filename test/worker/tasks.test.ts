@@ -404,7 +404,7 @@ describe('extending', () => {
     return given
   }
 
-  it('extends all leases in one call at each third of the visibility timeout, until they are settled (D25)', async () => {
+  it('extends all leases in one call every third of the visibility timeout, until they are settled (D25)', async () => {
     const given = await holding('a', 'b', 'c')
     await time.advance(20_000)
     given[1]?.ack()

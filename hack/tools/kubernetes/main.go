@@ -52,7 +52,8 @@ func main() {
 	}
 	part := command(name)
 	if part == nil {
-		fmt.Fprintf(os.Stderr, "%s: call me kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy or kubectl\n", name)
+		const names = "kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy or kubectl"
+		fmt.Fprintf(os.Stderr, "%s: unknown program; run this file under the name %s\n", name, names)
 		os.Exit(64)
 	}
 	os.Exit(cli.Run(part))

@@ -48,7 +48,7 @@ describe('muster tasks', () => {
     expect(await run('tasks submit mailer --payload @-', { stdin: '{"to":"stdin"}' })).toMatchObject({ code: 0 })
   })
 
-  it('submit -f reads one body, or one per line, and sends a thousand per request; exit code 1 when one failed (D38)', async () => {
+  it('submit -f reads a body, or one per line, sends 1,000 per request, exits with 1 if one failed (D38)', async () => {
     const { master, run } = await startMaster()
     expect(
       await run('tasks submit mailer -f - --priority 1 -o json', {

@@ -29,7 +29,8 @@ def require(holds, detail):
 def call(method, path, body=None, token=ADMIN):
     headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json; charset=utf-8"}
     data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(MASTER + API + path, data, headers, method=method), timeout=TIMEOUT) as response:
+    request = urllib.request.Request(MASTER + API + path, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
         return json.load(response)
 
 
@@ -50,7 +51,8 @@ def reserve(**optional):
 
 
 def ack(task, token=None):
-    return rpc("tasks.ack", {"tasks": [{"task_id": task["task_id"], "token": token or task["token"]}]})["result"]["results"][0]
+    acked = {"task_id": task["task_id"], "token": token or task["token"]}
+    return rpc("tasks.ack", {"tasks": [acked]})["result"]["results"][0]
 
 
 def eventually(what, holds):

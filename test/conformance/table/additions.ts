@@ -88,7 +88,7 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D71c',
     'Routes without a token have their own capacity; probes need none.',
-    by('master/http/bounds.test.ts', 'places of their own; probes and requests with a token are still served'),
+    by('master/http/bounds.test.ts', 'places; probes and requests with a token are still served'),
   ],
   [
     'D71d',
@@ -123,7 +123,7 @@ export const ADDITIONS: readonly Row[] = [
     'Dry runs have their own rate limit.',
     by(
       'master/queue/validate.test.ts',
-      'have their own rate limit per token, shared by tasks and configs, and do not count as submits',
+      'have their own limit per token, shared by tasks and configs, and do not count as submits',
     ),
   ],
   [
@@ -183,7 +183,7 @@ export const ADDITIONS: readonly Row[] = [
     'All rejected calls share one backoff, with or without Retry-After.',
     by(
       'runtime/refusal-limiter.test.ts',
-      'sends less than three requests per second while all are rejected, with any number of retrying callers',
+      'sends fewer than three requests per second while all are rejected, with any number of callers',
     ),
     by('operator/faults/refusals.test.ts', 'sends at most three requests a second and recovers within 31 s'),
   ],
@@ -265,7 +265,7 @@ export const ADDITIONS: readonly Row[] = [
     'A namespace of another installed type is read-only.',
     by(
       'master/rpc/primitives.test.ts',
-      'is readable by every type, but only the type itself may write to the namespace of an installed type',
+      'is readable by every type; the namespace of an installed type is writable by that type only',
     ),
   ],
   [
@@ -274,7 +274,7 @@ export const ADDITIONS: readonly Row[] = [
     by('master/catalog/catalog.test.ts', 'returns the types, permissions and name of a token'),
     by(
       'master/matrix.test.ts',
-      'is rejected for a token that may only operate: fields beside enabled and slots, removal of dead tasks',
+      'is rejected for an operate token: fields beside enabled and slots, removal of dead tasks',
     ),
   ],
   [
@@ -291,7 +291,7 @@ export const ADDITIONS: readonly Row[] = [
     by('master/audit/audit.test.ts', 'writes one line with request, token, actor, peer, route, outcome and count'),
     by(
       'master/audit/audit.test.ts',
-      'writes one line at its first use, then one per minute with the number of further uses per peer and reason',
+      'writes a line at its first use, then one per minute with the number of uses per peer and reason',
     ),
   ],
   [

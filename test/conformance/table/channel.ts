@@ -129,7 +129,7 @@ export const CHANNEL: readonly Row[] = [
     'Topics are `event:<topic>`; plugins use their own.',
     by(
       'master/rpc/bus.test.ts',
-      'treats a topic with and without the prefix `event:` as the same topic, and returns the name of the request',
+      'treats a topic with and without the prefix `event:` as the same, and returns the requested name',
     ),
   ],
   [

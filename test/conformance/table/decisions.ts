@@ -188,7 +188,7 @@ export const DECISIONS: readonly Row[] = [
     'The worker extends at a third of it.',
     by(
       'worker/tasks.test.ts',
-      'extends all leases in one call at each third of the visibility timeout, until they are settled',
+      'extends all leases in one call every third of the visibility timeout, until they are settled',
     ),
   ],
   ['D25c', 'Backoff starts at 1 s with full jitter.'],
@@ -205,7 +205,7 @@ export const DECISIONS: readonly Row[] = [
     'D26c',
     'A lost lease goes to the front of its tier, attempt unchanged.',
     by('storage/contract/tasks-sweep.ts', 'puts tasks at the front of their tiers in the order of their deadlines'),
-    by('conformance/tasks.test.ts', 'puts a task back to the front of its tier when its deadline has passed'),
+    by('conformance/tasks.test.ts', 'returns a task to the front of its tier at its deadline'),
   ],
   ['D26d', 'Too many lost leases move a task to the dead letters.'],
   ['D27', 'A known client task_id is reported as a duplicate.'],
@@ -292,7 +292,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D35a',
     'SVC_AUTOMATIONS lists modules.',
-    by('automation/load.test.ts', 'are paths relative to the directory, exporting automations or arrays of them'),
+    by('automation/load.test.ts', 'are paths relative to the directory, with automations or arrays of them'),
   ],
   [
     'D35b',
@@ -370,7 +370,7 @@ export const DECISIONS: readonly Row[] = [
     by('e2e/admin.test.ts', 'returns exit codes for scripts, and requires --yes without a terminal'),
     by(
       'cmd/admin/fleet.test.ts',
-      'set changes nothing when another client changed the config first, and names that client, exit code 5',
+      'set changes nothing when another client changed the config first, and names it, exit code 5',
     ),
     by('cmd/admin/fleet.test.ts', 'drain starts a drain, and --wait times out with exit code 6'),
   ],
@@ -609,7 +609,7 @@ export const DECISIONS: readonly Row[] = [
     by('master/rpc/tasks.test.ts', 'with a guessed token, or of a task that never existed, is lost'),
     by(
       'master/rpc/pools.test.ts',
-      'is extended, released and removed with the token of the claim; any other token returns lease_lost',
+      'is extended, released and removed by the token of the claim; other tokens return lease_lost',
     ),
   ],
   ['D61a', 'A batch returns {results}.'],

@@ -37,7 +37,10 @@ describe('a submission', () => {
 
   it('reports the fields that cannot be parsed', () => {
     const of = (part: object) => readSubmission({ ...newSubmission('k'), ...part })
-    const faults = (path: string, message: unknown) => ({ kind: 'invalid', faults: [expect.objectContaining({ path, message })] })
+    const faults = (path: string, message: unknown) => ({
+      kind: 'invalid',
+      faults: [expect.objectContaining({ path, message })],
+    })
     expect(of({ payload: typeWhole(draftOf({}), '{') })).toEqual(
       faults('/payload', expect.stringMatching(/^invalid JSON/)),
     )

@@ -150,7 +150,7 @@ describe('an audited change', () => {
 })
 
 describe('a refused token', () => {
-  it('writes one line at its first use, then one per minute with the number of further uses per peer and reason', async () => {
+  it('writes a line at its first use, then one per minute with the number of uses per peer and reason', async () => {
     const { master, entries, texts } = await audited()
     const canary = 'canary-token-3f9c-that-is-unknown'
     for (let sent = 0; sent < 20; sent += 1) await master.call('GET', `${MAILER}/workers?limit=5`, { token: canary })

@@ -196,7 +196,7 @@ describe('admission', () => {
       }),
     )
 
-  it('rejects handshakes above the limit per second with 503 and Retry-After, and accepts them later (G13)', async () => {
+  it('rejects handshakes above the limit with 503 and Retry-After, and accepts them later (G13)', async () => {
     await open(MAX_HANDSHAKES_PER_SECOND)
     const answer = await raw(upgrade(CONTROL, GOOD))
     expect(answer).toMatch(/^HTTP\/1\.1 503 /)
@@ -215,7 +215,7 @@ describe('admission', () => {
 })
 
 describe('shutdown of the master', () => {
-  it('closes every socket with the given code, rejects new ones and terminates clients that do not respond', async () => {
+  it('closes all sockets with the given code, rejects new ones, terminates clients that do not respond', async () => {
     const worker = await fixture.worker('w1')
     const deaf = connectSocket(fixture.port, '127.0.0.1')
     sockets.push(deaf)

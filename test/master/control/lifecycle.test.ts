@@ -104,7 +104,7 @@ describe('two connections of one worker', () => {
     await newer.settled()
   })
 
-  it('on two masters keep only the newest when the signal was lost: the older one closes at its next frame (D11, G6)', async () => {
+  it('on two masters: the older one closes at its next frame although the signal was lost (D11, G6)', async () => {
     const other = await RegistryFixture.open({ shared: fixture, masterId: 'm2' })
     others.push(other)
     fixture.deps.backend.bus.signal = async () => {}

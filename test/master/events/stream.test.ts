@@ -148,7 +148,7 @@ describe('an event stream', () => {
 })
 
 describe('Last-Event-ID', () => {
-  it('resumes after that event, with every event once and in order, from the ring buffer or the log (G10)', async () => {
+  it('resumes after that event, with each event once and in order, from the ring buffer or the log (G10)', async () => {
     const { master, tell } = await openEventsFixture()
     const witness = await listen(master.url)
     const begun = witness.lastId

@@ -32,7 +32,7 @@ describe('health', () => {
     ])
   })
 
-  it('reports an invalid token setting in /readyz, as a metric and in the log, and keeps the previous tokens (D54)', async () => {
+  it('reports invalid token settings in /readyz, metrics and log, and keeps the previous tokens (D54)', async () => {
     const time = new VirtualTime()
     const folder = temporaryFolder()
     const file = join(folder, 'scopes')

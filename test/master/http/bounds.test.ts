@@ -188,7 +188,7 @@ describe('clients that never read', () => {
     expect(memory() - before).toBeLessThan(16 * MIB)
   }, 30_000)
 
-  it('share one copy of an asset with 32 requests on each of 30 connections, and are cut off after 30 s (D71)', async () => {
+  it('share one copy of an asset in 32 requests on each of 30 connections, and end after 30 s (D71)', async () => {
     const { port, time } = await serve([...(await dashboardWith(8 * MIB)), ...THINGS])
     const before = memory()
     const clients: Client[] = []
@@ -229,7 +229,7 @@ describe('one connection', () => {
 })
 
 describe('routes without a token', () => {
-  it(`have ${MAX_OPEN_REQUESTS} places of their own; probes and requests with a token are still served (D71)`, async () => {
+  it(`have ${MAX_OPEN_REQUESTS} places; probes and requests with a token are still served (D71)`, async () => {
     let release = (): void => {}
     const released = new Promise<void>((resolve) => void (release = resolve))
     const page = route({

@@ -483,7 +483,7 @@ describe('numbers and names (S9)', () => {
 })
 
 describe('errors', () => {
-  it('contain the single field detail, identify the request, and are neither cached nor sniffed (D14, D59)', async () => {
+  it('contain only the field detail, identify the request, and are neither cached nor sniffed (D14, D59)', async () => {
     const reply = await master.call('GET', '/api/v1/automations/nowhere/queue')
     expect(Object.keys(reply.json as object)).toEqual(['detail'])
     expect(reply.headers.get('muster-request-id')).toMatch(/^\w+-\w+$/)

@@ -278,7 +278,7 @@ describe('requests in progress', () => {
     expect((await call()).status).toBe(200)
   }, 20_000)
 
-  it('with a slightly too large body keep their connection, so that a proxy does not turn the 413 into a 502', async () => {
+  it('with a slightly too large body keep their connection, so that no proxy turns the 413 into a 502', async () => {
     const { call } = await serve(thing(() => ({ body: {} }), { method: 'POST', body: Type.Object({}) }))
     const post = (bytes: number): Promise<Response> =>
       call(API, {

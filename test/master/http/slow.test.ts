@@ -143,9 +143,8 @@ describe('a slow client', () => {
     const { port, metrics } = await serve()
     const { text, ended } = await open(port, bytes)
     await ended
-    expect(text()).toMatch(
-      /HTTP\/1\.1 408 Request Timeout\r\n[^]*muster-request-id: \S+\r\n[^]*\r\n\r\n\{"detail":"the request took too long to arrive"\}$/,
-    )
+    expect(text()).toMatch(/HTTP\/1\.1 408 Request Timeout\r\n[^]*muster-request-id: \S+\r\n/)
+    expect(text()).toMatch(/\r\n\r\n\{"detail":"the request took too long to arrive"\}$/)
     expect(await metrics.metrics()).toContain('svc_http_refusals_total{status="408"} 1')
   })
 

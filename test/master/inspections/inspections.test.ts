@@ -67,7 +67,7 @@ describe('inspections', () => {
     expect(await inspections.respond(caller('quiet'), async () => {})).toBeDefined()
   })
 
-  it('do not reach the store when their client disconnects before they start, or between two pieces (D82)', async () => {
+  it('do not reach the store when their client disconnects before the start, or between two pieces (D82)', async () => {
     const { inspections, caller, time } = makeInspections()
     const [first, second] = [new AbortController(), new AbortController()]
     for (let i = 0; i < INSPECTIONS.runningPerToken; i += 1)

@@ -113,7 +113,7 @@ describe('submitting a task', () => {
     }
   })
 
-  it('returns 503 with Retry-After when the queue is full, dead tasks included; duplicates still succeed (D54)', async () => {
+  it('returns 503 with Retry-After when the queue is full, dead tasks included; duplicates succeed (D54)', async () => {
     await open({ settings: { maxQueueLength: 2 } })
     await fixture.workers(['w'])
     const key = await fixture.submit('a@b', { idempotency_key: 'k' })

@@ -47,7 +47,7 @@ onEachStore('tasks/validate', (open) => {
 })
 
 describe('dry runs', () => {
-  it('have their own rate limit per token, shared by tasks and configs, and do not count as submits (D71)', async () => {
+  it('have their own limit per token, shared by tasks and configs, and do not count as submits (D71)', async () => {
     const time = new VirtualTime()
     const master = await runMaster({ clock: time, timers: time })
     for (let n = 0; n < MAX_DRY_RUNS_PER_SECOND; n += 1) expect((await validate(master, GOOD[0])).status).toBe(200)

@@ -110,7 +110,7 @@ class Run {
 }
 
 describe('an idle worker', () => {
-  it('is woken whenever a task is ready, under any interleaving of submit, release, promotion and reserve (G3)', async () => {
+  it('is woken whenever a task is ready, in any order of submit, release, promotion and reserve (G3)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
         const store = new Watched()

@@ -375,7 +375,7 @@ describe('the config poll', () => {
     expect((await poll({}, 'ghost')).status).toBe(404)
   })
 
-  it('raises the generation above the one that a worker has seen, logs it, and keeps the config (D46, G26)', async () => {
+  it('raises the generation above the one a worker has seen, logs it, and keeps the config (D46, G26)', async () => {
     await fixture.patch('w1', { slots: 2 })
     const reply = await poll({ 'if-none-match': await tag(40) })
     expect(reply.json).toMatchObject({ config: { slots: 2 }, config_gen: 41 })

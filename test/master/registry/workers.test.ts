@@ -218,7 +218,7 @@ describe('DELETE of a worker', () => {
     expect((await fixture.events()).at(-1)).toMatchObject({ name: 'worker.forgotten', data: { worker_id: 'w1' } })
   })
 
-  it('keeps the generation: a returning worker has the default config at the last generation plus one (D46)', async () => {
+  it('keeps the generation: a returning worker has the defaults at the last generation plus one (D46)', async () => {
     await fixture.record('w1')
     await fixture.patch('w1', { slots: 8 })
     await fixture.patch('w1', { slots: 9 })

@@ -78,7 +78,7 @@ describe('listening', () => {
     expect(chunks).toHaveLength(3)
   })
 
-  it('treats a topic with and without the prefix `event:` as the same topic, and returns the name of the request', async () => {
+  it('treats a topic with and without the prefix `event:` as the same, and returns the requested name', async () => {
     fixture = await QueueFixture.open({ backend: withBus })
     const client = new AbortController()
     const { chunks, ended } = await fixture.stream(`${BUS}?topic=orders&topic=event:orders&topic=event:`, client.signal)

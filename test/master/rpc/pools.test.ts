@@ -94,7 +94,7 @@ describe('a pool', () => {
     expect(await claim()).toEqual([])
   })
 
-  it('is extended, released and removed with the token of the claim; any other token returns lease_lost (D60)', async () => {
+  it('is extended, released and removed by the token of the claim; other tokens return lease_lost (D60)', async () => {
     await put(item('a'))
     const [{ token } = { token: 0 }] = await claim()
     const wrong = token + 1

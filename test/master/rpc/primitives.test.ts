@@ -35,7 +35,7 @@ describe('the key-value store', () => {
     })
   })
 
-  it('is readable by every type, but only the type itself may write to the namespace of an installed type (D85)', async () => {
+  it('is readable by every type; the namespace of an installed type is writable by that type only (D85)', async () => {
     const other = { type: 'feed' }
     await fixture.rpc('w', 'kv.set', { key: 'k', value: 'own', namespace: 'mailer' })
     await fixture.rpc('w', 'counter.add', { name: 'c', delta: 7 })

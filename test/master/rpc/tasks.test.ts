@@ -104,7 +104,7 @@ describe('a lease', () => {
     expect(await fixture.place(task_id)).toBe('in_flight')
   })
 
-  it('with a token that the store has not issued is lost, and counted and logged as a store regression (G26)', async () => {
+  it('with a token the store has not issued is lost, and counted and logged as a store regression (G26)', async () => {
     const { task_id, token } = await taken()
     const tasks = [{ task_id, token: token + 5 }]
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)

@@ -53,7 +53,7 @@ describe('outputs', () => {
     expect(store.named('streams.push').map(([, , , entries]) => (entries as unknown[]).length)).toEqual([1, 1, 1, 2])
   })
 
-  it('that violate their schema are dropped, counted, and logged once per minute per worker; the others stay (D37)', async () => {
+  it('that violate their schema are dropped, counted, logged once a minute per worker; others stay (D37)', async () => {
     await open()
     const bad: Output = { slot_id: 0, ts: 1, payload: { sent: 'no' } }
     for (let round = 0; round < 3; round += 1) fixture.streams.accept('mailer', 'w', [bad, output(round)])

@@ -62,7 +62,7 @@ export function registry(name: string, create: Create): void {
       })
     })
 
-    it('updates hardware and connection, keeps state and config, returns the replaced connection (D3, D11)', async () => {
+    it('updates hardware and connection, keeps state and config, returns the old connection (D3, D11)', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 0, 'odd'), stats: ['{"ts":1}'] })])

@@ -1,6 +1,7 @@
 // Command conformance-client plays scenarios of the contract against a master like a worker and client written in Go:
 // gorilla/websocket, net/http and encoding/json with their defaults. It prints one JSON line per scenario.
-// Environment: MASTER_URL, ADMIN_TOKEN, WORKER_TOKEN. The master knows the types `brief` (batch) and `probe` (continuous).
+// Environment: MASTER_URL, ADMIN_TOKEN, WORKER_TOKEN. The master knows the types `brief` (batch) and `probe`
+// (continuous).
 package main
 
 import (
@@ -131,7 +132,10 @@ func connect(kind, id string) *websocket.Conn {
 		}
 	}()
 	hardware := object{"cores": 4, "ram_gb": 7.5, "hostname": "go", "kernel": "6.1.0"}
-	check(conn.WriteJSON(object{"type": "register", "worker_id": id, "automation_type": kind, "protocol_version": 1, "hardware": hardware, "instance_id": nil}))
+	check(conn.WriteJSON(object{
+		"type": "register", "worker_id": id, "automation_type": kind, "protocol_version": 1,
+		"hardware": hardware, "instance_id": nil,
+	}))
 	eventually("the record of "+id, func() bool { return call("GET", path, admin, nil, nil) == 200 })
 	return conn
 }
@@ -141,13 +145,19 @@ func frames() {
 	conn := connect("probe", "go-2")
 	now := float64(time.Now().UnixMilli()) / 1000
 	check(conn.WriteJSON(object{"type": "state", "state": "RUNNING", "config_gen": 0, "ts": now, "last_error": nil}))
-	check(conn.WriteJSON(object{"type": "stats", "slots": 2, "cpu_pct": 12.5, "rss_mb": 80, "ts": now, "metrics": object{}}))
+	check(conn.WriteJSON(object{
+		"type": "stats", "slots": 2, "cpu_pct": 12.5, "rss_mb": 80, "ts": now, "metrics": object{},
+	}))
 	writer, err := conn.NextWriter(websocket.TextMessage)
 	check(err)
-	check(json.NewEncoder(writer).Encode(object{"type": "output", "slot_id": 1, "ts": now, "payload": object{"text": strings.Repeat("x", 512*1024)}}))
+	payload := object{"text": strings.Repeat("x", 512*1024)}
+	check(json.NewEncoder(writer).Encode(object{"type": "output", "slot_id": 1, "ts": now, "payload": payload}))
 	check(writer.Close())
 	var length struct{ Length int }
-	eventually("one output", func() bool { call("GET", "/probe/output/length", admin, nil, &length); return length.Length == 1 })
+	eventually("one output", func() bool {
+		call("GET", "/probe/output/length", admin, nil, &length)
+		return length.Length == 1
+	})
 	var record struct {
 		Connected bool
 		State     string
@@ -203,7 +213,8 @@ func batch() {
 }
 
 func foreignToken() {
-	call("POST", "/brief/tasks/batch", admin, object{"tasks": []object{{"payload": object{}}, {"payload": object{}}}}, &object{})
+	tasks := []object{{"payload": object{}}, {"payload": object{}}}
+	call("POST", "/brief/tasks/batch", admin, object{"tasks": tasks}, &object{})
 	first, second := reserve(), reserve()
 	ok, reason := ack(first.ID, first.Token)
 	require(ok, "the first ack failed: %s", reason)
@@ -215,7 +226,10 @@ func foreignToken() {
 
 // nulls sends every optional field of a task and of tasks.reserve as null.
 func nulls() {
-	optional := object{"payload": object{}, "task_id": nil, "priority": nil, "ttl_seconds": nil, "max_attempts": nil, "idempotency_key": nil}
+	optional := object{
+		"payload": object{}, "task_id": nil, "priority": nil, "ttl_seconds": nil, "max_attempts": nil,
+		"idempotency_key": nil,
+	}
 	call("POST", "/brief/tasks", admin, optional, &object{})
 	tasks := rpc(1, "tasks.reserve", object{"limit": 1, "wait_ms": nil, "poll_id": nil}).Result.Tasks
 	require(len(tasks) == 1, "%d tasks reserved, 1 expected", len(tasks))
