@@ -9,8 +9,61 @@ export interface LeaseOf {
   readonly token: number
 }
 
-/** The arguments and the result of each operation. A history has one queue, stream, key, counter, config and pool. */
-interface Operations {
+type Settled = 'ok' | 'scheduled' | 'dead' | 'lease_lost' | 'not_issued'
+
+/**
+ * Operations on one of many keys, for `hack/tools/porcupine`. A key is `namespace/name` or `type/id`. `recover` is the
+ * first read of a key after the store may have lost changes.
+ */
+interface KeyedOperations {
+  readonly kv_set: [args: { readonly key: string; readonly value: string; readonly ttlMs: number | null }, result: null]
+  readonly kv_get: [args: { readonly key: string }, result: string | null]
+  readonly kv_delete: [args: { readonly key: string }, result: boolean]
+  readonly kv_recover: [args: { readonly key: string }, result: string | null]
+  /** Returns the token; `null` if the lock is held. */
+  readonly lock_acquire: [args: { readonly key: string; readonly holdMs: number }, result: number | null]
+  readonly lock_extend: [
+    args: { readonly key: string; readonly token: number; readonly holdMs: number },
+    result: boolean,
+  ]
+  readonly lock_release: [args: { readonly key: string; readonly token: number }, result: boolean]
+  readonly lock_recover: [args: { readonly key: string; readonly holdMs: number }, result: number | null]
+  readonly counter_add: [args: { readonly key: string; readonly delta: number }, result: number]
+  readonly counter_get: [args: { readonly key: string }, result: number]
+  readonly counter_recover: [args: { readonly key: string }, result: number]
+  readonly config_register: [args: { readonly key: string; readonly config: string }, result: null]
+  /** Returns the new generation, `null` for a conflict. */
+  readonly config_put: [
+    args: { readonly key: string; readonly expectGen: number; readonly config: string },
+    result: number | null,
+  ]
+  /** Returns the stored generation. */
+  readonly config_raise: [args: { readonly key: string; readonly above: number }, result: number | null]
+  readonly config_get: [
+    args: { readonly key: string },
+    result: { readonly gen: number; readonly config: string } | null,
+  ]
+  readonly config_recover: [
+    args: { readonly key: string },
+    result: { readonly gen: number; readonly config: string } | null,
+  ]
+  readonly task_submit: [args: { readonly key: string }, result: null]
+  readonly task_reserve: [args: { readonly type: string; readonly limit: number }, result: readonly LeaseOf[]]
+  readonly task_ack: [args: { readonly key: string; readonly token: number }, result: Settled]
+  readonly task_release: [args: { readonly key: string; readonly token: number }, result: Settled]
+  readonly task_nack: [
+    args: { readonly key: string; readonly token: number; readonly value: 'permanent' | 'retry' },
+    result: Settled,
+  ]
+  readonly task_locate: [args: { readonly key: string }, result: string | null]
+  readonly task_recover: [args: { readonly key: string }, result: string | null]
+}
+
+/**
+ * The arguments and the result of each operation. The operations that name no key have one queue, stream, key, counter,
+ * config and pool.
+ */
+interface Operations extends KeyedOperations {
   /** Returns the id that stands for each task: its own, or that of the task with the same idempotency key. */
   readonly submit: [args: { readonly tasks: readonly { id: string; key: string | null }[] }, result: readonly string[]]
   readonly reserve: [args: { readonly limit: number }, result: readonly LeaseOf[]]
@@ -53,20 +106,26 @@ export interface Call<O extends Operation = Operation> {
   readonly result: ResultOf<O> | undefined
 }
 
-/** One line of a recorded history. */
-type HistoryLine =
+/** One line of a recorded history. `atNs`: when, if the history has a clock. */
+type HistoryLine = { readonly atNs?: number } & (
   | { readonly start: number; readonly operation: Operation; readonly client: string; readonly args: unknown }
   | { readonly end: number; readonly result: unknown }
   | { readonly refused: number }
+)
 
 export class History {
   readonly #calls: (Call | null)[] = []
   readonly #onLine: (line: string) => void
+  readonly #nowNs: (() => number) | undefined
   #position = 0
 
-  /** @param onLine Called with each line before the method that adds it returns. */
-  constructor(onLine: (line: string) => void = () => undefined) {
+  /**
+   * @param onLine Called with each line before the method that adds it returns.
+   * @param nowNs Adds the time to each line, so that histories of several processes of one machine can be merged.
+   */
+  constructor(onLine: (line: string) => void = () => undefined, nowNs?: () => number) {
     this.#onLine = onLine
+    this.#nowNs = nowNs
   }
 
   /** Continues a history whose lines were passed to `onLine`; calls without a result stay unknown. */
@@ -110,7 +169,7 @@ export class History {
 
   #add(line: HistoryLine): void {
     this.#apply(line)
-    this.#onLine(JSON.stringify(line))
+    this.#onLine(JSON.stringify(this.#nowNs === undefined ? line : { ...line, atNs: this.#nowNs() }))
   }
 
   #apply(line: HistoryLine): void {
