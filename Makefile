@@ -29,7 +29,7 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
 test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
-	@hack/install-debian.sh redis-server chromium build-essential iproute2 golang-go lua-check
+	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check
 	@hack/install-python.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
@@ -70,13 +70,14 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets
-	@CI=true hack/install-debian.sh redis-server build-essential
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls
+	@CI=true hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/simulation test/controls $(ARGS)
+	@SOAK=1 npm test --silent -- test/consistency $(ARGS)
 simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=0x7 prints its trace, SEEDS=10000 searches (BASE=50000; without it the commit decides), PLAN=found.json runs a plan
 	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) $(if $(BASE),--base $(BASE)) --twice 5 --processes 2 --shrink))
 controls: .tools/ready ## Run every control: a deliberate defect that its invariant must find; records its seed again (ARGS="--fresh NAME": from a new seed, one of them)

@@ -22,6 +22,7 @@ program_of() {
     build-essential) echo gcc ;;
     prometheus) echo promtool ;;
     iproute2) echo ip ;;
+    nftables) echo nft ;;
     golang-go) echo go ;;
     lua-check) echo luacheck ;;
     *) echo "$1" ;;

@@ -54,11 +54,18 @@ export interface RedisOptions {
   readonly tls?: Tls
   /** Further lines of redis.conf. */
   readonly config?: readonly string[]
+  /** Runs the server in another network namespace. The test's own clients then use a socket file. */
+  readonly elsewhere?: {
+    /** The address that the server listens on. */
+    readonly host: string
+    /** The command that runs the program there, and keeps the process id. */
+    readonly command: readonly string[]
+  }
 }
 
 /** One redis-server. Its address stays the same after a restart. */
 export class RedisServer {
-  readonly host = HOST
+  readonly host: string
   readonly port: number
   readonly folder = mkdtempSync(join(tmpdir(), 'muster-redis-'))
   readonly options: RedisOptions
@@ -69,6 +76,7 @@ export class RedisServer {
 
   constructor(port: number, options: RedisOptions, sentinel = false) {
     this.port = port
+    this.host = options.elsewhere?.host ?? HOST
     this.options = options
     this.#sentinel = sentinel
     writeFileSync(join(this.folder, 'redis.conf'), `${configOf(this, options).join('\n')}\n`, { mode: 0o600 })
@@ -90,7 +98,9 @@ export class RedisServer {
   async start(): Promise<void> {
     const program = this.options.program ?? REDIS_SERVER
     if (program === undefined) throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
-    const child = spawn(program, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], {
+    const command = [...(this.options.elsewhere?.command ?? []), program, join(this.folder, 'redis.conf')]
+    const [run = '', ...args] = [...command, ...(this.#sentinel ? ['--sentinel'] : [])]
+    const child = spawn(run, args, {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
@@ -133,10 +143,9 @@ export class RedisServer {
 
   /** Returns a client of the test, which is closed with the server. */
   connect(): Redis {
-    const { password, tls } = this.options
+    const { password, tls, elsewhere } = this.options
     const client = new Redis({
-      host: this.host,
-      port: this.port,
+      ...(elsewhere === undefined ? { host: this.host, port: this.port } : { path: socketOf(this.folder) }),
       ...(password !== undefined && { password }),
       ...(tls !== undefined && { tls: { rejectUnauthorized: false, ...tls.client } }),
     })
@@ -351,10 +360,13 @@ async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<
   await eventually('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
 }
 
-function configOf({ port, folder }: RedisServer, options: RedisOptions): string[] {
-  const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options
+const socketOf = (folder: string): string => join(folder, 'redis.sock')
+
+function configOf({ host, port, folder }: RedisServer, options: RedisOptions): string[] {
+  const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, elsewhere, config = [] } = options
   return [
-    `bind ${HOST}`,
+    `bind ${host}`,
+    ...(elsewhere === undefined ? [] : ['protected-mode no', `unixsocket ${socketOf(folder)}`]),
     `dir ${folder}`,
     'save ""',
     'databases 16',
