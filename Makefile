@@ -12,7 +12,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate controls api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,7 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 	@hack/install-debian.sh lua-check
 	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
 	@node hack/verify-lock.mjs test/bench
+	@node hack/verify-lock.mjs test/mutation
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
 test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
@@ -70,7 +71,7 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants
 	@CI=true hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
@@ -78,10 +79,16 @@ soak: .tools/built ## Run the long tests: ten times the random store commands, 1
 	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/simulation test/controls $(ARGS)
 	@SOAK=1 npm test --silent -- test/consistency $(ARGS)
+	@node --disable-warning=ExperimentalWarning test/mutation/lua/main.ts --tenth --fresh
 simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=0x7 prints its trace, SEEDS=10000 searches (BASE=50000; without it the commit decides), PLAN=found.json runs a plan
 	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) $(if $(BASE),--base $(BASE)) --twice 5 --processes 2 --shrink))
 controls: .tools/ready ## Run every control: a deliberate defect that its invariant must find; records its seed again (ARGS="--fresh NAME": from a new seed, one of them)
 	@node test/controls/main.ts $(ARGS)
+mutants: .tools/ready ## Test the tests of the Redis backend with every mutant of its Lua scripts (ARGS="--file tasks.ack.lua --verbose")
+	@CI=true hack/install-debian.sh redis-server
+	@node --disable-warning=ExperimentalWarning test/mutation/lua/main.ts $(ARGS)
+stryker: .tools/ready .tools/mutation-ready ## Test the tests of 14 central files with every mutant of them (FILE=src/worker/leases.ts: one file)
+	@node --disable-warning=ExperimentalWarning test/mutation/stryker/main.mjs $(if $(FILE),--file $(FILE)) $(ARGS)
 api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)
@@ -104,6 +111,11 @@ clean: ## Remove build results; keep .tools and node_modules
 .tools/bench-ready: .tools/ready test/bench/package-lock.json
 	@echo "installing the peers of the measurements"
 	@cd test/bench && npm ci --prefer-offline --loglevel error >/dev/null
+	@touch $@
+
+.tools/mutation-ready: .tools/ready test/mutation/package-lock.json
+	@echo "installing Stryker"
+	@cd test/mutation && npm ci --prefer-offline --loglevel error >/dev/null
 	@touch $@
 
 # Built again when a source or a folder of sources is newer, or when dist/ was removed by hand.
