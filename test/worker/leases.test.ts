@@ -56,7 +56,7 @@ beforeEach(() => {
 })
 
 describe('leases', () => {
-  it('are extended in calls of at most 1,000, each lease once, within a third of the visibility timeout (D25)', async () => {
+  it('are extended in calls of at most 1,000, each once, within a third of the visibility timeout (D25)', async () => {
     const ids = Array.from({ length: 2_001 }, (_, i) => `t${i}`)
     for (const id of ids) hold(id)
     leases.start()
@@ -73,7 +73,7 @@ describe('leases', () => {
     expect(calls).toEqual([{ method: 'tasks.extend', ids: ['short'], timeoutMs: 3_000 }])
   })
 
-  it('are extended again after a ninth of the visibility timeout when a call failed, with a warning (G11)', async () => {
+  it('are extended again a ninth of the visibility timeout after a failed call, with a warning (G11)', async () => {
     hold('a')
     leases.start()
     failing = true

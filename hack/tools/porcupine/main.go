@@ -260,9 +260,11 @@ func replay(g *group, order []porcupine.Operation) ([]cut, int) {
 	return cuts, lost
 }
 
-// isDefinite returns whether what a recovery read has one possible writer. A key without a value may never have had one.
+// isDefinite returns whether what a recovery read has one possible writer. A key without a value may never have had
+// one.
 func isDefinite(c *call) bool {
-	return c.Operation == "counter_recover" || (c.Operation == "kv_recover" || c.Operation == "config_recover") && !isNull(c.Result)
+	hasValue := (c.Operation == "kv_recover" || c.Operation == "config_recover") && !isNull(c.Result)
+	return c.Operation == "counter_recover" || hasValue
 }
 
 // counterexample shortens a history that is not linearizable: it ends with the first result that cannot be explained,

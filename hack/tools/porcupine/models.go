@@ -34,8 +34,12 @@ var recoveries = map[string]bool{
 
 var kvModel = &model{name: "kv", init: kvValue{}, step: stepKv, recover: recoverBy(stepKv, "kv_get")}
 var lockModel = &model{name: "lock", init: lockValue{}, step: stepLock, recover: recoverLock}
-var counterModel = &model{name: "counter", init: int64(0), step: stepCounter, recover: recoverBy(stepCounter, "counter_get")}
-var configModel = &model{name: "config", init: configValue{}, step: stepConfig, recover: recoverBy(stepConfig, "config_get")}
+var counterModel = &model{
+	name: "counter", init: int64(0), step: stepCounter, recover: recoverBy(stepCounter, "counter_get"),
+}
+var configModel = &model{
+	name: "config", init: configValue{}, step: stepConfig, recover: recoverBy(stepConfig, "config_get"),
+}
 var taskModel = &model{name: "task", init: taskValue{}, step: stepTask, recover: recoverTask}
 
 var modelOf = map[string]*model{
