@@ -1,20 +1,26 @@
 /**
  * @module test/e2e/fleet
  * Runs a fleet of real processes of the built command for one test: a master on a SQLite file in its own folder,
- * workers, and a small typed REST client. `stop` ends everything it started. Two fleets on one shared store form one
- * fleet with two masters.
+ * workers, and a small typed REST client. `stop` ends everything it started, and throws if an output contains a token
+ * or a secret field that the test PATCHed. Two fleets on one shared store form one fleet with two masters.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually, freePort } from '../kit/index.ts'
+import { buildCatalog } from '../../src/automation/index.ts'
+import { httpProbe, httpRequest } from '../../src/automations/index.ts'
 import { killAll, startMuster, type Proc } from '../kit/built-command.ts'
+import { canaries } from '../kit/canary.ts'
+import { eventually, freePort } from '../kit/index.ts'
+import { learnSecrets } from '../kit/outputs.ts'
+import { scanCommandLines, scanOutput, scanReads } from '../kit/process-outputs.ts'
 
 export type { Proc } from '../kit/built-command.ts'
 export { freePort } from '../kit/index.ts'
 
-export const ADMIN_TOKEN = 'admin-token-of-the-e2e-test'
-export const WORKER_TOKEN = 'worker-token-of-the-e2e-test'
+export const ADMIN_TOKEN = canaries.create('admin')
+export const WORKER_TOKEN = canaries.create('worker')
+const CATALOG = buildCatalog([httpProbe, httpRequest])
 
 export interface Answer<T = unknown> {
   readonly status: number
@@ -98,6 +104,7 @@ export class Fleet {
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer<T>> {
+    learnSecrets(CATALOG, path.replace(/^\/automations/, ''), body)
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
       headers: {
@@ -124,8 +131,14 @@ export class Fleet {
     return (await this.ok<{ config_gen: number }>('PATCH', `${path}/config`, config)).config_gen
   }
 
+  /** @throws {Error} if an output of the fleet contains a secret of the test. */
   async stop(): Promise<void> {
+    if (this.#port !== 0) await scanReads(this.url, ADMIN_TOKEN)
+    const running = this.#started.filter(({ child }) => child.exitCode === null && child.signalCode === null)
+    scanCommandLines(running.flatMap(({ child }) => child.pid ?? []))
     await killAll(this.#started)
     rmSync(this.directory, { recursive: true, force: true })
+    scanOutput(this.#started)
+    canaries.assertNone()
   }
 }

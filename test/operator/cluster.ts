@@ -17,6 +17,7 @@ import {
   type CustomResourceDefinition,
   type Ran,
 } from './real-apiserver.ts'
+import { canaries } from '../kit/canary.ts'
 import { eventually } from '../kit/index.ts'
 
 const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
@@ -41,6 +42,10 @@ export interface Worker {
   readonly config_gen: number
   readonly managed_by: string | null
   readonly draining: boolean
+}
+
+interface List<T> {
+  readonly items: readonly T[]
 }
 
 /** Options of an operator replica. */
@@ -225,6 +230,7 @@ export class Cluster {
       `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`,
       { spec: { expirationSeconds: TOKEN_SECONDS } },
     )
+    canaries.add(`the token of ${account}`, status.token)
     return status.token
   }
 
@@ -362,8 +368,23 @@ export class Cluster {
     return path
   }
 
+  /** @throws {Error} if an output of the fleet, a Kubernetes Event or a status contains a secret. */
   async close(): Promise<void> {
-    await this.fleet.stop()
-    await this.server.close()
+    await this.#scan().catch(() => undefined) // The test may have ended the API server.
+    try {
+      await this.fleet.stop()
+    } finally {
+      await this.server.close()
+    }
+  }
+
+  async #scan(): Promise<void> {
+    const { items: secrets } = await this.ok<List<{ data?: Record<string, string> }>>('GET', '/api/v1/secrets')
+    for (const { data = {} } of secrets)
+      for (const value of Object.values(data))
+        canaries.add('the value of a Secret', Buffer.from(value, 'base64').toString('utf8'))
+    canaries.scan('a Kubernetes Event', JSON.stringify(await this.ok('GET', '/api/v1/events')))
+    const { items: resources } = await this.ok<List<Resource>>('GET', '/apis/muster.dev/v1alpha1/fleetworkers')
+    canaries.scan('the status of a FleetWorker', JSON.stringify(resources.map(({ status }) => status)))
   }
 }

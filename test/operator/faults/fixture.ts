@@ -22,6 +22,7 @@ import {
   type Random,
 } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { canaries } from '../../kit/canary.ts'
 import { startTestMaster, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, LEASES } from '../fake-apiserver.ts'
 import type { FakeKind } from '../fake-store.ts'
@@ -36,7 +37,7 @@ import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 const NAMESPACE = 'ns'
 /** Part of every secret value; it must not appear anywhere else. */
-export const CANARY = 'canary-that-must-stay-hidden'
+export const CANARY = canaries.add('a Secret', 'canary-that-must-stay-hidden')
 const KINDS = [FLEETWORKERS, SECRETS, CONFIG_MAPS, EVENTS, LEASES]
 /**
  * Number of event loop turns without activity after which the event loop counts as idle. A message between two sockets
@@ -331,6 +332,7 @@ export class FaultFixture {
     return [...shown, ...this.log.lines.map((line) => JSON.stringify([line.message, line.fields], errorsToo))]
   }
 
+  /** @throws {Error} if something that users can see contains a secret. */
   async close(): Promise<void> {
     this.kill()
     await this.bury()
@@ -338,6 +340,8 @@ export class FaultFixture {
     for (const master of [this.#masters.first, this.#masters.second])
       await master.backend.workers.forget([{ type: TYPE, id: this.id }])
     await this.settle()
+    canaries.scan('the log and the objects of the operator', this.texts().join('\n'))
+    canaries.assertNone()
   }
 }
 

@@ -32,6 +32,7 @@ import {
   type ObjectRef,
   type ReconcileOutcome,
 } from '../../../src/operator/kube/index.ts'
+import { canaries } from '../../kit/canary.ts'
 import { runMaster, type TestMaster } from '../../kit/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
@@ -215,6 +216,7 @@ export class ReconcileFixture {
 
   /** Creates a Secret with the consent of its owner by default; `consent: null` withdraws it. */
   secret(name: string, data: Readonly<Record<string, string>>, consent: string | null = '*'): void {
+    for (const value of Object.values(data)) canaries.add(`the Secret ${name}`, value)
     this.#put(
       SECRETS,
       name,
@@ -414,9 +416,13 @@ export async function reconcileFixture(): Promise<ReconcileFixture> {
   })
   const fixture = new ReconcileFixture({ time, fake, master })
   closing.push(async () => {
+    const statuses = fake.store.list(FLEETWORKERS, undefined).map((each) => JSON.stringify(each['status']))
+    canaries.scan('the log of the operator', fixture.log.lines)
+    canaries.scan('an event or a status', [fixture.events, statuses.join('\n')])
     fixture.abort.abort(new Error('the test is over'))
     await fixture.transport.close()
     await fake.close()
+    canaries.assertNone()
   })
   await fixture.work('w1')
   return fixture
