@@ -97,6 +97,9 @@ function explain(name: string, error: unknown): number {
   return 1
 }
 
+// A diagnostic report of Node, written after a crash where the user asked for it, contains no environment variables:
+// tokens and passwords are settings.
+process.report.excludeEnv = true
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error // The reader closed the pipe, as in `muster … | head`: not a failure.
 })
