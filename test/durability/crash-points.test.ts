@@ -6,9 +6,16 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { copyWith, NO_FOLDER_SYNC, SYNCHRONOUS_NORMAL } from './controls.ts'
-import { withGcc, type DiskOperation } from './crash-log.ts'
-import { chooseOperations, CrashLab, kindInPhase, type CrashPoint, type Recording } from './crash-points.ts'
-import { VARIANTS, type Variant } from './disk.ts'
+import { withGcc } from './crash-log.ts'
+import {
+  afterFirstChange,
+  allVariants,
+  chooseOperations,
+  CrashLab,
+  uncovered,
+  type CrashPoint,
+} from './crash-points.ts'
+import { SQLITE } from './judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 100
@@ -22,7 +29,7 @@ withGcc('a SQLite store after a power cut', () => {
     let lab: CrashLab
 
     beforeAll(() => {
-      lab = new CrashLab()
+      lab = new CrashLab(SQLITE)
     }, TIMEOUT_MS)
     afterAll(() => lab.close())
 
@@ -32,7 +39,7 @@ withGcc('a SQLite store after a power cut', () => {
         const recording = await lab.record()
         const operations = chooseOperations(recording, POINTS, SEED)
         const started = performance.now()
-        const points = pointsOf(operations)
+        const points = allVariants(operations)
         const losses = await lab.losses(recording, points)
         if (IS_SOAK) process.stdout.write(`${points.length} crashes, ${perPointMs(started, points)} ms each\n`)
         expect(losses).toEqual([])
@@ -44,8 +51,8 @@ withGcc('a SQLite store after a power cut', () => {
     it(
       'fails this test if the disk drops every fsync',
       async () => {
-        const recording = await lab.record({ env: { CRASHLOG_DROP: '1' }, lives: [['first']] })
-        const points = afterFirstChange(recording, CONTROL_POINTS)
+        const recording = await lab.record({ env: { CRASHLOG_DROP: 'all' }, lives: [['first']] })
+        const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
         const losses = await lab.losses(recording, points)
         expect(losses.length).toBeGreaterThanOrEqual(0.9 * points.length)
       },
@@ -57,7 +64,7 @@ withGcc('a SQLite store after a power cut', () => {
       async () => {
         const program = copyWith(SYNCHRONOUS_NORMAL, lab.folder('normal'))
         const recording = await lab.record({ program, lives: [['first']] })
-        const points = afterFirstChange(recording, CONTROL_POINTS)
+        const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
         const losses = await lab.losses(recording, points)
         expect(losses.length).toBeGreaterThanOrEqual(0.5 * points.length)
       },
@@ -69,7 +76,7 @@ withGcc('a SQLite store after a power cut', () => {
       async () => {
         const program = copyWith(NO_FOLDER_SYNC, lab.folder('no-folder-sync'))
         const recording = await lab.record({ program, lives: [['first']] })
-        const points = afterFirstChange(recording, CONTROL_POINTS)
+        const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
         expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
       },
       TIMEOUT_MS,
@@ -79,7 +86,7 @@ withGcc('a SQLite store after a power cut', () => {
       'fails this test if calls are confirmed before their commit',
       async () => {
         const recording = await lab.record({ args: ['late'], lives: [['first']] })
-        const points = afterFirstChange(recording, LATE_COMMIT_POINTS)
+        const points = afterFirstChange(recording, LATE_COMMIT_POINTS, SEED)
         expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
       },
       TIMEOUT_MS,
@@ -87,34 +94,5 @@ withGcc('a SQLite store after a power cut', () => {
   })
 })
 
-/** One point from CRASH_POINT, or all variants of the chosen operations. */
-function pointsOf(operations: readonly number[]): readonly CrashPoint[] {
-  const point = process.env['CRASH_POINT']
-  if (point !== undefined) return [{ operation: Number.parseInt(point, 10), variant: point.slice(-1) as Variant }]
-  return operations.flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
-}
-
 const perPointMs = (started: number, points: readonly CrashPoint[]): number =>
   Math.round((performance.now() - started) / points.length)
-
-/** The kinds of operations in each phase that are no crash point. */
-function uncovered(recording: Recording, operations: readonly number[]): readonly string[] {
-  const { operations: all } = recording
-  const kinds = new Set(all.flatMap(({ kind }, i) => (kind === 'mark' ? [] : [kindInPhase(recording, i)])))
-  for (const operation of operations) {
-    let index = operation - 1
-    while (all[index]?.kind === 'mark') index -= 1
-    kinds.delete(kindInPhase(recording, index))
-  }
-  return [...kinds]
-}
-
-/** Points at which a client already has an acknowledged change, and of which a crash keeps only what was synced. */
-function afterFirstChange(recording: Recording, count: number): readonly CrashPoint[] {
-  const isResult = ({ kind, data }: DiskOperation): boolean => kind === 'mark' && data.includes('{"end"')
-  const first = recording.operations.findIndex(isResult)
-  return chooseOperations(recording, 4 * count, SEED)
-    .filter((operation) => operation > first)
-    .slice(0, count)
-    .map((operation) => ({ operation, variant: 'B' }))
-}

@@ -1,18 +1,18 @@
-/** Records a run of the load, chooses crash points in it, and judges what a store recovers after each of them. */
+/** Records a run of a load, chooses crash points in it, and judges what a store recovers after each of them. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom } from '../../src/runtime/index.ts'
-import { History } from '../kit/history.ts'
 import { buildCrashLog, readCrashLog, runRecorded, type DiskOperation } from './crash-log.ts'
-import { Disk, writeImage, type DiskImage, type Variant } from './disk.ts'
-import { judge } from './judge.ts'
+import { Disk, VARIANTS, writeImage, type DiskImage, type Variant } from './disk.ts'
+import { noteOf } from './marks.ts'
 
 /** A folder in memory where there is one, because recovered stores sync their files and the result is not kept. */
 const MEMORY_FOLDER = '/dev/shm'
-const PHASE = '{"phase":"'
 
 export interface Recording {
+  /** The file that has it. */
+  readonly log: string
   readonly operations: readonly DiskOperation[]
   /** The phase of each operation. */
   readonly phases: readonly string[]
@@ -23,7 +23,7 @@ export interface RecordOptions {
   readonly program?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** The first arguments of each run of the program; the runs share a folder. */
+  /** In place of those of the store. */
   readonly lives?: readonly (readonly string[])[]
 }
 
@@ -40,14 +40,32 @@ export interface Loss {
   readonly violations: readonly string[]
 }
 
+/** A store whose crash points are judged. */
+export interface CrashStore {
+  /** The load program, a file of this folder. */
+  readonly program: string
+  /** The first arguments of each run of the program; the runs share a folder. */
+  readonly lives: readonly (readonly string[])[]
+  /** Whether the store needs a file system that keeps the order of changes of names, as ext4 and XFS do. */
+  readonly needsOrderedNames: boolean
+  /**
+   * Opens the store on the files below `root`, and returns what it lost or doubled.
+   *
+   * @param marks The lines that the recorded process had written before the crash.
+   */
+  readonly judge: (root: string, marks: readonly string[]) => Promise<readonly string[]>
+}
+
 /** Keeps recordings and recovered stores in folders of its own. */
 export class CrashLab {
+  readonly #store: CrashStore
   readonly #folder = realpathSync(mkdtempSync(join(tmpdir(), 'muster-durability-')))
   readonly #recovered = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'muster-recovered-'))
   readonly #library = join(this.#folder, 'crashlog.so')
   #runs = 0
 
-  constructor() {
+  constructor(store: CrashStore) {
+    this.#store = store
     buildCrashLog(this.#library)
   }
 
@@ -63,12 +81,12 @@ export class CrashLab {
     return path
   }
 
-  /** Runs the load once: a first life that ends by SIGKILL, and a second one that ends in order. */
+  /** Runs the load, each of its lives once. */
   async record({
-    program = join(import.meta.dirname, 'load.ts'),
+    program = join(import.meta.dirname, this.#store.program),
     args = [],
     env = {},
-    lives = [['first'], ['second']],
+    lives = this.#store.lives,
   }: RecordOptions = {}): Promise<Recording> {
     const name = join(this.#folder, `recording-${(this.#runs += 1)}`)
     const root = join(name, 'root')
@@ -79,7 +97,15 @@ export class CrashLab {
     const operations = readCrashLog(log)
     requireComplete(operations, root)
     rmSync(root, { recursive: true })
-    return { operations, phases: phasesOf(operations) }
+    return { log, operations, phases: phasesOf(operations) }
+  }
+
+  /** Reads the recording that CRASH_LOG names, or makes one. */
+  async recordOrLoad(): Promise<Recording> {
+    const log = process.env['CRASH_LOG']
+    if (log === undefined) return this.record()
+    const operations = readCrashLog(log)
+    return { log, operations, phases: phasesOf(operations) }
   }
 
   /**
@@ -92,13 +118,13 @@ export class CrashLab {
     points: readonly CrashPoint[],
     isEnough: (losses: readonly Loss[]) => boolean = () => false,
   ): Promise<readonly Loss[]> {
-    const disk = new Disk()
+    const disk = new Disk(this.#store.needsOrderedNames)
     const losses: Loss[] = []
-    const history = marksOf(operations)
+    const marks = marksOf(operations)
     let done = 0
     for (const point of points.toSorted((a, b) => a.operation - b.operation)) {
       for (; done < point.operation; done += 1) disk.apply(operations[done] as DiskOperation)
-      const violations = await this.#judge(disk.image(point.variant, randomOf(point)), history, point.operation)
+      const violations = await this.#judge(disk.image(point.variant, randomOf(point)), marks, point.operation)
       if (violations.length > 0) losses.push({ point, phase: phases[point.operation - 1] ?? '', violations })
       if (isEnough(losses)) break
     }
@@ -110,7 +136,7 @@ export class CrashLab {
     const root = join(this.#recovered, 'root')
     writeImage(image, root)
     try {
-      return await judge(join(root, 'state', 'master.db'), History.of(lines))
+      return await this.#store.judge(root, lines)
     } finally {
       rmSync(root, { recursive: true, force: true })
     }
@@ -152,10 +178,40 @@ export function chooseOperations({ operations, phases }: Recording, count: numbe
     })
 }
 
+/** One point from CRASH_POINT, or all variants of the operations. */
+export function allVariants(operations: readonly number[]): readonly CrashPoint[] {
+  const point = process.env['CRASH_POINT']
+  if (point !== undefined) return [{ operation: Number.parseInt(point, 10), variant: point.slice(-1) as Variant }]
+  return operations.flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
+}
+
+/** Points at which a client already has an acknowledged change, and of which a crash keeps only what was synced. */
+export function afterFirstChange(recording: Recording, count: number, seed: number): readonly CrashPoint[] {
+  const isResult = ({ kind, data }: DiskOperation): boolean => kind === 'mark' && data.includes('{"end"')
+  const first = recording.operations.findIndex(isResult)
+  return chooseOperations(recording, 4 * count, seed)
+    .filter((operation) => operation > first)
+    .slice(0, count)
+    .map((operation) => ({ operation, variant: 'B' }))
+}
+
+/** The kinds of operations in each phase that are no crash point. */
+export function uncovered(recording: Recording, operations: readonly number[]): readonly string[] {
+  const { operations: all } = recording
+  const kinds = new Set(all.flatMap(({ kind }, i) => (kind === 'mark' ? [] : [kindInPhase(recording, i)])))
+  for (const operation of operations) {
+    let index = operation - 1
+    while (all[index]?.kind === 'mark') index -= 1
+    kinds.delete(kindInPhase(recording, index))
+  }
+  return [...kinds]
+}
+
 /** `write of master.db-wal in first load`: what a set of points has to cover. */
-export function kindInPhase({ operations, phases }: Recording, index: number): string {
+function kindInPhase({ operations, phases }: Omit<Recording, 'log'>, index: number): string {
   const { kind, path } = operations[index] as DiskOperation
-  return `${kind} of ${path === '' ? 'the folder' : path} in ${phases[index]}`
+  const name = path === '' ? 'the folder' : path.replaceAll(/\d+/g, 'N')
+  return `${kind} of ${name} in ${phases[index]}`
 }
 
 interface Mark {
@@ -163,18 +219,16 @@ interface Mark {
   readonly line: string
 }
 
-/** The lines of the history, each with the number of the operation that completed it. */
 function marksOf(operations: readonly DiskOperation[]): readonly Mark[] {
   return operations.flatMap(({ kind, data }, operation) =>
-    kind === 'mark' && !data.toString().startsWith(PHASE) ? [{ operation, line: data.toString() }] : [],
+    kind === 'mark' ? [{ operation, line: data.toString().trimEnd() }] : [],
   )
 }
 
 function phasesOf(operations: readonly DiskOperation[]): readonly string[] {
   let phase = 'before the start'
   return operations.map(({ kind, data }) => {
-    const line = kind === 'mark' ? data.toString() : ''
-    if (line.startsWith(PHASE)) ({ phase } = JSON.parse(line) as { phase: string })
+    if (kind === 'mark') phase = noteOf('phase', data.toString()) ?? phase
     return phase
   })
 }

@@ -4,11 +4,14 @@
  *
  *   CRASHLOG_ROOT   the folder, without symbolic links. Writes to its file `marks` are recorded as marks: they are what
  *                   the process wants to have in the same order as its disk operations.
- *   CRASHLOG_FILE   the log. Several processes may append to it, one after the other.
- *   CRASHLOG_DROP   if set, fsync does nothing and is not recorded: a disk that lies.
+ *   CRASHLOG_FILE   the log. Several processes may append to it: each record is one write behind the end of the file.
+ *                   An operation is recorded before its call returns, so it precedes all that follows from it.
+ *   CRASHLOG_DROP   a disk that lies: if `all`, fsync does nothing and is not recorded; if `folders`, that of a folder.
  *   CRASHLOG_FAULT  CALLS:ERRNO, or CALLS:ERRNO:FIRST:COUNT, for example `fsync:5` or `write,fsync:28:120:1`. CALLS are
  *                   open, read, write, truncate and fsync. COUNT calls of these kinds fail, from number FIRST on. It
  *                   is read at each call, so that a process can change it; the first call after that has number 0.
+ *                   With `6000ms` in place of ERRNO these calls succeed, but 6,000 ms later.
+ *   CRASHLOG_FAULT_FILE  a file with such a text, for a process whose environment cannot be changed from outside.
  *
  * A record is five numbers of 8 bytes (kind, offset, and the lengths of path, second path and data), followed by path,
  * second path and data. Paths are relative to the root, and "" is the root itself. An fsync is never passed on to the
@@ -17,8 +20,10 @@
  * A change that the library cannot record ends the process: a file that is mapped for writing, a file that is opened
  * with O_SYNC, O_DSYNC or O_DIRECT, and a hole punched by fallocate. SQLite maps the file `-shm` for its index of the
  * log. The store opens its database with locking_mode=EXCLUSIVE, which keeps this index on the heap, so `-shm` needs no
- * exception here, and a mapping of it is a fault as well. Calls that are not interposed (renameat, link, sendfile) are
- * found by the replay, which compares its result with the files of the process.
+ * exception here, and a mapping of it is a fault as well. Redis writes its snapshot through a stream of the C library,
+ * whose own writes cannot be interposed, so streams that are opened for writing get a buffer of this library. Calls
+ * that are not interposed (renameat, link, sendfile) are found by the replay, which compares its result with the files
+ * of the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,6 +52,11 @@ static void fail(const char *what, const char *path) {
   fprintf(stderr, "crashlog: %s: %s\n", what, path);
   abort();
 }
+
+/* A process that is forked by one thread gets a lock that no other thread holds. */
+static void take(void) { pthread_mutex_lock(&lock); }
+static void give(void) { pthread_mutex_unlock(&lock); }
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(take, give, give); }
 
 /* Returns the part of an absolute path below the root, or NULL. */
 static const char *below_root(const char *path) {
@@ -101,25 +111,44 @@ static void record(int kind, const char *path, const char *other, uint64_t offse
   errno = error;
 }
 
-/* Whether this call on a watched file fails because of CRASHLOG_FAULT; then records it and sets errno. Called with the
- * lock. */
+/* Copies the text of the current fault, which is empty if there is none. */
+static void read_fault(char *text, size_t size) {
+  const char *file = getenv("CRASHLOG_FAULT_FILE"), *fault = getenv("CRASHLOG_FAULT");
+  snprintf(text, size, "%s", fault == NULL ? "" : fault);
+  if (file == NULL) return;
+  const int fd = syscall(SYS_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? 0 : syscall(SYS_read, fd, text, size - 1);
+  text[n < 0 ? 0 : n] = 0;
+  if (fd >= 0) syscall(SYS_close, fd);
+}
+
+/* Whether this call on a watched file fails because of the current fault; then records it and sets errno. Called with
+ * the lock, which a slow call gives to other threads. */
 static int is_faulty(const char *call, const char *path) {
   static char current[256];
   static unsigned long long calls;
-  const char *fault = getenv("CRASHLOG_FAULT");
-  if (fault == NULL) fault = "";
+  char fault[256];
+  read_fault(fault, sizeof fault);
   if (strcmp(fault, current) != 0) {
-    snprintf(current, sizeof current, "%s", fault);
+    strcpy(current, fault);
     calls = 0;
   }
   const char *code = strchr(fault, ':');
   const char *found = strstr(fault, call);
   if (code == NULL || found == NULL || found > code) return 0;
-  int error = 0;
+  char *rest;
+  const long error = strtol(code + 1, &rest, 10);
+  const int isSlow = strncmp(rest, "ms", 2) == 0;
   unsigned long long number = calls++, first = 0, count = ~0ull;
-  sscanf(code, ":%d:%llu:%llu", &error, &first, &count);
+  sscanf(isSlow ? rest + 2 : rest, ":%llu:%llu", &first, &count);
   if (number < first || number - first >= count) return 0;
   record(FAULT, path, "", 0, NULL, 0);
+  if (isSlow) {
+    pthread_mutex_unlock(&lock);
+    usleep(error * 1000);
+    pthread_mutex_lock(&lock);
+    return 0;
+  }
   errno = error;
   return 1;
 }
@@ -263,7 +292,7 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at) { re
 
 ssize_t pread64(int fd, void *data, size_t length, off64_t at) {
   char buffer[PATH_BYTES];
-  const char *path = getenv("CRASHLOG_FAULT") == NULL ? NULL : watched(fd, buffer);
+  const char *path = watched(fd, buffer);
   if (path != NULL) {
     pthread_mutex_lock(&lock);
     const int fails = is_faulty("read", path);
@@ -282,6 +311,17 @@ int ftruncate64(int fd, off64_t size) {
   pthread_mutex_unlock(&lock);
   return result;
 }
+
+int truncate64(const char *name, off64_t size) {
+  const int fd = open(name, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  const int result = ftruncate64(fd, size), error = errno;
+  close(fd);
+  errno = error;
+  return result;
+}
+
+int truncate(const char *name, off_t size) { return truncate64(name, size); }
 
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
@@ -305,7 +345,10 @@ int posix_fallocate(int fd, off_t at, off_t length) { return posix_fallocate64(f
 static int sync_of(int fd) {
   char buffer[PATH_BYTES];
   const char *path = watched(fd, buffer);
-  if (path == NULL || getenv("CRASHLOG_DROP") != NULL) return 0;
+  if (path == NULL) return 0;
+  const char *drop = getenv("CRASHLOG_DROP");
+  struct stat found;
+  if (drop != NULL && (strcmp(drop, "all") == 0 || (fstat(fd, &found) == 0 && S_ISDIR(found.st_mode)))) return 0;
   pthread_mutex_lock(&lock);
   const int result = is_faulty("fsync", path) ? -1 : 0;
   record(result == 0 ? SYNC : FAILED_SYNC, path, "", 0, NULL, 0);
@@ -320,6 +363,70 @@ int fdatasync(int fd) { return sync_of(fd); }
 int sync_file_range(int fd, off64_t at, off64_t length, unsigned int flags) {
   (void)fd, (void)at, (void)length, (void)flags;
   return 0;
+}
+
+/* --- streams --- */
+
+enum { STREAMS = 8, STREAM_BYTES = 4096 };
+static struct stream {
+  FILE *file;
+  size_t used;
+  char bytes[STREAM_BYTES];
+} streams[STREAMS];
+
+/* The stream that is open for writing on a watched file, or NULL. For NULL: a free place. */
+static struct stream *stream_of(FILE *file) {
+  for (int i = 0; i < STREAMS; i += 1)
+    if (streams[i].file == file) return &streams[i];
+  return NULL;
+}
+
+static int flushed(struct stream *stream) {
+  const size_t n = stream->used;
+  stream->used = 0;
+  return n == 0 || write(REAL(fileno)(stream->file), stream->bytes, n) == (ssize_t)n;
+}
+
+FILE *fopen64(const char *path, const char *mode) {
+  char buffer[PATH_BYTES];
+  const char *below = watched_path(AT_FDCWD, path, buffer);
+  if (below == NULL || mode[0] == 'r') return REAL(fopen64)(path, mode);
+  const int fd = open(path, O_WRONLY | O_CREAT | (mode[0] == 'a' ? O_APPEND : O_TRUNC), 0666);
+  if (fd < 0) return NULL;
+  FILE *file = fdopen(fd, mode);
+  struct stream *stream = stream_of(NULL);
+  if (file == NULL || stream == NULL) fail("too many streams", below);
+  stream->file = file;
+  stream->used = 0;
+  return file;
+}
+
+FILE *fopen(const char *path, const char *mode) { return fopen64(path, mode); }
+
+size_t fwrite(const void *data, size_t size, size_t count, FILE *file) {
+  struct stream *stream = stream_of(file);
+  if (stream == NULL) return REAL(fwrite)(data, size, count, file);
+  for (size_t done = 0; done < size * count;) {
+    if (stream->used == STREAM_BYTES && !flushed(stream)) return 0;
+    const size_t rest = size * count - done, room = STREAM_BYTES - stream->used, n = rest < room ? rest : room;
+    memcpy(stream->bytes + stream->used, (const char *)data + done, n);
+    stream->used += n;
+    done += n;
+  }
+  return count;
+}
+
+int fflush(FILE *file) {
+  struct stream *stream = file == NULL ? NULL : stream_of(file);
+  if (stream != NULL && !flushed(stream)) return EOF;
+  return REAL(fflush)(file);
+}
+
+int fclose(FILE *file) {
+  struct stream *stream = stream_of(file);
+  const int isFlushed = stream == NULL || flushed(stream);
+  if (stream != NULL) stream->file = NULL;
+  return REAL(fclose)(file) == 0 && isFlushed ? 0 : EOF;
 }
 
 void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset) {

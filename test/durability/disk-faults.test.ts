@@ -9,6 +9,7 @@ import { copyWith, LOG_KEPT_AFTER_FAULT } from './controls.ts'
 import { withGcc } from './crash-log.ts'
 import { CrashLab, type CrashPoint, type Recording } from './crash-points.ts'
 import { VARIANTS } from './disk.ts'
+import { SQLITE } from './judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
 const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
@@ -23,7 +24,7 @@ withGcc('a SQLite store on a disk with faults', () => {
     let lab: CrashLab
 
     beforeAll(() => {
-      lab = new CrashLab()
+      lab = new CrashLab(SQLITE)
     }, TIMEOUT_MS)
     afterAll(() => lab.close())
 

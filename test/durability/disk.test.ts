@@ -6,8 +6,15 @@ import { Disk, SECTOR_BYTES, VARIANTS, type Variant } from './disk.ts'
 
 type Step = readonly [kind: DiskOperation['kind'], path: string, content?: string, offset?: number]
 
-function after(steps: readonly Step[], variant: Variant, seed = 1): Readonly<Record<string, string | null>> {
-  const disk = new Disk()
+const seeds = Array.from({ length: 200 }, (_, seed) => seed)
+
+function after(
+  steps: readonly Step[],
+  variant: Variant,
+  seed = 1,
+  areNamesOrdered = false,
+): Readonly<Record<string, string | null>> {
+  const disk = new Disk(areNamesOrdered)
   for (const [kind, path, content = '', offset = 0] of steps)
     disk.apply({ kind, path, other: kind === 'rename' ? content : '', offset, data: Buffer.from(content) })
   const image = disk.image(variant, seededRandom(seed))
@@ -16,7 +23,7 @@ function after(steps: readonly Step[], variant: Variant, seed = 1): Readonly<Rec
 
 /** The contents of `f` that 200 crashes of a variant leave. */
 function contentsOf(steps: readonly Step[], variant: Variant): ReadonlySet<string | null | undefined> {
-  return new Set(Array.from({ length: 200 }, (_, seed) => after(steps, variant, seed)['f']))
+  return new Set(seeds.map((seed) => after(steps, variant, seed)['f']))
 }
 
 const FILE: readonly Step[] = [
@@ -74,6 +81,20 @@ describe('the model of a disk', () => {
     expect(after([...FILE, ['unlink', 'f']], 'B')).toEqual({ f: '' })
     expect(after([...FILE, ['rename', 'f', 'g']], 'B')).toEqual({ f: '' })
     expect(after([...FILE, ['rename', 'f', 'g'], ['sync', '']], 'B')).toEqual({ g: '' })
+  })
+
+  it('leaves a renamed file exactly one of its names, and the newest changes of names are lost first', () => {
+    const steps: readonly Step[] = [...FILE, ['write', 'f', 'x'], ['sync', 'f'], ['rename', 'f', 'g'], ['create', 'h']]
+    const namesIn = (areNamesOrdered: boolean): ReadonlySet<string> =>
+      new Set(
+        seeds.map((seed) =>
+          Object.keys(after(steps, 'D', seed, areNamesOrdered))
+            .toSorted()
+            .join(),
+        ),
+      )
+    expect(namesIn(false)).toEqual(new Set(['f', 'g', 'f,h', 'g,h']))
+    expect(namesIn(true)).toEqual(new Set(['f', 'g', 'g,h']))
   })
 
   it('keeps in variant C a prefix whose last write is torn at a sector', () => {

@@ -81,14 +81,22 @@ class Inode {
 interface NameChange {
   readonly order: number
   readonly path: string
+  /** Of a rename: the path before. A crash leaves exactly one of the two. */
+  readonly from: string | null
   readonly inode: Inode | null
 }
 
 export class Disk {
+  readonly #areNamesOrdered: boolean
   readonly #durable = new Map<string, Inode>()
   readonly #cached = new Map<string, Inode>()
   #unsynced: NameChange[] = []
   #order = 0
+
+  /** @param areNamesOrdered Variant D keeps the first changes of names, as file systems with a journal do. */
+  constructor(areNamesOrdered = false) {
+    this.#areNamesOrdered = areNamesOrdered
+  }
 
   apply(operation: DiskOperation): void {
     const { kind, path, other, offset, data } = operation
@@ -107,11 +115,8 @@ export class Disk {
       case 'unlink':
       case 'rmdir':
         return this.#name(path, null)
-      case 'rename': {
-        const inode = this.#inode(path)
-        this.#name(other, inode)
-        return this.#name(path, null)
-      }
+      case 'rename':
+        return this.#name(other, this.#inode(path), path)
       case 'sync':
         return this.#sync(path)
       case 'failed_sync':
@@ -129,7 +134,9 @@ export class Disk {
       case 'C':
         return this.#prefix(random)
       case 'D': {
-        const names = this.#namesAfter(() => random.unit() < 0.5)
+        const first = this.#areNamesOrdered ? Math.floor(random.unit() * (this.#unsynced.length + 1)) : 0
+        const isFirst = new Set(this.#unsynced.slice(0, first))
+        const names = this.#namesAfter((change) => (this.#areNamesOrdered ? isFirst.has(change) : random.unit() < 0.5))
         return imageOf(names, (inode) => withRandomSectors(inode, random))
       }
     }
@@ -161,8 +168,8 @@ export class Disk {
     return names
   }
 
-  #name(path: string, inode: Inode | null): void {
-    const change = { order: this.#order, path, inode }
+  #name(path: string, inode: Inode | null, from: string | null = null): void {
+    const change = { order: this.#order, path, from, inode }
     setName(this.#cached, change)
     this.#unsynced.push(change)
   }
@@ -179,7 +186,8 @@ export class Disk {
 
   #sync(path: string): void {
     if (!this.#isFolder(path)) return this.#inode(path).sync()
-    const isInFolder = (change: NameChange): boolean => folderOf(change.path) === path
+    const isInFolder = ({ path: name, from }: NameChange): boolean =>
+      folderOf(name) === path || (from !== null && folderOf(from) === path)
     for (const change of this.#unsynced) if (isInFolder(change)) setName(this.#durable, change)
     this.#unsynced = this.#unsynced.filter((change) => !isInFolder(change))
   }
@@ -187,7 +195,8 @@ export class Disk {
 
 const folderOf = (path: string): string => (dirname(path) === '.' ? '' : dirname(path))
 
-function setName(names: Map<string, Inode>, { path, inode }: NameChange): void {
+function setName(names: Map<string, Inode>, { path, from, inode }: NameChange): void {
+  if (from !== null) names.delete(from)
   if (inode === null) names.delete(path)
   else names.set(path, inode)
 }

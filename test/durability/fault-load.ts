@@ -3,13 +3,12 @@
  * load, then works again, and the store has to serve every call.
  * Usage: node fault-load.ts ROOT FAULT…    FAULT is a value of CRASHLOG_FAULT.
  */
-import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { FleetError } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
-import { History } from '../kit/history.ts'
 import { StoreClients } from './clients.ts'
+import { Marks } from './marks.ts'
 
 const SEED = 4
 /** Long enough for the background work of an idle store, which makes a checkpoint. */
@@ -18,9 +17,7 @@ const IDLE_MS = 4_000
 const SERVICE_SECONDS = 10
 const [root = '', ...faults] = process.argv.slice(2)
 
-const marks = openSync(join(root, 'marks'), 'a')
-const mark = (line: string): void => void writeSync(marks, `${line}\n`)
-const phase = (name: string): void => mark(JSON.stringify({ phase: name }))
+const { history, phase } = new Marks(root)
 
 type Step = () => Promise<unknown>
 
@@ -50,7 +47,7 @@ async function tolerant(step: Step): Promise<boolean> {
 }
 
 /** Ends with the store that works again. Every second round opens it anew, as a restart of the master does. */
-async function round(number: number, fault: string, time: VirtualTime, history: History): Promise<void> {
+async function round(number: number, fault: string, time: VirtualTime): Promise<void> {
   const backend = backendOn(time, number)
   await backend.open(AbortSignal.timeout(60_000))
   const clients = new StoreClients(backend, history, `round-${number}`)
@@ -86,8 +83,7 @@ function backendOn(time: VirtualTime, number: number): SqliteBackend {
 
 async function main(): Promise<void> {
   const time = new VirtualTime()
-  const history = new History(mark)
-  for (const [number, fault] of faults.entries()) await round(number, fault, time, history)
+  for (const [number, fault] of faults.entries()) await round(number, fault, time)
 }
 
 await main()

@@ -1,22 +1,30 @@
-/** Opens a store on what a crash left, and compares it with the history of its clients. */
+/** Opens a store on what a crash left, calls it, and compares it with the history of its clients. */
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import type { Backend } from '../../src/storage/index.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { checkHistory } from '../kit/history-checkers.ts'
-import type { History } from '../kit/history.ts'
+import { History } from '../kit/history.ts'
 import { StoreClients } from './clients.ts'
+import type { CrashStore } from './crash-points.ts'
+import { historyOf } from './marks.ts'
 
 /** The calls of one turn are 12 or more, so that the store has to serve at least 50 calls. */
 const TURNS = 4
 const RECOVERY_SEED = 3
 
-/**
- * Returns what the store on `file` lost or doubled of `history`, which gets the calls of the recovered store too.
- *
- * The clock is back at the start of the recorded run: only what is stored can keep tokens and leases in order.
- */
-export async function judge(file: string, history: History): Promise<readonly string[]> {
+/** A master on SQLite. Its first life ends by SIGKILL, its second one in order. */
+export const SQLITE: CrashStore = {
+  program: 'load.ts',
+  lives: [['first'], ['second']],
+  needsOrderedNames: false,
+  judge: (root, marks) => judgeSqlite(join(root, 'state', 'master.db'), History.of(historyOf(marks))),
+}
+
+/** The clock is back at the start of the recorded run: only what is stored can keep tokens and leases in order. */
+async function judgeSqlite(file: string, history: History): Promise<readonly string[]> {
   const time = new VirtualTime()
   const backend = new SqliteBackend({
     path: file,
@@ -25,6 +33,12 @@ export async function judge(file: string, history: History): Promise<readonly st
     random: seededRandom(RECOVERY_SEED),
     freeBytes: async () => Number.MAX_SAFE_INTEGER,
   })
+  const violations = await judgeBackend(backend, history)
+  return [...violations, ...structureOf(file)]
+}
+
+/** Opens and closes the store, which gets its calls into `history`, and returns what it lost or doubled. */
+export async function judgeBackend(backend: Backend, history: History): Promise<readonly string[]> {
   const clients = new StoreClients(backend, history, 'recovered')
   try {
     await backend.open(AbortSignal.timeout(60_000))
@@ -38,7 +52,7 @@ export async function judge(file: string, history: History): Promise<readonly st
     await backend.close().catch(() => undefined)
     return [...checkHistory(history.calls), `the store failed: ${String(error)}`]
   }
-  return [...checkHistory(history.calls), ...structureOf(file)]
+  return checkHistory(history.calls)
 }
 
 /** Reads everything that the history describes. */

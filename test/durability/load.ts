@@ -7,12 +7,12 @@
  * `first` starts on an empty folder and ends by SIGKILL, `second` continues on what it left and closes the store.
  * `late` confirms calls before their commit.
  */
-import { openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
-import { History } from '../kit/history.ts'
 import { StoreClients } from './clients.ts'
+import { load, repeat } from './load-steps.ts'
+import { Marks } from './marks.ts'
 
 const SEEDS: Readonly<Record<string, number>> = { first: 1, second: 2 }
 /** The background work of an idle store begins after two of its ticks. */
@@ -21,38 +21,8 @@ const IDLE_MS = 4_000
 const [LARGE_VALUES, LARGE_VALUE_CHARACTERS] = [68, 255_000]
 const [root = '', life = '', late] = process.argv.slice(2)
 
-const marks = openSync(join(root, 'marks'), 'a')
-const mark = (line: string): void => void writeSync(marks, `${line}\n`)
-const phase = (name: string): void => mark(JSON.stringify({ phase: name }))
-
-async function repeat(times: number, step: () => Promise<unknown>): Promise<void> {
-  for (let i = 0; i < times; i += 1) await step()
-}
-
-async function load(clients: StoreClients, times: number): Promise<void> {
-  await Promise.all([
-    repeat(times, () => clients.submit()),
-    repeat(times, () => clients.work()),
-    repeat(times, async () => {
-      await clients.push()
-      await clients.pop(3)
-    }),
-    repeat(times, async () => {
-      await clients.set()
-      await clients.add()
-      await clients.putConfig()
-    }),
-    repeat(times, () => clients.usePool()),
-    repeat(times, () => clients.beat()),
-  ])
-}
-
 async function main(): Promise<void> {
-  const lines = readFileSync(join(root, 'marks'), 'utf8').split('\n')
-  const history = History.of(
-    lines.filter((line) => line !== '' && !line.startsWith('{"phase"')),
-    mark,
-  )
+  const { history, phase } = new Marks(root)
   const time = new VirtualTime()
   const backend = new SqliteBackend({
     path: join(root, 'state', 'master.db'),

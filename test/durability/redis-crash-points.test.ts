@@ -1,0 +1,110 @@
+/**
+ * Cuts the power at recorded disk operations of a redis-server under load, and starts a server on what is left. Redis
+ * runs by real time, so each recording is another one.
+ *
+ * SOAK=1 runs 1,000 points. After a loss the recording is kept: its path and the points stand in the message, and
+ * CRASH_LOG=PATH CRASH_POINT=1234C judges a point of it again. CRASH_SEED=7 chooses other points.
+ */
+import { copyFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { withRedisServer } from '../kit/redis-server.ts'
+import { withGcc } from './crash-log.ts'
+import {
+  afterFirstChange,
+  allVariants,
+  chooseOperations,
+  CrashLab,
+  uncovered,
+  type Loss,
+  type Recording,
+} from './crash-points.ts'
+import { noCounts, redisAlways, redisEverysec } from './redis-judge.ts'
+
+const IS_SOAK = process.env['SOAK'] === '1'
+const POINTS = IS_SOAK ? 1_000 : 25
+const EVERYSEC_POINTS = IS_SOAK ? 250 : 5
+const CONTROL_POINTS = 10
+const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
+/** Where a recording that has a loss is kept. */
+const KEPT = join(tmpdir(), 'muster-crash-log')
+const TIMEOUT_MS = IS_SOAK ? 7_200_000 : 600_000
+
+withGcc('a Redis after a power cut', () =>
+  withRedisServer('a Redis after a power cut', () => {
+    const counts = noCounts()
+    const always = redisAlways(counts)
+    const everysec = redisEverysec(counts)
+    let lab: CrashLab
+
+    beforeEach(() => void Object.assign(counts, noCounts()))
+    afterEach(() => lab.close())
+
+    describe('a Redis after a power cut', () => {
+      it(
+        'has with appendfsync always every acknowledged change, and keeps its epoch (G1, G2, G5, G7, G15)',
+        async () => {
+          lab = new CrashLab(always)
+          const recording = await lab.recordOrLoad()
+          const operations = chooseOperations(recording, POINTS, SEED)
+          const points = allVariants(operations)
+          const losses = await lab.losses(recording, points)
+          if (IS_SOAK) process.stdout.write(`Redis always: ${JSON.stringify(counts)}\n`)
+          expectNoLoss(recording, losses)
+          if (IS_SOAK) expect(uncovered(recording, operations)).toEqual([])
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'has with appendfsync everysec all but the last 2 s, a new epoch, and reuses no token (G26)',
+        async () => {
+          lab = new CrashLab(everysec)
+          const recording = await lab.recordOrLoad()
+          const losses = await lab.losses(recording, allVariants(chooseOperations(recording, EVERYSEC_POINTS, SEED)))
+          if (IS_SOAK) process.stdout.write(`Redis everysec: ${JSON.stringify(counts)}\n`)
+          expectNoLoss(recording, losses)
+          expect(counts.lost).toBeGreaterThan(0)
+        },
+        TIMEOUT_MS,
+      )
+
+      it.each([
+        ['the disk drops every fsync', ['always', 'first'], { CRASHLOG_DROP: 'all' }],
+        ['the server syncs each second', ['everysec', 'first'], {}],
+      ])(
+        'fails this test if %s',
+        async (_, life, env) => {
+          lab = new CrashLab(always)
+          const recording = await lab.record({ env, lives: [life] })
+          const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
+          const losses = await lab.losses(recording, points)
+          expect(losses.length).toBeGreaterThanOrEqual(0.9 * points.length)
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'fails this test if the names of new files are not synced',
+        async () => {
+          lab = new CrashLab(always)
+          const recording = await lab.record({ env: { CRASHLOG_DROP: 'folders' }, lives: [['always', 'first']] })
+          const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
+          expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])
+        },
+        TIMEOUT_MS,
+      )
+    })
+  }),
+)
+
+/** Keeps a recording that has a loss. */
+function expectNoLoss({ log }: Recording, losses: readonly Loss[]): void {
+  if (losses.length > 0) copyFileSync(log, KEPT)
+  const sentences = losses.map(
+    ({ point: { operation, variant }, phase, violations }) =>
+      `${operation}${variant} in ${phase}: ${violations.length} violations: ${violations.slice(0, 3).join('; ')}`,
+  )
+  expect(sentences.length === 0 ? [] : [KEPT, ...sentences]).toEqual([])
+}

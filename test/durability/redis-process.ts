@@ -1,0 +1,90 @@
+/**
+ * Starts one redis-server on a given data folder, for processes outside of the test runner and for the recovery after
+ * a crash. `../kit/redis-server.ts` is for tests whose server has a folder of its own.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
+import { freePort } from '../kit/free-port.ts'
+
+const HOST = '127.0.0.1'
+const PORTS_TRIED = 5
+const BAD_FORMAT = /Bad file format reading the append only file/
+
+export type Fsync = 'always' | 'everysec'
+
+export class RedisProcess {
+  readonly port: number
+  readonly #child: ChildProcess
+  readonly #client: Redis
+  readonly #onExit = (): void => void this.#child.kill('SIGKILL')
+
+  private constructor(child: ChildProcess, port: number) {
+    this.port = port
+    this.#child = child
+    this.#client = new Redis({ host: HOST, port, lazyConnect: true, maxRetriesPerRequest: 0 })
+    this.#client.on('error', () => undefined) // A command reports its own error.
+    process.once('exit', this.#onExit)
+  }
+
+  /**
+   * Starts a server with an append-only file, and waits until it accepts commands.
+   *
+   * @param settings more of `redis.conf`, as arguments.
+   * @throws with its log, if the server ends at its start.
+   */
+  static async start(folder: string, appendfsync: Fsync, settings: readonly string[] = []): Promise<RedisProcess> {
+    const given = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', appendfsync, ...settings]
+    for (let tried = 1; ; tried += 1) {
+      const port = await freePort()
+      const args = ['--bind', HOST, '--port', `${port}`, '--save', '', '--maxmemory-policy', 'noeviction', ...given]
+      const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+      const log: string[] = []
+      for await (const line of createInterface({ input: child.stdout })) {
+        log.push(line)
+        if (!line.includes('Ready to accept connections')) continue
+        child.stdout.resume()
+        return new RedisProcess(child, port)
+      }
+      const text = log.join('\n')
+      if (tried === PORTS_TRIED || !text.includes('Address already in use'))
+        throw new Error(`redis-server ended at its start:\n${text}`)
+    }
+  }
+
+  get url(): string {
+    return `kvstore://${HOST}:${this.port}`
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  command(name: string, ...args: readonly string[]): Promise<unknown> {
+    return this.#client.call(name, ...args)
+  }
+
+  /** Ends the process with this signal: SIGTERM stops it in order. Repeatable. */
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    process.off('exit', this.#onExit)
+    this.#client.disconnect()
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const ended = once(this.#child, 'exit')
+    this.#child.kill(signal)
+    await ended
+  }
+}
+
+/** Whether the log of a server says that it does not start because its append-only file is damaged. */
+export const isDamage = (error: unknown): boolean => BAD_FORMAT.test(String(error))
+
+/** Cuts the append-only file of a folder at its damage, with the program that the server names. */
+export function repairAppendOnlyFile(folder: string): void {
+  const files = join(folder, 'appendonlydir')
+  const manifest = readdirSync(files).find((name) => name.endsWith('.manifest'))
+  const { status, stdout } = spawnSync('redis-check-aof', ['--fix', join(files, manifest ?? '')], { input: 'y\n' })
+  if (status !== 0) throw new Error(`redis-check-aof failed: ${stdout.toString()}`)
+}
