@@ -5,16 +5,10 @@
  * CRASH_POINT=1234C runs one point again. CRASH_SEED=7 chooses other points. SOAK=1 runs 1,000 points.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { recordRun } from '../kit/record-run.ts'
 import { copyWith, NO_FOLDER_SYNC, SYNCHRONOUS_NORMAL } from './controls.ts'
 import { withGcc } from './crash-log.ts'
-import {
-  afterFirstChange,
-  allVariants,
-  chooseOperations,
-  CrashLab,
-  uncovered,
-  type CrashPoint,
-} from './crash-points.ts'
+import { afterFirstChange, allVariants, chooseOperations, countByPhase, CrashLab, uncovered } from './crash-points.ts'
 import { SQLITE } from './judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
@@ -41,7 +35,16 @@ withGcc('a SQLite store after a power cut', () => {
         const started = performance.now()
         const points = allVariants(operations)
         const losses = await lab.losses(recording, points)
-        if (IS_SOAK) process.stdout.write(`${points.length} crashes, ${perPointMs(started, points)} ms each\n`)
+        recordRun({
+          layer: 'L3',
+          command: 'SOAK=1 npm test -- test/durability/crash-points',
+          count: operations.length,
+          counted: 'crash points of SQLite, 4 variants each',
+          seedBase: SEED,
+          mustHappen: countByPhase(recording, operations),
+          found: losses.length,
+          figures: { 'ms a crash': Math.round((performance.now() - started) / points.length) },
+        })
         expect(losses).toEqual([])
         if (process.env['CRASH_POINT'] === undefined) expect(uncovered(recording, operations)).toEqual([])
       },
@@ -93,6 +96,3 @@ withGcc('a SQLite store after a power cut', () => {
     )
   })
 })
-
-const perPointMs = (started: number, points: readonly CrashPoint[]): number =>
-  Math.round((performance.now() - started) / points.length)

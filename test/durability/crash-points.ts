@@ -195,6 +195,16 @@ export function afterFirstChange(recording: Recording, count: number, seed: numb
     .map((operation) => ({ operation, variant: 'B' }))
 }
 
+/** How many of the operations are in each phase. */
+export function countByPhase({ phases }: Recording, operations: readonly number[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const operation of operations) {
+    const phase = phases[operation - 1] ?? ''
+    counts[phase] = (counts[phase] ?? 0) + 1
+  }
+  return counts
+}
+
 /** The kinds of operations in each phase that are no crash point. */
 export function uncovered(recording: Recording, operations: readonly number[]): readonly string[] {
   const { operations: all } = recording

@@ -2,7 +2,7 @@
  * The process whose disk operations are recorded. It puts a SQLite store under load and appends its history to the file
  * `marks`, so that acknowledgements and disk operations have one order. Time, random numbers and the order of calls are
  * the same in each run, so that the operations of two runs have the same numbers.
- * Usage: node load.ts ROOT first|second [late]
+ * Usage: node load.ts ROOT first|second [late]    with MARKS=FOLDER, `marks` is in that folder instead of ROOT
  *
  * `first` starts on an empty folder and ends by SIGKILL, `second` continues on what it left and closes the store.
  * `late` confirms calls before their commit.
@@ -22,7 +22,7 @@ const [LARGE_VALUES, LARGE_VALUE_CHARACTERS] = [68, 255_000]
 const [root = '', life = '', late] = process.argv.slice(2)
 
 async function main(): Promise<void> {
-  const { history, phase } = new Marks(root)
+  const { history, phase } = new Marks(process.env['MARKS'] ?? root)
   const time = new VirtualTime()
   const backend = new SqliteBackend({
     path: join(root, 'state', 'master.db'),

@@ -9,12 +9,14 @@ import { copyFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { withGcc } from './crash-log.ts'
 import {
   afterFirstChange,
   allVariants,
   chooseOperations,
+  countByPhase,
   CrashLab,
   uncovered,
   type Loss,
@@ -26,6 +28,7 @@ const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 25
 const EVERYSEC_POINTS = IS_SOAK ? 250 : 5
 const CONTROL_POINTS = 10
+const COMMAND = 'SOAK=1 npm test -- test/durability/redis-crash-points'
 const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
 /** Where a recording that has a loss is kept. */
 const KEPT = join(tmpdir(), 'muster-crash-log')
@@ -50,7 +53,16 @@ withGcc('a Redis after a power cut', () =>
           const operations = chooseOperations(recording, POINTS, SEED)
           const points = allVariants(operations)
           const losses = await lab.losses(recording, points)
-          if (IS_SOAK) process.stdout.write(`Redis always: ${JSON.stringify(counts)}\n`)
+          recordRun({
+            layer: 'L3',
+            command: COMMAND,
+            count: operations.length,
+            counted: 'crash points of Redis with always, 4 variants each',
+            seedBase: SEED,
+            mustHappen: countByPhase(recording, operations),
+            found: losses.length,
+            figures: { 'crashes after which redis-check-aof was needed': counts.repaired },
+          })
           expectNoLoss(recording, losses)
           if (IS_SOAK) expect(uncovered(recording, operations)).toEqual([])
         },
@@ -62,8 +74,17 @@ withGcc('a Redis after a power cut', () =>
         async () => {
           lab = new CrashLab(everysec)
           const recording = await lab.recordOrLoad()
-          const losses = await lab.losses(recording, allVariants(chooseOperations(recording, EVERYSEC_POINTS, SEED)))
-          if (IS_SOAK) process.stdout.write(`Redis everysec: ${JSON.stringify(counts)}\n`)
+          const operations = chooseOperations(recording, EVERYSEC_POINTS, SEED)
+          const losses = await lab.losses(recording, allVariants(operations))
+          recordRun({
+            layer: 'L3',
+            command: COMMAND,
+            count: operations.length,
+            counted: 'crash points of Redis with everysec, 4 variants each: changes older than 2 s lost',
+            seedBase: SEED,
+            mustHappen: { 'crashes that lost changes of the last 2 s': counts.withLoss },
+            found: losses.length,
+          })
           expectNoLoss(recording, losses)
           expect(counts.lost).toBeGreaterThan(0)
         },

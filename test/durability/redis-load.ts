@@ -1,7 +1,7 @@
 /**
  * Puts a redis-server under load through the real backend. The disk operations of both processes are recorded, and the
  * file `marks` has the history, so that acknowledgements and disk operations have one order.
- * Usage: node redis-load.ts ROOT always|everysec first|second
+ * Usage: node redis-load.ts ROOT always|everysec first|second    with MARKS=FOLDER, `marks` is in that folder
  *
  * `first` starts on an empty folder and kills the server, `second` continues on what it left and stops the server. Each
  * rewrites the append-only file under load.
@@ -25,13 +25,15 @@ const [root = '', appendfsync = '', life = ''] = process.argv.slice(2)
 const isEverysec = appendfsync === 'everysec'
 
 /**
- * Makes the folders of the server, and their names durable. Redis makes `appendonlydir` itself and never syncs the
- * folder above: it relies on a file system that keeps the name of a folder in which a file was synced.
+ * Makes the folder of the server, and its name durable. Redis makes `appendonlydir` itself and never syncs the folder
+ * above: it relies on a file system that keeps the name of a folder in which a file was synced. The model of the disk
+ * is none, so this folder is made for it.
  */
 function prepareFolder(): string {
   const folder = join(root, 'data')
   if (existsSync(folder)) return folder
-  mkdirSync(join(folder, 'appendonlydir'), { recursive: true })
+  const isModel = process.env['CRASHLOG_ROOT'] !== undefined
+  mkdirSync(isModel ? join(folder, 'appendonlydir') : folder, { recursive: true })
   const drop = process.env['CRASHLOG_DROP']
   delete process.env['CRASHLOG_DROP'] // It is for the server.
   for (const each of [root, folder]) {
@@ -65,7 +67,7 @@ async function isRewritten(server: RedisProcess): Promise<boolean> {
 }
 
 async function main(): Promise<void> {
-  const marks = new Marks(root, isEverysec)
+  const marks = new Marks(process.env['MARKS'] ?? root, isEverysec)
   marks.phase(`${life} start`)
   const settings = ['--rdb-key-save-delay', `${REWRITE_KEY_US}`, '--auto-aof-rewrite-percentage', '0']
   const server = await RedisProcess.start(prepareFolder(), appendfsync as Fsync, settings)

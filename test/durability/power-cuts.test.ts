@@ -1,0 +1,143 @@
+/**
+ * Cuts the power of stores on a real ext4, and opens a store on what the kernel had written. It checks the model of
+ * the disk that the crash points use. Controls prove that a store that syncs too little is found.
+ *
+ * SOAK=1 makes 200 cuts a store. CUT_SEED=7 chooses other moments.
+ */
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { seededRandom } from '../../src/runtime/index.ts'
+import { recordRun } from '../kit/record-run.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
+import { copyWith, SYNCHRONOUS_NORMAL } from './controls.ts'
+import type { Loss } from './crash-points.ts'
+import { SQLITE } from './judge.ts'
+import { withLoopDisks } from './loop-disk.ts'
+import { lossesOf, powerCuts, type CutOptions, type PowerCut } from './power-cuts.ts'
+import { noCounts, redisAlways } from './redis-judge.ts'
+
+const IS_SOAK = process.env['SOAK'] === '1'
+const CUTS = IS_SOAK ? 200 : 10
+const CONTROL_CUTS = 6
+/** So that the history and the number of images stay small. */
+const CUTS_PER_RUN = 5
+const SEED = Number(process.env['CUT_SEED'] ?? 20_261_125)
+const TIMEOUT_MS = IS_SOAK ? 7_200_000 : 600_000
+const LIVES = ['first', 'second']
+const LOAD_PHASES = ['start', 'load', 'checkpoint', 'load after a checkpoint']
+const SQLITE_PHASES = [
+  ...LOAD_PHASES.map((phase) => `first ${phase}`),
+  'long log',
+  'load after a long log',
+  ...LOAD_PHASES.map((phase) => `second ${phase}`),
+  'close',
+]
+const REDIS_PHASES = [
+  ...LIVES.flatMap((life) => ['start', 'load', 'rewrite', 'load after a rewrite'].map((phase) => `${life} ${phase}`)),
+  'close',
+]
+
+const PARENT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+withLoopDisks('a store after a power cut of a real disk', () => {
+  let folder = ''
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(PARENT, 'muster-power-cuts-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  /** Cuts in each of the phases equally often, at random moments. */
+  async function judged(
+    load: Omit<CutOptions, 'folder' | 'phases' | 'random'>,
+    phases: readonly string[],
+    count: number,
+  ) {
+    const random = seededRandom(SEED)
+    const cuts: PowerCut[] = []
+    const losses: Loss[] = []
+    for (let run = 0; cuts.length < count && run < count; run += 1) {
+      const wanted = Math.min(CUTS_PER_RUN, count - cuts.length)
+      const chosen = new Set(Array.from({ length: wanted }, (_, i) => (cuts.length + i) % phases.length))
+      const runFolder = join(folder, `run-${run}`)
+      const inOrder = phases.filter((_, i) => chosen.has(i))
+      const made = await powerCuts({ ...load, folder: runFolder, phases: inOrder, random })
+      losses.push(...(await lossesOf(made, load.store, runFolder)))
+      cuts.push(...made)
+      rmSync(runFolder, { recursive: true })
+    }
+    const byPhase = Object.fromEntries(phases.map((name) => [name, cuts.filter(({ phase }) => phase === name).length]))
+    return { cuts: cuts.length, losses, byPhase }
+  }
+
+  function record(store: string, count: number, mustHappen: Readonly<Record<string, number>>, found: number): void {
+    const command = 'SOAK=1 npm test -- test/durability/power-cuts'
+    recordRun({
+      layer: 'L4',
+      command,
+      count,
+      counted: `power cuts of ${store} on ext4`,
+      seedBase: SEED,
+      mustHappen,
+      found,
+    })
+  }
+
+  describe('a SQLite store after a power cut of a real disk', () => {
+    it(
+      'has every acknowledged change, and reuses no token and no generation (G1, G2, G5, G7, G15)',
+      async () => {
+        const { cuts, losses, byPhase } = await judged({ store: SQLITE }, SQLITE_PHASES, CUTS)
+        record('SQLite', cuts, byPhase, losses.length)
+        expect(losses).toEqual([])
+        expect(cuts).toBe(CUTS)
+        if (IS_SOAK) expect(Object.values(byPhase)).not.toContain(0)
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if commits are synced by checkpoints only',
+      async () => {
+        mkdirSync(join(folder, 'normal'))
+        const program = copyWith(SYNCHRONOUS_NORMAL, join(folder, 'normal'))
+        const load = { store: SQLITE, program, lives: [['first']] }
+        const { cuts, losses } = await judged(load, ['first load', 'load after a long log'], CONTROL_CUTS)
+        expect(losses.length).toBeGreaterThanOrEqual(0.5 * cuts)
+      },
+      TIMEOUT_MS,
+    )
+  })
+
+  withRedisServer('a Redis after a power cut of a real disk', () =>
+    describe('a Redis after a power cut of a real disk', () => {
+      const counts = noCounts()
+      const store = redisAlways(counts)
+
+      it(
+        'has with appendfsync always every acknowledged change, and keeps its epoch (G1, G2, G5, G7, G15)',
+        async () => {
+          const { cuts, losses, byPhase } = await judged({ store }, REDIS_PHASES, CUTS)
+          record('Redis with always', cuts, byPhase, losses.length)
+          expect(losses).toEqual([])
+          expect(cuts).toBe(CUTS)
+          expect(counts.repaired).toBe(0)
+          if (IS_SOAK) expect(Object.values(byPhase)).not.toContain(0)
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'fails this test if the server syncs each second',
+        async () => {
+          const load = { store, lives: [['everysec', 'first']] }
+          const { cuts, losses } = await judged(load, ['first load', 'first rewrite'], CONTROL_CUTS)
+          expect(losses.length).toBeGreaterThanOrEqual(0.9 * cuts)
+        },
+        TIMEOUT_MS,
+      )
+    }),
+  )
+})
