@@ -16,7 +16,7 @@ interface Finding {
 }
 
 /** What a recovery found of one key: the newest acknowledged change that is there, the oldest that is not; 0: none. */
-interface Cut {
+export interface Cut {
   readonly key: string
   readonly recoveredNs: number
   readonly keptStartNs: number

@@ -76,7 +76,6 @@ export class Load {
     if (row === null) {
       this.#gens.delete(key)
       this.#registered.delete(key)
-      this.#regressions += 1
       return undefined
     }
     const known = this.#gens.get(key) ?? 0
