@@ -13,7 +13,7 @@ import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
 import { countOf, makeFaults, startClients, startRedisAt, summaryOf, type FaultCount } from './one-redis.ts'
 
 const [LONG_CALLS, LONG_SECONDS] = [101_000, 1_200]
-const SHORT_SECONDS = 12
+const SHORT_SECONDS = 10
 
 /** When a run ends, and which faults it has; the default are all. */
 type Plan = Pick<Parameters<typeof makeFaults>[1], 'kinds'> & {

@@ -19,6 +19,8 @@ const TELL_EVERY_MS = 250
 const RETRY_MS = 20
 const BATCH = 200
 const NS_PER_MS = 1_000_000
+/** A key that no client uses. */
+const PROBE = { key: 'probe', value: '1', ttlMs: null }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ClientOptions
 const reply = (message: ClientReply): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
@@ -115,30 +117,24 @@ async function main(): Promise<void> {
   const cancel = systemTime.every(TELL_EVERY_MS, () => reply({ kind: 'tally', ...calls.tally }))
   reply({ kind: 'ready' })
 
-  for await (const line of createInterface({ input: process.stdin })) {
-    const command = JSON.parse(line) as ClientCommand
+  const handle = async (command: ClientCommand): Promise<void> => {
     switch (command.kind) {
       case 'hold':
         await gate.hold()
-        reply({ kind: 'held' })
-        break
+        return reply({ kind: 'held' })
       case 'resume':
         gate.open()
         comparing = load.compareGenerations()
-        reply({ kind: 'resumed' })
-        break
+        return reply({ kind: 'resumed' })
       case 'probe':
-        await untilServed(() => store.kv.set('probe', [{ key: options.name, value: '1', ttlMs: null }]))
-        reply({ kind: 'served' })
-        break
+        await Promise.all(GROUPS.map((group) => untilServed(() => store.kv.set(group, [PROBE]))))
+        return reply({ kind: 'served' })
       case 'recover':
         await recoverAll(recovery, command.keys)
         await prepare()
-        reply({ kind: 'recovered' })
-        break
+        return reply({ kind: 'recovered' })
       case 'epoch':
-        reply({ kind: 'epoch', epoch: (await store.meta.info()).epoch })
-        break
+        return reply({ kind: 'epoch', epoch: (await store.meta.info()).epoch })
       case 'end':
         load.end()
         gate.open()
@@ -154,6 +150,8 @@ async function main(): Promise<void> {
         process.exit(0)
     }
   }
+  // Commands overlap: a probe may wait for a store while calls are being held.
+  for await (const line of createInterface({ input: process.stdin })) void handle(JSON.parse(line) as ClientCommand)
 }
 
 await main()

@@ -14,7 +14,7 @@ import type { Verdict } from './judge.ts'
 import { startClients, startRedisAt } from './one-redis.ts'
 import { PowerCut } from './power-cut.ts'
 
-const CUTS = IS_SOAK ? 60 : 3
+const CUTS = IS_SOAK ? 60 : 2
 const nowNs = (): number => Number(process.hrtime.bigint())
 
 interface Run {

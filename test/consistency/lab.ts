@@ -17,10 +17,10 @@ interface Closable {
 
 export interface Lab {
   /** A network for this test. */
-  network(): Network
+  readonly network: () => Network
   /** Closes this after the test, before what was opened earlier. */
-  open<T extends Closable>(each: T): T
-  judge(histories: readonly string[]): Promise<Verdict>
+  readonly open: <T extends Closable>(each: T) => T
+  readonly judge: (histories: readonly string[]) => Promise<Verdict>
 }
 
 /** Defines tests that need Go and network namespaces. Where one is missing, it defines a named skip instead. */

@@ -2,13 +2,15 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { seededRandom, systemTime, type Random } from '../../src/runtime/index.ts'
-import { startRedis, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
+import { RedisServer, type RedisOptions } from '../kit/redis-server.ts'
 import { ClientProcess, ClientProcesses } from './client-processes.ts'
 import type { Defect } from './defects.ts'
 import { Network, type Host } from './network.ts'
 
 /** How long clients use the same keys. */
 const ROUND_MS = 1_000
+/** Each namespace has all ports. */
+const PORTS = { data: 6_379, sentinel: 26_379 }
 
 export interface ClientsOptions {
   readonly folder: string
@@ -45,9 +47,22 @@ export async function startClients(network: Network, options: ClientsOptions): P
   return clients
 }
 
-/** Starts a Redis in a namespace. */
-export async function startRedisAt(network: Network, host: Host, options: RedisOptions): Promise<RedisServer> {
-  return startRedis({ ...options, elsewhere: { host: host.address, command: network.within(host) } })
+/** Starts a Redis in a namespace, or a sentinel. */
+export async function startRedisAt(
+  network: Network,
+  host: Host,
+  options: RedisOptions,
+  role: 'data' | 'sentinel' = 'data',
+): Promise<RedisServer> {
+  const elsewhere = { host: host.address, command: network.within(host) }
+  const server = new RedisServer(PORTS[role], { ...options, elsewhere }, role === 'sentinel')
+  try {
+    await server.start()
+  } catch (error) {
+    await server.close()
+    throw error
+  }
+  return server
 }
 
 const FAULTS = ['cut_requests', 'cut_replies', 'part', 'pause', 'kill', 'part_and_kill'] as const

@@ -195,12 +195,12 @@ export async function startCluster(options: RedisOptions = {}): Promise<RedisClu
   }
   try {
     for (let i = 0; i < 3; i += 1) nodes.push(await startNode(options))
-    await assemble(nodes)
+    await assembleCluster(nodes)
     const primaries = [...nodes]
     const addReplica = async (primary: RedisServer): Promise<RedisServer> => {
       const replica = await startNode(options)
       nodes.push(replica)
-      await follow(replica, primary, nodes)
+      await makeReplica(replica, primary, nodes)
       return replica
     }
     const addPrimary = async (): Promise<RedisServer> => {
@@ -304,7 +304,8 @@ const startNode = async (options: RedisOptions): Promise<RedisServer> =>
     ],
   })
 
-async function assemble(nodes: readonly RedisServer[]): Promise<void> {
+/** Gives each primary its share of the slots. Resolves when all of them agree. */
+async function assembleCluster(nodes: readonly RedisServer[]): Promise<void> {
   const clients = nodes.map((node) => node.connect())
   const [first, ...others] = nodes
   const share = Math.ceil(16_384 / nodes.length)
@@ -332,7 +333,12 @@ async function assemble(nodes: readonly RedisServer[]): Promise<void> {
 const busPortOf = ({ options }: RedisServer): string =>
   /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
 
-async function follow(replica: RedisServer, primary: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
+/** Makes a node of a cluster a replica. Resolves when it is in sync, and known to all `nodes`, of which it is one. */
+async function makeReplica(
+  replica: RedisServer,
+  primary: RedisServer,
+  nodes: readonly RedisServer[],
+): Promise<void> {
   const [own, of] = [replica.connect(), primary.connect()]
   await of.call('CLUSTER', 'MEET', replica.host, replica.port, busPortOf(replica))
   const id = String(await of.call('CLUSTER', 'MYID'))
