@@ -9,7 +9,7 @@ const FAILOVER_WITHIN_MS = 60_000
 /** Clients beside a primary that was cut off call it for so long after another one was elected. */
 const SPLIT_MS = 1_000
 
-interface Member {
+export interface Member {
   readonly host: Host
   readonly server: RedisServer
 }

@@ -305,7 +305,7 @@ const startNode = async (options: RedisOptions): Promise<RedisServer> =>
   })
 
 /** Gives each primary its share of the slots. Resolves when all of them agree. */
-async function assembleCluster(nodes: readonly RedisServer[]): Promise<void> {
+export async function assembleCluster(nodes: readonly RedisServer[]): Promise<void> {
   const clients = nodes.map((node) => node.connect())
   const [first, ...others] = nodes
   const share = Math.ceil(16_384 / nodes.length)
@@ -334,7 +334,7 @@ const busPortOf = ({ options }: RedisServer): string =>
   /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
 
 /** Makes a node of a cluster a replica. Resolves when it is in sync, and known to all `nodes`, of which it is one. */
-async function makeReplica(
+export async function makeReplica(
   replica: RedisServer,
   primary: RedisServer,
   nodes: readonly RedisServer[],
