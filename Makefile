@@ -7,12 +7,14 @@ export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH):/usr/sbi
 
 NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
+SOAK_RATES := --workers 40 --tasks 100 --outputs 200 --warm-up 5 --kill-every 4 --failover-every 9
+
 CLUSTER_PACKAGES := containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server # A node of hack/cluster, and what its pods run.
 HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,8 +73,9 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants
-	@CI=true hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
+soak: export ALLOW_SKIP ?=
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
+	@hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
@@ -80,6 +83,12 @@ soak: .tools/built ## Run the long tests: ten times the random store commands, 1
 	@SOAK=1 npm test --silent -- test/simulation test/controls $(ARGS)
 	@SOAK=1 npm test --silent -- test/consistency $(ARGS)
 	@node --disable-warning=ExperimentalWarning test/mutation/lua/main.ts --tenth --fresh
+	@SOAK=1 npm test --silent -- test/soak $(ARGS)
+	@node test/soak/main.ts --minutes 20 --store sqlite $(SOAK_RATES)
+	@node test/soak/main.ts --minutes 20 --store redis $(SOAK_RATES)
+soak-long: .tools/built ## Run a fleet for hours under load and faults, and measure whether anything grows (HOURS=8 WORKERS=200 TASKS=500 OUTPUTS=2000, the last two a second)
+	@CI=true hack/install-debian.sh redis-server
+	@node test/soak/main.ts --minutes $$(( $(or $(HOURS),8) * 60 )) --workers $(or $(WORKERS),200) --tasks $(or $(TASKS),500) --outputs $(or $(OUTPUTS),2000) $(ARGS)
 simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=0x7 prints its trace, SEEDS=10000 searches (BASE=50000; without it the commit decides), PLAN=found.json runs a plan
 	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) $(if $(BASE),--base $(BASE)) --twice 5 --processes 2 --shrink))
 controls: .tools/ready ## Run every control: a deliberate defect that its invariant must find; records its seed again (ARGS="--fresh NAME": from a new seed, one of them)

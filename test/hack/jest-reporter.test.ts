@@ -14,7 +14,7 @@ function tested(body: string, env: Record<string, string> = {}): Ran & { readonl
   const tree = new Tree({ 'package.json': JSON.stringify({ jest }), 'a.test.js': body })
   trees.push(tree)
   symlinkSync(MODULES, join(tree.root, 'node_modules'))
-  const { CI: _, ...rest } = process.env
+  const { CI: _, ALLOW_SKIP: __, ...rest } = process.env
   const ran = started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js 2>&1`], {
     ...rest,
     ...env,
@@ -47,6 +47,16 @@ describe('hack/jest-reporter', () => {
     const { status, lines } = tested("test('a', () => {})\ntest.skip('b', () => {})\n", { CI: 'true' })
     expect(lines.slice(-2)).toEqual(['CI=true: a skipped test fails the run', '1 passed, 0 failed, 1 skipped'])
     expect(status).toBe(1)
+  }, 60_000)
+
+  it('fails the run for a skip that ALLOW_SKIP does not name', () => {
+    const body = "test('a', () => {})\ntest.skip('go is not installed', () => {})\n"
+    expect(tested(body, { ALLOW_SKIP: '' })).toMatchObject({
+      status: 1,
+      lines: expect.arrayContaining(['ALLOW_SKIP does not name it: a skipped test fails the run']),
+    })
+    expect(tested(body, { ALLOW_SKIP: 'gcc is not,go is not' })).toMatchObject({ status: 0 })
+    expect(tested("test('a', () => {})\n", { ALLOW_SKIP: '' })).toMatchObject({ status: 0 })
   }, 60_000)
 
   it('counts a failed test, and a file that cannot be loaded', () => {

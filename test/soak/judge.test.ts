@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals'
+import { judgeSamples, type Row, type SoakSample } from './judge.ts'
+import type { Probe } from './probe.ts'
+
+const MINUTE_MS = 60_000
+const BOUNDS = { warmUpMs: 10 * MINUTE_MS, leastMs: 30 * MINUTE_MS }
+const PROBE: Probe = {
+  id: 1,
+  rssMib: 100,
+  heapMib: 20,
+  externalMib: 5,
+  openFiles: 40,
+  listeners: 200,
+  delayP99Ms: 20,
+  timers: 30,
+  promises: 300,
+}
+
+function lifeOf(change: (minute: number) => Partial<Probe>, minutes = 60, name = 'master-0'): readonly SoakSample[] {
+  return Array.from({ length: minutes }, (_, minute) => ({
+    kind: 'process',
+    atMs: minute * MINUTE_MS,
+    name,
+    life: 1,
+    probe: { ...PROBE, ...change(minute) },
+  }))
+}
+
+const storeOf = (size: (minute: number) => Readonly<Record<string, number>>): readonly SoakSample[] =>
+  Array.from({ length: 60 }, (_, minute) => ({ kind: 'store', atMs: minute * MINUTE_MS, size: size(minute) }))
+
+const verdicts = (samples: readonly SoakSample[], verdict: Row['verdict'] = 'broken'): readonly string[] =>
+  judgeSamples(samples, BOUNDS).flatMap((row) => (row.verdict === verdict ? row.what : []))
+
+describe('the judge of a soak', () => {
+  it('accepts a process that stays as it is, and growth during its warm-up', () => {
+    expect(verdicts(lifeOf(() => ({})))).toEqual([])
+    expect(verdicts(lifeOf((minute) => ({ rssMib: 90 + Math.min(minute, 10) })))).toEqual([])
+  })
+
+  it('finds memory that grows by more than 0.5 MiB/h', () => {
+    expect(verdicts(lifeOf((minute) => ({ rssMib: 100 + (0.4 * minute) / 60 })))).toEqual([])
+    expect(verdicts(lifeOf((minute) => ({ rssMib: 100 + (0.6 * minute) / 60 })))).toEqual([
+      'master-0, life 1: resident memory',
+    ])
+  })
+
+  it('judges the whole growth of a life of less than 30 min', () => {
+    const bounds = { warmUpMs: 0, leastMs: 10 * MINUTE_MS }
+    const grown = (mib: number): readonly Row[] =>
+      judgeSamples(
+        lifeOf((minute) => ({ rssMib: 100 + (mib * minute) / 15 }), 20),
+        bounds,
+      )
+    expect(grown(3).filter(({ verdict }) => verdict === 'broken')).toEqual([])
+    expect(grown(9).filter(({ verdict }) => verdict === 'broken')).toMatchObject([
+      { what: 'master-0, life 1: resident memory' },
+    ])
+  })
+
+  it.each(['openFiles', 'listeners', 'timers', 'promises'] as const)(
+    'finds %s that grow by more than 2 %%',
+    (count) => {
+      expect(verdicts(lifeOf((minute) => ({ [count]: 5_000 + minute / 4 })))).toEqual([])
+      expect(verdicts(lifeOf((minute) => ({ [count]: 5_000 + 5 * minute })))).toEqual([`master-0, life 1: ${count}`])
+    },
+  )
+
+  it('finds a late event loop, unless the whole machine is late', () => {
+    const late = lifeOf(() => ({ delayP99Ms: 130 }))
+    const delay = 'master-0, life 1: event loop delay p99'
+    expect(verdicts(late)).toEqual([delay])
+    const idle = lifeOf(() => ({ delayP99Ms: 80 }), 60, 'idle')
+    expect(verdicts([...late, ...idle])).toEqual([])
+    expect(verdicts([...late, ...idle], 'not judged')).toEqual([delay])
+  })
+
+  it('does not judge a life that is too short', () => {
+    expect(
+      verdicts(
+        lifeOf((minute) => ({ rssMib: minute }), 30),
+        'not judged',
+      ),
+    ).toEqual(['master-0, life 1'])
+  })
+
+  it('finds a store that grows, and a log above 64 MiB', () => {
+    expect(verdicts(storeOf(() => ({ keys: 500, usedMemoryMib: 9, fileMib: 3, logMib: 60 })))).toEqual([])
+    expect(verdicts(storeOf((minute) => ({ keys: 500 + minute, logMib: minute + 10 })))).toEqual([
+      'store: keys',
+      'store: log',
+    ])
+  })
+})

@@ -1,0 +1,167 @@
+/** Judges the samples of a soak: which bounds held, for each life of each process and for the store. */
+import type { Probe } from './probe.ts'
+import { startAndEnd, theilSen } from './slope.ts'
+import type { StoreSize } from './store-process.ts'
+
+export type SoakSample =
+  | {
+      readonly kind: 'process'
+      readonly atMs: number
+      readonly name: string
+      readonly life: number
+      readonly probe: Probe
+    }
+  | { readonly kind: 'store'; readonly atMs: number; readonly size: StoreSize }
+  | { readonly kind: 'fault'; readonly atMs: number; readonly what: string }
+
+export interface Bounds {
+  /** Samples of a life before this age are not judged. */
+  readonly warmUpMs: number
+  /** A life with less than this after its warm-up is not judged. */
+  readonly leastMs: number
+}
+
+export interface Row {
+  readonly what: string
+  readonly measured: string
+  readonly bound: string
+  readonly verdict: 'held' | 'broken' | 'not judged'
+}
+
+/** A process without work, which shows how busy the machine is. */
+export const IDLE = 'idle'
+const MIB_PER_HOUR = 0.5
+const CHANGE = 0.02
+/** Small counts change by a few when connections move. A connection has about ten listeners and a few promises. */
+const CHANGE_AT_LEAST = { openFiles: 6, listeners: 60, timers: 12, promises: 30 } as const
+/** In a shorter life the slope is noise; the growth as a whole is judged. */
+const SLOPE_MIN_MS = 1_800_000
+const SHORT_MIB = 4
+const DELAY_MS = 100
+const LOG_MIB = 64
+const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+const COUNTS = Object.keys(CHANGE_AT_LEAST) as (keyof typeof CHANGE_AT_LEAST)[]
+
+type ProcessSample = Extract<SoakSample, { kind: 'process' }>
+
+/** @returns one row for each bound of each life of each process, and of the store. */
+export function judgeSamples(samples: readonly SoakSample[], bounds: Bounds): readonly Row[] {
+  const lives = new Map<string, ProcessSample[]>()
+  for (const sample of samples) {
+    if (sample.kind !== 'process' || sample.name === IDLE) continue
+    const life = `${sample.name}, life ${sample.life}`
+    lives.set(life, [...(lives.get(life) ?? []), sample])
+  }
+  const idleMs = Math.max(
+    0,
+    ...samples.map((sample) => (sample.kind === 'process' && sample.name === IDLE ? sample.probe.delayP99Ms : 0)),
+  )
+  return [
+    ...[...lives].flatMap(([name, life]) => judgeLife(name, life, idleMs, bounds)),
+    ...judgeStore(samples, bounds),
+  ]
+}
+
+function judgeLife(
+  name: string,
+  life: readonly ProcessSample[],
+  idleMs: number,
+  { warmUpMs, leastMs }: Bounds,
+): readonly Row[] {
+  const firstMs = life[0]?.atMs ?? 0
+  const warm = life.filter(({ atMs }) => atMs - firstMs >= warmUpMs)
+  const lengthMs = (warm.at(-1)?.atMs ?? 0) - (warm[0]?.atMs ?? 0)
+  if (lengthMs < leastMs)
+    return [
+      {
+        what: name,
+        measured: `${minutes((life.at(-1)?.atMs ?? 0) - firstMs)} min`,
+        bound: `${minutes(warmUpMs + leastMs)} min`,
+        verdict: 'not judged',
+      },
+    ]
+  const delayMs = warm.at(-1)?.probe.delayP99Ms ?? 0
+  return [
+    memoryRow(name, warm, lengthMs),
+    ...COUNTS.map((count) =>
+      steady(
+        `${name}: ${count}`,
+        warm.flatMap(({ probe }) => probe[count] ?? []),
+        CHANGE_AT_LEAST[count],
+      ),
+    ),
+    {
+      what: `${name}: event loop delay p99`,
+      measured: `${delayMs.toFixed(0)} ms; ${idleMs.toFixed(0)} ms in an idle process`,
+      bound: `${DELAY_MS} ms`,
+      verdict: delayVerdict(delayMs, idleMs),
+    },
+  ]
+}
+
+function memoryRow(name: string, life: readonly ProcessSample[], lengthMs: number): Row {
+  const slopeOf = (pick: (probe: Probe) => number): number =>
+    theilSen(life.map(({ atMs, probe }) => ({ x: atMs / HOUR_MS, y: pick(probe) })))
+  const { start, end } = startAndEnd(life.map(({ probe }) => probe.rssMib))
+  const resident = slopeOf(({ rssMib }) => rssMib)
+  const isShort = lengthMs < SLOPE_MIN_MS
+  const isHeld = isShort ? end - start <= SHORT_MIB : resident <= MIB_PER_HOUR
+  return {
+    what: `${name}: resident memory`,
+    measured:
+      `${signed(resident)} MiB/h over ${minutes(lengthMs)} min, ${round(start)} → ${round(end)} MiB ` +
+      `(heap ${signed(slopeOf(({ heapMib }) => heapMib))} MiB/h)`,
+    bound: isShort ? `+${SHORT_MIB} MiB in a life of less than 30 min` : `${MIB_PER_HOUR} MiB/h`,
+    verdict: isHeld ? 'held' : 'broken',
+  }
+}
+
+/** A machine on which an idle process is late as well is too busy to judge. */
+function delayVerdict(delayMs: number, idleMs: number): Row['verdict'] {
+  if (delayMs <= DELAY_MS) return 'held'
+  return idleMs > DELAY_MS / 2 ? 'not judged' : 'broken'
+}
+
+function steady(what: string, values: readonly number[], atLeast: number): Row {
+  const { start, end } = startAndEnd(values)
+  const allowed = Math.max(atLeast, start * CHANGE)
+  return {
+    what,
+    measured: `${round(start)} → ${round(end)}`,
+    bound: `± ${CHANGE * 100} %, at least ± ${atLeast}`,
+    verdict: Math.abs(end - start) <= allowed ? 'held' : 'broken',
+  }
+}
+
+function judgeStore(samples: readonly SoakSample[], { warmUpMs, leastMs }: Bounds): readonly Row[] {
+  const stores = samples.filter((sample) => sample.kind === 'store')
+  const firstMs = stores[0]?.atMs ?? 0
+  const warm = stores.filter(({ atMs }) => atMs - firstMs >= warmUpMs)
+  if ((warm.at(-1)?.atMs ?? 0) - (warm[0]?.atMs ?? 0) < leastMs) return []
+  const valuesOf = (name: string): readonly number[] => warm.flatMap(({ size }) => size[name] ?? [])
+  return Object.keys(warm[0]?.size ?? {}).map((name) => {
+    if (name !== 'logMib') return steadyStore(name, valuesOf(name))
+    const most = Math.max(...valuesOf(name))
+    return {
+      what: 'store: log',
+      measured: `at most ${most.toFixed(1)} MiB`,
+      bound: `${LOG_MIB} MiB`,
+      verdict: most <= LOG_MIB ? 'held' : 'broken',
+    }
+  })
+}
+
+function steadyStore(name: string, values: readonly number[]): Row {
+  const { start, end } = startAndEnd(values)
+  return {
+    what: `store: ${name}`,
+    measured: `${round(start)} → ${round(end)}`,
+    bound: `± ${CHANGE * 100} %`,
+    verdict: Math.abs(end - start) <= start * CHANGE ? 'held' : 'broken',
+  }
+}
+
+const minutes = (ms: number): number => Math.round(ms / MINUTE_MS)
+const round = (value: number): string => (Number.isInteger(value) ? `${value}` : value.toFixed(2))
+const signed = (value: number): string => `${value >= 0 ? '+' : ''}${value.toFixed(2)}`
