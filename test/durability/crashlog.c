@@ -10,7 +10,8 @@
  *   CRASHLOG_FAULT  CALLS:ERRNO, or CALLS:ERRNO:FIRST:COUNT, for example `fsync:5` or `write,fsync:28:120:1`. CALLS are
  *                   open, read, write, truncate and fsync. COUNT calls of these kinds fail, from number FIRST on. It
  *                   is read at each call, so that a process can change it; the first call after that has number 0.
- *                   With `6000ms` in place of ERRNO these calls succeed, but 6,000 ms later.
+ *                   `write@state/master.db:28` concerns this file only. With `6000ms` in place of ERRNO these calls
+ *                   succeed, but 6,000 ms later.
  *   CRASHLOG_FAULT_FILE  a file with such a text, for a process whose environment cannot be changed from outside.
  *
  * A record is five numbers of 8 bytes (kind, offset, and the lengths of path, second path and data), followed by path,
@@ -136,6 +137,9 @@ static int is_faulty(const char *call, const char *path) {
   const char *code = strchr(fault, ':');
   const char *found = strstr(fault, call);
   if (code == NULL || found == NULL || found > code) return 0;
+  const char *file = memchr(fault, '@', code - fault);
+  if (file != NULL && (strlen(path) != (size_t)(code - file - 1) || strncmp(file + 1, path, code - file - 1) != 0))
+    return 0;
   char *rest;
   const long error = strtol(code + 1, &rest, 10);
   const int isSlow = strncmp(rest, "ms", 2) == 0;

@@ -50,6 +50,16 @@ withGcc('a SQLite store on a disk with faults', () => {
     )
 
     it(
+      'loses nothing if it is restarted on a full disk after a failed fsync (G1)',
+      async () => {
+        const recording = await lab.record({ program: `${import.meta.dirname}/full-disk-load.ts`, lives: [[]] })
+        expect(roundsWithFaults(recording)).toBe(2)
+        expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
       'fails this test if the log is used further after a failed fsync',
       async () => {
         const program = copyWith(LOG_KEPT_AFTER_FAULT, lab.folder('log-kept'), 'fault-load.ts')

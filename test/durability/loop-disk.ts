@@ -76,11 +76,6 @@ export class LoopDisk {
     })
   }
 
-  /** Mounts it read-only, or writable again. */
-  remount(mode: 'ro' | 'rw'): void {
-    run('mount', '-o', `remount,${mode}`, this.root)
-  }
-
   /** Unmounts it, and removes the image. Repeatable. */
   close(): void {
     process.off('exit', this.#onExit)

@@ -5,11 +5,23 @@
  */
 import { FleetError } from '../../protocol/index.ts'
 import { codeOf, messageOf } from './driver.ts'
-import { chmodSync, closeSync, fsyncSync, lstatSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
+const CHUNK_BYTES = 1_048_576
 /** `f_type` of file systems on which neither locks nor fsync can be trusted. @see statfs(2) */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
@@ -64,6 +76,25 @@ function createFile(path: string): boolean {
   fsyncSync(handle)
   closeSync(handle)
   return true
+}
+
+/**
+ * Writes a file with the content that it has, and syncs it. After a failed fsync the kernel takes pages for written
+ * that are not on the disk, and only a write makes it write them.
+ */
+export function writeAgain(path: string): void {
+  const handle = openSync(path, 'r+')
+  try {
+    const bytes = Buffer.alloc(CHUNK_BYTES)
+    let offset = 0
+    for (let count = 1; count > 0; offset += count) {
+      count = readSync(handle, bytes, 0, CHUNK_BYTES, offset)
+      writeSync(handle, bytes, 0, count, offset)
+    }
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
 }
 
 /** Without this the file's name, and all that is in it, may be gone after a power cut. */

@@ -7,12 +7,12 @@
  *
  * After a failed fsync the kernel takes its pages for written, although they may never reach the disk, and still
  * returns them to readers. Changes that are committed behind such pages in the log would be lost in a power cut. So an
- * open copies the log into the file and empties it before the first change is acknowledged, and checkpoints are made
- * by the session, since SQLite ignores the errors of its automatic ones (D94).
+ * open copies the log into the file and empties it before the first change is acknowledged; on a full disk it writes
+ * the log again. Checkpoints are made by the session, since SQLite ignores the errors of its automatic ones (D94).
  */
 import { FleetError } from '../../protocol/index.ts'
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
-import { prepareFile } from './files.ts'
+import { prepareFile, writeAgain } from './files.ts'
 import { checkLog } from './log-mark.ts'
 import { APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
 import { statSync } from 'node:fs'
@@ -83,12 +83,16 @@ export function closeStore(db: Database, timeMs: number): void {
   }
 }
 
-/** Copies the log into the file, syncs both, and truncates the log. */
+/**
+ * Copies the log into the file, syncs both, and truncates the log. On a full disk the log stays, and is written again:
+ * the process before may have ended because of a failed fsync.
+ */
 function emptyLog(db: Database, isAfterFault: boolean): void {
   try {
     db.pragma('wal_checkpoint(TRUNCATE)')
   } catch (error) {
     if (isAfterFault || faultOf(error) !== 'full') throw error
+    writeAgain(`${db.name}-wal`)
   }
 }
 
