@@ -93,7 +93,7 @@ simulate: .tools/ready ## Simulate a fleet with faults on virtual time: SEED=0x7
 	@node test/simulation/main.ts $(if $(PLAN),--plan $(PLAN),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) $(if $(BASE),--base $(BASE)) --twice 5 --processes 2 --shrink))
 controls: .tools/ready ## Run every control: a deliberate defect that its invariant must find; records its seed again (ARGS="--fresh NAME": from a new seed, one of them)
 	@node test/controls/main.ts $(ARGS)
-mutants: .tools/ready ## Test the tests of the Redis backend with every mutant of its Lua scripts (ARGS="--file tasks.ack.lua --verbose")
+mutants: .tools/ready ## Test the tests of the Redis backend with every mutant of its Lua scripts (ARGS="--at tasks.ack.lua --verbose")
 	@CI=true hack/install-debian.sh redis-server
 	@node --disable-warning=ExperimentalWarning test/mutation/lua/main.ts $(ARGS)
 stryker: .tools/ready .tools/mutation-ready ## Test the tests of 14 central files with every mutant of them (FILE=src/worker/leases.ts: one file)

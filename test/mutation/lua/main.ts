@@ -1,11 +1,10 @@
 /**
  * Tests the tests of the Redis backend with mutants of its Lua scripts (mutants.ts):
  *
- *   node test/mutation/lua/main.ts [--tenth] [--file tasks.ack.lua] [--line N] [--tests REGEX] [--fresh] [--verbose]
+ *   node test/mutation/lua/main.ts [--tenth] [--at tasks.ack.lua:41] [--tests REGEX] [--fresh] [--verbose]
  *
  *   --tenth    every tenth mutant, another tenth each day
- *   --file     only the mutants of this file; may be repeated
- *   --line     only those of this line
+ *   --at       only the mutants of this file, or of this line of a file; may be repeated
  *   --tests    only tests whose title matches this regular expression
  *   --fresh    finds out again which scripts each test reaches; without it, only for tests with a new title
  *   --verbose  also a line for each mutant that was killed, with the test
@@ -36,8 +35,7 @@ interface Listed {
 const { values } = parseArgs({
   options: {
     tenth: { type: 'boolean', default: false },
-    file: { type: 'string', multiple: true },
-    line: { type: 'string' },
+    at: { type: 'string', multiple: true },
     tests: { type: 'string', default: '' },
     fresh: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
@@ -51,8 +49,7 @@ const today = Math.floor(Date.now() / DAY_MS) % 10
 const chosen = all.filter(
   ({ file, line }, i) =>
     (!values.tenth || i % 10 === today) &&
-    (values.file?.includes(file) ?? true) &&
-    (values.line === undefined || Number(values.line) === line),
+    (values.at?.some((place) => place === file || place === `${file}:${line}`) ?? true),
 )
 /** Files of the mutants that each test killed. */
 const kills = new Map<string, string[]>()

@@ -3,6 +3,7 @@
  * installed at that moment. It notes which scripts each test reaches.
  */
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import { SCRIPT_CONSTANTS } from '../../../src/storage/redis/script-constants.ts'
 import { SCRIPT_FILES } from '../../../src/storage/redis/script-files.ts'
@@ -11,10 +12,10 @@ import { scripts, type Script } from '../../../src/storage/redis/script.ts'
 import type { RedisServer } from '../../kit/redis-server.ts'
 import { InProcessTests, replaceJest, type Outcome } from '../in-process.ts'
 import type { Test } from '../jest-globals.ts'
+import { directStore } from './direct-store.ts'
 
 /** Files of test/storage/redis. */
 const TEST_FILES = [
-  'contract',
   'tasks',
   'lost-replies',
   'masters',
@@ -30,6 +31,8 @@ const TEST_FILES = [
 /** Random commands: all kinds, all but those of tasks, those of tasks (test/storage/model/run.ts). */
 const MODEL_SEEDS = [0, 1, 2]
 const MODEL_COMMANDS = 400
+/** Where the servers keep their files: an fsync costs nothing there. */
+const MEMORY_FOLDER = '/dev/shm'
 const MIN_LIMIT_MS = 15_000
 const LIMIT_FACTOR = 20
 const MAX_TRIES = 3
@@ -72,13 +75,14 @@ export class Suite {
 
   /** Starts a private Redis and imports the tests, which then use it. */
   static async load(): Promise<{ readonly suite: Suite; readonly tests: readonly Test[] }> {
+    if (existsSync(MEMORY_FOLDER)) process.env['TMPDIR'] = MEMORY_FOLDER
     process.setMaxListeners(100) // Each server of a test file listens to the end of the process.
     replaceJest()
     const { startRedis } = await import('../../kit/redis-server.ts')
     const server = await startRedis({ maxmemoryPolicy: 'noeviction', appendfsync: 'always' })
     process.env['SVC_TEST_REDIS_URL'] = server.url
     const { collect } = await import('../jest-globals.ts')
-    const tests: Test[] = []
+    const tests: Test[] = [...(await collect('contract', () => defineContract(server.connect())))]
     for (const name of TEST_FILES)
       tests.push(...(await collect(name, () => import(`../../storage/redis/${name}.test.ts`))))
     tests.push(...(await collect('model', defineModel)))
@@ -158,6 +162,20 @@ export class Suite {
       }
     }
   }
+}
+
+/** The contract on a store that costs little to open, and what needs a whole backend on one. */
+async function defineContract(client: Redis): Promise<void> {
+  const [{ testBackend }, { lifecycle }, { namespaces }, { withRedisStore }] = await Promise.all([
+    import('../../storage/contract.ts'),
+    import('../../storage/contract/lifecycle.ts'),
+    import('../../storage/contract/namespaces.ts'),
+    import('../../storage/redis/fixture.ts'),
+  ])
+  testBackend('direct', (clock) => Promise.resolve(directStore(client, clock)), [lifecycle, namespaces])
+  withRedisStore('contract', (create) => {
+    for (const suite of [lifecycle, namespaces]) suite('redis', create)
+  })
 }
 
 async function defineModel(): Promise<void> {
