@@ -173,4 +173,116 @@ describe('the outbox', () => {
     await waited
     expect(idle).toBe(true)
   })
+
+  it('sends a report immediately, except to a full socket, which gets it when it has drained', () => {
+    outbox.attach(wire)
+    outbox.report('state')
+    expect(wire.frames.map(({ type }) => type)).toEqual(['state', 'stats', 'state'])
+    wire.stuck = true
+    outbox.report('stats')
+    wire.bufferedAmount = SOCKET_HIGH_BYTES
+    outbox.report('state')
+    expect(wire.frames.slice(3).map(({ type }) => type)).toEqual(['stats'])
+    wire.drain()
+    expect(wire.frames.slice(3).map(({ type }) => type)).toEqual(['stats', 'state'])
+  })
+
+  it('sends state before stats to a new connection, whatever was due', () => {
+    outbox.report('stats')
+    outbox.attach(wire)
+    expect(wire.frames.map(({ type }) => type)).toEqual(['state', 'stats'])
+  })
+
+  it('keeps outputs together for 10 ms while a full socket drains, and sends older ones then', async () => {
+    wire.stuck = true
+    outbox.attach(wire)
+    emit(0, 1)
+    await time.advance(5)
+    wire.drain()
+    emit(1, 2)
+    expect(wire.outputs).toEqual([])
+    await time.advance(5)
+    expect(wire.outputs).toEqual([0, 1])
+    wire.stuck = true
+    outbox.report('state')
+    wire.bufferedAmount = SOCKET_HIGH_BYTES
+    emit(2, 3)
+    await time.advance(10)
+    expect(wire.outputs).toEqual([0, 1])
+    wire.drain()
+    expect(wire.outputs).toEqual([0, 1, 2])
+  })
+
+  it('sends nothing to a connection that was detached', async () => {
+    outbox.attach(wire)
+    outbox.detach()
+    outbox.report('state')
+    emit(0, 1)
+    await time.advance(10)
+    expect([wire.texts.length, outbox.frames]).toEqual([2, 1])
+  })
+
+  it('is idle without a connection only when nothing waits, and sends what waits when asked', async () => {
+    await outbox.idle()
+    emit(0, 1)
+    let idle = false
+    const waited = outbox.idle().then(() => {
+      idle = true
+    })
+    await time.advance(1_000)
+    expect(idle).toBe(false)
+    outbox.attach(wire)
+    await waited
+    emit(1, 2)
+    await outbox.idle()
+    expect(wire.outputs).toEqual([0, 1])
+  })
+
+  it('fills frames to the last byte of their maximum', async () => {
+    outbox.attach(wire)
+    outbox.output(0, { pad: '' })
+    await time.advance(1_000)
+    const entry = // Whole seconds keep the length of `ts`.
+      Buffer.byteLength(wire.texts[2] ?? '') - '"type":"output",'.length
+    const room = MAX_FRAME_BYTES - '{"type":"output_batch","outputs":[]}'.length
+    const pad = (bytes: number) => ({ pad: 'x'.repeat(bytes) })
+    expect(() => outbox.output(0, pad(room - entry))).toThrow(
+      new RangeError(
+        `the output has ${room + 1} bytes as JSON, and the maximum is ${MAX_FRAME_BYTES}; ` +
+          'emit it in parts, or emit a reference to it',
+      ),
+    )
+    outbox.output(0, pad(room - entry - 1))
+    await time.advance(1_000)
+    for (const more of [0, 1]) {
+      outbox.output(0, pad(1_000))
+      outbox.output(0, pad(room - 2 * entry - 1_000 - 2 + more))
+      await time.advance(1_000)
+    }
+    expect(wire.frames.slice(3).map(({ type }) => type)).toEqual(['output', 'output_batch', 'output', 'output'])
+  })
+
+  it('counts only waiting frames towards its bound (G11)', async () => {
+    outbox.attach(wire)
+    for (let n = 0; n < 40; n += 1) {
+      outbox.output(0, big(n))
+      await time.advance(10)
+    }
+    outbox.detach()
+    for (let n = 40; n < 60; n += 1) outbox.output(0, big(n))
+    expect([outbox.frames, outbox.outputsEvicted]).toEqual([20, 0])
+  })
+
+  it('warns about dropped outputs at most once a minute, with their number (G11)', async () => {
+    outbox = make(1)
+    for (const waitMs of [59_999, 1, 60_000]) {
+      emit(0, 1_001)
+      await time.advance(waitMs)
+    }
+    emit(0, 1_001)
+    const message = 'output buffer full: dropping the oldest outputs until the master is reachable'
+    expect(log.lines).toEqual(
+      [1_000, 3_000, 4_000].map((evicted) => ({ level: 'warn', message, fields: { outputs_evicted: evicted } })),
+    )
+  })
 })
