@@ -85,21 +85,26 @@ export class PendingReport {
 
 /** The frames for one worker that wait until it reads (outbound.ts). */
 export class OutboundState {
-  /** The highest config generation that was sent to this socket or reported by it. */
+  /** The highest config generation of the worker's epoch that was sent to this socket or reported by it. */
   knownGen = 0
   isDrainSent = false
+  #reportedGen = 0
   #heldGen: number | null = null
   #isDrainHeld = false
   #stuckBytes = 0
   #stuckSinceMs = 0
 
-  /** Records a generation that the worker has, or will receive. */
-  raiseKnownGen(gen: number): void {
-    this.knownGen = Math.max(this.knownGen, gen)
+  /**
+   * Records the generation that the worker runs. A lower one than before belongs to a new epoch, in which higher ones
+   * of the epoch before are not known.
+   */
+  reportGen(gen: number): void {
+    this.knownGen = gen < this.#reportedGen ? gen : Math.max(this.knownGen, gen)
+    this.#reportedGen = gen
   }
 
   holdConfigChanged(gen: number): void {
-    this.raiseKnownGen(gen)
+    this.knownGen = Math.max(this.knownGen, gen)
     this.#heldGen = gen
   }
 

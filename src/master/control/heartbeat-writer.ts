@@ -173,7 +173,7 @@ export class HeartbeatWriter {
     if (status === 'replaced') return this.#detach(connection, 'replaced by a newer connection')
     if (status === 'unknown') return this.#detach(connection, 'this worker was deleted from the master; register again')
     if (state !== null) {
-      connection.outbound.raiseKnownGen(state.gen)
+      connection.outbound.reportGen(state.gen)
       this.#deps.stateEvents.update(connection, {
         state: status === 'drain' ? 'DRAINING' : state.state,
         lastError: state.lastError,

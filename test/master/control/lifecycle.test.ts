@@ -240,6 +240,22 @@ describe('config_changed', () => {
     expect(worker.frames).toEqual([])
   })
 
+  it('is sent when its signal was lost and the worker has left the generations of an earlier epoch (G6)', async () => {
+    const worker = await fixture.worker('w1')
+    await says(worker, { config_gen: 2 }) // Of the epoch before.
+    await says(worker, { config_gen: 0 })
+    await fixture.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'w1',
+      expectGen: 0,
+      config: '{}',
+      changed: [],
+      actor: 'admin',
+    })
+    await says(worker, { config_gen: 0 })
+    expect(worker.frames).toEqual([{ type: 'config_changed', config_gen: 1 }])
+  })
+
   it('is not sent to a worker that already reports the generation', async () => {
     await (await fixture.worker('w1')).close()
     await fixture.patch('w1', { slots: 3 })
