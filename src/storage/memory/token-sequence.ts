@@ -30,6 +30,11 @@ export class TokenSequence {
     this.#last += 1
     return this.#last
   }
+
+  /** Continues at the next start of a sequence. */
+  raise(now: number): void {
+    this.#last = startAbove(now, this.#last + 1)
+  }
 }
 
 /** Creates the token sequences of one store, and keeps them growing when the store is opened again. */
@@ -49,11 +54,19 @@ export class TokenSequences {
   }
 
   make(now: number): TokenSequence {
-    const fence = new TokenSequence(Math.ceil(Math.max(now * 1024, this.#floor) / SEGMENT) * SEGMENT)
+    const fence = new TokenSequence(startAbove(now, this.#floor))
     this.#fences.add(fence)
     return fence
   }
+
+  /** Lets all sequences continue above every token that may have been issued until now. */
+  raise(now: number): void {
+    for (const fence of this.#fences) fence.raise(now)
+  }
 }
+
+/** A multiple of SEGMENT that is at least `floor` and at least `now` · 1,024. */
+const startAbove = (now: number, floor: number): number => Math.ceil(Math.max(now * 1024, floor) / SEGMENT) * SEGMENT
 
 /** Tokens whose fingerprints lie in one array, made when the first of them is acknowledged. */
 const CHUNK = 4_096
