@@ -1,44 +1,106 @@
-/** The automations of a simulated fleet. A payload says how long its task runs, and how often it fails. */
-import { buildCatalog, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
+/**
+ * The automations of a simulated fleet. A payload says how long its task runs, how often it fails, and in which way.
+ * Configs have two fields that different admins change. Outputs are numbered for each life of a worker.
+ */
+import { buildCatalog, defineBatch, defineContinuous, Permanent, Type } from '../../src/automation/index.ts'
+import type { CatalogEntry } from '../../src/automation/index.ts'
+import type { PluginEvent } from './invariants/invariant.ts'
 
-const payload = Type.Object({ ms: Type.Integer(), failures: Type.Integer() })
+const payload = Type.Object({
+  ms: Type.Integer(),
+  failures: Type.Integer(),
+  /** What the plugin does instead of ending normally. */
+  poison: Type.Optional(Type.Union([Type.Literal('permanent'), Type.Literal('text'), Type.Literal('hang')])),
+})
+const config = Type.Object({ a: Type.Integer({ default: 0 }), b: Type.Integer({ default: 0 }) })
+const output = Type.Object({ by: Type.String(), n: Type.Integer() })
 
-const failing = (attempt: number, failures: number): void => {
-  if (attempt < failures) throw new Error('simulated failure')
+interface RunTask {
+  readonly payload: { readonly ms: number; readonly failures: number; readonly poison?: string }
+  readonly attempt: number
 }
 
 const LONG_VISIBILITY_MS = 4_000
+const HANG_MS = 40_000
+const EMIT_EVERY_MS = 5_000
+const retry = { baseSeconds: 1, factor: 2, capSeconds: 8 }
+
+async function runTask(task: RunTask, sleep: (ms: number) => Promise<void>): Promise<void> {
+  const { ms, failures, poison } = task.payload
+  await sleep(poison === 'hang' ? HANG_MS : ms)
+  if (poison === 'permanent') throw new Permanent('simulated permanent failure')
+  // oxlint-disable-next-line typescript/only-throw-error -- a plugin may throw anything
+  if (poison === 'text') throw 'simulated failure without an error'
+  if (task.attempt < failures) throw new Error('simulated failure')
+}
 
 export const CATALOG = buildCatalog([
   defineBatch({
     type: 'short',
     payload,
+    config,
     visibilityTimeoutSeconds: 10,
-    retry: { baseSeconds: 1, factor: 2, capSeconds: 8 },
-    run: async ({ task, sleep }) => {
-      await sleep(task.payload.ms)
-      failing(task.attempt, task.payload.failures)
-    },
+    retry,
+    run: ({ task, sleep }) => runTask(task, sleep),
   }),
   // Each task runs longer than its visibility timeout, so its lease has to be extended.
   defineBatch({
     type: 'long',
     payload,
+    config,
     visibilityTimeoutSeconds: LONG_VISIBILITY_MS / 1_000,
-    retry: { baseSeconds: 1, factor: 2, capSeconds: 8 },
-    run: async ({ task, sleep }) => {
-      await sleep(LONG_VISIBILITY_MS + task.payload.ms)
-      failing(task.attempt, task.payload.failures)
-    },
+    retry,
+    run: ({ task, sleep }) => runTask(task, (ms) => sleep(LONG_VISIBILITY_MS + ms)),
   }),
   defineContinuous({
     type: 'steady',
-    output: Type.Object({ n: Type.Integer() }),
+    config,
+    output,
     run: async ({ emit, signal, sleep }) => {
-      for (let n = 0; !signal.aborted; n += 1) {
-        await emit({ n })
-        await sleep(5_000)
+      while (!signal.aborted) {
+        // `emitNumbered` replaces the output.
+        await emit({ by: '', n: 0 })
+        await sleep(EMIT_EVERY_MS)
       }
     },
   }),
 ])
+
+export interface WorkerLife {
+  readonly worker: string
+  /** The number of this life, so that the outputs of two lives differ. */
+  readonly life: number
+  /** @returns how many further outputs the plugin emits now. */
+  readonly takeFlood: () => number
+  readonly onEvent: (event: PluginEvent) => void
+}
+
+/** The automation of a type, as one life of a worker runs it: what its plugin does is reported. */
+export function entryOf(type: string, { worker, life, takeFlood, onEvent }: WorkerLife): CatalogEntry {
+  const entry = CATALOG.get(type)
+  if (entry === undefined) throw new TypeError(`no automation ${type}`)
+  const by = `${worker}/${life}`
+  let n = 0
+  return {
+    ...entry,
+    run: async (context) => {
+      onEvent({ kind: 'run_started', worker, type, config: context.config })
+      if ('task' in context) {
+        const { id } = context.task as { id: string }
+        onEvent({ kind: 'task_started', worker, type, id })
+        try {
+          return await entry.run(context)
+        } finally {
+          onEvent({ kind: 'task_ended', worker, type, id })
+        }
+      }
+      const emitNumbered = async (): Promise<void> => {
+        for (let left = 1 + takeFlood(); left > 0; left -= 1) {
+          n += 1
+          await context.emit({ by, n })
+        }
+      }
+      return entry.run({ ...context, emit: emitNumbered })
+    },
+  }
+}

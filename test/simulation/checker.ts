@@ -1,28 +1,32 @@
 /** Passes each observation of a run to every check, and keeps the first violation and the counted situations. */
-import type { VirtualTime } from '../../src/runtime/index.ts'
-import type { Backend, StorageCall } from '../../src/storage/index.ts'
+import type { FeedItem } from '../../src/client/index.ts'
+import type { LoggedEvent, StorageCall } from '../../src/storage/index.ts'
 import { CHECKS } from './invariants/index.ts'
-import { Violation, type InvariantCheck, type LogLine } from './invariants/invariant.ts'
-import type { Plan } from './plan.ts'
-import type { Exchange } from './pool.ts'
-
-export interface CheckerDeps {
-  readonly plan: Plan
-  readonly time: VirtualTime
-  readonly backend: () => Backend
-}
+import {
+  Violation,
+  type CheckDeps,
+  type InvariantCheck,
+  type LogLine,
+  type PluginEvent,
+  type ReceivedFrame,
+} from './invariants/invariant.ts'
+import type { Situation } from './must-happen.ts'
+import type { Fault } from './plan.ts'
+import type { Exchange, Served } from './pool.ts'
 
 export class Checker implements Required<InvariantCheck> {
   readonly #checks: readonly InvariantCheck[]
-  readonly #counted = new Map<string, number>()
+  readonly #counted = new Map<Situation, number>()
   #violation: Violation | null = null
+  /** While the store executes its log again, nothing is new. */
+  #isReplaying = false
 
-  constructor(deps: CheckerDeps) {
-    const all = {
+  constructor(deps: Omit<CheckDeps, 'count' | 'fail'>) {
+    const all: CheckDeps = {
       ...deps,
-      count: (situation: string) => this.count(situation),
-      fail: (...violation: ConstructorParameters<typeof Violation>) => {
-        this.#violation ??= new Violation(...violation)
+      count: (situation) => this.count(situation),
+      fail: (...violation) => {
+        if (!this.#isReplaying) this.#violation ??= new Violation(...violation)
       },
     }
     this.#checks = CHECKS.map((create) => create(all))
@@ -33,29 +37,62 @@ export class Checker implements Required<InvariantCheck> {
   }
 
   /** How often each situation occurred, to see that runs reach it. */
-  get counted(): ReadonlyMap<string, number> {
+  get counted(): ReadonlyMap<Situation, number> {
     return this.#counted
   }
 
-  count(situation: string): void {
-    this.#counted.set(situation, (this.#counted.get(situation) ?? 0) + 1)
+  count(situation: Situation): void {
+    if (!this.#isReplaying) this.#counted.set(situation, (this.#counted.get(situation) ?? 0) + 1)
   }
 
   async executed(call: StorageCall, result: unknown, nowMs: number): Promise<void> {
     for (const check of this.#checks) await check.executed?.(call, result, nowMs)
   }
 
-  storeRestarted(): void {
-    this.count('store restarted')
-    for (const check of this.#checks) check.storeRestarted?.()
+  appended(events: readonly LoggedEvent[]): void {
+    for (const check of this.#checks) check.appended?.(events)
+  }
+
+  storeLost(): void {
+    this.#isReplaying = true
+    for (const check of this.#checks) check.storeLost?.()
+  }
+
+  storeKept(): void {
+    this.#isReplaying = false
+    for (const check of this.#checks) check.storeKept?.()
   }
 
   received(exchange: Exchange): void {
     for (const check of this.#checks) check.received?.(exchange)
   }
 
+  served(served: Served): void {
+    for (const check of this.#checks) check.served?.(served)
+  }
+
+  framed(frame: ReceivedFrame): void {
+    for (const check of this.#checks) check.framed?.(frame)
+  }
+
+  ran(event: PluginEvent): void {
+    for (const check of this.#checks) check.ran?.(event)
+  }
+
+  fed(reader: string, item: FeedItem): void {
+    for (const check of this.#checks) check.fed?.(reader, item)
+  }
+
   logged(line: LogLine): void {
     for (const check of this.#checks) check.logged?.(line)
+  }
+
+  injected(fault: Fault): void {
+    for (const check of this.#checks) check.injected?.(fault)
+  }
+
+  async second(): Promise<void> {
+    for (const check of this.#checks) await check.second?.()
   }
 
   faultsEnded(): void {

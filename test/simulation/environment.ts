@@ -2,7 +2,7 @@
  * Everything that the actors of a run share: virtual time, the network, the store, the processes by name, their logs,
  * HTTP clients and control sockets, and the hash of all events.
  */
-import { MasterClient } from '../../src/client/index.ts'
+import { MasterClient, type FeedItem } from '../../src/client/index.ts'
 import type { RunningMaster } from '../../src/master/index.ts'
 import {
   seededRandom,
@@ -16,6 +16,8 @@ import {
 import type { WorkerOptions } from '../../src/worker/index.ts'
 import { Checker } from './checker.ts'
 import { FrameEnd } from './frame-end.ts'
+import { callHandler } from './http-pair.ts'
+import type { PluginEvent, ReceivedFrame } from './invariants/invariant.ts'
 import { Network } from './network.ts'
 import type { Plan } from './plan.ts'
 import { simulatedPools, type Exchange } from './pool.ts'
@@ -24,6 +26,9 @@ import { StoreServer } from './store.ts'
 
 export const TOKENS = { admin: 'simulated-admin-token', worker: 'simulated-worker-token' }
 export const MASTER_URL = 'http://masters'
+/** Faults after which the store replays its log. */
+const LOSSES = new Set(['store_failover', 'store_restore'])
+const METRICS_MS = 2_000
 const CONTROL_PATH = /\/automations\/([^/]+)\/workers\/([^/]+)\/control$/
 
 /** Starts one or more processes of the fleet. */
@@ -58,26 +63,46 @@ export class Environment {
   readonly masters = new Map<string, ServingMaster>()
   /** The newest control socket of each worker. */
   readonly sockets = new Map<string, SocketPair>()
+  /** Outputs that the plugin of a worker still has to emit in one moment. */
+  readonly floods = new Map<string, number>()
+  /** Submits tasks in one moment; the producers set it. */
+  burst: (count: number) => void = () => {}
   events = 0
   hash = 0x811c9dc5
   readonly #trace: ((line: string) => void) | undefined
   /** The number of starts of each process, so that each life has its own randomness. */
   readonly #starts = new Map<string, number>()
+  /** The ends of control sockets at masters that are not closed, by worker. */
+  readonly #masterEnds = new Map<string, Set<FrameEnd>>()
+  #connections = 0
 
   constructor(plan: Plan, trace: ((line: string) => void) | undefined) {
     this.plan = plan
     this.#trace = trace
     this.network = new Network(this.time, this.random('network'), plan.network)
-    this.checker = new Checker({ plan, time: this.time, backend: () => this.store.backend })
-    const process = new SimProcess('store', this.time, seedOf(plan.seed, 'store'))
-    this.store = new StoreServer(process, this.random('backend'), {
-      executed: async (call, result, nowMs) => {
-        this.note('store', call.method, () => JSON.stringify([call.args, result]))
-        await this.checker.executed(call, result, nowMs)
-      },
-      restarted: () => {
-        this.note('store', 'restarted')
-        this.checker.storeRestarted()
+    this.checker = new Checker({
+      plan,
+      time: this.time,
+      backend: () => this.store.backend,
+      lifeOf: (name) => this.#lifeOf(name),
+      openSocketsOf: (worker) => [...(this.#masterEnds.get(worker) ?? [])].filter(({ isOpen }) => isOpen).length,
+      metricsOf: (master) => this.#metricsOf(master),
+    })
+    this.store = new StoreServer(new SimProcess('store', this.time, seedOf(plan.seed, 'store')), {
+      createRandom: (name) => this.random(name),
+      isLogged: plan.faults.some(({ kind }) => LOSSES.has(kind)),
+      observer: {
+        executed: async (call, result, nowMs) => {
+          this.note('store', call.method, () => JSON.stringify([call.args, result]))
+          await this.checker.executed(call, result, nowMs)
+        },
+        appended: (events) => this.checker.appended(events),
+        lost: () => {
+          this.note('store', 'lost changes')
+          this.checker.storeLost()
+        },
+        kept: () => this.checker.storeKept(),
+        reached: (situation) => this.checker.count(situation),
       },
     })
   }
@@ -92,6 +117,31 @@ export class Environment {
     const start = (this.#starts.get(name) ?? 0) + 1
     this.#starts.set(name, start)
     return new SimProcess(name, this.time, seedOf(this.plan.seed, `${name}/${start}`))
+  }
+
+  /** The number of lives that a name has had. */
+  startsOf(name: string): number {
+    return this.#starts.get(name) ?? 0
+  }
+
+  /** Takes what a plugin has to emit in one moment. */
+  takeFlood(worker: string): number {
+    const count = this.floods.get(worker) ?? 0
+    this.floods.delete(worker)
+    return count
+  }
+
+  /** A plugin of the process did something. */
+  ran(process: SimProcess, event: PluginEvent): void {
+    if (!process.isAlive) return
+    this.note(process.name, event.kind, () => JSON.stringify(event))
+    this.checker.ran(event)
+  }
+
+  /** A reader of the event stream received something. */
+  fed(process: SimProcess, item: FeedItem): void {
+    this.note(process.name, item.kind, () => JSON.stringify(item))
+    this.checker.fed(process.name, item)
   }
 
   /** Adds an event to the hash and to the trace. */
@@ -131,6 +181,7 @@ export class Environment {
         return master && { process: master.process, handle: master.running.handle }
       },
       onExchange: (exchange) => this.#received(exchange),
+      onServed: (served) => this.checker.served(served),
     })
   }
 
@@ -149,19 +200,31 @@ export class Environment {
   /** Opens control sockets for a worker. */
   dialOf(process: SimProcess): NonNullable<WorkerOptions['dial']> {
     return (url) => {
-      const client = new FrameEnd(process, this.network)
       const [, type = '', id = ''] = CONTROL_PATH.exec(url) ?? []
       const master = this.#target()
+      const connection = (this.#connections += 1)
+      const received = (from: string, to: string) => (text: string) => this.#framed({ from, to, connection, text })
+      const client = new FrameEnd(process, this.network, received(master?.process.name ?? '', process.name))
       if (master === undefined) process.after(1, () => client.fail('connect ECONNREFUSED'))
-      else this.network.send(process, master.process, null, () => this.#accept(client, master, type, id))
+      else {
+        const server = new FrameEnd(master.process, this.network, received(process.name, master.process.name))
+        this.network.send(process, master.process, null, () => this.#accept(client, server, master, { type, id }))
+      }
       return client
     }
   }
 
-  #accept(client: FrameEnd, { process: master, running }: ServingMaster, type: string, id: string): void {
-    const server = new FrameEnd(master, this.network)
+  #accept(
+    client: FrameEnd,
+    server: FrameEnd,
+    { process: master, running }: ServingMaster,
+    ref: { readonly type: string; readonly id: string },
+  ): void {
     server.connect(client)
-    const refusal = running.accept(server, { type, id, bearerToken: TOKENS.worker })
+    const ends = this.#masterEnds.get(ref.id) ?? new Set()
+    this.#masterEnds.set(ref.id, ends.add(server))
+    server.on('close', () => void ends.delete(server))
+    const refusal = running.accept(server, { ...ref, bearerToken: TOKENS.worker })
     this.network.send(master, client.process, null, () => {
       if (refusal !== null)
         return void client.emit(
@@ -180,6 +243,27 @@ export class Environment {
   #target(): ServingMaster | undefined {
     const master = this.masters.get(`master-${Math.floor(this.network.unit() * this.plan.masters)}`)
     return master?.process.isAlive === true ? master : undefined
+  }
+
+  #lifeOf(name: string): number | null {
+    return this.managed.get(name)?.process.isAlive === true ? this.startsOf(name) : null
+  }
+
+  /** Reads the metrics of a master, without the network between. Takes some virtual time. */
+  async #metricsOf(master: string): Promise<string> {
+    const serving = this.masters.get(master)
+    if (serving === undefined) throw new Error(`${master} does not run`)
+    let text = ''
+    callHandler(serving.running.handle, { method: 'GET', path: '/metrics', headers: {}, body: '' }, (part) => {
+      if (part.kind === 'data') text += part.chunk.toString('utf8')
+    })
+    await this.time.advance(METRICS_MS)
+    return text
+  }
+
+  #framed(frame: ReceivedFrame): void {
+    this.note(frame.to, 'receives a frame', () => `${frame.from} ${frame.text}`)
+    this.checker.framed(frame)
   }
 
   #received(exchange: Exchange): void {

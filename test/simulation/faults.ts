@@ -2,35 +2,89 @@
 import type { Environment } from './environment.ts'
 import type { Fault } from './plan.ts'
 
+/** Dead processes start again within this time after faults end. */
+const MAX_RESTART_MS = 5_000
+
 export function inject(environment: Environment, fault: Fault): void {
-  const { managed, network, store, time } = environment
+  const { managed, network, time } = environment
   environment.note('fault', fault.kind, () => JSON.stringify(fault))
+  environment.checker.injected(fault)
+  const process = 'target' in fault ? managed.get(fault.target)?.process : undefined
   switch (fault.kind) {
     case 'kill':
-      managed.get(fault.target)?.process.kill()
+      process?.kill()
       return void time.after(fault.restartMs, () => restartDead(environment, fault.target))
     case 'terminate':
       return managed.get(fault.target)?.terminate(fault.restartMs)
     case 'pause':
-      return managed.get(fault.target)?.process.pause(fault.ms)
+      return process?.pause(fault.ms)
+    case 'slow_loop':
+      return process?.slowDown(fault.ms, fault.taskMs)
     case 'step_wall':
-      return managed.get(fault.target)?.process.stepWall(fault.ms)
+      return process?.stepWall(fault.ms)
+    case 'slew':
+      return process?.slew(fault.rate)
     case 'partition':
-      return network.partition(fault.target, fault.other, fault.ms)
+      return network.partition(fault.target, fault.other, fault.ms, fault.isOneWay)
     case 'silence': {
       const socket = environment.sockets.get(fault.target)
       if (fault.side !== 'master') socket?.worker.silence()
       if (fault.side !== 'worker') socket?.master.silence()
       return
     }
+    case 'cut':
+      return environment.sockets.get(fault.target)?.worker.cut()
     case 'slow_network':
       return network.slow(fault.factor, fault.ms)
+    case 'flood':
+      return void environment.floods.set(fault.target, fault.count)
+    case 'burst':
+      return environment.burst(fault.count)
+    case 'drain':
+    case 'forget':
+      return remove(environment, fault.kind, fault.target)
+    case 'store_unavailable':
+    case 'store_full':
+    case 'store_slow':
+    case 'step_store':
+    case 'store_restart':
+    case 'store_failover':
+    case 'store_restore':
+      return injectStore(environment, fault)
+  }
+}
+
+type StoreFault = Extract<Fault, { kind: `store_${string}` | 'step_store' }>
+
+function injectStore({ store, time }: Environment, fault: StoreFault): void {
+  switch (fault.kind) {
     case 'store_unavailable':
       return store.makeUnavailable(fault.ms)
+    case 'store_full':
+      return store.fill(fault.ms)
+    case 'store_slow':
+      return store.slowDown(fault.ms, fault.callMs)
+    case 'step_store':
+      return store.stepClock(fault.ms)
     case 'store_restart':
-      return void store.restart()
-    case 'drain':
-      return drain(environment, fault.target)
+      return void store.lose({ lostMs: Infinity, isNewEpoch: true })
+    case 'store_failover':
+      return void store.lose({ lostMs: fault.lostMs, isNewEpoch: true })
+    case 'store_restore':
+      store.makeUnavailable(fault.ms)
+      return void time.after(fault.ms, () => void store.lose({ lostMs: fault.lostMs, isNewEpoch: false }))
+  }
+}
+
+/** Ends every fault: what is dead starts again, and what stands still continues. */
+export function healAll(environment: Environment): void {
+  const { managed, network, store, time } = environment
+  network.heal()
+  store.heal()
+  const unit = environment.random('heal')
+  for (const [name, { process }] of managed) {
+    process.heal()
+    if (!process.isAlive) time.after(MAX_RESTART_MS * unit.unit(), () => restartDead(environment, name))
   }
 }
 
@@ -39,9 +93,14 @@ function restartDead({ managed }: Environment, name: string): void {
   if (found?.process.isAlive === false) found.restart()
 }
 
-function drain(environment: Environment, name: string): void {
+function remove(environment: Environment, kind: 'drain' | 'forget', name: string): void {
   const type = environment.plan.workers[Number(name.slice('worker-'.length))]
   if (type === undefined) return
-  const client = environment.client(environment.createProcess('drainer'))
-  client.workers.drain(type, name).catch(() => {})
+  const { workers } = environment.client(environment.createProcess('remover'))
+  const socket = environment.sockets.get(name)
+  if (socket !== undefined && kind === 'drain' && socket.master.process.isPaused)
+    environment.checker.count('drain while the owning master is paused')
+  if (socket?.worker.isOpen === true && kind === 'forget') environment.checker.count('worker forgotten while connected')
+  const done = kind === 'drain' ? workers.drain(type, name) : workers.forget(type, name)
+  done.catch(() => {})
 }

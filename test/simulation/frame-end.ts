@@ -24,6 +24,7 @@ export class FrameEnd extends EventEmitter implements AcceptedSocket {
   readonly fault = undefined
   readonly process: SimProcess
   readonly #network: Network
+  readonly #onText: (text: string) => void
   readonly #channel: Channel = { lastAtMs: 0 }
   #peer: FrameEnd | null = null
   #isPaused = false
@@ -31,10 +32,16 @@ export class FrameEnd extends EventEmitter implements AcceptedSocket {
   #backlog: Frame[] = []
   #stopWatchingKill = (): void => {}
 
-  constructor(process: SimProcess, network: Network) {
+  /** @param onText Called with each text message that this end passes on. */
+  constructor(process: SimProcess, network: Network, onText: (text: string) => void) {
     super()
     this.process = process
     this.#network = network
+    this.#onText = onText
+  }
+
+  get isOpen(): boolean {
+    return this.readyState === SOCKET_OPEN && this.process.isAlive
   }
 
   /** Connects two ends and opens this one. */
@@ -47,6 +54,12 @@ export class FrameEnd extends EventEmitter implements AcceptedSocket {
   /** Loses all frames that this end sends from now on, without a sign to either end. */
   silence(): void {
     this.#isSilent = true
+  }
+
+  /** Cuts the connection: both ends notice it immediately. */
+  cut(): void {
+    const peer = this.#peer
+    for (const end of [this, peer]) end?.process.after(0, () => end.#receive({ kind: 'reset' }))
   }
 
   /** Ends a connection that was never made. */
@@ -103,7 +116,9 @@ export class FrameEnd extends EventEmitter implements AcceptedSocket {
     if (this.#isPaused) return void this.#backlog.push(frame)
     switch (frame.kind) {
       case 'text':
-        return void (this.readyState === SOCKET_OPEN && this.emit('message', Buffer.from(frame.text), false))
+        if (this.readyState !== SOCKET_OPEN) return
+        this.#onText(frame.text)
+        return void this.emit('message', Buffer.from(frame.text), false)
       case 'ping':
         this.emit('ping')
         return this.#transmit({ kind: 'pong' })

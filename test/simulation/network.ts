@@ -14,7 +14,13 @@ export interface Channel {
 }
 
 /** What happens to a request: its effect, and its response. */
-export type Fate = 'served' | 'lost' | 'served_without_response'
+export type Fate = 'served' | 'lost' | 'served_without_response' | 'served_late'
+
+/** A late message arrives up to this much later. */
+const MAX_LATE_MS = 20_000
+/** The share of bus messages that arrive twice, and late, while the network loses some. */
+const BUS_TWICE = 0.1
+const BUS_LATE = 0.1
 
 export class Network {
   readonly #time: VirtualTime
@@ -30,23 +36,29 @@ export class Network {
     this.#plan = plan
   }
 
-  /** Ends every fault: from now on messages are fast and none is lost. */
+  /** Ends every fault: from now on messages are fast and none is lost, except those of the bus if the plan says so. */
   heal(): void {
-    this.#plan = { ...this.#plan, maxDelayMs: Math.min(20, this.#plan.maxDelayMs), lost: 0, unanswered: 0, busLost: 0 }
+    const { calmBusLost, maxDelayMs } = this.#plan
+    const maxCalmDelayMs = Math.min(20, maxDelayMs)
+    this.#plan = { ...this.#plan, maxDelayMs: maxCalmDelayMs, lost: 0, unanswered: 0, late: 0, busLost: calmBusLost }
     this.#partitions.clear()
     this.#slowUntilMs = 0
   }
 
-  /** Delays all messages between two processes, in both directions, for `ms`. `*` is every process. */
-  partition(one: string, other: string, ms: number): void {
+  /** Delays messages between two processes for `ms`: both directions, or those of `one` alone. `*` is every process. */
+  partition(one: string, other: string, ms: number, isOneWay: boolean): void {
     const untilMs = this.#time.monotonicMs() + ms
     this.#partitions.set(`${one} ${other}`, untilMs)
-    this.#partitions.set(`${other} ${one}`, untilMs)
+    if (!isOneWay) this.#partitions.set(`${other} ${one}`, untilMs)
   }
 
   slow(factor: number, ms: number): void {
     this.#slowness = factor
     this.#slowUntilMs = this.#time.monotonicMs() + ms
+  }
+
+  get nowMs(): number {
+    return this.#time.monotonicMs()
   }
 
   /** A number from 0 to below 1, for decisions of the network. */
@@ -55,18 +67,29 @@ export class Network {
   }
 
   fate(): Fate {
+    const { lost, unanswered, late } = this.#plan
     const drawn = this.#random.unit()
-    if (drawn < this.#plan.lost) return 'lost'
-    return drawn < this.#plan.lost + this.#plan.unanswered ? 'served_without_response' : 'served'
+    if (drawn < lost) return 'lost'
+    if (drawn < lost + unanswered) return 'served_without_response'
+    return drawn < lost + unanswered + late ? 'served_late' : 'served'
   }
 
-  /** Whether a bus message is lost. */
-  isBusLost(): boolean {
-    return this.#random.unit() < this.#plan.busLost
+  /** How late a late message is. */
+  lateMs(): number {
+    return MAX_LATE_MS * this.#random.unit()
+  }
+
+  /** By how much each copy of a bus message is late; no entry if it is lost. */
+  busDelaysMs(): readonly number[] {
+    const { busLost } = this.#plan
+    const drawn = this.#random.unit()
+    if (drawn < busLost) return []
+    if (busLost === 0 || drawn >= busLost + BUS_TWICE + BUS_LATE) return [0]
+    return drawn < busLost + BUS_TWICE ? [0, this.lateMs()] : [this.lateMs()]
   }
 
   /** Delivers a message. Both processes have to live: the sender now, the receiver when it arrives. */
-  send(from: SimProcess, to: SimProcess, channel: Channel | null, deliver: () => void): void {
+  send(from: SimProcess, to: SimProcess, channel: Channel | null, deliver: () => void, lateMs = 0): void {
     if (!from.isAlive) return
     const nowMs = this.#time.monotonicMs()
     const healedMs = Math.max(
@@ -75,7 +98,7 @@ export class Network {
       this.#partitions.get(`${from.name} *`) ?? 0,
       this.#partitions.get(`* ${to.name}`) ?? 0,
     )
-    const atMs = Math.max(healedMs + toStep(this.#delayMs(nowMs)), channel?.lastAtMs ?? 0)
+    const atMs = Math.max(healedMs + toStep(this.#delayMs(nowMs) + lateMs), channel?.lastAtMs ?? 0)
     if (channel !== null) channel.lastAtMs = atMs
     this.#time.after(atMs - nowMs, () => to.run(deliver))
   }

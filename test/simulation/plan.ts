@@ -12,34 +12,60 @@ export interface NetworkPlan {
   readonly lost: number
   /** The share of requests whose response is lost. */
   readonly unanswered: number
-  /** The share of bus messages that are lost. */
+  /** The share of requests whose response is late. */
+  readonly late: number
+  /** The share of bus messages that are lost; others are late or doubled then. */
   readonly busLost: number
+  /** The share that is still lost after all other faults ended. */
+  readonly calmBusLost: number
 }
 
-/** One fault. `target` is the name of a process, as `master-0`, `worker-3` or `store`. */
+/** Bounds of the masters, often tiny. */
+interface SettingsPlan {
+  readonly maxQueueLength: number
+  readonly maxLostLeases: number
+  readonly idempotencyTtlSeconds: number
+  readonly submitRpsPerToken: number
+  readonly maxBodyBytes: number
+}
+
+interface At {
+  readonly atMs: number
+}
+interface Target extends At {
+  /** The name of a process, as `master-0`, `worker-3` or `store`. */
+  readonly target: string
+}
+
+/** One fault. */
 export type Fault =
-  | { readonly atMs: number; readonly kind: 'kill'; readonly target: string; readonly restartMs: number }
-  | { readonly atMs: number; readonly kind: 'terminate'; readonly target: string; readonly restartMs: number }
-  | { readonly atMs: number; readonly kind: 'pause'; readonly target: string; readonly ms: number }
-  | { readonly atMs: number; readonly kind: 'step_wall'; readonly target: string; readonly ms: number }
-  | {
-      readonly atMs: number
-      readonly kind: 'partition'
-      readonly target: string
-      readonly other: string
-      readonly ms: number
-    }
-  | {
-      readonly atMs: number
-      readonly kind: 'silence'
-      readonly target: string
-      readonly side: 'worker' | 'master' | 'both'
-    }
-  | { readonly atMs: number; readonly kind: 'slow_network'; readonly factor: number; readonly ms: number }
-  | { readonly atMs: number; readonly kind: 'store_unavailable'; readonly ms: number }
+  | (Target & { readonly kind: 'kill' | 'terminate'; readonly restartMs: number })
+  | (Target & { readonly kind: 'pause'; readonly ms: number })
+  /** Each task of the process takes `taskMs` for `ms`. */
+  | (Target & { readonly kind: 'slow_loop'; readonly ms: number; readonly taskMs: number })
+  | (Target & { readonly kind: 'step_wall'; readonly ms: number })
+  | (Target & { readonly kind: 'slew'; readonly rate: number })
+  | (Target & { readonly kind: 'partition'; readonly other: string; readonly ms: number; readonly isOneWay: boolean })
+  /** Frames of one side, or of both, are lost without a sign. */
+  | (Target & { readonly kind: 'silence'; readonly side: 'worker' | 'master' | 'both' })
+  /** The control connection of a worker is cut. */
+  | (Target & { readonly kind: 'cut' })
+  | (At & { readonly kind: 'slow_network'; readonly factor: number; readonly ms: number })
+  | (At & { readonly kind: 'store_unavailable' | 'store_full'; readonly ms: number })
+  | (At & { readonly kind: 'store_slow'; readonly ms: number; readonly callMs: number })
   /** The store loses everything and begins a new epoch. */
-  | { readonly atMs: number; readonly kind: 'store_restart' }
-  | { readonly atMs: number; readonly kind: 'drain'; readonly target: string }
+  | (At & { readonly kind: 'store_restart' })
+  /** A replica takes over, and lacks the changes of the last `lostMs`. The epoch is new. */
+  | (At & { readonly kind: 'store_failover'; readonly lostMs: number })
+  /** The store is unavailable for `ms`, and is then as it was `lostMs` before. It does not notice that itself. */
+  | (At & { readonly kind: 'store_restore'; readonly ms: number; readonly lostMs: number })
+  | (At & { readonly kind: 'step_store'; readonly ms: number })
+  /** An admin drains or deletes a worker. */
+  | (Target & { readonly kind: 'drain' | 'forget' })
+  /** A producer submits `count` tasks in one moment. */
+  | (At & { readonly kind: 'burst'; readonly count: number })
+  /** A plugin emits `count` outputs in one moment. */
+  | (Target & { readonly kind: 'flood'; readonly count: number })
 
 export interface Plan {
   readonly seed: number
@@ -51,7 +77,9 @@ export interface Plan {
   readonly workers: readonly string[]
   /** Average time between two submits of a producer. */
   readonly submitEveryMs: number
+  readonly settings: SettingsPlan
   readonly network: NetworkPlan
+  /** By time. Those of the calm phase are ones that an undisturbed fleet has to cope with. */
   readonly faults: readonly Fault[]
 }
 
@@ -59,44 +87,100 @@ const KINDS: readonly Fault['kind'][] = [
   'kill',
   'terminate',
   'pause',
+  'slow_loop',
   'step_wall',
+  'slew',
   'partition',
   'silence',
+  'cut',
   'slow_network',
   'store_unavailable',
+  'store_full',
+  'store_slow',
   'store_restart',
+  'store_failover',
+  'store_restore',
+  'step_store',
   'drain',
+  'forget',
+  'burst',
+  'flood',
 ]
+/** Kinds that a run may have in its calm phase, at most one of them each. */
+const CALM_KINDS: readonly Fault['kind'][] = ['store_unavailable', 'drain', 'burst']
 const TYPES = ['short', 'long', 'steady'] as const
 /** Of each kind that a run enables, at most this many faults. */
 const MAX_FAULTS_OF_KIND = 3
+const ENABLED = 0.25
+/** The calm phase is undisturbed for this long first, so that everything has recovered. */
+const RECOVERED_MS = 75_000
+const MAX_CALM_OUTAGE_MS = 10_000
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+/** One seed of so many runs for 24 hours. */
+const LONG_RUN_EVERY = 1_000
 
 const between = (random: Random, min: number, max: number): number => min + (max - min) * random.unit()
 const whole = (random: Random, min: number, max: number): number => Math.floor(between(random, min, max + 1))
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.unit() * from.length)] as T
 
+export interface Durations {
+  readonly faultsMs?: number
+  readonly calmMs?: number
+}
+
 /** Draws the plan of a seed. */
-export function drawPlan(seed: number, { faultsMs = 40_000, calmMs = 20_000 } = {}): Plan {
+export function drawPlan(seed: number, durations: Durations = {}): Plan {
   const random = seededRandom(seedOf(seed, 'plan'))
+  const isLong = seed % LONG_RUN_EVERY === LONG_RUN_EVERY - 1
+  const { faultsMs = isLong ? DAY_MS : 60_000, calmMs = 120_000 } = durations
   const masters = whole(random, 1, 3)
-  const workers = Array.from({ length: whole(random, 2, 8) }, (_, at) => TYPES[at % 3] ?? pick(random, TYPES))
+  const workers = Array.from({ length: isLong ? 3 : whole(random, 2, 8) }, (_, at) => TYPES[at] ?? pick(random, TYPES))
+  const settings: SettingsPlan = {
+    maxQueueLength: pick(random, [20, 200, 10_000]),
+    maxLostLeases: pick(random, [0, 1, 2, 10]),
+    idempotencyTtlSeconds: pick(random, [2, 10, 60]),
+    submitRpsPerToken: pick(random, [0, 0, 0, 2]),
+    maxBodyBytes: pick(random, [600, 1_048_576, 1_048_576]),
+  }
+  const size = { masters, workers: workers.length, faultsMs }
+  const enabled = KINDS.filter(() => random.unit() < ENABLED)
+  const faults = enabled.flatMap((kind) =>
+    Array.from({ length: whole(random, 1, MAX_FAULTS_OF_KIND) }, () => drawFault(random, kind, size)),
+  )
+  const calmFrom = faultsMs + RECOVERED_MS
+  const calm = CALM_KINDS.filter(() => calmMs > RECOVERED_MS && random.unit() < ENABLED).map((kind): Fault => {
+    const fault = drawFault(random, kind, size)
+    const atMs = Math.round(between(random, calmFrom, calmFrom + 10_000))
+    return fault.kind === 'store_unavailable'
+      ? { ...fault, atMs, ms: Math.min(MAX_CALM_OUTAGE_MS, fault.ms) }
+      : { ...fault, atMs }
+  })
+  return {
+    seed,
+    faultsMs,
+    calmMs,
+    masters,
+    workers,
+    submitEveryMs: isLong ? HOUR_MS / 4 : pick(random, [1_000, 3_000, 10_000]),
+    settings,
+    network: drawNetwork(random),
+    faults: [...faults, ...calm].toSorted((a, b) => a.atMs - b.atMs),
+  }
+}
+
+function drawNetwork(random: Random): NetworkPlan {
   const isLossy = random.unit() < 0.5
-  const network: NetworkPlan = {
+  const share = (): number => (isLossy ? between(random, 0, 0.04) : 0)
+  return {
     minDelayMs: 0.1,
     maxDelayMs: pick(random, [2, 20, 500]),
-    lost: isLossy ? between(random, 0, 0.05) : 0,
-    unanswered: isLossy ? between(random, 0, 0.05) : 0,
+    lost: share(),
+    unanswered: share(),
+    late: share(),
     busLost: random.unit() < 0.3 ? 0.3 : 0,
+    calmBusLost: random.unit() < 0.3 ? 1 : 0,
   }
-  const enabled = KINDS.filter(() => random.unit() < 0.35)
-  const size = { masters, workers: workers.length, faultsMs }
-  const faults = enabled
-    .flatMap((kind) =>
-      Array.from({ length: whole(random, 1, MAX_FAULTS_OF_KIND) }, () => drawFault(random, kind, size)),
-    )
-    .toSorted((a, b) => a.atMs - b.atMs)
-  const submitEveryMs = pick(random, [300, 1_000, 3_000])
-  return { seed, faultsMs, calmMs, masters, workers, submitEveryMs, network, faults }
 }
 
 interface Size {
@@ -116,20 +200,41 @@ function drawFault(random: Random, kind: Fault['kind'], { masters, workers, faul
     case 'terminate':
       return { atMs, kind, target, restartMs: Math.round(between(random, 10, 10_000)) }
     case 'pause':
-      return { atMs, kind, target, ms }
+      return { atMs, kind, target, ms: pick(random, [100, 5_000, ms, 9 * ms]) }
+    case 'slow_loop':
+      return { atMs, kind, target, ms, taskMs: pick(random, [1, 5, 20]) }
     case 'step_wall':
-      return { atMs, kind, target, ms: pick(random, [-86_400_000, -3_600_000, 3_600_000, 86_400_000]) }
-    case 'partition':
-      return { atMs, kind, target, other: pick(random, ['store', '*', master === target ? worker : master]), ms }
+      return { atMs, kind, target, ms: pick(random, [-DAY_MS, -HOUR_MS, HOUR_MS, DAY_MS]) }
+    case 'slew':
+      return { atMs, kind, target, rate: pick(random, [1 - 1 / 2_048, 1 + 1 / 2_048]) }
+    case 'partition': {
+      const other = pick(random, ['store', '*', master === target ? worker : master])
+      return { atMs, kind, target, other, ms, isOneWay: random.unit() < 0.5 }
+    }
     case 'silence':
       return { atMs, kind, target: worker, side: pick(random, ['worker', 'master', 'both']) }
     case 'slow_network':
       return { atMs, kind, factor: pick(random, [10, 100]), ms }
     case 'store_unavailable':
+    case 'store_full':
       return { atMs, kind, ms }
+    case 'store_slow':
+      return { atMs, kind, ms, callMs: pick(random, [5, 50, 400]) }
     case 'store_restart':
       return { atMs, kind }
+    case 'store_failover':
+      return { atMs, kind, lostMs: Math.round(between(random, 10, 5_000)) }
+    case 'store_restore':
+      return { atMs, kind, ms: Math.round(ms / 4), lostMs: ms }
+    case 'step_store':
+      return { atMs, kind, ms: pick(random, [-2_000, 1_000, 30_000]) }
+    case 'cut':
     case 'drain':
+    case 'forget':
       return { atMs, kind, target: worker }
+    case 'burst':
+      return { atMs, kind, count: pick(random, [20, 100]) }
+    case 'flood':
+      return { atMs, kind, target: worker, count: pick(random, [100, 2_000]) }
   }
 }

@@ -17,6 +17,20 @@ export interface Exchange {
   readonly path: string
   readonly body: string
   readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  /** When the request was sent, in virtual time. */
+  readonly sentAtMs: number
+}
+
+/** A response that a master has written completely; whether the client receives it is not known yet. */
+export interface Served {
+  readonly master: SimProcess
+  readonly method: string
+  readonly path: string
+  readonly body: string
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
   readonly text: string
 }
 
@@ -27,6 +41,8 @@ export interface PoolDeps {
   readonly target: () => HttpTarget | undefined
   /** Called when a client has received a whole response, before its code continues. */
   readonly onExchange: (exchange: Exchange) => void
+  /** Called when a master has written a whole response. */
+  readonly onServed: (served: Served) => void
 }
 
 const failure = (code: string): Error => Object.assign(new Error(`simulated: ${code}`), { code })
@@ -43,9 +59,11 @@ class Body implements AsyncIterable<Buffer> {
     this.#wake()
   }
 
-  end(): void {
+  /** Completes the body. @returns all of it. */
+  end(): string {
     this.#isComplete = true
     this.#wake()
+    return this.received
   }
 
   fail(error: Error): void {
@@ -121,18 +139,20 @@ class SimPool implements HttpPool {
       for (const signal of signals) signal.addEventListener('abort', onAbort)
       if (master === undefined) return void process.after(1, () => fail(failure('ECONNREFUSED')))
       let status = 0
+      let headers: Readonly<Record<string, string>> = {}
+      const sentAtMs = network.nowMs
       const onPart = (part: ResponsePart): void => {
         if (isOver) return
         if (part.kind === 'head') {
-          status = part.status
-          resolve({ statusCode: status, headers: part.headers, body })
+          ;({ status, headers } = part)
+          resolve({ statusCode: status, headers, body })
         } else if (part.kind === 'data') body.push(part.chunk)
         else if (part.kind === 'cut') fail(failure('UND_ERR_SOCKET'))
         else {
           over()
-          const { method, path, body: text = '' } = request
-          this.#deps.onExchange({ process, method, path, body: text, status, text: body.received })
-          body.end()
+          const { method, path, body: sent = '' } = request
+          const text = body.end()
+          this.#deps.onExchange({ process, method, path, body: sent, status, headers, text, sentAtMs })
         }
       }
       disconnect = this.#exchange(master, request, network.fate(), onPart)
@@ -153,15 +173,30 @@ class SimPool implements HttpPool {
     let disconnect = (): void => {}
     const cut = (): void => void process.after(1, () => onPart({ kind: 'cut' }))
     const stops = [master.process.onKill(cut), process.onKill(() => void master.process.after(5, () => disconnect()))]
+    const lateMs = fate === 'served_late' ? network.lateMs() : 0
+    const record = this.#recorder(master.process, { method, path, body })
     network.send(process, master.process, up, () => {
       if (fate === 'lost') return isReset ? cut() : undefined
       disconnect = callHandler(master.handle, { method, path, headers, body }, (part) => {
+        record(part)
         if (part.kind === 'end' || part.kind === 'cut') for (const stop of stops) stop()
-        if (fate === 'served') network.send(master.process, process, down, () => onPart(part))
+        if (fate !== 'served_without_response')
+          network.send(master.process, process, down, () => onPart(part), part.kind === 'head' ? lateMs : 0)
         else if (isReset && part.kind === 'head') cut()
       })
     })
     return () => network.send(process, master.process, up, () => disconnect())
+  }
+
+  /** Collects the parts of a response, and reports it when it is complete. */
+  #recorder(master: SimProcess, request: Pick<Served, 'method' | 'path' | 'body'>): (part: ResponsePart) => void {
+    let head = { status: 0, headers: {} }
+    let text = ''
+    return (part) => {
+      if (part.kind === 'head') head = part
+      else if (part.kind === 'data') text += part.chunk.toString('utf8')
+      else if (part.kind === 'end') this.#deps.onServed({ master, ...request, ...head, text })
+    }
   }
 }
 

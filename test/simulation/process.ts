@@ -18,9 +18,16 @@ export class SimProcess implements Time {
   readonly random: Random
   readonly #time: Time
   readonly #onKill = new Set<() => void>()
+  readonly #backlog: (() => void)[] = []
   #isAlive = true
   #pausedUntilMs = 0
   #wallOffsetMs = 0
+  /** Clocks of this process run at this rate. Each change of the rate continues from here. */
+  #rate = 1
+  #rateSinceMs = 0
+  #clockMs = 0
+  #slowUntilMs = 0
+  #taskMs = 0
   #lastTaskMs = 0
   #tasksAtThisTime = 0
 
@@ -34,12 +41,19 @@ export class SimProcess implements Time {
     return this.#isAlive
   }
 
-  readonly wallMs = (): number => this.#time.wallMs() + this.#wallOffsetMs
-  readonly monotonicMs = (): number => this.#time.monotonicMs()
+  /** Whether it stands still. */
+  get isPaused(): boolean {
+    return this.#pausedUntilMs > this.#time.monotonicMs()
+  }
+
+  readonly wallMs = (): number =>
+    Math.floor(this.#time.wallMs() - this.#time.monotonicMs() + this.monotonicMs()) + this.#wallOffsetMs
+  readonly monotonicMs = (): number => this.#clockMs + (this.#time.monotonicMs() - this.#rateSinceMs) * this.#rate
   /** As with the timers of Node, every delay above 0 is at least 1 ms. */
   readonly after = (ms: number, task: () => void): Cancel => {
     let isCancelled = false // A paused process may be cancelled by an earlier task of its backlog.
-    const cancel = this.#time.after(ms > 0 ? toStep(Math.max(1, ms)) : 0, () => this.run(() => isCancelled || task()))
+    const delayMs = ms > 0 ? toStep(Math.max(1, ms) / this.#rate) : 0
+    const cancel = this.#time.after(delayMs, () => this.run(() => isCancelled || task()))
     return () => {
       isCancelled = true
       cancel()
@@ -61,18 +75,35 @@ export class SimProcess implements Time {
   /** Runs `task` in this process: now, after its pause, or never. */
   run(task: () => void): void {
     if (!this.#isAlive) return
-    const nowMs = this.#time.monotonicMs()
-    const pausedMs = this.#pausedUntilMs - nowMs
-    if (pausedMs > 0) return void this.#time.after(pausedMs, () => this.run(task))
-    this.#tasksAtThisTime = nowMs === this.#lastTaskMs ? this.#tasksAtThisTime + 1 : 0
-    this.#lastTaskMs = nowMs
-    if (this.#tasksAtThisTime > MAX_TASKS_AT_ONE_TIME)
-      throw new Error(`${this.name} runs an endless loop at ${nowMs} ms`)
-    task()
+    if (this.isPaused || this.#backlog.length > 0) return void this.#backlog.push(task)
+    this.#runNow(task)
   }
 
   pause(ms: number): void {
-    this.#pausedUntilMs = this.#time.monotonicMs() + ms
+    const untilMs = this.#time.monotonicMs() + ms
+    if (untilMs <= this.#pausedUntilMs) return
+    this.#pausedUntilMs = untilMs
+    this.#time.after(ms, () => this.#catchUp())
+  }
+
+  /** For `ms`, every task of this process takes `taskMs`. */
+  slowDown(ms: number, taskMs: number): void {
+    this.#slowUntilMs = this.#time.monotonicMs() + ms
+    this.#taskMs = taskMs
+  }
+
+  /** Ends a pause and a slow event loop. Clocks stay as they are. */
+  heal(): void {
+    this.#slowUntilMs = 0
+    this.#pausedUntilMs = 0
+    this.#catchUp()
+  }
+
+  /** Lets the clocks of this process run faster or slower. Powers of two keep its times exact. */
+  slew(rate: number): void {
+    this.#clockMs = this.monotonicMs()
+    this.#rateSinceMs = this.#time.monotonicMs()
+    this.#rate = rate
   }
 
   /** Steps the wall clock of this process. */
@@ -82,8 +113,28 @@ export class SimProcess implements Time {
 
   kill(): void {
     this.#isAlive = false
+    this.#backlog.length = 0
     for (const listener of this.#onKill) listener()
     this.#onKill.clear()
+  }
+
+  #runNow(task: () => void): void {
+    const nowMs = this.#time.monotonicMs()
+    this.#tasksAtThisTime = nowMs === this.#lastTaskMs ? this.#tasksAtThisTime + 1 : 0
+    this.#lastTaskMs = nowMs
+    if (this.#tasksAtThisTime > MAX_TASKS_AT_ONE_TIME)
+      throw new Error(`${this.name} runs an endless loop at ${nowMs} ms`)
+    task()
+    if (nowMs < this.#slowUntilMs) this.pause(this.#taskMs)
+  }
+
+  /** Runs what waited for the end of a pause, in order, each as a task of its own. */
+  #catchUp(): void {
+    if (!this.#isAlive || this.isPaused) return
+    const task = this.#backlog.shift()
+    if (task === undefined) return
+    this.#runNow(task)
+    this.#time.after(0, () => this.#catchUp())
   }
 
   /** Calls `listener` when the process is killed. @returns a function that removes it. */

@@ -1,7 +1,8 @@
 /**
  * The store of a simulated fleet: one memory backend as a server, and a client for each master. The client has the
- * rules of the Redis client: a deadline for each call, an unknown outcome without a response, and a bus that may lose
- * messages. The event log loses none.
+ * rules of the Redis client: a deadline for each call, an unknown outcome without a response, and a bus that may lose,
+ * delay and double messages. The event log loses none. The server logs its calls, so that a loss of the newest changes
+ * is the replay of a shorter log.
  */
 import { FleetError } from '../../src/protocol/index.ts'
 import type { Random } from '../../src/runtime/index.ts'
@@ -24,40 +25,102 @@ import type { SimProcess } from './process.ts'
 
 /** The time that the Redis client waits for a response. */
 const CALL_MS = 1_500
+/** A slow store is at most so far behind. */
+const MAX_BUSY_MS = 3_000
 /** Methods after which a type may have tasks in a tier that was empty. */
 const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead'])
+
+/** Methods that change nothing. */
+const READING = new Set(
+  'info get page history read tail peek length bytes locate queue bodies dead newestDeath counts list sizes'.split(' '),
+)
+/** Calls that a full store rejects, because they make it grow. */
+const GROWING = new Set(['tasks.submit', 'configs.put', 'streams.push', 'workers.register'])
+const SETTLING = new Set(['ack', 'nack', 'release'])
 
 /** Watches every call that the server executes. */
 export interface StoreObserver {
   /** Called after a call, before its result leaves the server. */
   executed(call: StorageCall, result: unknown, nowMs: number): Promise<void>
-  /** Called after the store lost everything. */
-  restarted(): void
+  /** Called with events that were appended to the event log. */
+  appended(events: readonly LoggedEvent[]): void
+  /** Called after the store lost changes. What it keeps is executed again before `kept` is called. */
+  lost(): void
+  kept(): void
+  /** Called for a situation of the store that must happen. */
+  reached(situation: 'settle in a full store' | 'outputs refused by a full store'): void
 }
 
 type Methods = Readonly<Record<string, Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>>>
 
+interface LoggedCall {
+  readonly call: StorageCall
+  readonly atMs: number
+}
+
+/** How far a store goes back, and whether it notices that itself. */
+export interface Loss {
+  /** The changes of the last so many milliseconds are lost; all of them with Infinity. */
+  readonly lostMs: number
+  /** Whether the store begins a new epoch, as Redis does unless each change was on its disk. */
+  readonly isNewEpoch: boolean
+}
+
+export interface StoreOptions {
+  /** Returns a random stream of its own for each backend. */
+  readonly createRandom: (name: string) => Random
+  /** Whether the store may lose changes, so that its calls have to be logged. */
+  readonly isLogged: boolean
+  readonly observer: StoreObserver
+}
+
 export class StoreServer {
   readonly process: SimProcess
-  readonly backend: MemoryBackend
   readonly clients = new Set<StoreClient>()
   readonly #observer: StoreObserver
+  readonly #createRandom: (name: string) => Random
+  readonly #isLogged: boolean
+  #backend: MemoryBackend
+  /** Every call that may have changed something, from the first one on. */
+  #log: LoggedCall[] = []
+  /** The time of the call that is replayed. */
+  #replayMs: number | null = null
+  #offsetMs = 0
+  /** The epoch, once the store began another one than that of its backend. */
+  #epoch: string | null = null
+  #backends = 0
+  #rebuilt: Promise<void> = Promise.resolve()
   #unavailableUntilMs = 0
+  #fullUntilMs = 0
+  #slowUntilMs = 0
+  #callMs = 0
+  #busyUntilMs = 0
 
-  constructor(process: SimProcess, random: Random, observer: StoreObserver) {
+  constructor(process: SimProcess, { createRandom, isLogged, observer }: StoreOptions) {
     this.process = process
-    this.backend = new MemoryBackend({ clock: process, random })
+    this.#createRandom = createRandom
+    this.#isLogged = isLogged
     this.#observer = observer
+    this.#backend = this.#createBackend()
+  }
+
+  get backend(): MemoryBackend {
+    return this.#backend
   }
 
   get isAvailable(): boolean {
     return this.process.monotonicMs() >= this.#unavailableUntilMs
   }
 
+  get #isFull(): boolean {
+    return this.process.monotonicMs() < this.#fullUntilMs
+  }
+
   async start(): Promise<void> {
-    await this.backend.open(new AbortController().signal)
-    this.backend.events.onAppend((events) => {
-      for (const client of this.clients) client.deliver((to) => to.events.arrived(events), false)
+    await this.#backend.open(new AbortController().signal)
+    this.#backend.events.onAppend((events) => {
+      this.#observer.appended(events)
+      for (const client of this.clients) client.deliver((to) => to.events.arrived(events))
     })
   }
 
@@ -65,42 +128,127 @@ export class StoreServer {
     this.#unavailableUntilMs = this.process.monotonicMs() + ms
   }
 
-  async restart(): Promise<void> {
-    await this.backend.close()
-    await this.backend.open(new AbortController().signal)
-    this.#observer.restarted()
+  fill(ms: number): void {
+    this.#fullUntilMs = this.process.monotonicMs() + ms
+  }
+
+  /** For `ms`, each call takes `callMs`, one after another. */
+  slowDown(ms: number, callMs: number): void {
+    this.#slowUntilMs = this.process.monotonicMs() + ms
+    this.#callMs = callMs
+  }
+
+  stepClock(ms: number): void {
+    this.#offsetMs += ms
+  }
+
+  /** Ends every fault of the store. */
+  heal(): void {
+    this.#unavailableUntilMs = 0
+    this.#fullUntilMs = 0
+    this.#slowUntilMs = 0
+  }
+
+  /** Loses the newest changes: replays the log without them on an empty backend. */
+  lose(loss: Loss): Promise<void> {
+    this.#rebuilt = this.#rebuilt.then(() => this.#rebuild(loss))
+    return this.#rebuilt
+  }
+
+  /** Passes a call on when the calls before it are done. */
+  schedule(work: () => void): void {
+    const nowMs = this.process.monotonicMs()
+    if (nowMs < this.#slowUntilMs)
+      this.#busyUntilMs = Math.min(nowMs + MAX_BUSY_MS, Math.max(nowMs, this.#busyUntilMs) + this.#callMs)
+    if (nowMs >= this.#busyUntilMs) work()
+    else this.process.after(this.#busyUntilMs - nowMs, work)
   }
 
   /** Executes one call. */
   async execute(call: StorageCall): Promise<unknown> {
+    await this.#rebuilt
     const { group, method, args } = call
-    const before = WAKING.has(method) && group === 'tasks' ? await this.#tiers(args[0] as string) : null
-    const result = await (this.backend as unknown as Methods)[group]?.[method]?.(...args)
+    const isTask = group === 'tasks'
+    if (this.#isFull) this.#checkCapacity(call)
+    const before = WAKING.has(method) && isTask ? await this.#tiers(args[0] as string) : null
+    const result = await this.#run(call)
     if (before !== null) await this.#wake(args[0] as string, before)
-    const { nowMs } = await this.backend.meta.info()
-    await this.#observer.executed(call, result, nowMs)
     return result
   }
 
   /** Sends `signal` to the master of that id. */
   signal(masterId: string, signal: MasterSignal): void {
     for (const client of this.clients)
-      if (client.masterId === masterId) client.deliver((to) => to.bus.tell(signal), true)
+      if (client.masterId === masterId) client.deliverUnreliably((to) => to.bus.tell(signal))
   }
 
   publish(topic: string, data: string): void {
-    for (const client of this.clients) client.deliver((to) => to.bus.tellTopic(topic, data), true)
+    for (const client of this.clients) client.deliverUnreliably((to) => to.bus.tellTopic(topic, data))
+  }
+
+  #createBackend(): MemoryBackend {
+    const { process } = this
+    const monotonicMs = (): number => this.#replayMs ?? process.monotonicMs() + this.#offsetMs
+    const startMs = process.wallMs() - process.monotonicMs()
+    return new MemoryBackend({
+      clock: { monotonicMs, wallMs: () => startMs + monotonicMs() },
+      random: this.#createRandom(`backend/${(this.#backends += 1)}`),
+    })
+  }
+
+  async #run(call: StorageCall): Promise<unknown> {
+    const { group, method, args } = call
+    if (this.#isLogged && !READING.has(method))
+      this.#log.push({ call, atMs: this.#replayMs ?? this.process.monotonicMs() + this.#offsetMs })
+    const result = await (this.#backend as unknown as Methods)[group]?.[method]?.(...args)
+    if (READING.has(method)) return method === 'info' ? this.#withEpoch(result as object) : result
+    const { nowMs } = await this.#backend.meta.info()
+    await this.#observer.executed(call, result, nowMs)
+    return result
+  }
+
+  #withEpoch(info: object): object {
+    return this.#epoch === null ? info : { ...info, epoch: this.#epoch }
+  }
+
+  async #rebuild({ lostMs, isNewEpoch }: Loss): Promise<void> {
+    const kept = this.#log.filter(({ atMs }) => atMs <= this.process.monotonicMs() + this.#offsetMs - lostMs)
+    const { epoch } = await this.#backend.meta.info()
+    this.#epoch ??= epoch
+    if (isNewEpoch) this.#epoch = `${this.#backends}${epoch}`
+    this.#log = []
+    this.#replayMs = 0
+    this.#backend = this.#createBackend()
+    await this.start()
+    this.#observer.lost()
+    for (const { call, atMs } of kept) {
+      this.#replayMs = atMs
+      await this.#run(call)
+    }
+    this.#replayMs = null
+    this.#backend.raiseTokens()
+    this.#observer.kept()
+    const reset = { id: this.#backend.events.newest(), name: 'reset', scope: '*', data: '{}' }
+    for (const client of this.clients) client.deliver((to) => to.events.arrived([reset]))
+  }
+
+  /** @throws {FleetError} STORAGE_FULL for a call that makes the store grow. */
+  #checkCapacity({ group, method }: StorageCall): void {
+    if (group === 'streams' && method === 'push') this.#observer.reached('outputs refused by a full store')
+    if (group === 'tasks' && SETTLING.has(method)) this.#observer.reached('settle in a full store')
+    if (GROWING.has(`${group}.${method}`))
+      throw new FleetError('STORAGE_FULL', 'simulated: the store is full', { retryAfterSeconds: 1 })
   }
 
   async #tiers(type: string): Promise<readonly number[]> {
-    const [counts] = await this.backend.tasks.counts([type])
+    const [counts] = await this.#backend.tasks.counts([type])
     return counts?.tiers ?? []
   }
 
   async #wake(type: string, before: readonly number[]): Promise<void> {
     const after = await this.#tiers(type)
     if (!after.some((length, tier) => length > 0 && before[tier] === 0)) return
-    for (const client of this.clients) client.deliver((to) => to.bus.tell({ kind: 'wake', type }), true)
+    for (const client of this.clients) client.deliverUnreliably((to) => to.bus.tell({ kind: 'wake', type }))
   }
 }
 
@@ -159,7 +307,7 @@ class ClientEvents implements EventLog {
     await this.#client.ask((server) => server.backend.events.append(events))
   }
 
-  /** Called with events that the server has logged. */
+  /** Called with events that the server has logged, or with a `reset` after it lost some. */
   arrived(events: readonly LoggedEvent[]): void {
     this.#newest = events.at(-1)?.id ?? this.#newest
     for (const listener of this.#listeners) listener(events)
@@ -238,9 +386,14 @@ export class StoreClient implements Backend {
   }
 
   /** Delivers a message of the server to this master. */
-  deliver(message: (client: StoreClient) => void, mayBeLost: boolean): void {
-    if (mayBeLost && this.#network.isBusLost()) return
-    this.#network.send(this.#server.process, this.#process, mayBeLost ? null : this.#down, () => message(this))
+  deliver(message: (client: StoreClient) => void): void {
+    this.#network.send(this.#server.process, this.#process, this.#down, () => message(this))
+  }
+
+  /** Delivers a message that may be lost, late or doubled. */
+  deliverUnreliably(message: (client: StoreClient) => void): void {
+    for (const lateMs of this.#network.busDelaysMs())
+      this.#network.send(this.#server.process, this.#process, null, () => message(this), lateMs)
   }
 
   /**
@@ -256,18 +409,23 @@ export class StoreClient implements Backend {
       })
       const respond = (use: () => void): void => {
         if (fate === 'served_without_response') return
-        this.#network.send(this.#server.process, this.#process, this.#down, () => {
+        const channel = fate === 'served_late' ? null : this.#down
+        const lateMs = fate === 'served_late' ? this.#network.lateMs() : 0
+        const receive = (): void => {
           cancel()
           if (!this.#health.ok) this.#health = this.#healthOf(true)
           use()
-        })
+        }
+        this.#network.send(this.#server.process, this.#process, channel, receive, lateMs)
       }
       this.#network.send(this.#process, this.#server.process, this.#up, () => {
         if (fate === 'lost' || !this.#server.isAvailable) return
-        work(this.#server).then(
-          (result) => respond(() => resolve(result)),
-          (error: Error) => respond(() => reject(error)),
-        )
+        this.#server.schedule(() => {
+          work(this.#server).then(
+            (result) => respond(() => resolve(result)),
+            (error: Error) => respond(() => reject(error)),
+          )
+        })
       })
     })
   }

@@ -1,16 +1,17 @@
 /** Runs a plan: starts the actors, injects the faults, and ends with a calm phase. */
-import { startAdmin } from './actors/admin.ts'
+import { startAdmins } from './actors/admins.ts'
 import { startMasters } from './actors/masters.ts'
 import { startProducers } from './actors/producers.ts'
+import { startReaders } from './actors/readers.ts'
 import { startWorkers } from './actors/workers.ts'
 import { Environment, type StartActor } from './environment.ts'
-import { inject } from './faults.ts'
+import { healAll, inject } from './faults.ts'
 import type { Plan } from './plan.ts'
 
 /** In the order of their start. */
-const ACTORS: readonly StartActor[] = [startMasters, startWorkers, startProducers, startAdmin]
+const ACTORS: readonly StartActor[] = [startMasters, startWorkers, startProducers, startAdmins, startReaders]
 
-/** A violation ends the run within this time. */
+/** A violation ends the run within this time. Checks look at the state of the fleet this often. */
 const STEP_MS = 1_000
 
 export interface RunOptions {
@@ -48,13 +49,13 @@ export async function runPlan(plan: Plan, { trace }: RunOptions = {}): Promise<R
 }
 
 async function run(environment: Environment): Promise<void> {
-  const { plan, store, time, network, checker } = environment
+  const { plan, store, time, checker } = environment
   await store.start()
   for (const startActor of ACTORS) startActor(environment)
   for (const fault of plan.faults) time.after(fault.atMs, () => inject(environment, fault))
   await advance(environment, plan.faultsMs)
-  network.heal()
-  environment.note('network', 'faults end')
+  healAll(environment)
+  environment.note('world', 'faults end')
   checker.faultsEnded()
   await advance(environment, plan.calmMs)
   if (checker.violation === null) await checker.finish()
@@ -62,6 +63,8 @@ async function run(environment: Environment): Promise<void> {
 
 /** Advances the time, but ends early after a violation. */
 async function advance({ time, checker }: Environment, ms: number): Promise<void> {
-  for (let passedMs = 0; passedMs < ms && checker.violation === null; passedMs += STEP_MS)
+  for (let passedMs = 0; passedMs < ms && checker.violation === null; passedMs += STEP_MS) {
     await time.advance(Math.min(STEP_MS, ms - passedMs))
+    await checker.second()
+  }
 }

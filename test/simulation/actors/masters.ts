@@ -40,13 +40,7 @@ function start(environment: Environment, name: string): void {
     backendScheme: 'memory',
     catalog: CATALOG,
     tokens: { ...TOKENS, workerPeers: [], scopes: new Map() },
-    settings: {
-      submitRpsPerToken: 0,
-      idempotencyTtlSeconds: 60,
-      maxBodyBytes: 1_048_576,
-      maxLostLeases: 10,
-      maxQueueLength: 10_000,
-    },
+    settings: environment.plan.settings,
     dashboardDir: null,
     version: 'simulated',
   })
@@ -58,7 +52,7 @@ function start(environment: Environment, name: string): void {
     (error: Error) => {
       environment.note(name, 'failed to start', () => error.message)
       process.kill()
-      time.after(RESTART_MS, restart)
+      time.after(RESTART_MS, () => managed.get(name)?.process === process && restart())
     },
   )
 }

@@ -1,6 +1,6 @@
 /** Runs the workers. */
 import { startWorker } from '../../../src/worker/index.ts'
-import { CATALOG } from '../automations.ts'
+import { entryOf } from '../automations.ts'
 import { MASTER_URL, TOKENS, type Environment, type StartActor } from '../environment.ts'
 
 const RESTART_MS = 1_000
@@ -18,8 +18,12 @@ export const startWorkers: StartActor = (environment) => {
 function start(environment: Environment, name: string, type: string): void {
   const { managed, time } = environment
   const process = environment.createProcess(name)
-  const entry = CATALOG.get(type)
-  if (entry === undefined) throw new TypeError(`no automation ${type}`)
+  const entry = entryOf(type, {
+    worker: name,
+    life: environment.startsOf(name),
+    takeFlood: () => environment.takeFlood(name),
+    onEvent: (event) => environment.ran(process, event),
+  })
   environment.note(name, 'starts')
   const running = startWorker({
     masterUrl: MASTER_URL,

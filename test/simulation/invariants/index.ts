@@ -1,5 +1,25 @@
-/** All checks of a run. */
+/** Lists all checks of a run. */
+import { checkBounds } from './bounds.ts'
+import { checkConfigs } from './configs.ts'
+import { checkDrains } from './drains.ts'
+import { checkEvents } from './events.ts'
 import type { CreateCheck } from './invariant.ts'
+import { checkKeys } from './keys.ts'
+import { checkLiveness } from './liveness.ts'
+import { checkResponses } from './responses.ts'
+import { checkSettles } from './settles.ts'
+import { checkStreams } from './streams.ts'
 import { checkTasks } from './tasks.ts'
 
-export const CHECKS: readonly CreateCheck[] = [checkTasks]
+export const CHECKS: readonly CreateCheck[] = [
+  checkTasks,
+  checkKeys,
+  checkConfigs,
+  checkStreams,
+  checkEvents,
+  checkSettles,
+  checkDrains,
+  checkBounds,
+  checkResponses,
+  checkLiveness,
+]

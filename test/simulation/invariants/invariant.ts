@@ -2,10 +2,12 @@
  * Defines what a check of invariants sees of a run, and how it reports. Each file of this folder implements
  * `InvariantCheck` for one concern; a check declares only the observations that it needs.
  */
+import type { FeedItem } from '../../../src/client/index.ts'
 import type { Log, LogFields, LogLevel, VirtualTime } from '../../../src/runtime/index.ts'
-import type { Backend, StorageCall } from '../../../src/storage/index.ts'
-import type { Plan } from '../plan.ts'
-import type { Exchange } from '../pool.ts'
+import type { Backend, LoggedEvent, StorageCall } from '../../../src/storage/index.ts'
+import type { Fault, Plan } from '../plan.ts'
+import type { Exchange, Served } from '../pool.ts'
+import type { Situation } from '../must-happen.ts'
 
 type Safety = `I${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17}`
 type Liveness = `V${1 | 2 | 3}`
@@ -26,8 +28,14 @@ export interface CheckDeps {
   readonly time: VirtualTime
   /** The store, to compare it with a model. */
   backend(): Backend
-  /** Counts a situation, by the name that `must-happen.ts` lists or by a name for readers of the result. */
-  count(situation: string): void
+  /** Whether a process of this name runs, and which life of the name it is; null if none runs. */
+  lifeOf(name: string): number | null
+  /** The number of control sockets of a worker that masters hold open. */
+  openSocketsOf(worker: string): number
+  /** The metrics of a running master. */
+  metricsOf(master: string): Promise<string>
+  /** Counts a situation that must happen. */
+  count(situation: Situation): void
   /** Reports a violation. The first one ends the run. */
   fail(invariant: Invariant, problem: string): void
 }
@@ -40,16 +48,54 @@ export interface LogLine {
   readonly fields: LogFields
 }
 
+/** A frame that an end of a control socket has received. */
+export interface ReceivedFrame {
+  readonly from: string
+  readonly to: string
+  /** Unique in a run. */
+  readonly connection: number
+  readonly text: string
+}
+
+/** What the plugin of a worker does. */
+export type PluginEvent =
+  | { readonly kind: 'run_started'; readonly worker: string; readonly type: string; readonly config: object }
+  | {
+      readonly kind: 'task_started' | 'task_ended'
+      readonly worker: string
+      readonly type: string
+      readonly id: string
+    }
+
 /** The observations of a run, in the order in which they happen. */
 export interface InvariantCheck {
   /** The store has executed a call. Its result has not left the store yet. */
   executed?(call: StorageCall, result: unknown, nowMs: number): Promise<void> | void
-  /** The store lost everything and began a new epoch. */
-  storeRestarted?(): void
+  /** The event log has new events. */
+  appended?(events: readonly LoggedEvent[]): void
+  /**
+   * The store lost changes. What it keeps is executed again right after this, from its first call on; violations
+   * are ignored meanwhile.
+   */
+  storeLost?(): void
+  /** What the store kept has been executed again. */
+  storeKept?(): void
   /** A client has received a whole response. Its code has not continued yet. */
   received?(exchange: Exchange): void
+  /** A master has written a whole response. */
+  served?(exchange: Served): void
+  /** An end of a control socket has received a frame. */
+  framed?(frame: ReceivedFrame): void
+  /** A plugin has begun or ended something. */
+  ran?(event: PluginEvent): void
+  /** A client of the event stream received something. */
+  fed?(reader: string, item: FeedItem): void
   /** A process wrote a message to its log. */
   logged?(line: LogLine): void
+  /** A fault is injected. */
+  injected?(fault: Fault): void
+  /** One second of virtual time has passed. */
+  second?(): Promise<void> | void
   /** Faults end; the calm phase begins. */
   faultsEnded?(): void
   /** The run is over and has no violation. */

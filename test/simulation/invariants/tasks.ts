@@ -7,17 +7,46 @@
  *   I3  each task is in one place: the store counts as many as the model   (G3)
  *   I4  a task has one live lease                                          (G4)
  *   I5  tokens grow, and a settle with another token has no effect         (G5)
+ *   I7  attempts and lost leases equal the applied ones                    (G8)
+ *   I10 a lease lasts as long as its automation says                       (G9)
+ *   I15 an ack is acknowledged only after the store executed it            (G18)
+ *   V1  what is due is taken within 15 s                                   (G3)
  *
- * A restart of the store that loses everything empties the model, but not the highest token.
+ * After the store lost changes the model is empty, but keeps the highest token.
  */
-import type { Counts, Lease, LeaseRef, NewTask, Reservation, StorageCall } from '../../../src/storage/index.ts'
+import type {
+  Counts,
+  Lease,
+  LeaseRef,
+  NackItem,
+  NewTask,
+  ReserveResult,
+  RetryPolicy,
+  StorageCall,
+  SweepResult,
+} from '../../../src/storage/index.ts'
+import { CATALOG } from '../automations.ts'
 import type { Exchange } from '../pool.ts'
+import type { Fault } from '../plan.ts'
+import { Calm } from './calm.ts'
 import type { CheckDeps, CreateCheck, Invariant, InvariantCheck } from './invariant.ts'
+
+interface TaskLease {
+  readonly token: number
+  readonly maxAttempts: number
+  expiresAtMs: number
+}
 
 interface TaskState {
   /** Whether the task is in one of the four places. */
   isLive: boolean
-  lease: { readonly token: number; expiresAtMs: number } | null
+  isDead: boolean
+  lease: TaskLease | null
+  /** When its retry is due, while it is scheduled. */
+  dueAtMs: number | null
+  /** Failed runs, and lost leases. */
+  attempt: number
+  lost: number
   /** The tokens of its leases since it was stored, so that settles of an earlier life of the id do not count. */
   readonly tokens: Set<number>
   /** Whether a worker received the response to its ack. */
@@ -26,12 +55,17 @@ interface TaskState {
 
 interface TypeState {
   readonly tasks: Map<string, TaskState>
-  /** Every task that was ever stored, also before a restart of the store. */
+  /** Every task that was ever stored, also one that the store lost. */
   readonly stored: Set<string>
   /** Task ids by the token of their ack, also of tasks that were submitted again: that ack may be repeated. */
   readonly acked: Map<number, string>
+  /** Tokens whose ack a worker knows to be stored. */
+  readonly acknowledged: Set<number>
+  /** Tasks in flight, scheduled and dead, each in the order in which they came there. */
+  readonly inFlight: Map<string, TaskState>
+  readonly scheduled: Map<string, TaskState>
+  readonly dead: Map<string, TaskState>
   live: number
-  inFlight: number
   lastToken: number
   counts: Counts | null
 }
@@ -40,13 +74,19 @@ type Results = readonly unknown[]
 
 /** The limit of one call of the store. */
 const MAX_LOCATED = 500
+/** Nothing stays due for longer (G3). */
+const MAX_DUE_MS = 15_000
+/** After faults end, masters start again and connect to the store within this time. */
+const RECOVERY_MS = 15_000
 
 class TaskCheck implements InvariantCheck {
   readonly #deps: CheckDeps
+  readonly #calm: Calm
   readonly #types = new Map<string, TypeState>()
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
+    this.#calm = new Calm(deps)
   }
 
   async executed(call: StorageCall, result: unknown, nowMs: number): Promise<void> {
@@ -54,7 +94,7 @@ class TaskCheck implements InvariantCheck {
     const [type] = call.args
     if (typeof type !== 'string') return
     const state = this.#typeOf(type)
-    this.#apply(state, call, result, nowMs)
+    this.#apply(type, state, call, result, nowMs)
     const [counts] = await this.#deps.backend().tasks.counts([type])
     if (counts === undefined) return
     this.#checkCounts(type, state, counts)
@@ -62,10 +102,10 @@ class TaskCheck implements InvariantCheck {
     state.counts = counts
   }
 
-  storeRestarted(): void {
+  storeLost(): void {
     for (const state of this.#types.values()) {
-      state.tasks.clear()
-      Object.assign(state, { live: 0, inFlight: 0, counts: null })
+      for (const places of [state.tasks, state.inFlight, state.scheduled, state.dead]) places.clear()
+      Object.assign(state, { live: 0, counts: null })
     }
   }
 
@@ -77,6 +117,27 @@ class TaskCheck implements InvariantCheck {
     if (rest === 'tasks/batch')
       for (const one of (JSON.parse(text) as { results: SubmitResponse[] }).results) this.#submitted(type, one)
     if (rest.endsWith('/rpc') && body.includes('tasks.ack')) this.#acknowledged(type, body, text)
+  }
+
+  faultsEnded(): void {
+    this.#calm.faultsEnded()
+  }
+
+  injected(fault: Fault): void {
+    this.#calm.injected(fault)
+  }
+
+  async second(): Promise<void> {
+    if (this.#calm.forMs < RECOVERY_MS + MAX_DUE_MS) return
+    const { nowMs } = await this.#deps.backend().meta.info()
+    for (const { inFlight, scheduled } of this.#types.values()) {
+      for (const [id, { lease }] of inFlight)
+        if (lease !== null && lease.expiresAtMs + MAX_DUE_MS < nowMs)
+          this.#fail('V1', `the lease of task ${id} expired more than 15 s ago, and no sweep has taken the task`)
+      for (const [id, { dueAtMs }] of scheduled)
+        if (dueAtMs !== null && dueAtMs + MAX_DUE_MS < nowMs)
+          this.#fail('V1', `the retry of task ${id} has been due for more than 15 s`)
+    }
   }
 
   /** Compares the whole model with the store, at the end of a run. */
@@ -96,93 +157,200 @@ class TaskCheck implements InvariantCheck {
     if (!isLive && place !== null) this.#fail('I3', `task ${id} was settled and is still ${place}`)
   }
 
-  #apply(state: TypeState, { method, args }: StorageCall, result: unknown, nowMs: number): void {
+  #apply(type: string, state: TypeState, { method, args }: StorageCall, result: unknown, nowMs: number): void {
     const items = args.at(method === 'nack' ? 2 : 1) as readonly LeaseRef[]
     switch (method) {
       case 'submit':
-        return (args[2] as readonly NewTask[]).forEach(({ id }, at) => this.#stored(state, id, (result as Results)[at]))
-      case 'reserve': {
-        const { results, dropped } = result as { results: readonly Reservation[]; dropped: number }
-        state.live -= dropped
-        for (const each of results)
-          if (each.kind === 'leased') for (const lease of each.leases) this.#leased(state, lease, nowMs)
-        return
-      }
+        return (args[2] as readonly NewTask[]).forEach((task, at) => this.#stored(state, task, (result as Results)[at]))
+      case 'reserve':
+        return this.#reserved(type, state, result as ReserveResult, nowMs)
       case 'ack':
       case 'release':
+        return items.forEach((item, at) => void this.#settled(state, method, item, (result as Results)[at], nowMs))
       case 'nack':
-        return items.forEach((item, at) => this.#settled(state, method, item, (result as Results)[at], nowMs))
+        return items.forEach((item, at) =>
+          this.#nacked(state, item as NackItem, args[1] as RetryPolicy, (result as Results)[at], nowMs),
+        )
       case 'extend':
-        return items.forEach((item, at) => this.#extended(state, item, (result as Results)[at]))
-      case 'sweep': {
-        const { requeued, dead } = result as { requeued: number; dead: number }
-        state.inFlight -= requeued + dead
-        if (requeued > 0) this.#count('lease expired')
-      }
+        return items.forEach((item, at) => this.#extended(type, state, item, (result as Results)[at], nowMs))
+      case 'sweep':
+        return this.#swept(type, state, args as [string, number, number], result as SweepResult, nowMs)
+      case 'replay':
+        return [...state.dead.keys()].slice(0, result as number).forEach((id) => this.#replayed(state, id))
     }
   }
 
-  #stored(state: TypeState, id: string, result: unknown): void {
+  #stored(state: TypeState, { id }: NewTask, result: unknown): void {
     if (kindOf(result) !== 'queued') return
     if (state.tasks.get(id)?.isLive === true) return this.#fail('I3', `task ${id} was stored a second time`)
-    state.tasks.set(id, { isLive: true, lease: null, tokens: new Set(), isAckAcknowledged: false })
+    state.tasks.set(id, {
+      isLive: true,
+      isDead: false,
+      lease: null,
+      dueAtMs: null,
+      attempt: 0,
+      lost: 0,
+      tokens: new Set(),
+      isAckAcknowledged: false,
+    })
     state.stored.add(id)
     state.live += 1
   }
 
-  #leased(state: TypeState, { id, token, expiresAtMs }: Lease, nowMs: number): void {
+  #reserved(type: string, state: TypeState, { results, dropped }: ReserveResult, nowMs: number): void {
+    this.#promote(state, nowMs)
+    state.live -= dropped
+    for (const each of results)
+      if (each.kind === 'leased') for (const lease of each.leases) this.#leased(type, state, lease, nowMs)
+  }
+
+  #leased(type: string, state: TypeState, lease: Lease, nowMs: number): void {
+    const { id, token, attempt, maxAttempts, expiresAtMs } = lease
     const task = state.tasks.get(id)
-    if (task?.isLive !== true) {
-      const isKnownAck = task?.isAckAcknowledged === true
-      return this.#fail(isKnownAck ? 'I2' : 'I3', `task ${id} was leased after it had been settled`)
-    }
-    if (task.isAckAcknowledged) return this.#fail('I2', `task ${id} was leased after its ack was acknowledged`)
+    if (task?.isLive !== true || task.isDead)
+      return this.#fail('I3', `task ${id} was leased after it had been settled, or while it was dead`)
+    if (task.isAckAcknowledged) this.#fail('I2', `task ${id} was leased after its ack was acknowledged`)
     if (task.lease !== null && task.lease.expiresAtMs > nowMs)
-      return this.#fail('I4', `task ${id} has two live leases, ${task.lease.token} and ${token}`)
-    if (token <= state.lastToken) return this.#fail('I5', `token ${token} came after ${state.lastToken}`)
-    if (task.lease !== null) this.#count('leased again')
-    state.lastToken = token
-    state.inFlight += 1
-    task.lease = { token, expiresAtMs }
+      this.#fail('I4', `task ${id} has two live leases, ${task.lease.token} and ${token}`)
+    if (token <= state.lastToken) this.#fail('I5', `token ${token} came after ${state.lastToken}`)
+    if (attempt !== task.attempt)
+      this.#fail('I7', `task ${id} has failed ${task.attempt} times, and its lease says attempt ${attempt}`)
+    this.#checkDeadline(type, id, expiresAtMs - nowMs)
+    state.lastToken = Math.max(state.lastToken, token)
+    state.inFlight.set(id, task)
+    task.lease = { token, maxAttempts, expiresAtMs }
     task.tokens.add(token)
   }
 
-  #settled(state: TypeState, method: string, { id, token }: LeaseRef, result: unknown, nowMs: number): void {
+  /** @returns the task, if its lease ended. */
+  #settled(state: TypeState, method: string, ref: LeaseRef, result: unknown, nowMs: number): TaskState | null {
+    const { id, token } = ref
     const task = state.tasks.get(id)
     const isCurrent = task?.lease?.token === token
     if (isLost(result)) {
-      this.#count('stale settle')
       if (isCurrent && task.lease !== null && task.lease.expiresAtMs > nowMs)
         this.#fail('I4', `the lease ${token} of task ${id} ended before its deadline`)
-      return
+      if (method === 'ack' && task?.lease != null && !isCurrent) this.#deps.count('ack after the task was leased again')
+      if (result === 'not_issued') this.#deps.count('lease from before a restore')
+      return null
     }
-    if (method === 'ack' && state.acked.get(token) === id) return this.#count('ack repeated')
-    if (task === undefined || !isCurrent)
-      return this.#fail(
+    if (method === 'ack' && state.acked.get(token) === id && !isCurrent) {
+      this.#deps.count('ack repeated after a lost response')
+      return null
+    }
+    if (task === undefined || !isCurrent) {
+      const current = task?.lease?.token
+      this.#fail(
         'I5',
-        `${method} of task ${id} with token ${token} had an effect; its lease is ${task?.lease?.token}`,
+        `${method} of task ${id} with token ${token} had an effect; the token of its lease is ${current}`,
       )
+      return null
+    }
     task.lease = null
-    state.inFlight -= 1
-    if (result === 'dead') this.#count('dead')
-    if (method !== 'ack') return
+    state.inFlight.delete(id)
+    if (method !== 'ack') return task
     task.isLive = false
+    task.isAckAcknowledged = state.acknowledged.has(token)
     state.acked.set(token, id)
     state.live -= 1
+    return task
   }
 
-  #extended(state: TypeState, { id, token }: LeaseRef, result: unknown): void {
+  #nacked(state: TypeState, item: NackItem, retry: RetryPolicy, result: unknown, nowMs: number): void {
+    const maxAttempts = state.tasks.get(item.id)?.lease?.maxAttempts ?? 0
+    const task = this.#settled(state, 'nack', item, result, nowMs)
+    if (task === null) return
+    const delayMs =
+      item.retryInMs ?? Math.floor(item.jitter * Math.min(retry.capMs, retry.baseMs * retry.factor ** task.attempt))
+    task.attempt += 1
+    const isDead = item.permanent || task.attempt >= maxAttempts
+    if (isDead !== (result === 'dead'))
+      this.#fail('I7', `the nack ${task.attempt} of ${maxAttempts} of task ${item.id} returned ${String(result)}`)
+    if (result === 'dead') this.#died(state, item.id, task)
+    else {
+      task.dueAtMs = nowMs + delayMs
+      state.scheduled.set(item.id, task)
+    }
+    if (result === 'dead' && !item.permanent) this.#deps.count('task dead after its last attempt')
+  }
+
+  #died(state: TypeState, id: string, task: TaskState): void {
+    task.isDead = true
+    state.dead.set(id, task)
+  }
+
+  #replayed(state: TypeState, id: string): void {
+    const task = state.dead.get(id)
+    state.dead.delete(id)
+    if (task !== undefined) Object.assign(task, { isDead: false, attempt: 0, lost: 0 })
+  }
+
+  #extended(type: string, state: TypeState, { id, token }: LeaseRef, result: unknown, nowMs: number): void {
     if (isLost(result)) return
     const lease = state.tasks.get(id)?.lease
     if (lease?.token !== token) return this.#fail('I5', `task ${id} was extended with token ${token}`)
-    lease.expiresAtMs = (result as { expiresAtMs: number }).expiresAtMs
+    const { expiresAtMs } = result as { expiresAtMs: number }
+    if (expiresAtMs !== lease.expiresAtMs) this.#checkDeadline(type, id, expiresAtMs - nowMs)
+    lease.expiresAtMs = expiresAtMs
+  }
+
+  /** Takes the expired leases as the store does: in the order of their deadlines. */
+  #swept(
+    type: string,
+    state: TypeState,
+    args: readonly [string, number, number],
+    swept: SweepResult,
+    nowMs: number,
+  ): void {
+    const [, maxLost, limit] = args
+    const overdue = [...state.inFlight]
+      .filter(([, { lease }]) => lease !== null && lease.expiresAtMs <= nowMs)
+      .toSorted(([, a], [, b]) => (a.lease?.expiresAtMs ?? 0) - (b.lease?.expiresAtMs ?? 0))
+      .slice(0, limit)
+    let dead = 0
+    for (const [id, task] of overdue) {
+      task.lost += 1
+      task.lease = null
+      state.inFlight.delete(id)
+      this.#deps.count('lease expired')
+      if (maxLost === 0 || task.lost < maxLost) continue
+      dead += 1
+      this.#died(state, id, task)
+      this.#deps.count('task dead after lost leases')
+    }
+    if (swept.dead !== dead || swept.requeued !== overdue.length - dead)
+      this.#fail(
+        'I7',
+        `of ${overdue.length} expired leases of ${type} ${dead} tasks are lost too often; ` +
+          `the sweep returned ${swept.dead} dead and ${swept.requeued} requeued`,
+      )
+    this.#promote(state, nowMs)
+  }
+
+  #promote(state: TypeState, nowMs: number): void {
+    for (const [id, task] of state.scheduled) {
+      if (task.dueAtMs === null || task.dueAtMs > nowMs) continue
+      task.dueAtMs = null
+      state.scheduled.delete(id)
+    }
+  }
+
+  #checkDeadline(type: string, id: string, lengthMs: number): void {
+    const visibilityMs = CATALOG.get(type)?.visibilityMs
+    if (lengthMs !== visibilityMs)
+      this.#fail('I10', `the lease of task ${id} lasts ${lengthMs} ms instead of ${visibilityMs} ms`)
   }
 
   #checkCounts(type: string, state: TypeState, { tiers, scheduled, inFlight, dead }: Counts): void {
     const live = tiers.reduce((sum, length) => sum + length, 0) + scheduled + inFlight + dead
     if (live !== state.live) this.#fail('I3', `the store has ${live} tasks of ${type}, the model ${state.live}`)
-    if (inFlight !== state.inFlight)
-      this.#fail('I3', `the store has ${inFlight} tasks of ${type} in flight, the model ${state.inFlight}`)
+    for (const [place, stored, expected] of [
+      ['in flight', inFlight, state.inFlight.size],
+      ['scheduled', scheduled, state.scheduled.size],
+      ['dead', dead, state.dead.size],
+    ] as const)
+      if (stored !== expected)
+        this.#fail('I3', `the store has ${stored} tasks of ${type} ${place}, the model ${expected}`)
   }
 
   #checkUnchanged(type: string, before: Counts | null, after: Counts): void {
@@ -192,22 +360,24 @@ class TaskCheck implements InvariantCheck {
 
   #submitted(type: string, response: SubmitResponse): void {
     if (response.task_id === undefined) return
-    this.#count(response.queued === true ? 'submit acknowledged' : 'duplicate')
     if (!this.#typeOf(type).stored.has(response.task_id))
       this.#fail('I1', `the submit of task ${response.task_id} was acknowledged, but it is not in the store`)
   }
 
   #acknowledged(type: string, body: string, text: string): void {
+    const state = this.#typeOf(type)
     const calls = listOf(JSON.parse(body)) as readonly RpcRequest[]
-    const responses = new Map((listOf(JSON.parse(text)) as readonly RpcAnswer[]).map((each) => [each.id, each]))
+    const responses = new Map((listOf(JSON.parse(text)) as readonly RpcResponse[]).map((each) => [each.id, each]))
     for (const { id, method, params } of calls) {
       if (method !== 'tasks.ack') continue
       for (const [at, { ok }] of (responses.get(id)?.result?.results ?? []).entries()) {
         const item = params.tasks[at]
-        const task = item === undefined ? undefined : this.#typeOf(type).tasks.get(item.task_id)
-        if (!ok || item === undefined || task?.tokens.has(item.token) !== true) continue
-        task.isAckAcknowledged = true
-        this.#count('ack acknowledged')
+        if (!ok || item === undefined) continue
+        const task = state.tasks.get(item.task_id)
+        if (state.acked.get(item.token) !== item.task_id)
+          this.#fail('I15', `the ack of task ${item.task_id} was acknowledged, but the store has not executed it`)
+        state.acknowledged.add(item.token)
+        if (task?.tokens.has(item.token) === true) task.isAckAcknowledged = true
       }
     }
   }
@@ -215,21 +385,20 @@ class TaskCheck implements InvariantCheck {
   #typeOf(type: string): TypeState {
     const known = this.#types.get(type)
     if (known !== undefined) return known
-    const state = {
+    const state: TypeState = {
       tasks: new Map(),
-      stored: new Set<string>(),
-      acked: new Map<number, string>(),
+      stored: new Set(),
+      acked: new Map(),
+      acknowledged: new Set(),
+      inFlight: new Map(),
+      scheduled: new Map(),
+      dead: new Map(),
       live: 0,
-      inFlight: 0,
       lastToken: 0,
       counts: null,
     }
     this.#types.set(type, state)
     return state
-  }
-
-  #count(situation: string): void {
-    this.#deps.count(situation)
   }
 
   #fail(invariant: Invariant, problem: string): void {
@@ -248,7 +417,7 @@ interface RpcRequest {
   readonly method: string
   readonly params: { readonly tasks: readonly { readonly task_id: string; readonly token: number }[] }
 }
-interface RpcAnswer {
+interface RpcResponse {
   readonly id: number
   readonly result?: { readonly results?: readonly { readonly ok: boolean }[] }
 }

@@ -1,0 +1,162 @@
+/**
+ * Checks drains.
+ *
+ *   I13  after a drain no task is leased to that process, and no master that acknowledged one sends it a lease; what
+ *        the process had leased is not charged, unless a fault hinders it                                      (G14)
+ */
+import type {
+  DrainResult,
+  LeaseRef,
+  Ref,
+  RegisterResult,
+  Registration,
+  ReserveRequest,
+  ReserveResult,
+  StorageCall,
+} from '../../../src/storage/index.ts'
+import type { Fault } from '../plan.ts'
+import type { Served } from '../pool.ts'
+import { Calm } from './calm.ts'
+import type { CheckDeps, CreateCheck, InvariantCheck, PluginEvent } from './invariant.ts'
+
+interface WorkerState {
+  isDraining: boolean
+  instance: string
+  /** The master that has the socket. */
+  owner: string
+  /** Masters that acknowledged the drain of this process. */
+  readonly acknowledgedBy: Set<object>
+  /** Leases of this worker that have not ended, and when they expire. */
+  readonly leases: Map<number, string>
+  /** Leases that it had when it was drained in a calm network: none of them may expire. */
+  readonly protected: Set<number>
+  running: number
+}
+
+const WORKER_PATH = /\/automations\/([^/]+)\/workers\/([^/]+)\/(drain|rpc)$/
+
+class DrainCheck implements InvariantCheck {
+  readonly #deps: CheckDeps
+  readonly #calm: Calm
+  readonly #workers = new Map<string, WorkerState>()
+
+  constructor(deps: CheckDeps) {
+    this.#deps = deps
+    this.#calm = new Calm(deps)
+  }
+
+  executed({ group, method, args }: StorageCall, result: unknown): void {
+    const results = result as readonly unknown[]
+    switch (`${group}.${method}`) {
+      case 'workers.register':
+        return (args[0] as readonly Registration[]).forEach((item, at) =>
+          this.#registered(item, results[at] as RegisterResult),
+        )
+      case 'workers.drain':
+        return (args[0] as readonly Ref[]).forEach((ref, at) => this.#drained(ref, results[at] as DrainResult))
+      case 'workers.forget':
+        return (args[0] as readonly Ref[]).forEach(({ type, id }) => void this.#workers.delete(`${type}/${id}`))
+      case 'tasks.reserve':
+        return this.#reserved(args[0] as string, args[2] as readonly ReserveRequest[], result as ReserveResult)
+      case 'tasks.ack':
+      case 'tasks.release':
+        return this.#settled(args[1] as readonly LeaseRef[])
+      case 'tasks.nack':
+        return this.#settled(args[2] as readonly LeaseRef[])
+    }
+  }
+
+  storeLost(): void {
+    this.#workers.clear()
+  }
+
+  served({ master, method, path, status, text }: Served): void {
+    const [matches, type = '', id = '', what = ''] = WORKER_PATH.exec(path) ?? []
+    const worker = this.#workers.get(`${type}/${id}`)
+    if (matches === undefined || status !== 200 || method !== 'POST' || worker?.isDraining !== true) return
+    if (what === 'drain') return void worker.acknowledgedBy.add(master)
+    if (!text.includes('"tasks":[')) return
+    const hasLease = text.includes('"token"')
+    if (hasLease && worker.acknowledgedBy.has(master))
+      this.#deps.fail('I13', `${master.name} sent a lease to ${id} after it had acknowledged its drain`)
+    if (!worker.acknowledgedBy.has(master) && worker.acknowledgedBy.size > 0 && master.name !== worker.owner)
+      this.#deps.count('reserve on a third master during a drain')
+  }
+
+  ran(event: PluginEvent): void {
+    if (event.kind !== 'task_started' && event.kind !== 'task_ended') return
+    const worker = this.#workers.get(`${event.type}/${event.worker}`)
+    if (worker !== undefined) worker.running += event.kind === 'task_started' ? 1 : -1
+  }
+
+  faultsEnded(): void {
+    this.#calm.faultsEnded()
+  }
+
+  injected(fault: Fault): void {
+    this.#calm.injected(fault)
+  }
+
+  #registered({ type, id, instance, conn }: Registration, result: RegisterResult): void {
+    if (result.kind === 'full') return
+    const before = this.#workers.get(`${type}/${id}`)
+    const owner = conn.slice(0, conn.lastIndexOf('/'))
+    if (before?.instance === instance) return void Object.assign(before, { owner, isDraining: result.drain })
+    this.#workers.set(`${type}/${id}`, {
+      isDraining: result.drain,
+      instance,
+      owner,
+      acknowledgedBy: new Set(),
+      leases: new Map(),
+      protected: new Set(),
+      running: 0,
+    })
+  }
+
+  #drained({ type, id }: Ref, result: DrainResult): void {
+    const worker = this.#workers.get(`${type}/${id}`)
+    if (result.kind !== 'draining' || worker === undefined || result.conn === null) return
+    worker.isDraining = true
+    if (worker.running > 0) this.#deps.count('drain of a worker with running tasks')
+    if (this.#calm.forMs < CALM_MS) return
+    for (const token of worker.leases.keys()) worker.protected.add(token)
+  }
+
+  #reserved(type: string, requests: readonly ReserveRequest[], { results }: ReserveResult): void {
+    for (const [at, { worker: id }] of requests.entries()) {
+      const one = results[at]
+      const worker = this.#workers.get(`${type}/${id}`)
+      if (one?.kind !== 'leased' || worker === undefined) continue
+      if (one.leases.length > 0 && worker.isDraining)
+        this.#deps.fail('I13', `task ${one.leases[0]?.id} was leased to ${id} after its drain`)
+      for (const { token, id: task } of one.leases) {
+        this.#checkUncharged(task)
+        worker.leases.set(token, task)
+      }
+    }
+  }
+
+  /** A task is leased again: the lease before it has expired, unless it was settled. */
+  #checkUncharged(task: string): void {
+    for (const [id, worker] of this.#workers)
+      for (const [token, leased] of worker.leases) {
+        if (leased !== task) continue
+        worker.leases.delete(token)
+        if (worker.protected.delete(token))
+          this.#deps.fail('I13', `the drain of ${id} in a calm network lost the lease of task ${task}`)
+      }
+  }
+
+  #settled(items: readonly LeaseRef[]): void {
+    for (const { token } of items)
+      for (const worker of this.#workers.values()) {
+        worker.leases.delete(token)
+        worker.protected.delete(token)
+      }
+  }
+}
+
+/** After faults end, connections that are silently dead are noticed within this time. */
+const CALM_MS = 65_000
+
+export const checkDrains: CreateCheck = (deps) => new DrainCheck(deps)

@@ -1,0 +1,104 @@
+/**
+ * Checks that workers lose no outcome of a task silently.
+ *
+ *   I12  the outcome of a task is acknowledged, or its loss is logged, unless its process was killed  (G11)
+ */
+import type { Exchange } from '../pool.ts'
+import { Calm } from './calm.ts'
+import type { Fault } from '../plan.ts'
+import type { CheckDeps, CreateCheck, InvariantCheck, LogLine, PluginEvent } from './invariant.ts'
+
+interface Outcome {
+  readonly life: number
+  readonly endedAtMs: number
+}
+interface RpcRequest {
+  readonly id: number
+  readonly method: string
+  readonly params: { readonly tasks?: readonly { readonly task_id: string }[] }
+}
+interface RpcResponse {
+  readonly id: number
+  readonly result?: { readonly results?: readonly { readonly ok: boolean }[] }
+}
+
+const SETTLES = new Set(['tasks.ack', 'tasks.nack', 'tasks.release'])
+/** Without faults an outcome is acknowledged within this time. */
+const DELIVERED_WITHIN_MS = 20_000
+const LOST_MANY =
+  'discarding task outcomes that the master rejects: the tasks return to the queue when their leases expire'
+const LOST_ALL =
+  'task outcomes could not be delivered before the deadline: the tasks return to the queue when their leases expire'
+
+class SettleCheck implements InvariantCheck {
+  readonly #deps: CheckDeps
+  readonly #calm: Calm
+  /** Outcomes on their way, by worker and task. */
+  readonly #waiting = new Map<string, Map<string, Outcome>>()
+  /** Running tasks whose worker knows that the lease is lost: their outcome has no effect. */
+  readonly #lost = new Set<string>()
+
+  constructor(deps: CheckDeps) {
+    this.#deps = deps
+    this.#calm = new Calm(deps)
+  }
+
+  ran(event: PluginEvent): void {
+    if (event.kind !== 'task_started' && event.kind !== 'task_ended') return
+    const wasLost = this.#lost.delete(`${event.worker} ${event.id}`)
+    const life = this.#deps.lifeOf(event.worker)
+    if (event.kind === 'task_started' || wasLost || life === null) return
+    this.#outcomesOf(event.worker).set(event.id, { life, endedAtMs: this.#deps.time.monotonicMs() })
+  }
+
+  received({ process, path, body, status, text }: Exchange): void {
+    if (status !== 200 || !path.endsWith('/rpc')) return
+    const calls = listOf(JSON.parse(body)) as readonly RpcRequest[]
+    if (!calls.some(({ method }) => SETTLES.has(method) || method === 'tasks.extend')) return
+    const responses = listOf(JSON.parse(text)) as readonly RpcResponse[]
+    const results = new Map(responses.map(({ id, result }) => [id, result?.results]))
+    for (const { id, method, params } of calls)
+      for (const [at, { ok }] of (results.get(id) ?? []).entries()) {
+        const task = params.tasks?.[at]?.task_id ?? ''
+        if (SETTLES.has(method)) this.#outcomesOf(process.name).delete(task)
+        else if (method === 'tasks.extend' && !ok) this.#lost.add(`${process.name} ${task}`)
+      }
+  }
+
+  logged({ process, message, fields }: LogLine): void {
+    const outcomes = this.#waiting.get(process)
+    if (outcomes === undefined) return
+    if (message === LOST_MANY) for (const task of fields['tasks'] as readonly string[]) outcomes.delete(task)
+    if (message === LOST_ALL) outcomes.clear()
+  }
+
+  faultsEnded(): void {
+    this.#calm.faultsEnded()
+  }
+
+  injected(fault: Fault): void {
+    this.#calm.injected(fault)
+  }
+
+  second(): void {
+    if (this.#calm.forMs < DELIVERED_WITHIN_MS) return
+    const beforeMs = this.#deps.time.monotonicMs() - DELIVERED_WITHIN_MS
+    for (const [worker, outcomes] of this.#waiting)
+      for (const [task, { life, endedAtMs }] of outcomes) {
+        if (this.#deps.lifeOf(worker) !== life) outcomes.delete(task)
+        else if (endedAtMs < beforeMs)
+          this.#deps.fail('I12', `${worker} finished task ${task} and neither delivered nor logged its outcome`)
+      }
+  }
+
+  #outcomesOf(worker: string): Map<string, Outcome> {
+    const outcomes = this.#waiting.get(worker) ?? new Map()
+    this.#waiting.set(worker, outcomes)
+    return outcomes
+  }
+}
+
+/** A JSON-RPC body: one message, or a batch. */
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+
+export const checkSettles: CreateCheck = (deps) => new SettleCheck(deps)

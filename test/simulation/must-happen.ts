@@ -1,0 +1,35 @@
+/**
+ * The situations that simulations must reach. A search of many seeds that never reaches one of them does not test it
+ * any more, so a count of 0 over 10,000 seeds fails, as does a count below `atCommit` over the seeds at commit.
+ */
+
+/** Each with the count that the seeds at commit have to reach; 0 where it is too rare for so few seeds. */
+export const MUST_HAPPEN = {
+  'ack after the task was leased again': 1,
+  'ack repeated after a lost response': 1,
+  'config conflict between two admins': 1,
+  'config generation raised after a restore': 0,
+  'config PATCH lost in a failover': 0,
+  'connection replaced by one to another master': 1,
+  'drain of a worker with running tasks': 1,
+  'drain while the owning master is paused': 0,
+  'event reader lost its place': 1,
+  'full queue refused a submit': 1,
+  'idempotency key used again after its window': 1,
+  'idempotency key used again within its window': 1,
+  'lease expired': 1,
+  'lease from before a restore': 0,
+  'output push repeated': 1,
+  'outputs refused by a full store': 0,
+  'reserve on a third master during a drain': 0,
+  'settle in a full store': 0,
+  'stale If-Match refused': 1,
+  'store returned while tasks waited': 1,
+  'stream reader received a gap': 0,
+  'submit lost in a failover': 0,
+  'task dead after its last attempt': 1,
+  'task dead after lost leases': 0,
+  'worker forgotten while connected': 0,
+} as const satisfies Record<string, number>
+
+export type Situation = keyof typeof MUST_HAPPEN
