@@ -162,7 +162,7 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
     calmMs,
     masters,
     workers,
-    submitEveryMs: isLong ? HOUR_MS / 4 : pick(random, [1_000, 3_000, 10_000]),
+    submitEveryMs: isLong ? HOUR_MS / 4 : pick(random, [2_000, 5_000, 15_000]),
     settings,
     network: drawNetwork(random),
     faults: [...faults, ...calm].toSorted((a, b) => a.atMs - b.atMs),
@@ -233,7 +233,7 @@ function drawFault(random: Random, kind: Fault['kind'], { masters, workers, faul
     case 'forget':
       return { atMs, kind, target: worker }
     case 'burst':
-      return { atMs, kind, count: pick(random, [20, 100]) }
+      return { atMs, kind, count: pick(random, [20, 60]) }
     case 'flood':
       return { atMs, kind, target: worker, count: pick(random, [100, 2_000]) }
   }

@@ -2,7 +2,7 @@
 import type { Environment, StartActor } from '../environment.ts'
 
 const TYPE = 'steady'
-const LOOK_EVERY_MS = 3_000
+const LOOK_EVERY_MS = 5_000
 const POP_EVERY_MS = 20_000
 const PAGE = 100
 

@@ -122,10 +122,13 @@ class LivenessCheck implements InvariantCheck {
     const isSame = this.#mayRepeatGens || (applied.enabled === enabled && applied.slots === slots)
     const isCurrent = applied.gen === row.config.gen && isSame
     state.staleSinceMs = isCurrent ? Infinity : Math.min(state.staleSinceMs, nowMs)
-    const onlySignalLost = applied.gen < row.config.gen && state.connectedSinceMs + SIGNAL_LOST_MS < nowMs
-    const boundMs = onlySignalLost ? SIGNAL_LOST_MS : CONFIG_MS
+    // A connection that is silently dead, or a poll that was lost, is noticed only after a while.
+    const isRecovered = nowMs - this.#faultsEndedMs > CONNECT_MS + SIGNAL_LOST_MS
+    const isSignalLost = isRecovered && applied.gen < row.config.gen && state.connectedSinceMs + SIGNAL_LOST_MS < nowMs
+    const boundMs = isSignalLost ? SIGNAL_LOST_MS : CONFIG_MS
     const why = `it runs generation ${applied.gen}, and ${row.config.gen} is stored`
-    this.#checkSince('running its stored config', id, state.staleSinceMs, boundMs, why)
+    const staleSinceMs = Math.max(state.staleSinceMs, this.#faultsEndedMs + LOST_CALL_MS)
+    this.#checkSince('running its stored config', id, staleSinceMs, boundMs, why)
     return isCurrent && enabled && state.running < slots
   }
 
