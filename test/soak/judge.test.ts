@@ -86,9 +86,11 @@ describe('the judge of a soak', () => {
 
   it('finds a store that grows, and a log above 64 MiB', () => {
     expect(verdicts(storeOf(() => ({ keys: 500, usedMemoryMib: 9, fileMib: 3, logMib: 60 })))).toEqual([])
+    expect(verdicts(storeOf((minute) => ({ usedMemoryMib: minute, otherMemoryMib: 9 })))).toEqual([])
+    expect(verdicts(storeOf((minute) => ({ otherMemoryMib: 9 + minute / 60 })))).toEqual(['store: otherMemoryMib'])
     expect(verdicts(storeOf((minute) => ({ keys: 500 + minute, logMib: minute + 10 })))).toEqual([
       'store: keys',
-      'store: log',
+      'store: logMib',
     ])
   })
 })

@@ -8,6 +8,8 @@ import { Redis } from 'ioredis'
 import { freePort } from '../kit/free-port.ts'
 
 const MIB = 2 ** 20
+/** Event log, statistics and past configs: each has a bound, which it reaches after hours. */
+const BOUNDED = /\{ev\}:log$|:sr:|:ch:/
 
 /** What a store occupies. */
 export type StoreSize = Readonly<Record<string, number>>
@@ -67,9 +69,16 @@ export class RedisStore implements SoakStore {
   }
 
   async size(): Promise<StoreSize> {
-    const [keys, info] = await Promise.all([this.#client.dbsize(), this.#client.info('memory')])
-    const used = Number(/^used_memory:(?<bytes>\d+)/m.exec(info)?.groups?.['bytes'] ?? 0)
-    return { keys, usedMemoryMib: used / MIB }
+    const [keys, info, names] = await Promise.all([
+      this.#client.dbsize(),
+      this.#client.info('memory'),
+      this.#client.keys('*'),
+    ])
+    const usedBytes = Number(/^used_memory:(?<bytes>\d+)/m.exec(info)?.groups?.['bytes'] ?? 0)
+    const bounded = names.filter((name) => BOUNDED.test(name))
+    const sizes = await Promise.all(bounded.map((name) => this.#client.memory('USAGE', name, 'SAMPLES', 0)))
+    const boundedBytes = sizes.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0)
+    return { keys, usedMemoryMib: usedBytes / MIB, otherMemoryMib: (usedBytes - boundedBytes) / MIB }
   }
 
   async close(): Promise<void> {
