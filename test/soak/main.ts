@@ -81,7 +81,7 @@ const zero = (what: string, found: readonly string[]): Row => ({
 /** The broken bounds that end a run with --until. */
 const brokenUntil = (samples: readonly SoakSample[]): readonly Row[] =>
   judgeSamples(samples, bounds).filter(
-    ({ what, verdict }) => verdict === 'broken' && args.until !== undefined && what.endsWith(`: ${args.until}`),
+    ({ what, verdict }) => verdict === 'broken' && (args.until ?? '') !== '' && what.endsWith(`: ${args.until}`),
   )
 
 async function soak(): Promise<boolean> {
