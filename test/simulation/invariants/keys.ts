@@ -13,7 +13,8 @@ interface Window {
 }
 interface Answered {
   readonly id: string
-  /** The window of the key does not end before this virtual time. */
+  /** From the response until at least this virtual time, the key stands for the task. */
+  readonly fromMs: number
   readonly untilMs: number
 }
 interface SubmitBody {
@@ -83,9 +84,11 @@ class KeyCheck implements InvariantCheck {
     const first = this.#answered.get(key)
     if (first === undefined || nowMs >= first.untilMs)
       return void (
-        isQueued && this.#answered.set(key, { id, untilMs: sentAtMs + plan.settings.idempotencyTtlSeconds * 1_000 })
+        isQueued &&
+        this.#answered.set(key, { id, fromMs: nowMs, untilMs: sentAtMs + plan.settings.idempotencyTtlSeconds * 1_000 })
       )
-    if (first.id !== id) this.#deps.fail('I6', `key ${key} was acknowledged for task ${first.id} and for ${id}`)
+    if (first.id !== id && sentAtMs >= first.fromMs)
+      this.#deps.fail('I6', `key ${key} was acknowledged for task ${first.id} and for ${id}`)
   }
 }
 

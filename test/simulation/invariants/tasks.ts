@@ -317,6 +317,8 @@ class TaskCheck implements InvariantCheck {
       this.#died(state, id, task)
       this.#deps.count('task dead after lost leases')
     }
+    if (swept.dead + swept.requeued > overdue.length)
+      this.#fail('I4', `a sweep of ${type} ended ${swept.dead + swept.requeued} leases; ${overdue.length} had expired`)
     if (swept.dead !== dead || swept.requeued !== overdue.length - dead)
       this.#fail(
         'I7',
