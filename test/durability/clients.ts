@@ -22,12 +22,18 @@ export class StoreClients {
   readonly #name: string
   #tasks = 0
   #beats = 0
+  #refusals = 0
 
   /** @param name Part of the ids of the tasks and items that these clients make. */
   constructor(backend: Backend, history: History, name: string) {
     this.#backend = backend
     this.#history = history
     this.#name = name
+  }
+
+  /** How many calls were refused without an effect. */
+  get refusals(): number {
+    return this.#refusals
   }
 
   async register(): Promise<void> {
@@ -221,16 +227,16 @@ export class StoreClients {
     args: ArgsOf<O>,
     run: () => Promise<ResultOf<O>>,
   ): Promise<ResultOf<O> | undefined> {
-    return this.#history.call(this.#name, operation, args, run, hadNoEffect)
+    return this.#history.call(this.#name, operation, args, run, (error) => {
+      const isRefusal = error instanceof FleetError && error.outcome === 'not_sent'
+      if (isRefusal) this.#refusals += 1
+      return isRefusal
+    })
   }
 
   #calls<O extends Operation>(operation: O): readonly Call<O>[] {
     return this.#history.calls.filter((call): call is Call<O> => call.operation === operation)
   }
-}
-
-function hadNoEffect(error: unknown): boolean {
-  return error instanceof FleetError && error.outcome === 'not_sent'
 }
 
 function pagesOf<T>(items: readonly T[]): readonly (readonly T[])[] {

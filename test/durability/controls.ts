@@ -33,6 +33,13 @@ export const LOG_KEPT_AFTER_FAULT: Control = {
   replace: '',
 }
 
+/** A log that a full disk keeps is used further at a restart, although the process before may have had an I/O error. */
+export const LOG_NOT_WRITTEN_AGAIN: Control = {
+  file: 'src/storage/sqlite/store.ts',
+  find: '    writeAgain(`${db.name}-wal`)\n',
+  replace: '',
+}
+
 /**
  * Copies the sources to `folder`, with the edit.
  *

@@ -1,7 +1,7 @@
 /** Records a run of a load, chooses crash points in it, and judges what a store recovers after each of them. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { seededRandom } from '../../src/runtime/index.ts'
 import { buildCrashLog, readCrashLog, runRecorded, type DiskOperation } from './crash-log.ts'
 import { Disk, VARIANTS, writeImage, type DiskImage, type Variant } from './disk.ts'
@@ -19,7 +19,7 @@ export interface Recording {
 }
 
 export interface RecordOptions {
-  /** The load program, if it is not the one of this folder. */
+  /** The load program, if it is not that of the store: a file of this folder, or a path. */
   readonly program?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -83,7 +83,7 @@ export class CrashLab {
 
   /** Runs the load, each of its lives once. */
   async record({
-    program = join(import.meta.dirname, this.#store.program),
+    program = this.#store.program,
     args = [],
     env = {},
     lives = this.#store.lives,
@@ -93,7 +93,13 @@ export class CrashLab {
     mkdirSync(root, { recursive: true })
     const log = join(name, 'log')
     for (const life of lives)
-      await runRecorded({ library: this.#library, root, log, args: [program, root, ...life, ...args], env })
+      await runRecorded({
+        library: this.#library,
+        root,
+        log,
+        args: [resolve(import.meta.dirname, program), root, ...life, ...args],
+        env,
+      })
     const operations = readCrashLog(log)
     requireComplete(operations, root)
     rmSync(root, { recursive: true })
@@ -193,6 +199,17 @@ export function afterFirstChange(recording: Recording, count: number, seed: numb
     .filter((operation) => operation > first)
     .slice(0, count)
     .map((operation) => ({ operation, variant: 'B' }))
+}
+
+/** The ends of the faults, and of the work after each of them. */
+export function afterEachFault({ operations, phases }: Recording): readonly CrashPoint[] {
+  const ends = phases.flatMap((phase, i) => (i > 0 && phase !== phases[i - 1] ? [i] : []))
+  return [...ends, operations.length].flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
+}
+
+/** The number of rounds in which a call of the store failed because of its fault. */
+export function roundsWithFaults({ operations, phases }: Recording): number {
+  return new Set(phases.filter((_, i) => operations[i]?.kind === 'fault')).size
 }
 
 /** How many of the operations are in each phase. */

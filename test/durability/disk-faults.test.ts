@@ -5,10 +5,9 @@
  * SOAK=1 makes each of the first 24 operations of each kind fail.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { copyWith, LOG_KEPT_AFTER_FAULT } from './controls.ts'
+import { copyWith, LOG_KEPT_AFTER_FAULT, LOG_NOT_WRITTEN_AGAIN } from './controls.ts'
 import { withGcc } from './crash-log.ts'
-import { CrashLab, type CrashPoint, type Recording } from './crash-points.ts'
-import { VARIANTS } from './disk.ts'
+import { afterEachFault, CrashLab, roundsWithFaults, type Recording } from './crash-points.ts'
 import { SQLITE } from './judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
@@ -52,9 +51,19 @@ withGcc('a SQLite store on a disk with faults', () => {
     it(
       'loses nothing if it is restarted on a full disk after a failed fsync (G1)',
       async () => {
-        const recording = await lab.record({ program: `${import.meta.dirname}/full-disk-load.ts`, lives: [[]] })
+        const recording = await lab.record({ program: 'full-disk-load.ts', lives: [[]] })
         expect(roundsWithFaults(recording)).toBe(2)
         expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'fails this test if a log on a full disk is not written again',
+      async () => {
+        const program = copyWith(LOG_NOT_WRITTEN_AGAIN, lab.folder('not-again'), 'full-disk-load.ts')
+        const recording = await lab.record({ program, lives: [[]] })
+        expect(await lab.losses(recording, afterEachFault(recording), ({ length }) => length > 0)).not.toEqual([])
       },
       TIMEOUT_MS,
     )
@@ -72,16 +81,5 @@ withGcc('a SQLite store on a disk with faults', () => {
 })
 
 function recorded(lab: CrashLab, faults: readonly string[], program?: string): Promise<Recording> {
-  return lab.record({ program: program ?? `${import.meta.dirname}/fault-load.ts`, lives: [faults] })
-}
-
-/** The ends of the faults, and of the work after each of them. */
-function afterEachFault({ operations, phases }: Recording): readonly CrashPoint[] {
-  const ends = phases.flatMap((phase, i) => (i > 0 && phase !== phases[i - 1] ? [i] : []))
-  return [...ends, operations.length].flatMap((operation) => VARIANTS.map((variant) => ({ operation, variant })))
-}
-
-/** The number of rounds in which a call of the store failed because of its fault. */
-function roundsWithFaults({ operations, phases }: Recording): number {
-  return new Set(phases.filter((_, i) => operations[i]?.kind === 'fault')).size
+  return lab.record({ program: program ?? 'fault-load.ts', lives: [faults] })
 }

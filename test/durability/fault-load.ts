@@ -4,10 +4,10 @@
  * Usage: node fault-load.ts ROOT FAULT…    FAULT is a value of CRASHLOG_FAULT.
  */
 import { join } from 'node:path'
-import { FleetError } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { StoreClients } from './clients.ts'
+import { isServed, requireService, steps, tolerant } from './load-steps.ts'
 import { Marks } from './marks.ts'
 
 const SEED = 4
@@ -18,33 +18,6 @@ const SERVICE_SECONDS = 10
 const [root = '', ...faults] = process.argv.slice(2)
 
 const { history, phase } = new Marks(root)
-
-type Step = () => Promise<unknown>
-
-function steps(clients: StoreClients): readonly Step[] {
-  return [
-    () => clients.submit(),
-    () => clients.work(),
-    () => clients.push(),
-    () => clients.pop(3),
-    () => clients.set(),
-    () => clients.add(),
-    () => clients.putConfig(),
-    () => clients.usePool(),
-    () => clients.beat(),
-  ]
-}
-
-/** Any call may fail during a fault, with an error of the store. */
-async function tolerant(step: Step): Promise<boolean> {
-  try {
-    await step()
-    return true
-  } catch (error) {
-    if (error instanceof FleetError) return false
-    throw error
-  }
-}
 
 /** Ends with the store that works again. Every second round opens it anew, as a restart of the master does. */
 async function round(number: number, fault: string, time: VirtualTime): Promise<void> {
@@ -62,11 +35,11 @@ async function round(number: number, fault: string, time: VirtualTime): Promise<
   delete process.env['CRASHLOG_FAULT']
   phase(`after ${fault}`)
   if (number % 2 === 1) await backend.open(AbortSignal.timeout(60_000))
-  for (let second = 0; !(await tolerant(() => clients.set())); second += 1) {
+  for (let second = 0; !(await isServed(clients, () => clients.set())); second += 1) {
     if (second === SERVICE_SECONDS) throw new Error(`the store does not work ${second} s after ${fault}`)
     await time.advance(1_000)
   }
-  for (const step of steps(clients)) await step()
+  await requireService(clients)
   phase(`next after ${fault}`)
   await backend.close()
 }

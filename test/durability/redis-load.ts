@@ -6,15 +6,13 @@
  * `first` starts on an empty folder and kills the server, `second` continues on what it left and stops the server. Each
  * rewrites the append-only file under load.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
 import { StoreClients } from './clients.ts'
 import { load } from './load-steps.ts'
 import { Marks } from './marks.ts'
-import { RedisProcess, type Fsync } from './redis-process.ts'
+import { prepareDataFolder, RedisProcess, type Fsync } from './redis-process.ts'
 
 const SEEDS: Readonly<Record<string, number>> = { first: 1, second: 2 }
 /** An `everysec` run lasts for several of its fsyncs. Its clients pause, so that the history stays short. */
@@ -23,27 +21,6 @@ const [EVERYSEC_MS, EVERYSEC_PAUSE_MS] = [4_000, 40]
 const REWRITE_KEY_US = 3_000
 const [root = '', appendfsync = '', life = ''] = process.argv.slice(2)
 const isEverysec = appendfsync === 'everysec'
-
-/**
- * Makes the folder of the server, and its name durable. Redis makes `appendonlydir` itself and never syncs the folder
- * above: it relies on a file system that keeps the name of a folder in which a file was synced. The model of the disk
- * is none, so this folder is made for it.
- */
-function prepareFolder(): string {
-  const folder = join(root, 'data')
-  if (existsSync(folder)) return folder
-  const isModel = process.env['CRASHLOG_ROOT'] !== undefined
-  mkdirSync(isModel ? join(folder, 'appendonlydir') : folder, { recursive: true })
-  const drop = process.env['CRASHLOG_DROP']
-  delete process.env['CRASHLOG_DROP'] // It is for the server.
-  for (const each of [root, folder]) {
-    const handle = openSync(each, 'r')
-    fsyncSync(handle)
-    closeSync(handle)
-  }
-  if (drop !== undefined) process.env['CRASHLOG_DROP'] = drop
-  return folder
-}
 
 async function loadFor(clients: StoreClients, times: number): Promise<void> {
   if (!isEverysec) return load(clients, times)
@@ -70,7 +47,7 @@ async function main(): Promise<void> {
   const marks = new Marks(process.env['MARKS'] ?? root, isEverysec)
   marks.phase(`${life} start`)
   const settings = ['--rdb-key-save-delay', `${REWRITE_KEY_US}`, '--auto-aof-rewrite-percentage', '0']
-  const server = await RedisProcess.start(prepareFolder(), appendfsync as Fsync, settings)
+  const server = await RedisProcess.start(prepareDataFolder(root), appendfsync as Fsync, settings)
   const random = seededRandom(SEEDS[life] ?? 0)
   // Virtual time stands still. A store that loses changes needs a real clock, from which its tokens begin anew.
   const clock = isEverysec ? systemTime : new VirtualTime()

@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
@@ -34,12 +34,18 @@ export class RedisProcess {
    * Starts a server with an append-only file, and waits until it accepts commands.
    *
    * @param settings more of `redis.conf`, as arguments.
+   * @param samePort that of an earlier process; default: a free one.
    * @throws with its log, if the server ends at its start.
    */
-  static async start(folder: string, appendfsync: Fsync, settings: readonly string[] = []): Promise<RedisProcess> {
+  static async start(
+    folder: string,
+    appendfsync: Fsync,
+    settings: readonly string[] = [],
+    samePort?: number,
+  ): Promise<RedisProcess> {
     const given = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', appendfsync, ...settings]
     for (let tried = 1; ; tried += 1) {
-      const port = await freePort()
+      const port = samePort ?? (await freePort())
       const args = ['--bind', HOST, '--port', `${port}`, '--save', '', '--maxmemory-policy', 'noeviction', ...given]
       const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] })
       const log: string[] = []
@@ -59,8 +65,9 @@ export class RedisProcess {
     return `kvstore://${HOST}:${this.port}`
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0
+  /** Whether the process has ended. */
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 
   command(name: string, ...args: readonly string[]): Promise<unknown> {
@@ -71,7 +78,7 @@ export class RedisProcess {
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     process.off('exit', this.#onExit)
     this.#client.disconnect()
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    if (this.hasEnded) return
     const ended = once(this.#child, 'exit')
     this.#child.kill(signal)
     await ended
@@ -87,4 +94,25 @@ export function repairAppendOnlyFile(folder: string): void {
   const manifest = readdirSync(files).find((name) => name.endsWith('.manifest'))
   const { status, stdout } = spawnSync('redis-check-aof', ['--fix', join(files, manifest ?? '')], { input: 'y\n' })
   if (status !== 0) throw new Error(`redis-check-aof failed: ${stdout.toString()}`)
+}
+
+/**
+ * Makes the folder of the server, and its name durable. Redis makes `appendonlydir` itself and never syncs the folder
+ * above: it relies on a file system that keeps the name of a folder in which a file was synced. The model of the disk
+ * is none, so this folder is made for it.
+ */
+export function prepareDataFolder(root: string): string {
+  const folder = join(root, 'data')
+  if (existsSync(folder)) return folder
+  const isModel = process.env['CRASHLOG_ROOT'] !== undefined
+  mkdirSync(isModel ? join(folder, 'appendonlydir') : folder, { recursive: true })
+  const drop = process.env['CRASHLOG_DROP']
+  delete process.env['CRASHLOG_DROP'] // It is for the server.
+  for (const each of [root, folder]) {
+    const handle = openSync(each, 'r')
+    fsyncSync(handle)
+    closeSync(handle)
+  }
+  if (drop !== undefined) process.env['CRASHLOG_DROP'] = drop
+  return folder
 }

@@ -1,0 +1,99 @@
+/**
+ * Makes disk operations of a redis-server fail, lets the disk work again, and cuts the power later. A server with
+ * `always` ends when it cannot write or sync its file, so nothing is acknowledged that is not on the disk.
+ *
+ * SOAK=1 makes each of the first 24 operations of each kind fail.
+ */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { recordRun } from '../kit/record-run.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
+import { withGcc } from './crash-log.ts'
+import { afterEachFault, CrashLab, roundsWithFaults, type Loss, type Recording } from './crash-points.ts'
+import { noCounts, redisAlways } from './redis-judge.ts'
+
+const IS_SOAK = process.env['SOAK'] === '1'
+const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
+const [EIO, ENOSPC, EROFS] = [5, 28, 30]
+/** An even number of them. */
+const FIRSTS = IS_SOAK ? Array.from({ length: 24 }, (_, i) => i) : [0, 3]
+
+withGcc('a Redis on a disk with faults', () =>
+  withRedisServer('a Redis on a disk with faults', () => {
+    describe('a Redis on a disk with faults', () => {
+      let lab: CrashLab
+      let recordings = 0
+
+      beforeEach(() => {
+        lab = new CrashLab(redisAlways(noCounts()))
+      }, TIMEOUT_MS)
+      afterEach(() => lab.close())
+
+      async function recorded(faults: readonly string[], appendfsync = 'always'): Promise<Recording> {
+        const env = { CRASHLOG_FAULT_FILE: `${lab.folder(`fault-${(recordings += 1)}`)}/current` }
+        const recording = await lab.record({ program: 'redis-fault-load.ts', env, lives: [[appendfsync, ...faults]] })
+        expect(roundsWithFaults(recording)).toBe(faults.length)
+        return recording
+      }
+
+      it(
+        'ends if it cannot write or sync, loses nothing, and serves all calls within 10 s of its start (G1, G18)',
+        async () => {
+          const kinds = [`write:${ENOSPC}`, `write:${EIO}`, `write:${EROFS}`]
+          const losses: Loss[] = []
+          for (const pair of pairsOf(kinds.flatMap((kind) => FIRSTS.map((first) => `${kind}:${first}`)))) {
+            const recording = await recorded(pair)
+            expect(new Set(recording.phases.filter((phase) => phase.startsWith('after')))).toEqual(
+              new Set(pair.map((fault) => `after ${fault}: the server ended`)),
+            )
+            losses.push(...(await lab.losses(recording, afterEachFault(recording))))
+          }
+          recordRun({
+            layer: 'disk',
+            command: 'SOAK=1 npm test -- test/durability/redis-disk-faults',
+            count: kinds.length * FIRSTS.length,
+            counted: 'failed writes of Redis with always, each followed by power cuts in 4 variants',
+            found: losses.length,
+          })
+          expect(losses).toEqual([])
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'may lose acknowledged changes if an fsync fails, it is started again, and the power is cut',
+        async () => {
+          const recording = await recorded([`fsync:${EIO}:0`, `fsync:${EIO}:3`])
+          const losses = await lab.losses(recording, afterEachFault(recording))
+          const variants = new Set(losses.map(({ point }) => point.variant))
+          expect(variants.has('A')).toBe(false)
+          expect(variants.has('B')).toBe(true)
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'makes calls unknown during a write of 6 s, and then serves all calls (G18)',
+        async () => {
+          const recording = await recorded(['fsync:6000ms:0:1'])
+          expect(recording.phases).toContain('after fsync:6000ms:0:1: the server lives')
+          expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
+        },
+        TIMEOUT_MS,
+      )
+
+      it(
+        'lives with everysec on a full disk, and serves all calls within 10 s of free space (G18)',
+        async () => {
+          const recording = await recorded([`write:${ENOSPC}`], 'everysec')
+          expect(recording.phases).toContain(`after write:${ENOSPC}: the server lives`)
+        },
+        TIMEOUT_MS,
+      )
+    })
+  }),
+)
+
+/** The store forgets the acks of a life after three more (G2), so a recording has two faults. */
+function pairsOf(faults: readonly string[]): readonly (readonly string[])[] {
+  return Array.from({ length: faults.length / 2 }, (_, i) => faults.slice(2 * i, 2 * i + 2))
+}
