@@ -1,4 +1,5 @@
-// The licence texts of the packages inside the bundle, which their licences ask us to pass on.
+// Collects the licence texts of the packages inside the bundle. Their licences require that they are distributed with
+// it.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -2,11 +2,11 @@
 // Bundles src/ into dist/ and makes dist/ the package that is published.
 // Usage: node hack/build.mjs [ROOT]    Exit: 0 built, 1 an entry point is missing or esbuild failed.
 //
-// Entry points are what package.json promises (`bin`, and `exports` that lead to code) and every file that is
-// loaded by its path, which a bundle would otherwise swallow. They share chunks, so a plugin's
-// `import 'muster/automation'` is the master's own module. dist/package.json lists as dependencies only what
-// stays outside the bundle; LICENSE, README.md, crds/ and a list of the bundled packages' licences go along.
-// The types beside the bundle come from `tsc -p tsconfig.build.json`, the dashboard from vite.
+// Entry points are the files that package.json names (`bin`, and `exports` of code) and every file that is loaded by
+// its path. They share chunks, so `import 'muster/automation'` in a plugin loads the same module as the master. The
+// dependencies of dist/package.json are the packages outside the bundle. LICENSE, README.md, crds/ and the licences of
+// the bundled packages are copied to dist/. The types beside the bundle come from `tsc -p tsconfig.build.json`, the
+// dashboard from vite.
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
@@ -30,7 +30,7 @@ const bins = Object.values(manifest.bin)
 const promised = [...bins, ...faces].map((path) => path.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts'))
 const entryPoints = [...promised, ...LOADED_BY_PATH]
 
-/** `./dist/x` as the published manifest says it: `./x`. */
+/** Converts `./dist/x` to the path in the published manifest: `./x`. */
 const relocated = (value) => JSON.parse(JSON.stringify(value).replaceAll('"./dist/', '"./'))
 
 function publishedManifest() {

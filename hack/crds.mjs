@@ -1,9 +1,9 @@
-// The CustomResourceDefinition of FleetWorker as text, made from src/operator/fleetworker/schema.ts. Used by
+// Generates the CustomResourceDefinition of FleetWorker as text, from src/operator/fleetworker/schema.ts. Used by
 // update-crds.mjs, which writes it, and verify-crds.mjs, which compares it.
 //
-// What a structural schema cannot hold is refused here and not by an API server at a user's: references, unions, const,
-// a list without a bound, a keyword that Kubernetes does not know. Beyond MAX_BYTES client-side apply would fail, as it
-// copies the file into an annotation.
+// Throws for whatever a structural schema must not contain, before a user's API server rejects it: references, unions,
+// const, a list without a bound, a keyword that Kubernetes does not know. A file of more than MAX_BYTES is rejected
+// too, because client-side apply copies the file into an annotation, whose size is limited.
 import { stringify } from 'yaml'
 import {
   FleetWorkerSpec,
@@ -133,7 +133,7 @@ const definition = {
   },
 }
 
-/** The files below crds/ and what stands in them. @throws Error naming each fault. */
+/** Paths and texts of the files below crds/. @throws Error naming each fault. */
 export function crdFiles() {
   const faults = structuralFaults(definition.spec.versions[0].schema.openAPIV3Schema)
   const text = HEAD + stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false })

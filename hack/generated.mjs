@@ -1,5 +1,5 @@
-// Files that the code makes: `write` puts them in their places, `compare` says which are not, byte for byte, what the
-// code makes. Used by the update-* and verify-* programs, which hand in paths and texts.
+// Writes and compares generated files: `write` writes those that differ, `compare` returns the names of those that
+// differ. Used by the update-* and verify-* programs, which pass paths and texts.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Brings programs that npm has not: what PATH has is used; else Debian's package of that name is installed.
-# Usage: hack/install-debian.sh NAME…    Exit: 0, also when a package cannot be had (the tests that need it are
+# Installs Debian packages for programs that are not in PATH.
+# Usage: hack/install-debian.sh NAME…    Exit: 0, also when a package cannot be installed (the tests that need it are
 #        then named skips); with CI=true 1 in that case. Safe to run again.
 #
-# As root: apt-get install, without recommended packages and without starting services. Otherwise the package and
-# what it needs are unpacked into .tools/debian, and .tools/bin gets a starter that knows the libraries there.
+# As root: apt-get install, without recommended packages and without starting services. Otherwise the packages and
+# their dependencies are unpacked into .tools/debian, and .tools/bin gets a script that sets the path of the libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD/.tools/debian
@@ -103,10 +103,10 @@ for name in "$@"; do
   if has "$name"; then continue; fi
   echo "installing $name (Debian package)"
   bring "$name" && continue
-  echo "$name: could not be installed; what needs it will be skipped (details: .tools/install-debian.log)" >&2
+  echo "$name: could not be installed; tests that need it are skipped (details: .tools/install-debian.log)" >&2
   absent+=("$name")
 done
 if [ "${CI:-}" = true ] && [ "${#absent[@]}" -gt 0 ]; then
-  echo "CI=true: ${absent[*]} must be there" >&2
+  echo "CI=true: ${absent[*]} must be installed" >&2
   exit 1
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a Node of the version we develop and ship on into .tools, unless the machine's own is new enough.
+# Installs Node into .tools, in the version of development and of the image, unless the machine has a new enough one.
 # Usage: hack/install-node.sh    Exit: 0 ready, 1 could not be installed. Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."

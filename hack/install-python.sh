@@ -3,7 +3,7 @@
 # hack/NAME-requirements.txt and without the packages of the machine. `python` is for the tests of the API, `checkov`
 # checks the rendered chart, `valkey` is the server that the chart runs by default.
 # Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov or valkey.
-# Exit: 0, also when they cannot be had (the tests that need them are then named skips); with CI=true 1 in that case.
+# Exit: 0, also when the installation fails (the tests that need them are then named skips); with CI=true 1 then.
 #       Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,8 +30,8 @@ mkdir -p .tools
 echo "installing the Python programs of the tests into $folder (110 MB or more, once)"
 if install >"$log" 2>&1; then exit 0; fi
 rm -rf "$folder"
-echo "the Python programs of the tests could not be installed; what needs them will be skipped (details: $log)" >&2
+echo "the Python programs of the tests could not be installed; tests that need them are skipped (details: $log)" >&2
 if [ "${CI:-}" = true ]; then
-  echo "CI=true: they must be there" >&2
+  echo "CI=true: they must be installed" >&2
   exit 1
 fi

@@ -3,12 +3,12 @@
 # a node of hack/cluster. Programs that the machine has are used; the others are built from Go modules.
 # Usage: hack/install-tools.sh [NAME]…            Without a name: all. Minutes, once per version.
 #        hack/install-tools.sh --where PROGRAM    Prints its path; builds nothing.
-# Exit: 0 ready, 1 could not be built or is nowhere. Safe to run again, also beside another run.
+# Exit: 0 ready, 1 could not be built or was not found. Safe to run again, also simultaneously with another run.
 #
 # A program is looked for in KUBEBUILDER_ASSETS, in PATH, then in ${XDG_CACHE_HOME:-~/.cache}/muster/tools/NAME-VERSION.
 # The programs of Kubernetes come from the place of its API server first: a kubectl of another age need not fit it.
 # package_of lists what builds without changes; the rest has a module in hack/tools/NAME, which pins the version.
-# A build gets its final name when it is whole.
+# A build gets its final name when it is complete.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/tools
@@ -39,7 +39,7 @@ module_of() {
 }
 # What is built in the module of hack/tools: its own main package, or that of a tool.
 main_of() { case "$1" in traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;; *) echo . ;; esac; }
-# All programs of a tool that we use; the first shows where the tool lies.
+# The programs of a tool; the folder of the first is the folder of the tool.
 kubernetes_programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
 programs_of() { case "$1" in kubernetes) echo "${kubernetes_programs[@]}" ;; *) echo "$1" ;; esac; }
 tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *) echo kubernetes ;; esac; }

@@ -1,9 +1,9 @@
-// Closes a test run: names every skipped test, then `N passed, N failed` (with `, N skipped` when there are any)
-// alone on the last line, on stdout. With CI=true a skip makes the run fail: there, everything must have run.
-// make soak sets ALLOW_SKIP, a list such as `nft is not installed,test/conformance/`: a skipped test whose file and
-// name contain none of its entries makes the run fail.
-// Used by jest beside its default reporter (package.json, "reporters"), so it counts the same run. Jest prints its
-// own summary after all reporters have spoken, so ours waits for the end of the process.
+// Prints the result of a test run: every skipped test, then `N passed, N failed` (with `, N skipped` when there are
+// any) as the last line of stdout. With CI=true a skipped test makes the run fail. `make soak` sets ALLOW_SKIP, a list
+// such as `nft is not installed,test/conformance/`: a skipped test whose file and name contain none of its entries makes
+// the run fail.
+// Used by jest in addition to its default reporter (package.json, "reporters"). Jest prints its own summary after all
+// reporters have finished, so this one waits for the end of the process.
 import { relative } from 'node:path'
 
 const NOT_RUN = new Set(['pending', 'todo', 'disabled'])
@@ -56,7 +56,7 @@ export default class ClosingLine {
     this.#closing = `\n${lines.join('')}${passed} passed, ${failed} failed${tail}\n`
   }
 
-  /** Jest asks each reporter at the end whether the run is to fail. */
+  /** Jest calls this at the end: an error makes the run fail. */
   getLastError() {
     return this.#error
   }

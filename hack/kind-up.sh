@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Starts a kind cluster with Muster in it, on a machine with Docker. Other machines use `make cluster-up`.
 # Usage: hack/kind-up.sh [--ingress] [--bare]    Exit: 0 the FleetWorkers are Ready, 1 missing program or timeout.
-#        --ingress  also Traefik, at https://127.0.0.1:8443 with a certificate of its own
-#        --bare     the cluster and its images alone, as `make e2e` wants it (with --ingress)
-# Safe to run again: what is there stays. The kubeconfig is .tools/cluster/kubeconfig.
+#        --ingress  also starts Traefik, at https://127.0.0.1:8443 with a self-signed certificate
+#        --bare     only the cluster and its images, without Muster, as `make e2e` needs it (with --ingress)
+# Safe to run again: a running cluster is kept. The kubeconfig is .tools/cluster/kubeconfig.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/.tools/cluster
@@ -20,7 +20,7 @@ for word in "$@"; do
 done
 where() { hack/install-tools.sh --where "$1"; }
 for program in docker kind; do
-  command -v "$program" >/dev/null || { echo "$program is not here; without Docker: make cluster-up" >&2; exit 1; }
+  command -v "$program" >/dev/null || { echo "$program is missing; without Docker, run make cluster-up" >&2; exit 1; }
 done
 kubectl=$(where kubectl)
 mkdir -p "$folder"

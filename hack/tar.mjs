@@ -1,4 +1,4 @@
-// Folders as a tar of which the same files always give the same bytes. Used by image/oci.mjs and chart/pack.mjs.
+// Packs folders into a tar. The same files always give the same bytes. Used by image/oci.mjs and chart/pack.mjs.
 import { execFileSync } from 'node:child_process'
 
 /** Of every file: were it that of the commit, each commit would change the layers that it did not touch. */

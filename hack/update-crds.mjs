@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Writes crds/fleetworkers.muster.dev.yaml from src/operator/fleetworker/schema.ts.
 // Usage: node hack/update-crds.mjs    Needs Node >= 22.18, which reads the TypeScript of src/ itself.
-// Exit: 0 written or up to date, 1 the schema is none that Kubernetes takes.
+// Exit: 0 written or up to date, 1 the schema is not valid in Kubernetes.
 import { fileURLToPath } from 'node:url'
 import { crdFiles } from './crds.mjs'
 import { write } from './generated.mjs'

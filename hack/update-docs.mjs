@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes the tables of the Markdown pages that mirror the code: endpoints, rpc, errors, settings, metrics, limits …
+// Writes the generated tables of the Markdown pages: endpoints, rpc, errors, settings, metrics, limits …
 // Usage: node hack/update-docs.mjs [--check] [ROOT]    Needs Node >= 22.18, which reads the TypeScript of src/ itself.
 //        --check writes nothing. Exit: 0 up to date or written, 1 with --check: differs; a marker without a table, or
 //        a table without a marker.

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Fails when a Markdown page has a dead relative link, or a command that no test would run.
+// Fails when a Markdown page has a dead relative link, or a command that no test runs.
 // Usage: node hack/verify-docs.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
 //
 // Commands stand in fences of the language `sh`, which test/docs.test.ts runs. What may follow `sh` is in HOW,

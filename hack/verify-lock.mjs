@@ -2,10 +2,10 @@
 // Fails when package-lock.json names addresses, package.json names ranges, or `npm ci` refuses the pair.
 // Usage: node hack/verify-lock.mjs [--remember] [ROOT]    Exit: 0 clean, 1 violations.
 //
-// `npm install` sometimes writes a lock that `npm ci` then refuses (an optional package of another platform is
-// missing), which shows in an empty folder alone. So package.json, lock and .npmrc are copied into one and
-// installed there. That takes a while: the hash of the last three that passed is kept in .tools, and with
-// --remember (after an `npm ci` of the same three) it is written without trying again.
+// `npm install` sometimes writes a lock that `npm ci` rejects (an optional package of another platform is missing).
+// This is visible only in an empty folder, so package.json, lock and .npmrc are copied into one and installed there.
+// That takes a while, so the hash of the three files that passed last is kept in .tools. With --remember, after an `npm
+// ci` of the same files, the hash is written without a check.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ const FILES = ['package.json', 'package-lock.json', '.npmrc'].filter((file) => e
 const MEMORY = '.tools/lock-verified'
 const EXACT = /^(?:\d+\.\d+\.\d+(?:-[\w.]+)?|file:.+)$/
 
-/** What npm ci reads of a file: of package.json not its scripts, whose edits would start the long trial. */
+/** The part of a file that npm ci reads: package.json without its scripts, so that editing them starts no check. */
 function relevant(file) {
   const text = readFileSync(file, 'utf8')
   if (file !== 'package.json') return text

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 // Checks the Lua scripts of the Redis backend: luacheck on each command with its includes, headers, dead files.
 // Usage: node hack/verify-lua.mjs [--print COMMAND] [ROOT]
-//        --print tasks.ack    Print the text that Redis gets, with the origin of each line.
-//                               A line number in an error of
-//                             Redis (`user_script:12`) is one of this text.
+//        --print tasks.ack    Print the text that is sent to Redis, with the origin of each line. Line numbers in
+//                             errors of Redis (`user_script:12`) refer to this text.
 // Exit: 0 clean, 1 violations, one per line. Without luacheck the rest is checked; with CI=true that is a violation.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +18,7 @@ process.chdir(positionals[0] ?? fileURLToPath(new URL('..', import.meta.url)))
 const FOLDER = 'src/storage/redis/scripts'
 const CONSTANTS = 'src/storage/redis/script-constants.ts'
 const MAX_COLUMNS = 120
-/** What the Lua of Redis has beside Lua 5.1, and what it lacks. */
+/** The globals that the Lua of Redis adds to Lua 5.1, and those that it lacks. */
 const REDIS_GLOBALS = ['redis', 'KEYS', 'ARGV', 'cjson', 'cmsgpack', 'bit', 'struct']
 const MISSING_GLOBALS = ['debug', 'dofile', 'getfenv', 'io', 'load', 'loadfile', 'module', 'newproxy', 'package']
 const MORE_MISSING_GLOBALS = ['print', 'require', 'setfenv']

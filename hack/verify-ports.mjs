@@ -2,8 +2,8 @@
 // Fails when core logic reads the clock by `new Date()` or `Date()` instead of the port it is given.
 // Usage: node hack/verify-ports.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
 //
-// The rest of the ban (Date.now, setTimeout, Math.random, …) is oxlint's, in .oxlintrc.json; it cannot tell
-// `new Date()` from `new Date(ms)`, which is fine anywhere.
+// oxlint checks the other forms (Date.now, setTimeout, Math.random, …; .oxlintrc.json). It cannot distinguish
+// `new Date()` from `new Date(ms)`, which is allowed everywhere.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// The dashboards for Grafana as text: a panel is a title, a unit and its Prometheus queries.
-// Used by files.mjs. A test holds every metric named here against those that are exported.
+// Generates the Grafana dashboards as text. A panel has a title, a unit and its Prometheus queries.
+// Used by files.mjs. A test compares every metric named here with the exported metrics.
 
 const PANELS_A_ROW = 3
 const WIDTH = 24 / PANELS_A_ROW

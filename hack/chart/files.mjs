@@ -1,5 +1,5 @@
-// The generated files of charts/muster as text, made from values.ts and removed.ts. Used by update-chart.mjs, which
-// writes them, and verify-chart.mjs, which compares them.
+// Generates files of charts/muster as text, from the schema of the values and the list of removed values. Used by
+// update-chart.mjs, which writes them, and verify-chart.mjs, which compares them.
 import { readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { crdFiles } from '../crds.mjs'
@@ -63,7 +63,7 @@ function schemaText() {
   return `${JSON.stringify(whole, null, 2)}\n`
 }
 
-/** One row a leaf; what is the same of every pod stands once. */
+/** One row per leaf; the settings that all pods share appear once. */
 function tableRows(schema, path = '') {
   return Object.entries(schema.properties).flatMap(([key, each]) => {
     const here = `${path}${key}`
@@ -90,7 +90,7 @@ function chartText(version) {
   return `# ${HEAD}\n${stringify(chart, { lineWidth: 0 })}`
 }
 
-/** Paths of the generated files and what stands in them. */
+/** Paths and texts of the generated files. */
 export function chartFiles() {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   const readme = readFileSync(`${CHART}/README.md`, 'utf8')

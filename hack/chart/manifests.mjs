@@ -1,16 +1,16 @@
-// The generated part of manifests/ as text: what the chart renders, without what is Helm's own. Used by
-// update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
+// Generates the generated part of manifests/ as text: the rendered chart without the labels and annotations of Helm.
+// Used by update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
 //
-// The base is the default render. What only adds objects to it is a generated component, made of what the values of
-// ADDED render beyond the default; what changes objects is a component written by hand. No binding names the namespace
-// of its account, since kustomize puts in the one that is given last, and leaves alone what is there.
+// The base is the default render. A component that only adds objects is generated: it has the objects that the values
+// of ADDED render beyond the default. A component that changes objects is written by hand. No binding names the
+// namespace of its account, because kustomize sets a missing namespace but does not replace a present one.
 import { spawnSync } from 'node:child_process'
 import { parseAllDocuments, stringify } from 'yaml'
 
 const HEAD = '# Generated from charts/muster by hack/chart/update-manifests.mjs; do not edit.\n'
 const HELM_ONLY = ['app.kubernetes.io/managed-by', 'helm.sh/chart', 'helm.sh/resource-policy']
 
-/** The values whose further objects make a component. */
+/** The values whose additional objects are a component each. */
 const ADDED = {
   ingress: { exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } } },
   gateway: {
@@ -76,7 +76,7 @@ const idOf = ({ kind, metadata }) => `${kind} ${metadata.name}`
 const textOf = (objects) =>
   HEAD + objects.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
 
-/** Paths of the generated files and what stands in them. @throws Error when Helm is not here. */
+/** Paths and texts of the generated files. @throws Error when Helm is missing. */
 export function manifestFiles() {
   const helm = programPath('helm')
   const base = render(helm, {})

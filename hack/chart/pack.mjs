@@ -2,7 +2,7 @@
 // Packs the chart for Helm, so that the same files always give the same bytes.
 // Usage: node hack/chart/pack.mjs [CHART [FOLDER]]    Writes FOLDER/NAME-VERSION.tgz; without them charts/muster into
 // test/chart/releases.
-// Exit: 0 written or there already, 1 another chart of this version is there: what was released is never changed.
+// Exit: 0 written or already present, 1 the file exists with another content: a released chart is never changed.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,7 +23,7 @@ if (!existsSync(path)) {
   writeFileSync(`${path}.tmp`, gzipSync(packed, { level: 9 }))
   renameSync(`${path}.tmp`, path)
   console.log(`${path}: written`)
-} else if (gunzipSync(readFileSync(path)).equals(packed)) console.log(`${path}: is there`)
+} else if (gunzipSync(readFileSync(path)).equals(packed)) console.log(`${path}: unchanged`)
 else {
   console.error(
     `${path}: exists and contains another chart; raise the version ` +

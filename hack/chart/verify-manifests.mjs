@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Fails when a generated file of manifests/ is not, byte for byte, what the chart renders.
+// Fails when a generated file of manifests/ differs from the rendered chart.
 // Usage: node hack/chart/verify-manifests.mjs
-// Exit: 0 equal, or Helm is not here, which is said: `make test-chart` then has to; 1 differs, one file a line.
+// Exit: 0 equal, or Helm is missing (prints a note; `make test-chart` checks it then); 1 differs, one file per line.
 import { fileURLToPath } from 'node:url'
 import { compare } from '../generated.mjs'
 import { manifestFiles, programPath } from './manifests.mjs'
@@ -17,4 +17,4 @@ function hasHelm() {
 }
 
 if (hasHelm()) compare(manifestFiles(), 'hack/chart/update-manifests.mjs')
-else console.log('manifests/: not verified, Helm is not here (make tools)')
+else console.log('manifests/: not verified, because Helm is missing (make tools)')

@@ -1,4 +1,4 @@
-// The parts of the cluster: how each is started, and the files that it reads.
+// Defines the components of the cluster: the command of each, and the files that it reads.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileOf, kubeconfigOf } from './identities.mjs'
 import { CGROUP, CONTAINERD_SOCKET, DNS_IP, FOLDER, NODE_IP, NODE_NAME, PODS, SERVICES } from './paths.mjs'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Ends the cluster of `make cluster-up` and removes all of it; also what a crash left. Safe to run again. Needs root.
-// Usage: node hack/cluster/down.mjs    Exit: 0 gone, 1 something could not be removed.
+// Stops the cluster of `make cluster-up` and removes its files, also after a crash. Safe to run again. Needs root.
+// Usage: node hack/cluster/down.mjs    Exit: 0 removed, 1 something could not be removed.
 import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { restoreKernelFigures } from './kernel.mjs'
@@ -47,7 +47,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     acquireLock()
     await down()
-    console.log('the cluster is gone')
+    console.log('the cluster is removed')
   } catch (error) {
     console.error(error.message)
     process.exitCode = 1

@@ -1,10 +1,10 @@
-// Who is who in the cluster: an authority, what it signed, and a bearer token for each part; and the files that say so.
+// Creates the credentials of the cluster: a certificate authority, its certificates, and a bearer token per component.
 import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { API_SERVER, FOLDER, KUBECONFIG, KUBERNETES_SERVICE_IP, NODE_IP, NODE_NAME } from './paths.mjs'
 
-/** User and groups of each part, as the roles that every API server brings name them. */
+/** User and groups of each component, by the names in the built-in roles of the API server. */
 const USERS = {
   admin: ['admin', 'system:masters'],
   'kube-controller-manager': ['system:kube-controller-manager', 'system:masters'],

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-// The images of a node that has no registry: Muster's own, and one for each program that its pods need beside.
-// Usage: node hack/cluster/images.mjs [--ingress]    Exit: 0 built into .tools/image, 1 failed. As kind needs them: a
-// node of
-//        its own brings the rest.
+// Builds the images of a node without a registry: that of Muster, and one per other program that its pods run.
+// Usage: node hack/cluster/images.mjs [--ingress]    Exit: 0 built into .tools/image, 1 failed. These are the images
+//        that kind needs; a node of hack/cluster/up.mjs builds the others itself.
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// What a kubelet changes of the machine itself, for good. The first cluster of the machine notes how it was before, and
-// the last one that goes puts it back.
+// Saves and restores the kernel settings that a kubelet changes on the machine. The first cluster of the machine saves
+// them, and the last one that is removed restores them.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { NETWORKS } from './paths.mjs'
 

@@ -1,5 +1,5 @@
-// A lock file that only one `up` or `down` of a checkout holds at a time. Both begin by ending what is there, and would
-// otherwise end what the other one is starting.
+// Locks a file, so that one `up` or `down` of a checkout runs at a time. Both first stop the running cluster, and would
+// otherwise stop what the other one is starting.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { ROOT } from './paths.mjs'
 import { isRunning, identityOf } from './processes.mjs'

@@ -1,5 +1,6 @@
-// The network of the cluster: a namespace, and one wire that joins it to the machine. The machine's end says whose it
-// is, as its alias: were two checkouts to share a number, each would take the other's network for what it left itself.
+// Creates the network of the cluster: a network namespace, and a veth pair that connects it to the machine. The alias
+// of the machine's end names the checkout, so that a checkout with the same number does not remove it as its own
+// leftover.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { NETWORK, ROOT, WIRE } from './paths.mjs'

@@ -1,5 +1,5 @@
-// Where the cluster of this checkout lives, and the addresses it has. Those that the whole machine sees follow from the
-// path of the checkout, so that the clusters of two of them stand beside one another.
+// Defines the folder and the addresses of this checkout's cluster. Names and addresses that are visible on the whole
+// machine are derived from the path of the checkout, so that two checkouts can run a cluster simultaneously.
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 

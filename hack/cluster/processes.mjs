@@ -1,5 +1,5 @@
-// The processes of the cluster. Each has a file that says which one it is, so that `down` ends these and no others,
-// also after a crash of anything: a number alone may since belong to a stranger.
+// Starts and stops the processes of the cluster. A file per process identifies it by more than its process id, which
+// another process may have after a crash, so that `down` stops only processes of this cluster.
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,7 +11,7 @@ const ENDS_WITHIN_MS = 5_000
 /** After SIGKILL: what waits for a disk or a dead mount may outlive it. */
 const DIES_WITHIN_MS = 30_000
 
-/** When the process began, in ticks since the machine did; undefined when it is gone. With its number it is unique. */
+/** The start time of a process in ticks since boot; undefined if it ended. Unique together with the process id. */
 function startOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -30,10 +30,10 @@ export function isRunning(identity) {
   return began !== undefined && startOf(pid) === began
 }
 
-/** Runs a program whose failure says no more than that there was nothing to do. */
+/** Runs a program and ignores its failure, which means that there was nothing to do. */
 export const quietly = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' })
 
-/** Starts a program that outlives us, within the network of the cluster. */
+/** Starts a program in the network of the cluster that keeps running after this process. */
 export function start(name, program, args) {
   mkdirSync(RUNNING, { recursive: true })
   mkdirSync(LOGS, { recursive: true })

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
-// Starts a real Kubernetes of one node on this machine, without a container engine: programs of Go modules, Debian's
-// containerd, Muster's images. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
-// Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; then what ran is ended.
+// Starts a Kubernetes cluster of one node on this machine, without a container engine: programs built from Go modules,
+// containerd of Debian, and the image of Muster. Needs root, Linux, the programs of `make tools` and dist/ (npm run
+// build).
+// Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; its processes were stopped.
 //
-// With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig
-// too, and in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is
-// ended first. Another checkout may have a cluster beside it.
+// With --ingress it also starts Traefik, at the address in .tools/cluster/ingress. All files are in .tools/cluster,
+// also the kubeconfig. The node runs in a network namespace that a veth pair connects to the machine. A second run,
+// also after a crash, first stops the previous cluster. Several checkouts can run a cluster simultaneously.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -68,7 +69,7 @@ function check() {
     )
   const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
   if (cniFolder === undefined)
-    throw new Error('the network plugins are not here; run hack/install-debian.sh containernetworking-plugins')
+    throw new Error('the network plugins are missing; run hack/install-debian.sh containernetworking-plugins')
   return cniFolder
 }
 

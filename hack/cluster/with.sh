@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command with a cluster: the one that is there, else one that is ended afterwards.
-# Usage: hack/cluster/with.sh COMMAND…    Exit: that of the command; 1 when no cluster could be had.
+# Runs a command with a running cluster. Starts a cluster if there is none, and removes it afterwards.
+# Usage: hack/cluster/with.sh COMMAND…    Exit: that of the command; 1 when the cluster did not start.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 kubeconfig=$PWD/.tools/cluster/kubeconfig

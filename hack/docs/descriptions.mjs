@@ -1,5 +1,5 @@
-// Sentences for the generated tables that the code itself does not contain. update-docs.mjs fails for a code without
-// one.
+// Contains the sentences of the generated tables that are not in the code. update-docs.mjs fails for an entry without a
+// sentence.
 
 export const ERROR_WORDS = {
   BAD_REQUEST:

@@ -1,4 +1,4 @@
-// The bounds that users meet: what, how much, which setting, what happens beyond. Numbers come from
+// Lists the limits that users can reach: the value, its setting, and what happens above it. The numbers come from
 // src/protocol/limits.ts.
 
 const count = (number) => number.toLocaleString('en-US')

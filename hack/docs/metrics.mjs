@@ -1,4 +1,4 @@
-// Starts a master and an operator, and makes the tables of their metrics from what they export.
+// Starts a master and an operator, and generates the tables of the metrics that they export.
 import { Registry } from 'prom-client'
 import { buildCatalog, defineBatch } from '../../src/automation/index.ts'
 import { startMaster } from '../../src/master/index.ts'

@@ -1,4 +1,4 @@
-// A JSON Schema as the short text that a reader wants: {limit: 1..10000, wait_ms?: 0..30000}.
+// Formats a JSON Schema as a short text, for example {limit: 1..10000, wait_ms?: 0..30000}.
 
 const NAMED_PATTERNS = new Map([
   ['^[ -~]+$', 'printable ASCII'],

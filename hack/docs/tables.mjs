@@ -1,4 +1,4 @@
-// The tables of the pages, made from the code. Each is Markdown text; update-docs.mjs puts it between its markers.
+// Generates the tables of the pages from the code, as Markdown. update-docs.mjs writes each between its markers.
 import { hostname } from 'node:os'
 import { buildCatalog } from '../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../src/automations/index.ts'

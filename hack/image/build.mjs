@@ -14,7 +14,7 @@ import { assemble, inScratch, LAYERS } from './rootfs.mjs'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-/** Of the first build and five in a hundred: an image that grows beyond it says so here. */
+/** The size of the first build and five percent; the build fails for a larger image. */
 const MOST_BYTES = { packed: 56e6, unpacked: 166e6 }
 const { out } = parseArgs({ options: { out: { type: 'string', default: '.tools/image/muster.tar' } } }).values
 const { name, version, bin } = JSON.parse(readFileSync('dist/package.json', 'utf8'))

@@ -1,5 +1,5 @@
 // Writes an image as an archive that containerd, kind and docker load: a tar of oci-layout, index.json and blobs, as
-// the OCI image layout specification says. The same folders always give the same bytes.
+// the OCI image layout specification defines. The same folders always give the same bytes.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'

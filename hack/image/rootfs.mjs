@@ -3,8 +3,8 @@
 // Usage: node hack/image/rootfs.mjs FOLDER    Exit: 0 done, 1 something is missing. Needs dist/, node_modules, apt-get,
 // dpkg-deb.
 //
-// The Dockerfile and build.mjs both run this, so an image is the same with and without a container engine. Nothing but
-// what a process of Muster reads gets in: no shell, no package manager, no npm, no source maps, no types of
+// The Dockerfile and build.mjs both run this, so an image is the same with and without a container engine. It contains
+// only files that a process of Muster reads: no shell, no package manager, no npm, no source maps, no types of
 // dependencies.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -42,7 +42,7 @@ function write(folder, path, text) {
   writeFileSync(join(folder, path), text)
 }
 
-/** Calls `use` with a folder that is gone afterwards. */
+/** Calls `use` with a folder that is removed afterwards. */
 export function inScratch(use) {
   const folder = mkdtempSync(join(tmpdir(), 'muster-image-'))
   try {

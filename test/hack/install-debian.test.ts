@@ -78,7 +78,7 @@ describe('hack/install-debian', () => {
     expect(plain.stderr).toContain('muster-test-a: could not be installed')
     const strict = run(['muster-test-a'], { CI: 'true' })
     expect(strict.status).toBe(1)
-    expect(strict.stderr).toContain('CI=true: muster-test-a must be there')
+    expect(strict.stderr).toContain('CI=true: muster-test-a must be installed')
   })
 
   it('unpacks into .tools as another user and starts the program with its libraries', () => {

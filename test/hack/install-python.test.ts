@@ -67,12 +67,12 @@ describe('hack/install-python', () => {
     const plain = run(env)
     expect(plain).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('could not be installed; what needs them will be skipped'),
+      stderr: expect.stringContaining('could not be installed; tests that need them are skipped'),
     })
     expect(isReady()).toBe(false)
     expect(run({ ...env, CI: 'true' })).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('CI=true: they must be there'),
+      stderr: expect.stringContaining('CI=true: they must be installed'),
     })
   })
 })

@@ -1,4 +1,4 @@
-// Command etcd is the store of the API server, built from its module by hack/install-tools.sh.
+// Command etcd runs the etcd server, the store of the API server. hack/install-tools.sh builds it from its Go module.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command kubernetes is the parts of Kubernetes as one binary; the name it is called by chooses the part.
+// Command kubernetes runs a component of Kubernetes. The name under which it is started selects the component.
 //
-// Only modules are fetched, so it can be built where release archives are out of reach.
-// Built by hack/install-tools.sh, which links it to each of the names below.
+// It is built from Go modules, for machines that cannot download release archives. hack/install-tools.sh builds it and
+// links it to each of the names below.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command pause holds the namespaces of a pod: it waits for SIGTERM, and reaps what the pod leaves to process 1.
 //
-// Built by hack/install-tools.sh for the node of hack/cluster, which has no registry to take the usual image from.
+// hack/install-tools.sh builds it for the node of hack/cluster, which has no registry for the usual image.
 package main
 
 import (
