@@ -177,7 +177,7 @@ function OtherRow({
         />
         <Fault id={id} text={fault} />
       </div>
-      <div className="ways">
+      <div className="actions">
         <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>
           Remove<span className="hidden"> {name}</span>
         </button>
@@ -208,11 +208,11 @@ interface FieldAction {
 }
 
 function FieldActions({ form, field, pointer }: FieldRowProps) {
-  const ways = fieldActionsOf(form, field, pointer)
+  const actions = fieldActionsOf(form, field, pointer)
   const title = field.shape.title ?? field.name
   return (
-    <div className="ways">
-      {ways.map(({ text, to }) => (
+    <div className="actions">
+      {actions.map(({ text, to }) => (
         <button key={text} type="button" className="link" onClick={() => set(form, pointer, to)}>
           {text}
           <span className="hidden"> {title}</span>
@@ -226,14 +226,14 @@ function fieldActionsOf(form: FormState, field: Field, pointer: string): readonl
   const { shape } = field
   const [value, before] = [valueOf(form, pointer), beforeOf(form, pointer)]
   const isTyped = form.draft.texts.get(pointer)?.fault != null
-  const ways: FieldAction[] =
+  const actions: FieldAction[] =
     form.before !== undefined && (isTyped || !sameJson(value, before)) ? [{ text: 'Undo', to: before }] : []
-  if (shape.secret) return ways
+  if (shape.secret) return actions
   const reset = resetOf(field, value)
-  if (reset !== null) ways.push(reset)
+  if (reset !== null) actions.push(reset)
   if (shape.nullable && value !== null && shape.kind !== 'enum' && shape.kind !== 'boolean')
-    ways.push({ text: 'Set to null', to: null })
-  return ways
+    actions.push({ text: 'Set to null', to: null })
+  return actions
 }
 
 /** Returns the default to set. An optional field without a default is removed instead. null if neither is possible. */

@@ -42,7 +42,7 @@ export function SecretInput(props: InputProps) {
   return (
     <>
       <div
-        className="secret-ways"
+        className="secret-actions"
         role="radiogroup"
         aria-labelledby={`${id}-label`}
         aria-describedby={marks['aria-describedby']}
