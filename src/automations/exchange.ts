@@ -1,7 +1,8 @@
 /**
  * @module automations/exchange
- * One HTTP exchange within its bounds: a deadline over all of it, a limit of what is read, redirects judged one by one.
- * TLS is always verified, proxy variables are ignored, and the authorization is dropped when the origin changes.
+ * Sends one HTTP request within limits: a deadline for the whole exchange, a maximum size
+ * of the response, and a check of every redirect. TLS is always verified, proxy variables are ignored, and the
+ * authorization is dropped when the origin changes.
  */
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -19,7 +20,7 @@ export class ExchangeError extends Error {
   }
 }
 
-/** Connections kept open between exchanges, of one config: they were judged by its rules. */
+/** Connections that stay open between exchanges of one config, because its rules were checked for them. */
 export class Connections {
   readonly http = new HttpAgent({ keepAlive: true, timeout: 5_000, maxSockets: 256 })
   readonly https = new HttpsAgent({ keepAlive: true, timeout: 5_000, maxSockets: 256 })

@@ -120,7 +120,7 @@ export function defineHttpRequest(environment: Readonly<Record<string, string | 
       if (url === null) throw new Permanent('the url of the task is not a URL')
       const response = await ask(url, payload, config, prepare(config), task.id, now, signal)
       metrics.histogram('total_ms').record(response.totalMs)
-      judge(url, payload, response, config)
+      checkResponse(url, payload, response, config)
       const contentType = response.headers['content-type']
       await emit({
         task_id: task.id,
@@ -189,7 +189,7 @@ function headersOf(payload: Payload, config: Config, taskId: string): Record<str
 const asHeader = (text: string): string => (/^[ -~]+$/.test(text) ? text : encodeURIComponent(text))
 
 /** Returns for an expected status. @throws RetryIn, Permanent or an Error that means "again later". */
-function judge(url: URL, payload: Payload, { status, headers }: Exchanged, config: Config): void {
+function checkResponse(url: URL, payload: Payload, { status, headers }: Exchanged, config: Config): void {
   const expected = payload.expect_status ?? []
   if (expected.length > 0 ? expected.includes(status) : status >= 200 && status < 300) return
   const advice = status === 401 ? unsent(url, config) : ''

@@ -18,7 +18,7 @@ import {
   type CreateHttpPool,
   type Log,
   type ProbeListener,
-  type ProbeVerdict,
+  type ProbeResult,
   type Random,
   type Time,
 } from '../runtime/index.ts'
@@ -153,11 +153,11 @@ class Operator implements RunningOperator {
   async listen(): Promise<void> {
     const { metricsListen } = this.#options
     if (metricsListen === null) return
-    const healthz = (): ProbeVerdict => {
+    const healthz = (): ProbeResult => {
       const stuck = this.#health.stuck()
       return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
     }
-    const readyz = (): ProbeVerdict => ({
+    const readyz = (): ProbeResult => ({
       ok: this.#health.isReady,
       why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet',
     })

@@ -23,7 +23,7 @@ export interface BatcherOptions<Item, Result> {
   readonly onIdle?: () => void
 }
 
-interface Call<Item, Result> {
+interface WaitingCall<Item, Result> {
   readonly items: readonly Item[]
   readonly bytes: number
   readonly resolve: (results: readonly (Result | Error)[]) => void
@@ -35,7 +35,7 @@ interface Call<Item, Result> {
 
 /** Consecutive items of one call within a group. */
 interface Part<Item, Result> {
-  readonly call: Call<Item, Result>
+  readonly call: WaitingCall<Item, Result>
   readonly from: number
   readonly end: number
 }
@@ -52,7 +52,7 @@ interface Part<Item, Result> {
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>
-  #waiting: Call<Item, Result>[] = []
+  #waiting: WaitingCall<Item, Result>[] = []
   #items = 0
   #bytes = 0
   #inFlight = 0

@@ -13,15 +13,15 @@ const REQUEST_MS = 10_000
 const MAX_REQUESTS_PER_SOCKET = 16
 const MAX_CONNECTIONS = 200
 
-export interface ProbeVerdict {
+export interface ProbeResult {
   readonly ok: boolean
   /** One sentence, without names or addresses. */
   readonly why: string
 }
 
 export interface Probes {
-  readonly healthz: () => ProbeVerdict
-  readonly readyz: () => ProbeVerdict
+  readonly healthz: () => ProbeResult
+  readonly readyz: () => ProbeResult
   /** As a prom-client Registry. */
   readonly metrics: { readonly contentType: string; metrics(): Promise<string | Uint8Array> }
 }

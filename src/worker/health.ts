@@ -4,7 +4,7 @@
  * draining, D59) and `/metrics` (gauges of this process).
  */
 import { Gauge, Registry } from 'prom-client'
-import { serveProbes, type ProbeListener, type ProbeVerdict } from '../runtime/index.ts'
+import { serveProbes, type ProbeListener, type ProbeResult } from '../runtime/index.ts'
 
 export interface HealthListen {
   readonly host: string
@@ -12,7 +12,7 @@ export interface HealthListen {
 }
 
 export interface HealthDeps {
-  readonly isReady: () => ProbeVerdict
+  readonly isReady: () => ProbeResult
   readonly labels: Readonly<Record<'automation_type' | 'worker_id', string>>
   /** Read at each scrape. Names are without the prefix `svc_worker_process_`. */
   readonly gauges: Readonly<Record<string, { readonly help: string; readonly read: () => number }>>

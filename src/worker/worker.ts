@@ -31,7 +31,7 @@ import {
   withLogFields,
   type Cancel,
   type ProbeListener,
-  type ProbeVerdict,
+  type ProbeResult,
 } from '../runtime/index.ts'
 import { workerAddress } from './address.ts'
 import { BusClient } from './bus.ts'
@@ -392,7 +392,7 @@ class Worker implements RunningWorker {
     }
   }
 
-  #readiness(): ProbeVerdict {
+  #readiness(): ProbeResult {
     if (this.#drain.hasBegun) return { ok: false, why: 'draining' }
     return this.#known ? { ok: true, why: 'ok' } : { ok: false, why: 'not registered' }
   }

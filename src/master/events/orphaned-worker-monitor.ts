@@ -16,7 +16,7 @@ const PAGE = 250
 const PAUSE_MS = 250
 /** How long a change of a master may be published, in case the responsible master stops as well. */
 const PUBLISH_WITHIN_MS = 30_000
-const MAX_GONE = 1_000
+const MAX_STOPPED = 1_000
 
 export class OrphanedWorkerMonitor {
   readonly #deps: MasterDeps
@@ -24,7 +24,7 @@ export class OrphanedWorkerMonitor {
   readonly #logThrottle: LogThrottle
   #alive: ReadonlySet<string> | null = null
   /** Masters that stopped, with the monotonic time at which this was noticed; the oldest first. */
-  readonly #gone = new BoundedMap<string, number>(MAX_GONE)
+  readonly #stoppedAtMs = new BoundedMap<string, number>(MAX_STOPPED)
   /** Masters that stopped or came back, whose workers were not published yet. */
   readonly #unpublished = new Map<string, number>()
   readonly #stopping = new AbortController()
@@ -46,7 +46,7 @@ export class OrphanedWorkerMonitor {
       return
     }
     for (const id of before) if (!this.#alive.has(id)) this.#note(id, nowMs)
-    for (const id of alive) if (this.#gone.delete(id)) this.#unpublished.set(id, nowMs)
+    for (const id of alive) if (this.#stoppedAtMs.delete(id)) this.#unpublished.set(id, nowMs)
     for (const [id, atMs] of this.#unpublished) {
       if (this.#isResponsibleFor(id)) this.#do(() => this.#publish(id))
       if (this.#isResponsibleFor(id) || nowMs - atMs >= PUBLISH_WITHIN_MS) this.#unpublished.delete(id)
@@ -59,7 +59,7 @@ export class OrphanedWorkerMonitor {
   }
 
   #note(id: string, nowMs: number): void {
-    this.#gone.set(id, nowMs)
+    this.#stoppedAtMs.set(id, nowMs)
     this.#unpublished.set(id, nowMs)
   }
 

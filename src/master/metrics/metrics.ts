@@ -8,7 +8,7 @@
  * the master that it is connected to (D93).
  */
 import { WORKER_STATES } from '../../protocol/index.ts'
-import { serveProbes, type ProbeListener, type Probes, type ProbeVerdict } from '../../runtime/index.ts'
+import { serveProbes, type ProbeListener, type Probes, type ProbeResult } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
 import { route } from '../http/index.ts'
@@ -73,12 +73,12 @@ function metricsListener(
   { isReady, metrics }: { readonly isReady: () => boolean; readonly metrics: Probes['metrics'] },
 ): Pick<Part, 'start' | 'stop'> {
   let listener: ProbeListener | null = null
-  const verdict = (ok: boolean): ProbeVerdict => ({ ok, why: ok ? 'ok' : 'not ready' })
+  const resultOf = (ok: boolean): ProbeResult => ({ ok, why: ok ? 'ok' : 'not ready' })
   return {
     start: async () => {
       listener = await serveProbes('SVC_METRICS_LISTEN', listen, {
-        healthz: () => verdict(true),
-        readyz: () => verdict(isReady()),
+        healthz: () => resultOf(true),
+        readyz: () => resultOf(isReady()),
         metrics,
       })
     },

@@ -17,7 +17,7 @@
  * @see D31, D39, D51
  */
 import { MAX_MANAGED_BY_CHARS } from '../../protocol/index.ts'
-import type { Claimant, ClaimFacts, ClaimVerdict } from './ports.ts'
+import type { Claimant, ClaimFacts, ClaimClass } from './ports.ts'
 
 const PREFIX = 'kubernetes:'
 const UID_CHARS = 8
@@ -29,7 +29,7 @@ export function claimOf({ namespace, name, uid }: Claimant): string {
   return `${PREFIX}${namespace}/${name}`.slice(0, MAX_MANAGED_BY_CHARS - end.length) + end
 }
 
-export function judgeClaim({ managedBy, own, hasHeldBefore, ...others }: ClaimFacts): ClaimVerdict {
+export function classifyClaim({ managedBy, own, hasHeldBefore, ...others }: ClaimFacts): ClaimClass {
   if (managedBy === null) return 'free'
   if (managedBy === own) return 'ours'
   if (others.isLive(managedBy)) return 'duplicate'

@@ -266,7 +266,7 @@ export class Fleet implements FleetTable {
       call: (call, signal) => this.#calls.call(call, signal),
       sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
       covers: () => this.#identity.covers(type),
-      askRights: (signal) => this.#identity.ask(signal),
+      readRights: (signal) => this.#identity.readRights(signal),
       hasFeed: () => this.#feed.isLive,
       onWorker: (workerId) => tell({ kind: 'worker', type, workerId }),
       onType: () => tell({ kind: 'type', type }),
@@ -337,7 +337,7 @@ export class Fleet implements FleetTable {
   #opened(epoch: string): void {
     this.#breaker.close()
     this.#life.observe(epoch, this.#sequence.next(), this.#sequence.next())
-    void this.#askRights()
+    void this.#readRights()
     this.#recheck()
     this.#list()
   }
@@ -349,8 +349,8 @@ export class Fleet implements FleetTable {
     if (error.code === 'FORBIDDEN') void this.#recheckToken()
   }
 
-  async #askRights(): Promise<void> {
-    await this.#identity.ask(this.#end.signal).catch(() => {}) // Rejects only when the fleet ends.
+  async #readRights(): Promise<void> {
+    await this.#identity.readRights(this.#end.signal).catch(() => {}) // Rejects only when the fleet ends.
   }
 
   async #recheckToken(): Promise<void> {

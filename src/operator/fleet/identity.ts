@@ -17,7 +17,7 @@ import type { Breaker } from './breaker.ts'
 import type { MasterCall, ForbiddenAction, Sent } from './calls.ts'
 import type { Tokens } from './tokens.ts'
 
-const ASK_EVERY_MS = 10_000
+const READ_EVERY_MS = 10_000
 /** Interval of retrying a refused token whose file has not changed. */
 const SHOW_AGAIN_MS = 60_000
 
@@ -38,11 +38,11 @@ export class Identity {
   #rights: string | undefined
   #types: ReadonlySet<string> = new Set()
   #isAdmin = false
-  #askedMs = -Infinity
-  #asked = ''
+  #readAtMs = -Infinity
+  #readWith = ''
   /** The token of the file when every token was refused. */
   #refused = ''
-  #asking: Promise<RightsResult> | undefined
+  #reading: Promise<RightsResult> | undefined
 
   constructor(deps: IdentityDeps) {
     this.#deps = deps
@@ -59,52 +59,52 @@ export class Identity {
   }
 
   /** Reads the rights with one token or the other, unless it is known that the master is unreachable. */
-  async ask(signal: AbortSignal): Promise<RightsResult> {
+  async readRights(signal: AbortSignal): Promise<RightsResult> {
     const { reason } = this.#deps.breaker
     if (reason !== null) return reason === 'Unauthorized' ? 'refused' : 'unclear'
-    return this.#ask(signal)
+    return this.#readShared(signal)
   }
 
   /** Decides what to do after a 403. */
   async onForbidden({ sentMs, token }: Sent, signal: AbortSignal): Promise<ForbiddenAction> {
     const { clock, tokens } = this.#deps
     if (token !== tokens.current()) return { kind: 'repeat' }
-    const isAsked = this.#asked === token && this.#asking === undefined
-    const waitMs = this.#askedMs + ASK_EVERY_MS - clock.monotonicMs()
-    if (isAsked && this.#askedMs <= sentMs && waitMs > 0)
+    const isRead = this.#readWith === token && this.#reading === undefined
+    const waitMs = this.#readAtMs + READ_EVERY_MS - clock.monotonicMs()
+    if (isRead && this.#readAtMs <= sentMs && waitMs > 0)
       return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
-    const verdict = isAsked && this.#askedMs > sentMs ? 'known' : await this.ask(signal)
-    if (verdict === 'known' && token !== tokens.current()) return { kind: 'repeat' }
-    if (verdict === 'known')
+    const rights = isRead && this.#readAtMs > sentMs ? 'known' : await this.readRights(signal)
+    if (rights === 'known' && token !== tokens.current()) return { kind: 'repeat' }
+    if (rights === 'known')
       return this.#isAdmin
-        ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: ASK_EVERY_MS }
+        ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: READ_EVERY_MS }
         : { kind: 'confirmed' }
     return {
       kind: 'unavailable',
       effect: 'not_sent',
-      message: verdict === 'refused' ? 'the master rejects the token' : 'the master is unavailable',
+      message: rights === 'refused' ? 'the master rejects the token' : 'the master is unavailable',
     }
   }
 
   /** Retries while every token is refused. @returns true once this token, or another one in its file, is accepted. */
   async recovered(signal: AbortSignal): Promise<boolean> {
     const { clock, tokens } = this.#deps
-    if (tokens.current() === this.#refused && clock.monotonicMs() - this.#askedMs < SHOW_AGAIN_MS) return false
-    return (await this.#ask(signal)) === 'known'
+    if (tokens.current() === this.#refused && clock.monotonicMs() - this.#readAtMs < SHOW_AGAIN_MS) return false
+    return (await this.#readShared(signal)) === 'known'
   }
 
   /** Concurrent callers share one response. */
-  #ask(signal: AbortSignal): Promise<RightsResult> {
-    this.#asking ??= this.#askEither(signal).finally(() => (this.#asking = undefined))
-    return this.#asking
+  #readShared(signal: AbortSignal): Promise<RightsResult> {
+    this.#reading ??= this.#readWithEither(signal).finally(() => (this.#reading = undefined))
+    return this.#reading
   }
 
-  async #askEither(signal: AbortSignal): Promise<RightsResult> {
+  async #readWithEither(signal: AbortSignal): Promise<RightsResult> {
     const { tokens, breaker } = this.#deps
-    const first = await this.#askOnce(signal)
+    const first = await this.#readOnce(signal)
     if (first !== 'refused') return first
     if (tokens.change()) {
-      const second = await this.#askOnce(signal)
+      const second = await this.#readOnce(signal)
       if (second !== 'refused') return second
       tokens.change()
     }
@@ -113,11 +113,11 @@ export class Identity {
     return 'refused'
   }
 
-  async #askOnce(signal: AbortSignal): Promise<RightsResult> {
+  async #readOnce(signal: AbortSignal): Promise<RightsResult> {
     const { client, clock, once, tokens } = this.#deps
-    this.#asked = tokens.current()
+    this.#readWith = tokens.current()
     const response = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)
-    this.#askedMs = clock.monotonicMs()
+    this.#readAtMs = clock.monotonicMs()
     if (response instanceof MasterError)
       return response.code === 'FORBIDDEN' || response.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
     this.#learn(response.body)

@@ -171,7 +171,7 @@ export interface Claimant {
  * foreign     another operator
  * stray       no operator: may be taken over, or any client with a token could end drift correction
  */
-export type ClaimVerdict = 'free' | 'ours' | 'duplicate' | 'orphaned' | 'taken_over' | 'foreign' | 'stray'
+export type ClaimClass = 'free' | 'ours' | 'duplicate' | 'orphaned' | 'taken_over' | 'foreign' | 'stray'
 
 export interface ClaimFacts {
   /** The record's `managed_by`. */

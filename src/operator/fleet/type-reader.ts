@@ -44,7 +44,7 @@ export interface TypeReaderDeps {
     begun: number,
   ) => Source | null
   readonly covers: () => boolean | undefined
-  readonly askRights: (signal: AbortSignal) => Promise<unknown>
+  readonly readRights: (signal: AbortSignal) => Promise<unknown>
   readonly hasFeed: () => boolean
   readonly onWorker: (workerId: string) => void
   /** The schema changed, or the type became available or unavailable. */
@@ -152,8 +152,8 @@ export class TypeReader {
 
   /** Reads what is due. */
   async #round(signal: AbortSignal): Promise<void> {
-    const { askRights, covers } = this.#deps
-    if (covers() === undefined || this.#reach === 'forbidden') await askRights(signal)
+    const { readRights, covers } = this.#deps
+    if (covers() === undefined || this.#reach === 'forbidden') await readRights(signal)
     if (covers() !== true) return covers() === false ? this.#outOfReach('forbidden') : this.#waitMs(RETRY_MS)
     if (this.#isCatalogDue || this.#reach === 'unknown_type') {
       const refusal = await this.#readCatalog(signal)

@@ -12,7 +12,7 @@
  * @see D15, D31, D43
  */
 import type { JsonObject } from '../../protocol/index.ts'
-import { type CatalogType, type ClaimVerdict, type Registered, judgeClaim } from '../fleet/index.ts'
+import { type CatalogType, type ClaimClass, type Registered, classifyClaim } from '../fleet/index.ts'
 import { KubeError, PRIORITY, isBehind } from '../kube/index.ts'
 import { type Parked, RevertThrottle, rejectedDigest } from './memory.ts'
 import { type SecretState, holdsSecret, secretsSet, takenOver, writeAhead } from './desired.ts'
@@ -67,11 +67,11 @@ export async function converge(context: ReconcileContext): Promise<SyncResult | 
   const type = deps.table.catalog(resource.spec.type)
   if (type === undefined) return unreportedResult({ kind: 'ok' }, seen) // The table notifies once it knows the type.
   if (isHandsOff(resource.spec)) return observe(context, seen, type)
-  const verdict = verdictOf(context, seen)
-  if (verdict === 'taken_over' || verdict === 'foreign') return claimedByOthers(seen)
+  const claimClass = claimClassOf(context, seen)
+  if (claimClass === 'taken_over' || claimClass === 'foreign') return claimedByOthers(seen)
   const owned = withSecretsOfOthers(context, seen, type)
   const comparison = await compareConfig(owned, seen, type)
-  const result = comparison.kind === 'result' ? comparison : await act(owned, seen, comparison, verdict)
+  const result = comparison.kind === 'result' ? comparison : await act(owned, seen, comparison, claimClass)
   return result.kind === 'repeat' ? result : drained(context, result)
 }
 
@@ -89,11 +89,11 @@ function withSecretsOfOthers(
   return isOwn ? context : { ...context, recorded: takenOver(recorded, secretsSet(record.config as JsonObject, type)) }
 }
 
-function verdictOf(
+function claimClassOf(
   { deps, workerState, recorded: { epoch, generation = 0 } }: ReconcileContext,
   seen: Registered,
-): ClaimVerdict {
-  return judgeClaim({
+): ClaimClass {
+  return classifyClaim({
     managedBy: seen.record.managed_by,
     own: workerState.claim,
     isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
@@ -154,7 +154,7 @@ async function act(
   context: ReconcileContext,
   seen: Registered,
   comparison: ConfigComparison,
-  verdict: ClaimVerdict,
+  claimClass: ClaimClass,
 ): Promise<SyncResult | Repeat> {
   const { workerState, recorded, resource, lastStatus, deps } = context
   const isEqual = Object.keys(comparison.difference.patch).length === 0
@@ -167,7 +167,7 @@ async function act(
   })
   const blocked = isEqual || !mayWrite ? undefined : obstacle(context, seen, comparison, isForgotten)
   const writes = !isEqual && mayWrite && blocked === undefined
-  if (writes || verdict !== 'ours') {
+  if (writes || claimClass !== 'ours') {
     if (deps.memory.isFirstLook(workerState))
       return unreportedResult(
         {
@@ -180,7 +180,7 @@ async function act(
     const current = await isCurrent(context)
     if (current.kind !== 'current') return current
   }
-  if (verdict !== 'ours') {
+  if (claimClass !== 'ours') {
     const response = await deps.master.claim(workerState.worker, workerState.claim, context.signal)
     if (response.kind !== 'ok') return refusedResult(response, context, seen)
   }

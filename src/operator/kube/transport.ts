@@ -117,7 +117,7 @@ export class PooledTransport implements ClosableTransport {
         for (const line of reader.push(chunk)) yield parsedLine(line)
       }
     } catch (error) {
-      if (!idle.passed) throw asKubeError(error, signal)
+      if (!idle.hasExpired) throw asKubeError(error, signal)
       throw isOpen ? new KubeError(0, 'Idle', 'the watch was silent for too long', { cause: error }) : tooLate(error)
     } finally {
       idle.end()
@@ -146,7 +146,7 @@ export class PooledTransport implements ClosableTransport {
         bytes: body.length,
       }
     } catch (error) {
-      if (whole.passed || headers.passed) throw tooLate(error)
+      if (whole.hasExpired || headers.hasExpired) throw tooLate(error)
       throw asKubeError(error, signal)
     } finally {
       headers.end()
@@ -219,7 +219,7 @@ class Deadline {
   readonly #abort = new AbortController()
   readonly signal: AbortSignal
   #cancel: () => void = () => {}
-  passed = false
+  hasExpired = false
 
   constructor(timers: Timers, parent: AbortSignal) {
     this.#timers = timers
@@ -229,7 +229,7 @@ class Deadline {
   set(ms: number): void {
     this.#cancel()
     this.#cancel = this.#timers.after(ms, () => {
-      this.passed = true
+      this.hasExpired = true
       this.#abort.abort()
     })
   }

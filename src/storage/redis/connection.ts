@@ -34,7 +34,7 @@ const OPEN_WITHIN_MS = 10_000
 const PAUSE_MS = 25
 const MAX_REDIRECTIONS = 16
 
-interface Call {
+interface StoreCall {
   readonly script: Script
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
@@ -180,7 +180,7 @@ export class Connection implements Caller {
     await this.#topology?.refresh()
   }
 
-  async #run(call: Call, repeatable: boolean): Promise<Reply> {
+  async #run(call: StoreCall, repeatable: boolean): Promise<Reply> {
     const startedMs = this.#options.time.monotonicMs()
     try {
       return await this.#attempt(call, startedMs)
@@ -193,7 +193,7 @@ export class Connection implements Caller {
   }
 
   /** Until it is replied to, refused, or its outcome unknown. */
-  async #attempt(call: Call, startedMs: number): Promise<Reply> {
+  async #attempt(call: StoreCall, startedMs: number): Promise<Reply> {
     let [redirections, asked]: [number, string | null] = [0, null]
     for (;;) {
       const node = await this.#ready(call, asked, startedMs)
@@ -230,7 +230,7 @@ export class Connection implements Caller {
   }
 
   /** The server that takes the call, as soon as it does. */
-  async #ready({ slot, lane, bytes }: Call, asked: string | null, startedMs: number): Promise<StoreNode> {
+  async #ready({ slot, lane, bytes }: StoreCall, asked: string | null, startedMs: number): Promise<StoreNode> {
     for (;;) {
       if (this.#topology === null) throw notOpen()
       const node = (asked === null ? undefined : this.#topology.nodeAt(asked)) ?? this.#topology.nodeOf(slot)
@@ -325,7 +325,7 @@ export class Connection implements Caller {
     const facts = topology.nodes.flatMap((node) => node.facts ?? [])
     if (facts.length === 0) return
     try {
-      this.#judge(facts)
+      this.#checkRefusal(facts)
       await this.#enter(topology, facts)
     } catch (error) {
       this.#refuse(topology, storeRefusalOf(error))
@@ -343,7 +343,7 @@ export class Connection implements Caller {
     this.#changed()
   }
 
-  #judge(facts: readonly Facts[]): void {
+  #checkRefusal(facts: readonly Facts[]): void {
     for (const each of facts) {
       const why = refusalOf(each, this.#options.url.form === 'cluster')
       if (why !== null) throw unavailable(why, 'not_sent')

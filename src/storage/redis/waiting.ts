@@ -21,7 +21,7 @@ export interface Waiter {
   readonly bytes: number
 }
 
-interface Entry extends Waiter {
+interface WaitingEntry extends Waiter {
   readonly cancel: Cancel
   resolve(): void
   reject(error: unknown): void
@@ -34,7 +34,7 @@ interface Load {
 
 export class WaitQueue {
   readonly #time: Clock & Timers
-  readonly #entries = new Set<Entry>()
+  readonly #entries = new Set<WaitingEntry>()
   readonly #lanes = new Map<string, Load>()
   #bytes = 0
 
@@ -50,7 +50,7 @@ export class WaitQueue {
     if (leftMs <= 0 || isFull) return Promise.reject(unavailable(why(), 'not_sent'))
     return new Promise((resolve, reject) => {
       const leave = (): void => this.#leave(entry)
-      const entry: Entry = {
+      const entry: WaitingEntry = {
         lane,
         bytes,
         resolve,
@@ -76,7 +76,7 @@ export class WaitQueue {
     }
   }
 
-  #leave(entry: Entry): void {
+  #leave(entry: WaitingEntry): void {
     entry.cancel()
     this.#entries.delete(entry)
     this.#bytes -= entry.bytes

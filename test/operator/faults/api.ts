@@ -8,7 +8,7 @@ import { errorOfStatus, KubeError } from '../../../src/operator/kube/kube-error.
 import type { KubeResponse } from '../../../src/operator/kube/transport.ts'
 import type { VirtualTime } from '../../../src/runtime/index.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
-import { Refusal, type FakeEvent, type FakeKind } from '../fake-store.ts'
+import { StatusError, type FakeEvent, type FakeKind } from '../fake-store.ts'
 import { nextTurn, type Faults, type Traffic } from './faults.ts'
 
 const CLOSED = new KubeError(0, 'NoResponse', 'the connection broke')
@@ -182,7 +182,7 @@ export class ApiTransport implements KubeTransport {
     try {
       return this.#api.ask(request)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof StatusError)) throw error
       const { code, reason, message, details } = error
       return errorOfStatus(code, { reason, message, details })
     }

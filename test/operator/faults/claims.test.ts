@@ -24,7 +24,7 @@ it.each([
   fixture.create({ config: { url: 'http://one' } })
   expect(await fixture.comesTrue(10_000, async () => (await fixture.managedBy()) !== null)).toBe(true)
   fixture.kill()
-  await fixture.bury()
+  await fixture.closeKilled()
   fixture.remove()
   expect(fixture.object()).toBeUndefined()
   await fixture.start()

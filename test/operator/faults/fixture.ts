@@ -147,7 +147,7 @@ export class FaultFixture {
   }
 
   /** Waits until the killed operators are closed. */
-  async bury(): Promise<void> {
+  async closeKilled(): Promise<void> {
     for (const { life } of this.#lives.splice(0)) await life.kill()
   }
 
@@ -181,7 +181,7 @@ export class FaultFixture {
     // Its record was deleted: a running process registers again.
     if (this.#workers.length > 0 && (await this.config()) === undefined) await this.work()
     if (this.#lives.length === 0 || !this.isDead) return
-    await this.bury()
+    await this.closeKilled()
     await this.start()
   }
 
@@ -335,7 +335,7 @@ export class FaultFixture {
   /** @throws {Error} if something that users can see contains a secret. */
   async close(): Promise<void> {
     this.kill()
-    await this.bury()
+    await this.closeKilled()
     this.leave()
     for (const master of [this.#masters.first, this.#masters.second])
       await master.backend.workers.forget([{ type: TYPE, id: this.id }])

@@ -30,7 +30,7 @@ async function begun(spec: Partial<FleetWorkerSpec> = GOOD): Promise<void> {
 /** Stops the operator, runs `act`, and starts another operator. */
 async function whileStopped(act: () => void | Promise<void>): Promise<void> {
   fixture.kill()
-  await fixture.bury()
+  await fixture.closeKilled()
   await act()
   await fixture.start()
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { claimOf, isOrphaned, judgeClaim } from '../../../src/operator/fleet/index.ts'
+import { claimOf, isOrphaned, classifyClaim } from '../../../src/operator/fleet/index.ts'
 
 const UID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const own = claimOf({ namespace: 'shop', name: 'mailer-1', uid: UID })
@@ -44,8 +44,8 @@ describe('the claim of a worker', () => {
     ['kubernetes:shop', false, 'stray'],
     ['kubernetes:shop/x', false, 'stray'],
     ['', false, 'stray'],
-  ] as const)('%j, held before: %j, is %s', (managedBy, hasHeldBefore, verdict) => {
-    expect(judgeClaim({ ...facts, managedBy, hasHeldBefore })).toBe(verdict)
+  ] as const)('%j, held before: %j, is %s', (managedBy, hasHeldBefore, claimClass) => {
+    expect(classifyClaim({ ...facts, managedBy, hasHeldBefore })).toBe(claimClass)
   })
 
   it('is not released for a live resource, nor in a namespace that is not watched', () => {
