@@ -34,7 +34,7 @@ export interface RpcCall {
   readonly method: RpcMethod
   readonly params: JsonObject
 }
-type Answer = (params: JsonObject) => unknown
+type RpcHandler = (params: JsonObject) => unknown
 
 export class SlotFixture {
   readonly time = new VirtualTime()
@@ -45,7 +45,7 @@ export class SlotFixture {
   readonly calls: RpcCall[] = []
   /** One line per outcome, in order. */
   readonly settled: string[] = []
-  readonly results = new Map<string, Answer>()
+  readonly results = new Map<string, RpcHandler>()
   readonly subscriptions: { topic: string; signal: AbortSignal }[] = []
   readonly source: TaskSource
   config: AppliedConfig

@@ -6,7 +6,7 @@ import { expect } from '@jest/globals'
 import { MAX_BODY_BYTES } from '../../src/protocol/index.ts'
 import type { Authority } from './authority.ts'
 import { OutsideSocket } from './outside-socket.ts'
-import { Public, type Answer, type Door } from './public.ts'
+import { Public, type PublicResponse, type Door } from './public.ts'
 import { eventually } from '../kit/index.ts'
 
 /** Headers that a client may forge and that some servers trust. */
@@ -98,7 +98,7 @@ export class Passage {
   async expectGuarded(): Promise<void> {
     for (const path of ['/metrics', '/readyz'])
       expect([this.name, path, await this.#fleet.get(path)]).toEqual([this.name, path, 404])
-    const responses = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> =>
+    const responses = async (headers: Readonly<Record<string, string>>): Promise<readonly PublicResponse<unknown>[]> =>
       Promise.all([
         this.#fleet.call('GET', '/me', { headers }),
         this.#fleet.call('GET', '/me', { headers, token: 'unknown-token' }),

@@ -18,7 +18,7 @@ const HERE = join(process.cwd(), 'test/cluster/automations')
 const PAUSE_MS = 20
 const SUBMITTERS = 4
 
-export interface Answer<T> {
+export interface PublicResponse<T> {
   readonly status: number
   readonly body: T
 }
@@ -83,7 +83,7 @@ export class Public {
     method: string,
     path: string,
     { body, token = this.adminToken, headers: more }: CallOptions = {},
-  ): Promise<Answer<T>> {
+  ): Promise<PublicResponse<T>> {
     const headers = {
       authorization: `Bearer ${token}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),

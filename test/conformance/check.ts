@@ -7,7 +7,7 @@ import type { Row } from './table/index.ts'
 
 /** Returns the text of a file below `test/`, or undefined if there is none. */
 export type ReadTest = (file: string) => string | undefined
-interface Finding {
+interface CheckResult {
   readonly faults: readonly string[]
   readonly shown: number
   readonly pending: ReadonlyMap<string, number>
@@ -36,7 +36,7 @@ function testHeadsOf(text: string): readonly string[] {
 }
 
 /** @param suites The conformance tests by name. Their titles begin with the ids of rows. */
-export function check(table: readonly Row[], suites: Readonly<Record<string, string>>, read: ReadTest): Finding {
+export function check(table: readonly Row[], suites: Readonly<Record<string, string>>, read: ReadTest): CheckResult {
   const ids = new Set(table.map(([id]) => id))
   const titled = new Set<string>()
   const faults: string[] = []
@@ -83,7 +83,7 @@ function faultsOf(
 }
 
 /** `N rows, N shown`, and the number of pending rows per part. */
-export function summary(table: readonly Row[], { shown, pending }: Finding): string {
+export function summary(table: readonly Row[], { shown, pending }: CheckResult): string {
   const parts = [...pending].map(([part, count]) => `, ${count} pending: ${part}`)
   return `conformance: ${table.length} rows, ${shown} shown${parts.join('')}`
 }

@@ -88,7 +88,7 @@ interface ConformanceFixtureOptions {
 }
 // oxlint-disable-next-line typescript/no-explicit-any -- like a client without the types of this project
 export type Json = any
-interface Answer {
+interface ConformanceResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -206,7 +206,11 @@ export class ConformanceFixture {
   }
 
   /** `token` null: no Authorization header. A string is sent as the body unchanged. */
-  async call(method: string, path: string, { token = ADMIN, body, headers = {} }: CallOptions = {}): Promise<Answer> {
+  async call(
+    method: string,
+    path: string,
+    { token = ADMIN, body, headers = {} }: CallOptions = {},
+  ): Promise<ConformanceResponse> {
     learnSecrets(CATALOG, path, body)
     const response = await fetch(this.url + path, {
       method,

@@ -5,7 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { eventually, SLACK } from '../kit/index.ts'
 import { Fleet, type Proc } from './fleet.ts'
 
-interface Entry {
+interface OutputEntry {
   readonly id: string
   readonly payload: { readonly task_id: string; readonly status: number; readonly target: string; readonly ok: boolean }
 }
@@ -84,8 +84,8 @@ async function submit(fleet: Fleet, urls: readonly string[]): Promise<string[]> 
 
 const lengthOf = async (fleet: Fleet, automation: string): Promise<number> =>
   (await fleet.ok<{ length: number }>('GET', `${automation}/output/length`)).length
-const pop = (fleet: Fleet, automation: string): Promise<Entry[]> =>
-  fleet.ok<Entry[]>('POST', `${automation}/output/pop`, { n: 10_000 })
+const pop = (fleet: Fleet, automation: string): Promise<OutputEntry[]> =>
+  fleet.ok<OutputEntry[]>('POST', `${automation}/output/pop`, { n: 10_000 })
 const worker = (fleet: Fleet, path: string): Promise<Worker> => fleet.ok<Worker>('GET', path)
 
 describe('a fleet of processes', () => {
@@ -121,7 +121,7 @@ describe('a fleet of processes', () => {
       'the queue is empty',
       async () => (await fleet.ok<{ length: number }>('GET', `${REQUESTS}/queue`)).length === 0,
     )
-    const [probe] = await fleet.ok<Entry[]>('GET', `${PROBES}/output/peek?n=1`)
+    const [probe] = await fleet.ok<OutputEntry[]>('GET', `${PROBES}/output/peek?n=1`)
     expect(probe?.payload).toMatchObject({ target: 'target', ok: true, status: 200 })
   }, 180_000)
 

@@ -22,7 +22,7 @@ export const ADMIN_TOKEN = canaries.create('admin')
 export const WORKER_TOKEN = canaries.create('worker')
 const CATALOG = buildCatalog([httpProbe, httpRequest])
 
-export interface Answer<T = unknown> {
+export interface ApiResponse<T = unknown> {
   readonly status: number
   readonly body: T
   readonly headers: Headers
@@ -103,7 +103,7 @@ export class Fleet {
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Answer<T>> {
+  ): Promise<ApiResponse<T>> {
     learnSecrets(CATALOG, path.replace(/^\/automations/, ''), body)
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually, SLACK } from '../kit/index.ts'
 import { startRedis, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
+import { Fleet, WORKER_TOKEN, type ApiResponse, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/outage.mjs') }
 
@@ -44,10 +44,10 @@ interface Leased {
   readonly task_id: string
   readonly token: number
 }
-interface RpcAnswer {
+interface RpcResponse {
   readonly result?: { readonly tasks?: readonly Leased[]; readonly results?: readonly { readonly ok: boolean }[] }
 }
-interface Refusal {
+interface RejectedCall {
   readonly what: string
   readonly status: number
   readonly retryAfter: string | null
@@ -67,7 +67,7 @@ export class OutageFixture {
   readonly master: Proc
   readonly workers: readonly Proc[]
   readonly acknowledged: string[] = []
-  readonly refused: Refusal[] = []
+  readonly refused: RejectedCall[] = []
   /** When each id was first missing in the store. */
   readonly #goneAtMs = new Map<string, number>()
   readonly #ended = new AbortController()
@@ -136,7 +136,7 @@ export class OutageFixture {
     type: string,
     ms: number,
     id = `t${(this.#serial += 1)}`,
-  ): Promise<Answer<Submitted & { detail: string }>> {
+  ): Promise<ApiResponse<Submitted & { detail: string }>> {
     return this.fleet.call('POST', `/automations/${type}/tasks`, { task_id: id, payload: { ms } })
   }
 
@@ -186,7 +186,10 @@ export class OutageFixture {
   }
 
   /** Records the duration and a rejection. Returns null if the master has stopped. */
-  async #timed<T extends { detail: string }>(what: string, call: () => Promise<Answer<T>>): Promise<Answer<T> | null> {
+  async #timed<T extends { detail: string }>(
+    what: string,
+    call: () => Promise<ApiResponse<T>>,
+  ): Promise<ApiResponse<T> | null> {
     const startedMs = performance.now()
     const answer = await call().catch(() => null)
     if (answer === null) return null
@@ -204,13 +207,13 @@ export class OutageFixture {
 
   // ── A reserve made by the test ───────────────────────────────────────────────────────────────────────────────────
 
-  async #rpc(method: string, params: object): Promise<RpcAnswer> {
+  async #rpc(method: string, params: object): Promise<RpcResponse> {
     const response = await fetch(`${this.fleet.url}/api/v1/automations/still/workers/w/rpc`, {
       method: 'POST',
       headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-    return (await response.json()) as RpcAnswer
+    return (await response.json()) as RpcResponse
   }
 
   /** Waits for the next task of `still` through every outage, acks it and returns its id. */

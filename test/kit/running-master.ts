@@ -89,9 +89,9 @@ export interface TestMaster extends RunningMaster {
     method: string,
     path: string,
     options?: { token?: string | undefined; body?: unknown; headers?: Record<string, string> },
-  ): Promise<Reply>
+  ): Promise<MasterResponse>
 }
-interface Reply {
+interface MasterResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -171,7 +171,7 @@ async function call(
   method: string,
   path: string,
   { token = TOKENS.admin, body, headers = {} }: Parameters<TestMaster['call']>[2] = {},
-): Promise<Reply> {
+): Promise<MasterResponse> {
   const response = await fetch(url + path, {
     method,
     redirect: 'manual',

@@ -20,8 +20,8 @@ const AUTHORIZATION: Record<Kind, string | null> = {
 }
 
 /** The expected result for a kind of token: access, or the status of the error. */
-type Verdict = 'in' | 401 | 403
-const open: Record<Kind, Verdict> = {
+type Access = 'in' | 401 | 403
+const open: Record<Kind, Access> = {
   none: 'in',
   malformed: 'in',
   wrong: 'in',
@@ -32,8 +32,8 @@ const open: Record<Kind, Verdict> = {
   admin: 'in',
 }
 const closed = { none: 401, malformed: 401, wrong: 403 } as const
-const any: Record<Kind, Verdict> = { ...open, ...closed }
-const admin: Record<Kind, Verdict> = {
+const any: Record<Kind, Access> = { ...open, ...closed }
+const admin: Record<Kind, Access> = {
   ...closed,
   worker: 403,
   covering: 403,
@@ -41,7 +41,7 @@ const admin: Record<Kind, Verdict> = {
   'every type': 403,
   admin: 'in',
 }
-const scoped: Record<Kind, Verdict> = {
+const scoped: Record<Kind, Access> = {
   ...closed,
   worker: 403,
   covering: 'in',
@@ -50,8 +50,8 @@ const scoped: Record<Kind, Verdict> = {
   admin: 'in',
 }
 /** For paths without a type: a scoped token sees only its own types. */
-const ownTypes: Record<Kind, Verdict> = { ...scoped, other: 'in' }
-const worker: Record<Kind, Verdict> = {
+const ownTypes: Record<Kind, Access> = { ...scoped, other: 'in' }
+const worker: Record<Kind, Access> = {
   ...closed,
   worker: 'in',
   covering: 403,
@@ -63,7 +63,7 @@ const worker: Record<Kind, Verdict> = {
 const TYPE = '/api/v1/automations/{type}'
 const WORKER = `${TYPE}/workers/{id}`
 /** The endpoint matrix of the specification and later additions. */
-const EXPECTED: Record<string, Record<Kind, Verdict>> = {
+const EXPECTED: Record<string, Record<Kind, Access>> = {
   'GET /': open,
   'GET /assets/{file}': open,
   'GET /healthz': open,

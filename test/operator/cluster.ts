@@ -10,7 +10,7 @@ import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
 import { ADMIN_TOKEN, Fleet, freePort, type Proc } from '../e2e/fleet.ts'
 import {
   startApiServer,
-  type Answer,
+  type KubeResponse,
   type ApiServer,
   type ApiServerOptions,
   type AuditEvent,
@@ -299,7 +299,7 @@ export class Cluster {
   }
 
   async ok<T = Json>(method: string, path: string, body?: object, contentType?: string): Promise<T> {
-    const { status, body: answer }: Answer = await this.server.request(method, path, {
+    const { status, body: answer }: KubeResponse = await this.server.request(method, path, {
       ...(body !== undefined && { body }),
       ...(contentType !== undefined && { contentType }),
     })

@@ -9,7 +9,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { FakeStore, Refusal, type FakeEvent, type FakeKind, type Where } from './fake-store.ts'
+import { FakeStore, StatusError, type FakeEvent, type FakeKind, type Where } from './fake-store.ts'
 
 export const LEASES: FakeKind = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease' }
 export const EVENTS: FakeKind = {
@@ -239,14 +239,14 @@ export class FakeApiServer {
   #answer(seen: Seen, response: ServerResponse, fault: Fault | undefined): void {
     try {
       if (fault?.kind === 'refuse')
-        throw new Refusal(
+        throw new StatusError(
           fault.status,
           fault.reason ?? 'InternalError',
           'as scripted',
           fault.retryAfter === undefined ? {} : { retryAfterSeconds: fault.retryAfter },
         )
       if (this.token !== undefined && seen.headers.authorization !== `Bearer ${this.token}`)
-        throw new Refusal(401, 'Unauthorized', 'Unauthorized')
+        throw new StatusError(401, 'Unauthorized', 'Unauthorized')
       const target = this.#targetOf(seen.path)
       if (seen.query.get('watch') === 'true') {
         this.#watch(target, seen, response)
@@ -259,7 +259,7 @@ export class FakeApiServer {
       else send(response, seen.method === 'POST' ? 201 : 200, body)
     } catch (error) {
       const { code, reason, message, details } =
-        error instanceof Refusal ? error : new Refusal(500, 'InternalError', String(error))
+        error instanceof StatusError ? error : new StatusError(500, 'InternalError', String(error))
       const retryAfter = details['retryAfterSeconds']
       send(
         response,
@@ -298,12 +298,12 @@ export class FakeApiServer {
     if (method === 'DELETE')
       return this.#deleted(where, (body as { preconditions?: object } | undefined)?.preconditions)
     if (method !== 'GET')
-      throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
+      throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
     const object =
       version === this.store.version
         ? this.store.get(where)
         : this.store.list(kind, namespace, version).find(({ metadata }) => metadata.name === name)
-    if (object === undefined) throw new Refusal(404, 'NotFound', `${kind.plural} "${name}" not found`)
+    if (object === undefined) throw new StatusError(404, 'NotFound', `${kind.plural} "${name}" not found`)
     return /as=PartialObjectMetadata;/.test(headers.accept ?? '')
       ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata }
       : object
@@ -333,7 +333,7 @@ export class FakeApiServer {
         ? { at: version, after: '' }
         : (JSON.parse(Buffer.from(place, 'base64url').toString()) as { at: number; after: string })
     if (place !== '' && at < this.store.compactedVersion)
-      throw new Refusal(
+      throw new StatusError(
         410,
         'Expired',
         'The provided continue parameter is too old to display a consistent list result. ' +
@@ -409,7 +409,7 @@ export class FakeApiServer {
         group === (found?.['group'] ?? '') && version === found?.['version'] && plural === found['plural'],
     )
     if (found === undefined || kind === undefined)
-      throw new Refusal(404, 'NotFound', 'the server could not find the requested resource')
+      throw new StatusError(404, 'NotFound', 'the server could not find the requested resource')
     const { namespace, name, subresource = '' } = found
     return {
       kind,

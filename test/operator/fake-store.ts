@@ -53,7 +53,7 @@ export interface Where {
 }
 
 /** An error response as the API's `Status`. */
-export class Refusal extends Error {
+export class StatusError extends Error {
   readonly code: number
   readonly reason: string
   readonly details: Readonly<Record<string, unknown>>
@@ -65,7 +65,7 @@ export class Refusal extends Error {
   }
 }
 
-interface Entry {
+interface StoredObject {
   readonly kind: FakeKind
   readonly object: FakeObject
   readonly managers: Managers
@@ -73,7 +73,7 @@ interface Entry {
 type Body = Record<string, unknown> & { readonly metadata?: Partial<FakeMeta> }
 
 export class FakeStore {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, StoredObject>()
   readonly #wallMs: () => number
   readonly #uuid: () => string
   readonly terminating = new Set<string>()
@@ -110,13 +110,13 @@ export class FakeStore {
     const { kind, namespace } = where
     const name = body.metadata?.name ?? ''
     if (name === '')
-      throw new Refusal(
+      throw new StatusError(
         422,
         'Invalid',
         `${kind.kind} "" is invalid: metadata.name: Required value: name or generateName is required`,
       )
     if (this.terminating.has(namespace))
-      throw new Refusal(
+      throw new StatusError(
         403,
         'Forbidden',
         `${kind.plural} "${name}" is forbidden: unable ` +
@@ -124,7 +124,7 @@ export class FakeStore {
         { causes: [{ reason: 'NamespaceTerminating' }] },
       )
     if (this.#entries.has(pathOf({ ...where, name })))
-      throw new Refusal(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`)
+      throw new StatusError(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`)
     const { status, ...rest } = body
     const metadata: FakeMeta = {
       ...body.metadata,
@@ -152,7 +152,7 @@ export class FakeStore {
   replace(where: Where, subresource: string, body: Body, manager: string): FakeObject {
     const entry = this.#entry(where)
     if ((body.metadata?.resourceVersion ?? '') === '')
-      throw new Refusal(
+      throw new StatusError(
         422,
         'Invalid',
         `${qualified(where.kind)} "${where.name}" is invalid: metadata.resourceVersion: ` +
@@ -178,7 +178,7 @@ export class FakeStore {
     const isJsonPatch = contentType.startsWith('application/json-patch')
     const next = isJsonPatch ? jsonPatched(shown(entry), body as never) : mergePatched(shown(entry), body)
     if (next === undefined)
-      throw new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request')
+      throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request')
     if (!isJsonPatch) this.#precondition(where, entry.object, (body as Body).metadata)
     return this.#write(where, entry, subresource, next as FakeObject, (after) =>
       taken(entry.managers, manager, owned(entry.object), owned(after), where.kind.keyed ?? {}),
@@ -211,9 +211,9 @@ export class FakeStore {
   scaleOf(where: Where): Record<string, unknown> {
     const { metadata, spec = {}, status = {} } = this.get(where)
     const { scale } = where.kind
-    if (scale === undefined) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource')
+    if (scale === undefined) throw new StatusError(404, 'NotFound', 'the server could not find the requested resource')
     if (typeof spec[scale.spec] !== 'number')
-      throw new Refusal(
+      throw new StatusError(
         500,
         'InternalError',
         `Internal error occurred: the spec replicas field ".spec.${scale.spec}" does not exist`,
@@ -251,7 +251,7 @@ export class FakeStore {
     if (entry === undefined) {
       if (subresource !== '') throw notFound(where)
       if (body.metadata?.uid !== undefined)
-        throw new Refusal(
+        throw new StatusError(
           409,
           'Conflict',
           `uid mismatch: the provided object specified uid ${body.metadata.uid}, and no existing object was found`,
@@ -262,7 +262,7 @@ export class FakeStore {
     this.#precondition(where, entry.object, rest)
     // The uid is not checked for a status.
     if (subresource === '' && uid !== undefined && uid !== entry.object.metadata.uid)
-      throw new Refusal(
+      throw new StatusError(
         422,
         'Invalid',
         `${kind.kind} "${where.name}" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`,
@@ -288,7 +288,7 @@ export class FakeStore {
       kind.keyed ?? {},
     )
     if (result.conflicts.length > 0 && !force)
-      throw new Refusal(
+      throw new StatusError(
         409,
         'Conflict',
         `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ` +
@@ -302,7 +302,7 @@ export class FakeStore {
    */
   #write(
     where: Where,
-    entry: Entry,
+    entry: StoredObject,
     subresource: string,
     wanted: FakeObject,
     managersOf: (next: FakeObject) => Managers,
@@ -346,7 +346,7 @@ export class FakeStore {
   #commit(where: Where, type: EventKind, object: FakeObject, managers: Managers): FakeObject {
     this.version += 1
     const { kind } = where
-    const entry: Entry = {
+    const entry: StoredObject = {
       kind,
       object: {
         ...object,
@@ -364,7 +364,7 @@ export class FakeStore {
     return event.object
   }
 
-  #entry(where: Where): Entry {
+  #entry(where: Where): StoredObject {
     const entry = this.#entries.get(pathOf(where))
     if (entry === undefined) throw notFound(where)
     return entry
@@ -373,7 +373,7 @@ export class FakeStore {
   #precondition({ kind, name }: Where, { metadata }: FakeObject, wanted: Partial<FakeMeta> | undefined): void {
     const operation = `Operation cannot be fulfilled on ${qualified(kind)} "${name}":`
     if (wanted?.uid !== undefined && wanted.uid !== metadata.uid)
-      throw new Refusal(
+      throw new StatusError(
         409,
         'Conflict',
         `${operation} Precondition failed: UID in precondition: ${wanted.uid}, UID in object meta: ${metadata.uid}`,
@@ -383,7 +383,7 @@ export class FakeStore {
       wanted.resourceVersion !== '' &&
       wanted.resourceVersion !== metadata.resourceVersion
     )
-      throw new Refusal(
+      throw new StatusError(
         409,
         'Conflict',
         `${operation} the object has been modified; please apply your changes to the latest version and try again`,
@@ -393,8 +393,8 @@ export class FakeStore {
 
 const pathOf = ({ kind, namespace, name }: Where): string => `${kind.group}/${kind.plural}/${namespace}/${name}`
 const qualified = ({ group, plural }: FakeKind): string => (group === '' ? plural : `${plural}.${group}`)
-const notFound = ({ kind, name }: Where): Refusal =>
-  new Refusal(404, 'NotFound', `${qualified(kind)} "${name}" not found`)
+const notFound = ({ kind, name }: Where): StatusError =>
+  new StatusError(404, 'NotFound', `${qualified(kind)} "${name}" not found`)
 /** The part of an object that increments the generation. */
 const contentOf = (object: FakeObject): object => without(object, 'metadata', 'status', 'apiVersion', 'kind')
 /** The part of an object that has managers. */
@@ -407,7 +407,7 @@ const owned = (object: FakeObject): Record<string, unknown> => {
 const without = (object: object, ...names: readonly string[]): object =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 
-function shown({ kind, object, managers }: Entry): FakeObject {
+function shown({ kind, object, managers }: StoredObject): FakeObject {
   const managedFields = [...managers.keys()].map((manager) => ({ manager, operation: 'Apply' }))
   const whole = { ...object, metadata: { ...object.metadata, managedFields } }
   return JSON.parse(JSON.stringify(completed(kind, whole))) as FakeObject
@@ -418,5 +418,6 @@ const completed = (kind: FakeKind, object: FakeObject): FakeObject => kind.defau
 
 function check(kind: FakeKind, object: FakeObject): void {
   const why = kind.refusal?.(object)
-  if (why !== undefined) throw new Refusal(422, 'Invalid', `${kind.kind} "${object.metadata.name}" is invalid: ${why}`)
+  if (why !== undefined)
+    throw new StatusError(422, 'Invalid', `${kind.kind} "${object.metadata.name}" is invalid: ${why}`)
 }

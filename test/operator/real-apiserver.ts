@@ -41,7 +41,7 @@ export interface ApiServerOptions {
   /** Resources of the core group whose objects the audit log contains as they were returned. */
   readonly auditedObjects?: readonly string[]
 }
-export interface Answer {
+export interface KubeResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
@@ -229,7 +229,7 @@ export class ApiServer {
     method: string,
     path: string,
     { body, contentType = 'application/json', token = this.adminToken }: RequestOptions = {},
-  ): Promise<Answer> {
+  ): Promise<KubeResponse> {
     const headers = {
       authorization: `Bearer ${token}`,
       accept: 'application/json',
@@ -245,7 +245,7 @@ export class ApiServer {
     return {
       status: answer.statusCode,
       headers: answer.headers,
-      body: (/^[{[]/.test(text) ? JSON.parse(text) : { message: text }) as Answer['body'],
+      body: (/^[{[]/.test(text) ? JSON.parse(text) : { message: text }) as KubeResponse['body'],
     }
   }
 

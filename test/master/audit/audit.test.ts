@@ -10,7 +10,7 @@ import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { head, runMaster, sendRaw, startTestMaster, TOKENS } from '../../kit/running-master.ts'
 
-interface Entry {
+interface AuditLine {
   readonly action: string
   readonly object: string | null
   readonly outcome: string
@@ -29,7 +29,7 @@ function recorder(classes: readonly AuditClass[] = ['control', 'auth']) {
   return {
     audit: { classes: new Set(classes), write },
     texts,
-    entries: (): Entry[] => texts.map((text) => JSON.parse(text) as Entry),
+    entries: (): AuditLine[] => texts.map((text) => JSON.parse(text) as AuditLine),
   }
 }
 

@@ -88,7 +88,7 @@ export interface QueueFixtureOptions {
   /** Wraps the store, to make it fail or to observe it. */
   readonly backend?: (real: Backend) => Backend
 }
-export interface Reply {
+export interface QueueResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly json: unknown
@@ -177,7 +177,7 @@ export class QueueFixture {
   /**
    * Sends one request; `path` begins after /api/v1. @throws {TypeError} if the response violates the OpenAPI document.
    */
-  async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
+  async call(method: string, path: string, options: CallOptions = {}): Promise<QueueResponse> {
     const reply = await this.#reply(method, path, options)
     const { status, headers, json } = reply
     // The headers that the HTTP server adds to the result of a handler.
@@ -210,7 +210,7 @@ export class QueueFixture {
     return contract
   }
 
-  async #reply(method: string, path: string, options: CallOptions): Promise<Reply> {
+  async #reply(method: string, path: string, options: CallOptions): Promise<QueueResponse> {
     try {
       const { status = 200, headers = {}, body } = await this.#handle(method, path, options)
       return { status, headers, json: jsonOf(body) }
@@ -299,7 +299,7 @@ export class QueueFixture {
     worker: string,
     body: unknown,
     { signal, type = 'mailer' }: { signal?: AbortSignal; type?: string } = {},
-  ): Promise<Reply> {
+  ): Promise<QueueResponse> {
     return this.call('POST', `/automations/${type}/workers/${worker}/rpc`, {
       body,
       role: 'worker',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Backend, ConfigPut } from '../../../src/storage/index.ts'
-import { RegistryFixture, WORKER_TOKEN, type Detail, type Reply } from './fixture.ts'
+import { RegistryFixture, WORKER_TOKEN, type Detail, type RegistryResponse } from './fixture.ts'
 
 const MASK = '********'
 const CANARY = 'canary-7f3a91'
@@ -12,10 +12,11 @@ beforeEach(async () => {
 })
 afterEach(() => fixture.close())
 
-const poll = (headers: Record<string, string> = {}, id = 'w1'): Promise<Reply> =>
+const poll = (headers: Record<string, string> = {}, id = 'w1'): Promise<RegistryResponse> =>
   fixture.call('GET', `/${id}/config`, { token: WORKER_TOKEN, headers })
-const configOf = (reply: Reply): Record<string, unknown> => (reply.json as { config: Record<string, unknown> }).config
-const detailOf = (reply: Reply): Detail => (reply.json as { detail: Detail }).detail
+const configOf = (reply: RegistryResponse): Record<string, unknown> =>
+  (reply.json as { config: Record<string, unknown> }).config
+const detailOf = (reply: RegistryResponse): Detail => (reply.json as { detail: Detail }).detail
 
 describe('PATCH of a config', () => {
   it('merges top-level fields and returns the merged config with the next generation', async () => {

@@ -101,7 +101,7 @@ class TestSink implements OutputSink {
   }
 }
 
-export interface Reply {
+export interface RegistryResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -255,7 +255,7 @@ export class RegistryFixture {
       headers = {},
       token = ADMIN_TOKEN,
     }: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
-  ): Promise<Reply> {
+  ): Promise<RegistryResponse> {
     const response = await fetch(`http://127.0.0.1:${this.port}/api/v1/automations/mailer/workers${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
@@ -276,7 +276,7 @@ export class RegistryFixture {
     return json as T
   }
 
-  async patch(id: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+  async patch(id: string, body: unknown, headers: Record<string, string> = {}): Promise<RegistryResponse> {
     return this.call('PATCH', `/${id}/config`, { body, headers })
   }
 

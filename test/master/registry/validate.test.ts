@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { onEachStore } from '../stores.ts'
-import { RegistryFixture, type Reply } from './fixture.ts'
+import { RegistryFixture, type RegistryResponse } from './fixture.ts'
 
 const MASK = '********'
 const CANARY = 'canary-7f3a91'
@@ -18,7 +18,7 @@ describe('config/validate', () => {
     await fixture.record('w1')
   })
   afterEach(() => fixture.close())
-  const ask = (body: unknown, id = 'w1', headers: Record<string, string> = {}): Promise<Reply> =>
+  const ask = (body: unknown, id = 'w1', headers: Record<string, string> = {}): Promise<RegistryResponse> =>
     fixture.call('POST', `/${id}/config/validate`, { body, headers })
   const validated = async (body: unknown): Promise<Validated> => {
     const { status, json, text } = await ask(body)

@@ -19,7 +19,7 @@ import type { TestMaster } from '../../kit/running-master.ts'
 export type CallName = keyof MasterWriter
 /** What happens to a call: a rejection instead of it, or its response is lost after or before it took effect. */
 export type Fate = CallRefusal | 'lose' | 'hold' | void
-interface Call {
+interface MasterCall {
   readonly name: CallName
   readonly workerId: string
   readonly body: unknown
@@ -28,7 +28,7 @@ interface Call {
 const LOST: CallRefusal = { kind: 'unavailable', effect: 'unknown', message: 'no answer' }
 
 export class TestFleet implements FleetTable, MasterWriter {
-  readonly calls: Call[] = []
+  readonly calls: MasterCall[] = []
   readonly isSynced = true
   readonly #master: TestMaster
   readonly #nowMs: () => number

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { type Answer, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
+import { type KubeResponse, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
 import { STATES } from './states.ts'
 
@@ -126,14 +126,14 @@ withApiServer('the CustomResourceDefinition', () => {
   describe('the CustomResourceDefinition', () => {
     let server: ApiServer
     let made = 0
-    const create = (spec: Json): Promise<Answer> =>
+    const create = (spec: Json): Promise<KubeResponse> =>
       server.request('POST', OBJECTS, { body: objectOf(`w${(made += 1)}`, { type: 'a', ...spec }) })
     const created = async (spec: Json = {}): Promise<string> => {
       const { status, body } = await create(spec)
       expect({ status, message: body['message'] }).toEqual({ status: 201, message: undefined })
       return (body['metadata'] as { name: string }).name
     }
-    const changed = (name: string, spec: Json): Promise<Answer> =>
+    const changed = (name: string, spec: Json): Promise<KubeResponse> =>
       server.request('PATCH', `${OBJECTS}/${name}`, { body: { spec }, contentType: 'application/merge-patch+json' })
     const conditions = async (): Promise<NonNullable<Crd['status']>['conditions']> =>
       ((await server.request('GET', CRD)).body as Crd).status?.conditions
