@@ -26,6 +26,8 @@ describe('hack/verify-language', () => {
     ['a chart text', 'charts/muster/values.yaml', '# What is asked of the pod', 'what is asked'],
     ['a template', 'charts/muster/templates/_a.tpl', '{{/* The pod goes on */}}', 'goes on'],
     ['a CRD', 'crds/a.yaml', 'description: at once', 'at once'],
+    ['a Python program', 'test/a.py', '# nobody reads this', 'nobody'],
+    ['a Go program', 'test/a.go', '// The server goes on.', 'goes on'],
     ['a Lua script', 'src/storage/redis/scripts/a.lua', '-- by now it is gone', 'by now'],
   ])('rejects a word in %s, with its line and a suggestion', (_, path, line, word) => {
     const { status, stderr } = verified({ [path]: `\n${line}\n` })
