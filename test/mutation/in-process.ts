@@ -15,6 +15,11 @@ export type Outcome = { readonly kind: 'passed' } | { readonly kind: 'failed' | 
  */
 export function replaceJest(): void {
   process.on('unhandledRejection', () => undefined)
+  process.on('uncaughtException', (error) => {
+    if (error.name === 'ReplyError') return // A connection that a test left behind meets a server that is busy.
+    console.error(error)
+    process.exit(1)
+  })
   const globals = new URL('jest-globals.ts', import.meta.url).href
   registerHooks({
     resolve: (name, context, next) =>

@@ -12,6 +12,7 @@ import { primitives } from './contract/primitives.ts'
 import { registry } from './contract/registry.ts'
 import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
+import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksIn } from './contract/tasks-in.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
@@ -34,6 +35,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksRefused,
     tasksSettle,
     tasksSweep,
+    tasksEdges,
     streams,
     streamBounds,
     pieces,

@@ -98,9 +98,9 @@ export class Suite {
 
   /** Starts again with fresh servers, after a test that left one busy or damaged. */
   async reset(): Promise<void> {
-    await this.#tests.close()
     await this.#server.kill()
     await this.#server.start()
+    await this.#tests.close()
   }
 
   run(test: CoveredTest): Promise<Outcome> {

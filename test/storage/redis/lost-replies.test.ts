@@ -213,6 +213,51 @@ withRedisServer('redis, a submit with a lost response', () => {
       expect(await tasks.sweep(TYPE, 1, 10)).toMatchObject({ dead: 2 })
     })
 
+    it('of reserve: tasks of a lost response that are not leased next are pending (G3, D81)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const caller = new TracedCaller(server.connect(), new ManualClock())
+      let loses = true
+      const losing: Caller = {
+        runId: caller.runId,
+        channel: caller.channel,
+        run: async (...args) => {
+          const reply = await caller.run(...args)
+          if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')
+          return reply
+        },
+      }
+      const tasks = createTasks(losing, 'p')
+      await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
+      await tasks.submit(TYPE, DAY, [task('a'), task('b'), task('c')])
+      const take = (limit: number) =>
+        tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit, gen: 0, defaultMaxAttempts: 3 }])
+      await expect(take(3)).rejects.toThrow('the answer was lost')
+      loses = false
+      expect(await take(1)).toMatchObject({ results: [{ leases: [{ id: 'a' }] }] })
+      expect(await tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['in_flight', 'pending', 'pending'])
+      expect((await tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 2, 0], inFlight: 1 })
+    })
+
+    it('of reserve are remembered for 1,000 slots; then the slot that was idle longest is dropped', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const client = server.connect()
+      const caller = new TracedCaller(client, new ManualClock())
+      const slots = `muster:{a:${TYPE}}:r`
+      await client.hset(
+        slots,
+        Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`p${i}.0`, `1:${9 + i}:0:[]`])),
+      )
+      await client.hset(slots, 'p7.0', '1:8:0:[]')
+      await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
+      await reserved(createTasks(caller, 'new'))
+      expect([await client.hlen(slots), await client.hmget(slots, 'p7.0', 'new.0')]).toEqual([
+        1_000,
+        [null, expect.any(String)],
+      ])
+    })
+
     it('of submit are not executed after a later call of their slot', async () => {
       const server = await startRedis()
       open.push(server)

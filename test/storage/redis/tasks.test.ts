@@ -280,6 +280,9 @@ withRedisServer('redis scripts of tasks', () => {
       await leased()
       await nack(leases.slice(3), true)
       expect(await wakes(() => tasks.replay(TYPE, 1))).toBe(true)
+      await nack(await leased(), true)
+      const { items } = await tasks.dead(TYPE, 1)
+      expect(await wakes(() => tasks.applyToDead(TYPE, 'replay', ids(items)))).toBe(true)
       await leased()
       clock.advance(VISIBILITY)
       expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(true)
@@ -344,6 +347,14 @@ withRedisServer('redis scripts of tasks', () => {
       const fresh = await inFlight(3)
       expect(await settle()).toEqual(proof)
       expect(await tasks.ack(TYPE, [...fresh, first])).toEqual(['ok', 'ok', 'ok'])
+      // The edges of what was skipped: the last token before it was issued, the last one of it was not.
+      const skipped = [first.token, first.token + 1, Number(fresh[0]?.token) - 1, Number(fresh[0]?.token)]
+      expect(
+        await tasks.release(
+          TYPE,
+          skipped.map((token) => ({ id: 'x', token })),
+        ),
+      ).toEqual(['lease_lost', 'not_issued', 'not_issued', 'lease_lost'])
     })
 
     it('of acked tasks are remembered for the last segments (D24)', async () => {
@@ -358,8 +369,11 @@ withRedisServer('redis scripts of tasks', () => {
         expect(await tasks.ack(TYPE, all)).toEqual(all.map(() => 'ok'))
       }
       caller.life = 'run-5'
-      await next()
+      const fifth = await next()
       expect(await tasks.ack(TYPE, [first])).toEqual(['lease_lost'])
+      // Its segment has the bitmap of the first one, in which the bit of this token was set.
+      await tasks.release(TYPE, [fifth])
+      expect(await tasks.ack(TYPE, [fifth])).toEqual(['lease_lost'])
     })
 
     it('acked by an older release match any task, also in a segment that it began (D80)', async () => {
@@ -373,6 +387,23 @@ withRedisServer('redis scripts of tasks', () => {
       await client.hset(`${KEY}m`, { t0: '1', t1: '1', t2: '1', t3: '1' })
       expect(await tasks.ack(TYPE, [first, second, { ...second, id: 'x' }])).toEqual(['ok', 'ok', 'lease_lost'])
       expect(await tasks.ack(TYPE, [first, second, { ...second, id: 'x' }])).toEqual(['ok', 'ok', 'lease_lost'])
+    })
+
+    it('acked by an older release match any task in a segment that replaced another one (D80)', async () => {
+      await submit(task('old'))
+      await tasks.ack(TYPE, await leased())
+      for (let life = 2; life <= 4; life += 1) {
+        caller.life = `run-${life}`
+        await tasks.ack(TYPE, [await next()])
+      }
+      caller.life = 'run-5' // Its segment has the bitmap and the fingerprints of the first one.
+      const first = await next()
+      const slot = Number(await client.hget(`${KEY}m`, 'n')) % 4
+      await client.setbit(`${KEY}k${slot}`, first.token % SEGMENT, 1)
+      await client.hdel(`${KEY}l`, first.id)
+      await submit(task('b'))
+      expect(await tasks.ack(TYPE, await leased())).toEqual(['ok'])
+      expect(await tasks.ack(TYPE, [first])).toEqual(['ok'])
     })
 
     it('of one reserve are in one segment; a new segment starts if they do not fit (D24)', async () => {
