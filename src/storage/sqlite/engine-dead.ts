@@ -6,7 +6,7 @@
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { expiryOf, takeWithin, type DeadPage, type DeadRow } from '../index.ts'
 import type { Database } from './driver.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { pruneCost } from './prune-cost.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
@@ -46,15 +46,15 @@ function statementsOf(db: Database) {
 export class DeadTasks {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#sql = statementsOf(db)
@@ -64,7 +64,7 @@ export class DeadTasks {
     const type = this.#names.find(KIND.type, typeName)
     const queue = type === undefined ? undefined : this.#queues.find(type)
     if (queue === undefined) return { length: 0, items: [] }
-    const from = Math.max(this.#fences.deadCutOf(queue.type), after)
+    const from = Math.max(this.#sequences.deadCutOf(queue.type), after)
     // One more than fits is read, which shows that the bytes ended the page.
     let read = 0
     const sizeOf = (row: ListedDeath): number => {
@@ -85,7 +85,7 @@ export class DeadTasks {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return 0
     const queue = this.#queues.change(type)
-    const found = this.#sql.oldest.all(type, this.#fences.deadCutOf(type), newestDeath, n)
+    const found = this.#sql.oldest.all(type, this.#sequences.deadCutOf(type), newestDeath, n)
     for (const task of found) this.#replay(queue, task)
     return found.length
   }
@@ -101,7 +101,7 @@ export class DeadTasks {
     if (type === undefined) return 0
     const queue = this.#queues.change(type)
     const count = queue.dead
-    this.#fences.change(type).deadCut = queue.death - 1
+    this.#sequences.change(type).deadCut = queue.death - 1
     queue.dead = 0
     return count
   }
@@ -131,7 +131,7 @@ export class DeadTasks {
   }
 
   #prune(type: number, limit: number): number {
-    const deadCut = this.#fences.deadCutOf(type)
+    const deadCut = this.#sequences.deadCutOf(type)
     if (deadCut === 0) return 0
     let cost = 0
     for (const { pk, bytes } of this.#sql.cleared.all(type, deadCut, limit)) {
@@ -144,7 +144,7 @@ export class DeadTasks {
 
   #find(type: number, id: string): TaskRow | undefined {
     const row = this.#rows.find(type, id)
-    const isDead = row?.place === PLACE.dead && !isCleared(row, this.#fences.deadCutOf(type))
+    const isDead = row?.place === PLACE.dead && !isCleared(row, this.#sequences.deadCutOf(type))
     return isDead ? row : undefined
   }
 

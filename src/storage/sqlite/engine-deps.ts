@@ -4,7 +4,7 @@
  * that are kept in memory beside it.
  */
 import type { Database } from './driver.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import type { Names } from './names.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -12,5 +12,5 @@ export interface EngineDeps {
   readonly db: Database
   readonly txn: Transaction
   readonly names: Names
-  readonly fences: Fences
+  readonly sequences: TokenSequences
 }

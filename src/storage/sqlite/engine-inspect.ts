@@ -11,7 +11,7 @@ import {
   type Tasks,
 } from '../index.ts'
 import type { Database } from './driver.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, pendingOf, type Queue, type Queues } from './queues.ts'
 import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
@@ -46,14 +46,14 @@ function statementsOf(db: Database) {
 
 export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'bodies' | 'counts'> {
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, names, fences, queues, rows }: TaskDeps) {
+  constructor({ db, names, sequences, queues, rows }: TaskDeps) {
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#sql = statementsOf(db)
@@ -62,7 +62,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
   locate(typeName: string, ids: readonly string[]): readonly (TaskPlace | null)[] {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return ids.map(() => null)
-    const deadCut = this.#fences.deadCutOf(type)
+    const deadCut = this.#sequences.deadCutOf(type)
     return ids.map((id) => {
       const row = this.#rows.find(type, id)
       return row === undefined || isCleared(row, deadCut) ? null : (PLACES[row.place] ?? null)
@@ -90,7 +90,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
   #countsOf(typeName: string): Counts {
     const queue = this.#find(typeName)
     if (queue === undefined) return NO_TASKS
-    const { submitted, acked, nacked, died } = this.#fences.find(queue.type) ?? NO_TOTALS
+    const { submitted, acked, nacked, died } = this.#sequences.find(queue.type) ?? NO_TOTALS
     return {
       tiers: [...queue.pending],
       scheduled: queue.scheduled,

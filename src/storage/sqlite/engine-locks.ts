@@ -6,7 +6,7 @@
 import { EXTEND_LOST, type ExtendHoldResult, type LockResult, type Locks, type Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { namespaceFull, Namespaces } from './namespaces.ts'
 import { Sizes } from './sizes.ts'
@@ -49,15 +49,15 @@ function statementsOf(db: Database) {
 export class SqliteLocks implements Sync<Locks> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #sizes: Sizes
   readonly #namespaces: Namespaces
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences }: EngineDeps) {
+  constructor({ db, txn, names, sequences }: EngineDeps) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#sizes = new Sizes(db, txn, 'SELECT count(*) FROM lock WHERE ns = ?')
     this.#sql = statementsOf(db)
     this.#namespaces = new Namespaces({
@@ -66,8 +66,8 @@ export class SqliteLocks implements Sync<Locks> {
       kind: KIND.lock,
       what: 'locks',
       prune: (ns, limit) => this.#prune(ns, limit),
-      isEmpty: (ns) => this.#sql.any.get(ns) === undefined && fences.isPast(ns),
-      onRemove: (ns) => fences.remove(ns),
+      isEmpty: (ns) => this.#sql.any.get(ns) === undefined && sequences.isPast(ns),
+      onRemove: (ns) => sequences.remove(ns),
     })
   }
 
@@ -113,7 +113,7 @@ export class SqliteLocks implements Sync<Locks> {
       if (isFull) throw namespaceFull('locks', namespace, MAX_LOCKS)
       this.#sizes.add(ns, 1)
     }
-    const token = this.#fences.issue(this.#fences.change(ns))
+    const token = this.#sequences.issue(this.#sequences.change(ns))
     const until = nowMs + holdMs
     this.#sql.write.run(ns, name, token, until, owner)
     return { kind: 'acquired', token, expiresAtMs: until }

@@ -11,7 +11,7 @@ import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow
 import { storageError } from './calls.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
-import type { Fence, Fences } from './fences.ts'
+import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { Sizes } from './sizes.ts'
 import type { Transaction } from './transaction.ts'
@@ -74,14 +74,14 @@ function statementsOf(db: Database) {
 export class SqlitePools implements Sync<Pools> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #sizes: Sizes
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences }: EngineDeps) {
+  constructor({ db, txn, names, sequences }: EngineDeps) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#sizes = new Sizes(db, txn, 'SELECT count(*) FROM pool_item WHERE pool = ?')
     this.#sql = statementsOf(db)
   }
@@ -174,12 +174,12 @@ export class SqlitePools implements Sync<Pools> {
     const free = this.#sql.longestUnused.iterate(pool, wanted.length === 0 ? request.n : MAX_LOOKED_AT)
     const picked = takeWithin(matching(free, wanted), charsOf, MAX_RESPONSE_BYTES, request.n)
     if (picked.length === 0) return []
-    const fence = this.#fences.change(pool)
+    const fence = this.#sequences.change(pool)
     return picked.map((item) => this.#claimItem(fence, item, request))
   }
 
-  #claimItem(fence: Fence, { id, tags, payload }: FreeItem, { owner, holdMs }: ClaimRequest): Claim {
-    const token = this.#fences.issue(fence)
+  #claimItem(fence: TokenSequence, { id, tags, payload }: FreeItem, { owner, holdMs }: ClaimRequest): Claim {
+    const token = this.#sequences.issue(fence)
     const until = this.#txn.nowMs + holdMs
     this.#sql.claim.run(token, token, until, owner, fence.n, id)
     return { id, token, tags, payload, expiresAtMs: until }

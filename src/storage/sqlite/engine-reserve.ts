@@ -18,7 +18,7 @@ import {
 } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { DueRetries } from './due-retries.ts'
-import type { Fence, Fences } from './fences.ts'
+import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
@@ -83,16 +83,16 @@ function statementsOf(db: Database) {
 export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #retries: DueRetries
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences, queues, rows }: TaskDeps, retries: DueRetries) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, retries: DueRetries) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#retries = retries
@@ -171,7 +171,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   ): readonly Reservation[] {
     if (picked.length === 0)
       return refusals.map((reason) => (reason === null ? { kind: 'leased', leases: [] } : refused(reason)))
-    const fence = this.#fences.change(queue.type)
+    const fence = this.#sequences.change(queue.type)
     let next = 0
     queue.inFlight += picked.length
     return requests.map((request, i) => {
@@ -183,9 +183,9 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     })
   }
 
-  #lease(task: PickedTask, request: ReserveRequest, fence: Fence, expiresAtMs: number): Lease {
+  #lease(task: PickedTask, request: ReserveRequest, fence: TokenSequence, expiresAtMs: number): Lease {
     const { pk, id, attempt, ownMax, body } = task
-    const token = this.#fences.issue(fence)
+    const token = this.#sequences.issue(fence)
     const maxAttempts = maxAttemptsOf(ownMax, request.defaultMaxAttempts)
     this.#sql.lease.run(expiresAtMs, token, maxAttempts, request.worker, pk)
     return { id, token, attempt, maxAttempts, expiresAtMs, body }

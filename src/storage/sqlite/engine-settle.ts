@@ -18,7 +18,7 @@ import {
 } from '../index.ts'
 import { Acked } from './acked.ts'
 import type { Database } from './driver.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
 import type { TaskDeps, TaskRow, TaskRows } from './task-rows.ts'
@@ -38,16 +38,16 @@ function statementsOf(db: Database) {
 export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'nack' | 'extend'> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #acked: Acked
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#acked = new Acked(db, txn)
@@ -58,11 +58,11 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return leases.map(() => 'lease_lost')
     const queue = this.#queues.change(type)
-    const fence = this.#fences.change(type)
+    const fence = this.#sequences.change(type)
     const removed: number[] = []
     const results = leases.map(({ id, token }) => {
       const pk = this.#rows.take(type, id, token)
-      if (pk === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#fences.lost(type, token)
+      if (pk === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#sequences.lost(type, token)
       removed.push(pk)
       this.#acked.mark(type, token, id)
       return 'ok'
@@ -102,7 +102,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     if (type === undefined) return items.map(() => EXTEND_LOST.lease_lost)
     return items.map((item) => {
       const row = this.#leased(type, item)
-      if (row === undefined) return EXTEND_LOST[this.#fences.lost(type, item.token)]
+      if (row === undefined) return EXTEND_LOST[this.#sequences.lost(type, item.token)]
       const expiresAtMs = extendedDeadline(row.due ?? 0, this.#txn.nowMs, item.visibilityMs)
       this.#sql.extend.run(expiresAtMs, row.pk)
       return { kind: 'extended', expiresAtMs }
@@ -111,7 +111,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
 
   #nack({ pk, attempt, leaseMax }: TaskRow, item: NackItem, queue: Queue, retry: RetryPolicy): 'scheduled' | 'dead' {
     const { nowMs } = this.#txn
-    const fence = this.#fences.change(queue.type)
+    const fence = this.#sequences.change(queue.type)
     const outcome = nackOutcome({ attempt, maxAttempts: leaseMax }, item, retry)
     queue.inFlight -= 1
     fence.nacked += 1
@@ -138,7 +138,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     const queue = this.#queues.change(type)
     return items.map((item) => {
       const row = this.#leased(type, item)
-      return row === undefined ? this.#fences.lost(type, item.token) : settle(row, item, queue)
+      return row === undefined ? this.#sequences.lost(type, item.token) : settle(row, item, queue)
     })
   }
 

@@ -1,7 +1,7 @@
 /** @module storage/sqlite/engine-submit  TaskSubmission queues tasks, unless their id or idempotency key is known. */
 import { expiryOf, QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type Sync, type Tasks } from '../index.ts'
 import type { Database } from './driver.ts'
-import type { Fence, Fences } from './fences.ts'
+import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { lengthOf, type Queue, type Queues } from './queues.ts'
 import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
@@ -40,15 +40,15 @@ function statementsOf(db: Database) {
 export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#sql = statementsOf(db)
@@ -62,7 +62,7 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   ): readonly SubmitItemResult[] {
     const type = this.#names.number(KIND.type, typeName)
     const queue = this.#queues.change(type)
-    const fence = this.#fences.change(type)
+    const fence = this.#sequences.change(type)
     const keyExpiresAtMs = this.#txn.nowMs + idempotencyTtlMs
     return tasks.map((task) => {
       const isFull = lengthOf(queue) >= maxLength
@@ -70,7 +70,13 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     })
   }
 
-  #submit(task: NewTask, queue: Queue, fence: Fence, isFull: boolean, keyExpiresAtMs: number): SubmitItemResult {
+  #submit(
+    task: NewTask,
+    queue: Queue,
+    fence: TokenSequence,
+    isFull: boolean,
+    keyExpiresAtMs: number,
+  ): SubmitItemResult {
     const { type } = queue
     const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
     if (known !== undefined && known.expires > this.#txn.nowMs) return { kind: 'duplicate', duplicateOf: known.id }

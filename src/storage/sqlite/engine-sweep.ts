@@ -6,7 +6,7 @@
 import { isLostTooOften, lostLeaseError, type SweepResult, type Sync, type Tasks, type Tier } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { DueRetries } from './due-retries.ts'
-import type { Fences } from './fences.ts'
+import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
@@ -44,16 +44,16 @@ function statementsOf(db: Database) {
 export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
   readonly #txn: Transaction
   readonly #names: Names
-  readonly #fences: Fences
+  readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #retries: DueRetries
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, fences, queues, rows }: TaskDeps, retries: DueRetries) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, retries: DueRetries) {
     this.#txn = txn
     this.#names = names
-    this.#fences = fences
+    this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
     this.#retries = retries
@@ -91,7 +91,7 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     for (const { pk, lost } of tasks)
       this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, lostLeaseError(lost + 1), pk)
     queue.dead += tasks.length
-    this.#fences.change(queue.type).died += tasks.length
+    this.#sequences.change(queue.type).died += tasks.length
   }
 
   #forgetKeys(type: number, limit: number): number {

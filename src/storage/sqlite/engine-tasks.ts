@@ -5,7 +5,8 @@
  * keeps the dead ones, and engine-inspect.ts reads.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
- * (fences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed them.
+ * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
+ * them.
  */
 import type {
   Counts,

@@ -21,7 +21,7 @@ import { SqliteStats } from './engine-reports.ts'
 import { SqliteStreams } from './engine-streams.ts'
 import { SqliteTasks } from './engine-tasks.ts'
 import { SqliteWorkers } from './engine-workers.ts'
-import { Fences } from './fences.ts'
+import { TokenSequences } from './token-sequences.ts'
 import { LogMark } from './log-mark.ts'
 import { Masters } from './masters.ts'
 import { Names } from './names.ts'
@@ -201,7 +201,7 @@ export class Session {
 /** Prepares the statements of all groups. */
 function engineGroups(store: Store, txn: Transaction): EngineGroups {
   const { db } = store
-  const deps: EngineDeps = { db, txn, names: new Names(db, txn), fences: new Fences(db, txn) }
+  const deps: EngineDeps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn) }
   const masters = new Masters(txn)
   const workers = new WorkerRows(deps)
   const streams = new SqliteStreams(deps)

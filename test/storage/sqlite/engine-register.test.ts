@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RegisterResult } from '../../../src/storage/index.ts'
 import { WorkerRegistrations } from '../../../src/storage/sqlite/engine-register.ts'
-import { Fences } from '../../../src/storage/sqlite/fences.ts'
+import { TokenSequences } from '../../../src/storage/sqlite/token-sequences.ts'
 import { Names } from '../../../src/storage/sqlite/names.ts'
 import { openStore, type Store } from '../../../src/storage/sqlite/store.ts'
 import { Transaction } from '../../../src/storage/sqlite/transaction.ts'
@@ -26,7 +26,7 @@ function opened() {
   store = openStore(file, 'epoch', false, () => undefined)
   const { db } = store
   const txn = new Transaction()
-  const deps = { db, txn, names: new Names(db, txn), fences: new Fences(db, txn) }
+  const deps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn) }
   const registrations = new WorkerRegistrations(deps, new WorkerRows(deps), MAX_FORGOTTEN)
   const committed = <T>(change: () => T): T => {
     db.exec('BEGIN IMMEDIATE')
