@@ -1,6 +1,6 @@
 /**
  * @module operator/metrics
- * Exports metrics of all FleetWorkers, computed from the objects: how long an edit takes to be in force, how many
+ * Exports metrics of all FleetWorkers, computed from the objects: how long an edit takes to be applied, how many
  * objects have which condition, how old drift is. No label contains an object's name.
  * @see D58
  */
@@ -12,7 +12,7 @@ import { CONDITION_STATUSES, type DriftOutcome, type FleetWorkerObject } from '.
 const MS_PER_SECOND = 1_000
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
 
-/** An edit that is not in force yet. */
+/** An edit that is not applied yet. */
 interface Edit {
   readonly generation: number
   readonly seenMs: number

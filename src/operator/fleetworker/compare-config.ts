@@ -172,7 +172,7 @@ export const isHandsOff = (spec: FleetWorkerSpec): boolean => spec.suspend === t
 
 export interface PolicyFacts {
   readonly spec: FleetWorkerSpec
-  /** This spec was in force before, according to its status. */
+  /** The master already had this config, according to the status. */
   readonly wasInForce: boolean
   /** A source has another version than the one that was sent. */
   readonly hasMoved: boolean
@@ -185,7 +185,7 @@ export function mayWriteConfig({ spec, wasInForce, hasMoved, isForgotten }: Poli
   return policyOf(spec) === 'Enforce' || !wasInForce || hasMoved || isForgotten
 }
 
-/** Whether the status says that this generation is, or was, in force. */
+/** Whether the status says that the master has, or had, the config of this generation. */
 export function saysInForce({ conditions = [] }: FleetWorkerStatus, generation: number): boolean {
   const synced = conditions.find(({ type }) => type === 'Synced')
   return synced?.status === 'True' && synced.observedGeneration === generation

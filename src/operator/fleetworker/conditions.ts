@@ -2,13 +2,13 @@
  * @module operator/fleetworker/conditions
  * Computes the conditions of one FleetWorker: one pure function from facts to the list in the status.
  *
- *   Synced   this spec is in force at the master          ─┐
+ *   Synced   the master has the config of spec           ─┐
  *   Online   the worker's process is connected             ├─▶ Ready: the first of them that counts and fails
  *   Applied  the worker runs this config                   │
  *   Healthy  the worker is not in ERROR                   ─┘
  *   Reconciling, Stalled, Drifted: present only while true; the first two never together
  *
- * Some do not count for Ready: Synced and Applied if nothing has to be in force (`suspend`, `Observe`); all but Synced
+ * Some do not count for Ready: Synced and Applied if nothing has to be applied (`suspend`, `Observe`); all but Synced
  * once a drain is complete, because no process is left. While the master is unreachable the last facts stay, and what
  * only the master knows is Unknown. Reasons are API: they are defined here, and the reference lists them.
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md

@@ -35,7 +35,7 @@ export interface WorkerState {
   digests: Map<string, string> | undefined
   /** Since when the worker is missing, for this generation of the resource. */
   missing: { readonly generation: number; readonly sinceMs: number } | undefined
-  /** The inputs that were last in force. */
+  /** The inputs of the last config that the master accepted. */
   inForce: string | undefined
   parked: Parked | undefined
   /** The response to a change was lost. Read the record before comparing. */
