@@ -1,8 +1,6 @@
 /** A master while its store is checked after an unclean stop, with a real file and a real storage thread (D97). */
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from '@jest/globals'
@@ -11,6 +9,7 @@ import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { THREAD_URL } from '../storage/sqlite/fixture.ts'
+import { freePort } from '../kit/free-port.ts'
 import { runMaster } from '../kit/running-master.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 
@@ -68,15 +67,6 @@ function damage(file: string): void {
   const handle = openSync(file, 'r+')
   writeSync(handle, Buffer.alloc(PAGE), 0, PAGE, (page - 1) * PAGE)
   closeSync(handle)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Starts a master whose check is in progress. `url` is its address. */
