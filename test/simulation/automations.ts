@@ -12,7 +12,13 @@ const payload = Type.Object({
   /** What the plugin does instead of ending normally. */
   poison: Type.Optional(Type.Union([Type.Literal('permanent'), Type.Literal('text'), Type.Literal('hang')])),
 })
-const config = Type.Object({ a: Type.Integer({ default: 0 }), b: Type.Integer({ default: 0 }) })
+const config = Type.Object({
+  a: Type.Integer({ default: 0 }),
+  b: Type.Integer({ default: 0 }),
+  /** The revision of the spec of a FleetWorker. */
+  revision: Type.Integer({ default: 0 }),
+  api_key: Type.Optional(Type.String({ writeOnly: true })),
+})
 const output = Type.Object({ by: Type.String(), n: Type.Integer() })
 
 interface RunTask {

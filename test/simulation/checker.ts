@@ -7,6 +7,7 @@ import {
   type CheckDeps,
   type InvariantCheck,
   type LogLine,
+  type OperatorWrite,
   type PluginEvent,
   type ReceivedFrame,
 } from './invariants/invariant.ts'
@@ -93,6 +94,10 @@ export class Checker implements Required<InvariantCheck> {
 
   async second(): Promise<void> {
     for (const check of this.#checks) await check.second?.()
+  }
+
+  operatorWrites(write: OperatorWrite): void {
+    for (const check of this.#checks) check.operatorWrites?.(write)
   }
 
   faultsEnded(): void {

@@ -19,6 +19,7 @@ import { FrameEnd } from './frame-end.ts'
 import { callHandler } from './http-pair.ts'
 import type { PluginEvent, ReceivedFrame } from './invariants/invariant.ts'
 import { Network } from './network.ts'
+import { SimApiServer } from './operator/api-server.ts'
 import type { Plan } from './plan.ts'
 import { simulatedPools, type Exchange } from './pool.ts'
 import { seedOf, SimProcess } from './process.ts'
@@ -57,6 +58,8 @@ export class Environment {
   readonly time = new VirtualTime()
   readonly network: Network
   readonly store: StoreServer
+  /** The API server of the cluster; null without an operator. */
+  readonly api: SimApiServer | null
   readonly checker: Checker
   readonly managed = new Map<string, Managed>()
   /** Masters that serve, by name. The load balancer chooses among them. */
@@ -80,9 +83,13 @@ export class Environment {
     this.plan = plan
     this.#trace = trace
     this.network = new Network(this.time, this.random('network'), plan.network)
+    const hasCluster = plan.operators > 0
+    const api = hasCluster ? new SimApiServer(this.createProcess('api-server'), seedOf(plan.seed, 'uids')) : null
+    this.api = api
     this.checker = new Checker({
       plan,
       time: this.time,
+      api: () => api,
       backend: () => this.store.backend,
       lifeOf: (name) => this.#lifeOf(name),
       openSocketsOf: (worker) => [...(this.#masterEnds.get(worker) ?? [])].filter(({ isOpen }) => isOpen).length,

@@ -1,5 +1,6 @@
 /** Injects the faults of a plan. */
 import type { Environment } from './environment.ts'
+import type { SimApiServer } from './operator/api-server.ts'
 import type { Fault } from './plan.ts'
 
 /** Dead processes start again within this time after faults end. */
@@ -51,6 +52,27 @@ export function inject(environment: Environment, fault: Fault): void {
     case 'store_failover':
     case 'store_restore':
       return injectStore(environment, fault)
+    case 'api_unavailable':
+    case 'api_throttled':
+    case 'api_watches_end':
+    case 'api_compacted':
+    case 'api_stale':
+      if (environment.api !== null) injectApi(environment.api, fault)
+  }
+}
+
+function injectApi(api: SimApiServer, fault: Extract<Fault, { kind: `api_${string}` }>): void {
+  switch (fault.kind) {
+    case 'api_unavailable':
+      return api.makeUnavailable(fault.ms)
+    case 'api_throttled':
+      return api.throttle(fault.ms)
+    case 'api_watches_end':
+      return api.endWatches(fault.how)
+    case 'api_compacted':
+      return api.compact()
+    case 'api_stale':
+      return api.fallBehind(fault.versions, fault.ms)
   }
 }
 
@@ -78,9 +100,10 @@ function injectStore({ store, time }: Environment, fault: StoreFault): void {
 
 /** Ends every fault: what is dead starts again, and what stands still continues. */
 export function healAll(environment: Environment): void {
-  const { managed, network, store, time } = environment
+  const { api, managed, network, store, time } = environment
   network.heal()
   store.heal()
+  api?.heal()
   const unit = environment.random('heal')
   for (const [name, { process }] of managed) {
     process.heal()

@@ -19,6 +19,8 @@ export const MUST_HAPPEN = {
   'idempotency key used again within its window': 1,
   'lease expired': 1,
   'lease from before a restore': 0,
+  'operator applied the spec of another FleetWorker': 1,
+  'operator reset a config': 0,
   'output push repeated': 1,
   'outputs refused by a full store': 0,
   'reserve on a third master during a drain': 0,

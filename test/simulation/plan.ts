@@ -66,6 +66,18 @@ export type Fault =
   | (At & { readonly kind: 'burst'; readonly count: number })
   /** A plugin emits `count` outputs in one moment. */
   | (Target & { readonly kind: 'flood'; readonly count: number })
+  | ApiFault
+
+/** A fault of the API server of the cluster. */
+type ApiFault =
+  | (At & { readonly kind: 'api_unavailable' | 'api_throttled'; readonly ms: number })
+  | (At & { readonly kind: 'api_watches_end'; readonly how: 'closed' | 'broken' })
+  /** Watches from earlier versions fail with 410. */
+  | (At & { readonly kind: 'api_compacted' })
+  /** Lists and watches show the state of so many changes ago. */
+  | (At & { readonly kind: 'api_stale'; readonly versions: number; readonly ms: number })
+
+type FleetFaultKind = Exclude<Fault['kind'], ApiFault['kind']>
 
 export interface Plan {
   readonly seed: number
@@ -75,6 +87,10 @@ export interface Plan {
   readonly masters: number
   /** The automation type of each worker. */
   readonly workers: readonly string[]
+  /** Replicas of the operator: 0, 1 or 2. */
+  readonly operators: number
+  /** So many workers, the first ones, get their config from FleetWorkers. */
+  readonly declared: number
   /** Average time between two submits of a producer. */
   readonly submitEveryMs: number
   readonly settings: SettingsPlan
@@ -83,7 +99,7 @@ export interface Plan {
   readonly faults: readonly Fault[]
 }
 
-const KINDS: readonly Fault['kind'][] = [
+const KINDS: readonly FleetFaultKind[] = [
   'kill',
   'terminate',
   'pause',
@@ -107,7 +123,19 @@ const KINDS: readonly Fault['kind'][] = [
   'flood',
 ]
 /** Kinds that a run may have in its calm phase, at most one of them each. */
-const CALM_KINDS: readonly Fault['kind'][] = ['store_unavailable', 'drain', 'burst']
+const CALM_KINDS: readonly FleetFaultKind[] = ['store_unavailable', 'drain', 'burst']
+const API_KINDS: readonly ApiFault['kind'][] = [
+  'api_unavailable',
+  'api_throttled',
+  'api_watches_end',
+  'api_compacted',
+  'api_stale',
+]
+const OPERATOR_KINDS = ['kill', 'terminate', 'pause', 'partition'] as const
+type OperatorFaultKind = ApiFault['kind'] | (typeof OPERATOR_KINDS)[number]
+/** The share of runs with an operator. */
+const WITH_OPERATOR = 0.4
+const MAX_DECLARED = 3
 const TYPES = ['short', 'long', 'steady'] as const
 /** Of each kind that a run enables, at most this many faults. */
 const MAX_FAULTS_OF_KIND = 3
@@ -156,17 +184,33 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
       ? { ...fault, atMs, ms: Math.min(MAX_CALM_OUTAGE_MS, fault.ms) }
       : { ...fault, atMs }
   })
-  return {
+  const plan: Plan = {
     seed,
     faultsMs,
     calmMs,
     masters,
     workers,
+    operators: 0,
+    declared: 0,
     submitEveryMs: isLong ? HOUR_MS / 4 : pick(random, [2_000, 5_000, 15_000]),
     settings,
     network: drawNetwork(random),
     faults: [...faults, ...calm].toSorted((a, b) => a.atMs - b.atMs),
   }
+  return isLong ? plan : withOperator(plan)
+}
+
+/** Adds an operator to a share of the plans. It has random numbers of its own, so the rest of a plan stays as it is. */
+function withOperator(plan: Plan): Plan {
+  const random = seededRandom(seedOf(plan.seed, 'operator plan'))
+  if (random.unit() >= WITH_OPERATOR) return plan
+  const operators = whole(random, 1, 2)
+  const declared = whole(random, 1, Math.min(MAX_DECLARED, plan.workers.length))
+  const kinds = [...API_KINDS, ...OPERATOR_KINDS].filter(() => random.unit() < ENABLED)
+  const more = kinds.flatMap((kind) =>
+    Array.from({ length: whole(random, 1, MAX_FAULTS_OF_KIND) }, () => drawOperatorFault(random, kind, plan)),
+  )
+  return { ...plan, operators, declared, faults: [...plan.faults, ...more].toSorted((a, b) => a.atMs - b.atMs) }
 }
 
 function drawNetwork(random: Random): NetworkPlan {
@@ -189,7 +233,7 @@ interface Size {
   readonly faultsMs: number
 }
 
-function drawFault(random: Random, kind: Fault['kind'], { masters, workers, faultsMs }: Size): Fault {
+function drawFault(random: Random, kind: FleetFaultKind, { masters, workers, faultsMs }: Size): Fault {
   const atMs = Math.round(between(random, 0, faultsMs))
   const master = `master-${whole(random, 0, masters - 1)}`
   const worker = `worker-${whole(random, 0, workers - 1)}`
@@ -236,5 +280,31 @@ function drawFault(random: Random, kind: Fault['kind'], { masters, workers, faul
       return { atMs, kind, count: pick(random, [20, 60]) }
     case 'flood':
       return { atMs, kind, target: worker, count: pick(random, [100, 2_000]) }
+  }
+}
+
+function drawOperatorFault(random: Random, kind: OperatorFaultKind, { faultsMs, masters }: Plan): Fault {
+  const atMs = Math.round(between(random, 0, faultsMs))
+  const target = `operator-${whole(random, 0, 1)}`
+  const ms = Math.round(between(random, 100, 20_000))
+  switch (kind) {
+    case 'api_unavailable':
+    case 'api_throttled':
+      return { atMs, kind, ms }
+    case 'api_watches_end':
+      return { atMs, kind, how: pick(random, ['closed', 'broken']) }
+    case 'api_compacted':
+      return { atMs, kind }
+    case 'api_stale':
+      return { atMs, kind, versions: whole(random, 1, 30), ms }
+    case 'kill':
+    case 'terminate':
+      return { atMs, kind, target, restartMs: Math.round(between(random, 10, 10_000)) }
+    case 'pause':
+      return { atMs, kind, target, ms }
+    case 'partition': {
+      const other = pick(random, ['api-server', `master-${whole(random, 0, masters - 1)}`, '*'])
+      return { atMs, kind, target, other, ms, isOneWay: random.unit() < 0.5 }
+    }
   }
 }

@@ -82,10 +82,15 @@ class Shrinking {
 }
 
 /** Workers are numbered, so those at the end go first: the others keep their names. */
-function fewerActors({ masters, workers }: Plan): readonly Partial<Plan>[] {
+function fewerActors({ masters, workers, operators, declared }: Plan): readonly Partial<Plan>[] {
+  const cluster = [
+    ...(operators > 0 ? [{ operators: 0, declared: 0 }] : []),
+    ...(operators > 1 ? [{ operators: 1 }] : []),
+    ...(declared > 1 ? [{ declared: 1 }] : []),
+  ]
   const halves = workers.length > 3 ? [{ workers: workers.slice(0, Math.ceil(workers.length / 2)) }] : []
   const lessOne = workers.length > 1 ? [{ workers: workers.slice(0, -1) }] : []
-  return [...(masters > 1 ? [{ masters: 1 }, { masters: masters - 1 }] : []), ...halves, ...lessOne]
+  return [...cluster, ...(masters > 1 ? [{ masters: 1 }, { masters: masters - 1 }] : []), ...halves, ...lessOne]
 }
 
 function lessWork({ submitEveryMs, network }: Plan): readonly Partial<Plan>[] {

@@ -6,10 +6,20 @@ import { startReaders } from './actors/readers.ts'
 import { startWorkers } from './actors/workers.ts'
 import { Environment, type StartActor } from './environment.ts'
 import { healAll, inject } from './faults.ts'
+import { startGitOps } from './operator/git-ops.ts'
+import { startOperators } from './operator/operators.ts'
 import type { Plan } from './plan.ts'
 
 /** In the order of their start. */
-const ACTORS: readonly StartActor[] = [startMasters, startWorkers, startProducers, startAdmins, startReaders]
+const ACTORS: readonly StartActor[] = [
+  startMasters,
+  startWorkers,
+  startProducers,
+  startAdmins,
+  startReaders,
+  startOperators,
+  startGitOps,
+]
 
 /** A violation ends the run within this time. Checks look at the state of the fleet this often. */
 const STEP_MS = 1_000

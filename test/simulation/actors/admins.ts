@@ -1,6 +1,6 @@
 /**
- * Runs two admins. One enables the workers and changes their slots and field `a`, and replays dead tasks. The other
- * changes field `b` alone, under If-Match.
+ * Runs two admins of the workers that have no FleetWorker. One enables the workers and changes their slots and field
+ * `a`, and replays dead tasks. The other changes field `b` alone, under If-Match.
  */
 import type { Environment, StartActor } from '../environment.ts'
 
@@ -19,6 +19,7 @@ async function enable(environment: Environment): Promise<void> {
   for (let round = 0; ; round += 1) {
     for (const [at, type] of environment.plan.workers.entries()) {
       await process.sleep(round === 0 ? FIRST_ROUND_MS : PATCH_EVERY_MS)
+      if (at < environment.plan.declared) continue
       const slots = 1 + Math.floor(process.random.unit() * MAX_SLOTS)
       await client.workers.patchConfig(type, `worker-${at}`, { enabled: true, slots, a: round }).catch(() => {})
     }
@@ -32,6 +33,7 @@ async function change(environment: Environment): Promise<void> {
   for (let round = 1; ; round += 1) {
     for (const [at, type] of environment.plan.workers.entries()) {
       await process.sleep(2 * PATCH_EVERY_MS * process.random.unit())
+      if (at < environment.plan.declared) continue
       const id = `worker-${at}`
       try {
         const { body, epoch } = await workers.get(type, id, { view: 'summary' })

@@ -6,6 +6,7 @@ import { checkEvents } from './events.ts'
 import type { CreateCheck } from './invariant.ts'
 import { checkKeys } from './keys.ts'
 import { checkLiveness } from './liveness.ts'
+import { checkOperator } from './operator.ts'
 import { checkResponses } from './responses.ts'
 import { checkSettles } from './settles.ts'
 import { checkStreams } from './streams.ts'
@@ -22,4 +23,5 @@ export const CHECKS: readonly CreateCheck[] = [
   checkBounds,
   checkResponses,
   checkLiveness,
+  checkOperator,
 ]

@@ -5,6 +5,7 @@
 import type { FeedItem } from '../../../src/client/index.ts'
 import type { Log, LogFields, LogLevel, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Backend, LoggedEvent, StorageCall } from '../../../src/storage/index.ts'
+import type { SimApiServer } from '../operator/api-server.ts'
 import type { Fault, Plan } from '../plan.ts'
 import type { Exchange, Served } from '../pool.ts'
 import type { Situation } from '../must-happen.ts'
@@ -28,6 +29,8 @@ export interface CheckDeps {
   readonly time: VirtualTime
   /** The store, to compare it with a model. */
   backend(): Backend
+  /** The API server of the cluster; null without an operator. */
+  api(): SimApiServer | null
   /** Whether a process of this name runs, and which life of the name it is; null if none runs. */
   lifeOf(name: string): number | null
   /** The number of control sockets of a worker that masters hold open. */
@@ -67,6 +70,14 @@ export type PluginEvent =
       readonly id: string
     }
 
+/** A write that a replica of the operator is about to send. */
+export interface OperatorWrite {
+  readonly side: 'api' | 'master'
+  readonly replica: string
+  readonly method: string
+  readonly path: string
+}
+
 /** The observations of a run, in the order in which they happen. */
 export interface InvariantCheck {
   /** The store has executed a call. Its result has not left the store yet. */
@@ -96,6 +107,8 @@ export interface InvariantCheck {
   injected?(fault: Fault): void
   /** One second of virtual time has passed. */
   second?(): Promise<void> | void
+  /** An operator is about to send a write, to the API server or to a master. */
+  operatorWrites?(write: OperatorWrite): void
   /** Faults end; the calm phase begins. */
   faultsEnded?(): void
   /** The run is over and has no violation. */
