@@ -37,7 +37,7 @@ withGcc('a SQLite store after a power cut', () => {
         const losses = await lab.losses(recording, points)
         recordRun({
           layer: 'L3',
-          command: 'SOAK=1 npm test -- test/durability/crash-points',
+          command: `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/crash-points`,
           count: operations.length,
           counted: 'crash points of SQLite, 4 variants each',
           seedBase: SEED,

@@ -73,7 +73,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
   }
 
   function record(store: string, count: number, mustHappen: Readonly<Record<string, number>>, found: number): void {
-    const command = 'SOAK=1 npm test -- test/durability/power-cuts'
+    const command = `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/power-cuts`
     recordRun({
       layer: 'L4',
       command,

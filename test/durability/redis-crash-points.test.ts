@@ -28,7 +28,7 @@ const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 25
 const EVERYSEC_POINTS = IS_SOAK ? 250 : 5
 const CONTROL_POINTS = 10
-const COMMAND = 'SOAK=1 npm test -- test/durability/redis-crash-points'
+const COMMAND = `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/redis-crash-points`
 const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
 /** Where a recording that has a loss is kept. */
 const KEPT = join(tmpdir(), 'muster-crash-log')

@@ -49,7 +49,7 @@ withGcc('a Redis on a disk with faults', () =>
           }
           recordRun({
             layer: 'disk',
-            command: 'SOAK=1 npm test -- test/durability/redis-disk-faults',
+            command: `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/redis-disk-faults`,
             count: kinds.length * FIRSTS.length,
             counted: 'failed writes of Redis with always, each followed by power cuts in 4 variants',
             found: losses.length,
