@@ -81,6 +81,13 @@ export class CrashLab {
     return path
   }
 
+  /** Runs a program on a new folder, and returns what it printed. */
+  run(program: string): Promise<string> {
+    const root = this.folder(`run-${(this.#runs += 1)}`)
+    const args = [join(import.meta.dirname, program), root]
+    return runRecorded({ library: this.#library, root, log: `${root}.log`, args })
+  }
+
   /** Runs the load, each of its lives once. */
   async record({
     program = this.#store.program,

@@ -5,6 +5,7 @@
  * SOAK=1 makes each of the first 24 operations of each kind fail.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { SLACK } from '../kit/slack.ts'
 import { copyWith, LOG_KEPT_AFTER_FAULT, LOG_NOT_WRITTEN_AGAIN } from './controls.ts'
 import { withGcc } from './crash-log.ts'
 import { afterEachFault, CrashLab, roundsWithFaults, type Recording } from './crash-points.ts'
@@ -54,6 +55,16 @@ withGcc('a SQLite store on a disk with faults', () => {
         const recording = await lab.record({ program: 'full-disk-load.ts', lives: [[]] })
         expect(roundsWithFaults(recording)).toBe(2)
         expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    it(
+      'makes a call unknown whose fsync takes 6 s, blocks no event loop, and then serves all calls (G18)',
+      async () => {
+        const { outcome, p99Ms } = JSON.parse(await lab.run('slow-disk-load.ts')) as { outcome: string; p99Ms: number }
+        expect(outcome).toBe('STORAGE_UNAVAILABLE, unknown')
+        expect(p99Ms).toBeLessThan(100 * SLACK)
       },
       TIMEOUT_MS,
     )

@@ -230,6 +230,24 @@ describe('a damaged SQLite store', () => {
     expect(backend.health()).toMatchObject({ ok: false, detail: expect.stringContaining('is damaged') })
   })
 
+  it('has every other task after a bit of one payload flipped', async () => {
+    const { file } = folder()
+    const backend = await openedAt(file)
+    const bodyOf = (id: string): string => JSON.stringify({ payload: `payload of ${id}` })
+    await submit(backend, ...['a', 'b', 'c'].map((id) => task(id, { body: bodyOf(id) })))
+    await backend.close()
+    const bytes = readFileSync(file)
+    const at = bytes.indexOf('payload of b')
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+    writeFileSync(file, bytes)
+    const leases = await reserve(await openedAt(file))
+    expect(leases.map(({ body }) => body)).toEqual([
+      bodyOf('a'),
+      bodyOf('b').replace('payload of', 'qayload of'),
+      bodyOf('c'),
+    ])
+  })
+
   it('opens without the torn end of its log, and keeps everything before it', async () => {
     const { file } = folder()
     const backend = await openedAt(file)
