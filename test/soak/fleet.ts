@@ -24,6 +24,8 @@ const FLEET_WORKERS: FakeKind = {
 }
 export const ADMIN_TOKEN = 'admin-token-of-the-soak'
 const WORKER_TOKEN = 'worker-token-of-the-soak'
+/** A busy machine takes minutes to start a process. */
+const READY_MS = 600_000
 const TYPES = ['job', 'beat'] as const
 
 export interface FleetOptions {
@@ -222,7 +224,7 @@ export class SoakFleet {
 
 const isReady = (url: string): Promise<void> =>
   eventually(`${url} responds with 200`, async () => (await fetch(url).catch(() => null))?.status === 200, {
-    withinMs: 120_000,
+    withinMs: READY_MS,
   })
 
 const kubeconfigOf = (server: string): object => ({
