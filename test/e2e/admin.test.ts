@@ -73,7 +73,7 @@ describe('the built command', () => {
   }, 60_000)
 
   it('exits quietly when the reader of its output closes, even if the stream is idle', async () => {
-    expect(await shell('muster output tail http-probe | sleep 1; echo "${PIPESTATUS[0]}"')).toEqual({
+    expect(await shell('muster output tail http-probe | sleep 4; echo "${PIPESTATUS[0]}"')).toEqual({
       code: 0,
       out: '0\n',
       err: '',
