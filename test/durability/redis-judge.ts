@@ -19,12 +19,14 @@ export interface RecoveryCounts {
   recovered: number
   /** The server did not start until redis-check-aof cut the file at its damage. */
   repaired: number
+  /** With `everysec`, a crash at the beginning of a rewrite may damage a file in front of the last one. */
+  unrepairable: number
   /** Recoveries of an `everysec` server that had lost acknowledged changes, and sentences about these changes. */
   withLoss: number
   lost: number
 }
 
-export const noCounts = (): RecoveryCounts => ({ recovered: 0, repaired: 0, withLoss: 0, lost: 0 })
+export const noCounts = (): RecoveryCounts => ({ recovered: 0, repaired: 0, unrepairable: 0, withLoss: 0, lost: 0 })
 
 /** A Redis that syncs each change before its reply: it loses nothing, and keeps its epoch. */
 export function redisAlways(counts: RecoveryCounts): CrashStore {
@@ -92,8 +94,11 @@ async function withServer(
     server = await RedisProcess.start(folder, appendfsync)
   } catch (error) {
     if (!isDamage(error)) return [`the server failed: ${String(error)}`]
+    if (!repairAppendOnlyFile(folder)) {
+      counts.unrepairable += 1
+      return appendfsync === 'always' ? ['redis-check-aof cannot repair the file'] : []
+    }
     counts.repaired += 1
-    repairAppendOnlyFile(folder)
     server = await RedisProcess.start(folder, appendfsync)
   }
   try {
