@@ -80,6 +80,16 @@ export function tasksEdges(name: string, create: Create): void {
       expect(await backend.tasks.clearDead(TYPE)).toBe(1)
     })
 
+    it('return in the order of their leases, also where a limit parts those of one deadline', async () => {
+      const { backend, clock } = await open()
+      expect(ids(await inFlight(backend, 'c', 'a', 'd', 'b'))).toEqual(['c', 'a', 'd', 'b'])
+      clock.advance(VISIBILITY)
+      expect(await backend.tasks.sweep(TYPE, 0, 2)).toMatchObject({ requeued: 2, more: true })
+      expect(await pending(backend)).toEqual(['c', 'a'])
+      expect(await backend.tasks.sweep(TYPE, 0, 2)).toMatchObject({ requeued: 2, more: false })
+      expect(await pending(backend)).toEqual(['d', 'b', 'c', 'a'])
+    })
+
     it('promote as many retries as the limit of a sweep, and report more that are due at the same moment', async () => {
       const { backend, clock } = await open()
       await nack(backend, await inFlight(backend, 'a', 'b', 'c'), { retryInMs: SECOND })

@@ -421,6 +421,13 @@ withRedisServer('redis scripts of tasks', () => {
   })
 
   describe('redis scripts of tasks, malformed entries', () => {
+    it('do not include the keys of ended windows, which a sweep removes (G17)', async () => {
+      await submit(task('a', { key: 'k' }))
+      clock.advance(DAY)
+      expect(await tasks.sweep(TYPE, 0, 500)).toMatchObject({ forgottenKeys: 1 })
+      expect(await client.exists(`${KEY}i`, `${KEY}iz`)).toBe(0)
+    })
+
     it('are dropped and counted', async () => {
       await client.rpush(`${KEY}p1`, 'nonsense', 'more: nonsense', '1|2||1|||0|0|0:without a body')
       await submit(task('a'))
