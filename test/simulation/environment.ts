@@ -82,7 +82,7 @@ export class Environment {
   constructor(plan: Plan, trace: ((line: string) => void) | undefined) {
     this.plan = plan
     this.#trace = trace
-    this.network = new Network(this.time, this.random('network'), plan.network)
+    this.network = new Network(this.time, this.random('network'), plan)
     const hasCluster = plan.operators > 0
     const api = hasCluster ? new SimApiServer(this.createProcess('api-server'), seedOf(plan.seed, 'uids')) : null
     this.api = api

@@ -42,6 +42,8 @@ export function inject(environment: Environment, fault: Fault): void {
     case 'burst':
       return environment.burst(fault.count)
     case 'drain':
+      if (fault.ownerPausedMs > 0) environment.sockets.get(fault.target)?.master.process.pause(fault.ownerPausedMs)
+      return remove(environment, fault.kind, fault.target)
     case 'forget':
       return remove(environment, fault.kind, fault.target)
     case 'store_unavailable':

@@ -5,7 +5,7 @@
  * killed is dropped, and the peers of its connections are reset.
  */
 import type { Random, VirtualTime } from '../../src/runtime/index.ts'
-import type { NetworkPlan } from './plan.ts'
+import type { NetworkPlan, Plan } from './plan.ts'
 import { toStep, type SimProcess } from './process.ts'
 
 /** Keeps the messages of one direction of a connection in order. */
@@ -30,10 +30,13 @@ export class Network {
   #slowUntilMs = 0
   #slowness = 1
 
-  constructor(time: VirtualTime, random: Random, plan: NetworkPlan) {
+  readonly #faultsMs: number
+
+  constructor(time: VirtualTime, random: Random, { network, faultsMs }: Pick<Plan, 'network' | 'faultsMs'>) {
     this.#time = time
     this.#random = random
-    this.#plan = plan
+    this.#plan = network
+    this.#faultsMs = faultsMs
   }
 
   /** Ends every fault: from now on messages are fast and none is lost, except those of the bus if the plan says so. */
@@ -98,7 +101,9 @@ export class Network {
       this.#partitions.get(`${from.name} *`) ?? 0,
       this.#partitions.get(`* ${to.name}`) ?? 0,
     )
-    const atMs = Math.max(healedMs + toStep(this.#delayMs(nowMs) + lateMs), channel?.lastAtMs ?? 0)
+    const latestMs = nowMs < this.#faultsMs ? this.#faultsMs : Infinity // What is on its way then arrives.
+    const arrivesMs = Math.min(healedMs + toStep(this.#delayMs(nowMs) + lateMs), latestMs)
+    const atMs = Math.max(arrivesMs, channel?.lastAtMs ?? 0)
     if (channel !== null) channel.lastAtMs = atMs
     this.#time.after(atMs - nowMs, () => to.run(deliver))
   }

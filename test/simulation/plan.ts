@@ -60,8 +60,10 @@ export type Fault =
   /** The store is unavailable for `ms`, and is then as it was `lostMs` before. It does not notice that itself. */
   | (At & { readonly kind: 'store_restore'; readonly ms: number; readonly lostMs: number })
   | (At & { readonly kind: 'step_store'; readonly ms: number })
-  /** An admin drains or deletes a worker. */
-  | (Target & { readonly kind: 'drain' | 'forget' })
+  /** An admin drains a worker. The master that has its socket stands still for `ownerPausedMs` from then on. */
+  | (Target & { readonly kind: 'drain'; readonly ownerPausedMs: number })
+  /** An admin deletes a worker. */
+  | (Target & { readonly kind: 'forget' })
   /** A producer submits `count` tasks in one moment. */
   | (At & { readonly kind: 'burst'; readonly count: number })
   /** A plugin emits `count` outputs in one moment. */
@@ -180,9 +182,8 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
   const calm = CALM_KINDS.filter(() => calmMs > RECOVERED_MS && random.unit() < ENABLED).map((kind): Fault => {
     const fault = drawFault(random, kind, size)
     const atMs = Math.round(between(random, calmFrom, calmFrom + 10_000))
-    return fault.kind === 'store_unavailable'
-      ? { ...fault, atMs, ms: Math.min(MAX_CALM_OUTAGE_MS, fault.ms) }
-      : { ...fault, atMs }
+    if (fault.kind === 'store_unavailable') return { ...fault, atMs, ms: Math.min(MAX_CALM_OUTAGE_MS, fault.ms) }
+    return fault.kind === 'drain' ? { ...fault, atMs, ownerPausedMs: 0 } : { ...fault, atMs }
   })
   const plan: Plan = {
     seed,
@@ -272,8 +273,9 @@ function drawFault(random: Random, kind: FleetFaultKind, { masters, workers, fau
       return { atMs, kind, ms: Math.round(ms / 4), lostMs: ms }
     case 'step_store':
       return { atMs, kind, ms: pick(random, [-2_000, 1_000, 30_000]) }
-    case 'cut':
     case 'drain':
+      return { atMs, kind, target: worker, ownerPausedMs: pick(random, [0, 0, 3_000]) }
+    case 'cut':
     case 'forget':
       return { atMs, kind, target: worker }
     case 'burst':

@@ -22,7 +22,9 @@ class BoundCheck implements InvariantCheck {
   async executed({ group, method, args }: StorageCall, result: unknown): Promise<void> {
     if (group !== 'tasks' || method !== 'submit') return
     const [type, , tasks] = args as [string, number, readonly NewTask[]]
-    if (!(result as readonly { kind: string }[]).some(({ kind }) => kind === 'queued')) return
+    const kinds = new Set((result as readonly { kind: string }[]).map(({ kind }) => kind))
+    if (kinds.has('queue_full')) this.#deps.count('full queue refused a submit')
+    if (!kinds.has('queued')) return
     const [counts] = await this.#deps.backend().tasks.counts([type])
     if (counts === undefined) return
     const { tiers, scheduled, inFlight, dead } = counts

@@ -103,7 +103,6 @@ class ConfigCheck implements InvariantCheck {
   }
 
   #put(put: ConfigPut, result: ConfigPutResult): void {
-    if (result.kind === 'conflict') this.#deps.count('config conflict between two admins')
     if (result.kind !== 'stored') return
     const state = this.#stateOf(put)
     const name = `generation ${result.gen} of ${put.id}`

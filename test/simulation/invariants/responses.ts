@@ -24,7 +24,6 @@ class ResponseCheck implements InvariantCheck {
     if (status < 300 && Buffer.byteLength(body) > maxBodyBytes)
       this.#deps.fail('I14', `${what}, whose body is larger than ${maxBodyBytes} bytes`)
     if (text.length > MAX_RESPONSE_BYTES) this.#deps.fail('I14', `${what} with ${text.length} bytes`)
-    if (status === 503 && text.includes('QUEUE_FULL')) this.#deps.count('full queue refused a submit')
   }
 }
 

@@ -58,6 +58,10 @@ interface TypeState {
   readonly stored: Set<string>
   /** Task ids by the token of their ack, also of tasks that were submitted again: that ack may be repeated. */
   readonly acked: Map<number, string>
+  /** Every token that was ever issued, also of leases that the store lost. */
+  readonly leased: Set<number>
+  /** Tasks that a producer knows to be stored, until the store loses changes. */
+  submitted: Set<string>
   /** Tokens whose ack a worker knows to be stored. */
   readonly acknowledged: Set<number>
   /** Tasks in flight, scheduled and dead, each in the order in which they came there. */
@@ -82,6 +86,7 @@ class TaskCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #calm: Calm
   readonly #types = new Map<string, TypeState>()
+  #hasLost = false
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
@@ -102,9 +107,17 @@ class TaskCheck implements InvariantCheck {
   }
 
   storeLost(): void {
+    this.#hasLost = true
     for (const state of this.#types.values()) {
       for (const places of [state.tasks, state.inFlight, state.scheduled, state.dead]) places.clear()
       Object.assign(state, { live: 0, counts: null })
+    }
+  }
+
+  storeKept(): void {
+    for (const state of this.#types.values()) {
+      for (const id of state.submitted) if (!state.tasks.has(id)) this.#deps.count('submit lost in a failover')
+      state.submitted = new Set()
     }
   }
 
@@ -219,6 +232,7 @@ class TaskCheck implements InvariantCheck {
     state.inFlight.set(id, task)
     task.lease = { token, maxAttempts, expiresAtMs }
     task.tokens.add(token)
+    state.leased.add(token)
   }
 
   /** @returns the task, if its lease ended. */
@@ -230,7 +244,8 @@ class TaskCheck implements InvariantCheck {
       if (isCurrent && task.lease !== null && task.lease.expiresAtMs > nowMs)
         this.#fail('I4', `the lease ${token} of task ${id} ended before its deadline`)
       if (method === 'ack' && task?.lease != null && !isCurrent) this.#deps.count('ack after the task was leased again')
-      if (result === 'not_issued') this.#deps.count('lease from before a restore')
+      if (this.#hasLost && task?.tokens.has(token) !== true && state.leased.has(token))
+        this.#deps.count('settle of a lease that the store lost')
       return null
     }
     if (method === 'ack' && state.acked.get(token) === id && !isCurrent) {
@@ -361,7 +376,9 @@ class TaskCheck implements InvariantCheck {
 
   #submitted(type: string, response: SubmitResponse): void {
     if (response.task_id === undefined) return
-    if (!this.#typeOf(type).stored.has(response.task_id))
+    const { stored, submitted } = this.#typeOf(type)
+    submitted.add(response.task_id)
+    if (!stored.has(response.task_id))
       this.#fail('I1', `the submit of task ${response.task_id} was acknowledged, but it is not in the store`)
   }
 
@@ -388,6 +405,8 @@ class TaskCheck implements InvariantCheck {
       tasks: new Map(),
       stored: new Set(),
       acked: new Map(),
+      leased: new Set(),
+      submitted: new Set(),
       acknowledged: new Set(),
       inFlight: new Map(),
       scheduled: new Map(),
