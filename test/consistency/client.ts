@@ -106,6 +106,7 @@ async function main(): Promise<void> {
     sleep: (ms) => systemTime.sleep(ms),
     process: options.name,
     roundMs: options.roundMs,
+    hasDeadlines: options.hasDeadlines,
   })
   const prepare = async (): Promise<void> => {
     for (const group of GROUPS) await untilServed(() => calls.prepare(group))
@@ -133,8 +134,10 @@ async function main(): Promise<void> {
         await recoverAll(recovery, command.keys)
         await prepare()
         return reply({ kind: 'recovered' })
-      case 'epoch':
-        return reply({ kind: 'epoch', epoch: (await store.meta.info()).epoch })
+      case 'store': {
+        const { epoch, nowMs } = await store.meta.info()
+        return reply({ kind: 'store', epoch, nowMs })
+      }
       case 'end':
         load.end()
         gate.open()

@@ -13,7 +13,7 @@ import { migrateSlot } from '../storage/redis/cluster-fixture.ts'
 import { slotOfKey, startClusterAt, type ClusterStore } from './cluster.ts'
 import { FAILOVERS, makeFailover, type Failover, type FailoverKind } from './failovers.ts'
 import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
-import { holesOf, reusedTokens } from './loss.ts'
+import { holesOf, lossesOf, reusedTokens } from './loss.ts'
 import { startClients } from './one-redis.ts'
 
 const MAX_SERVICE_MS = 15_000
@@ -49,7 +49,7 @@ describeLab('a Redis Cluster with replicas', (lab) => {
           seed: SEED,
         }),
       )
-      const epochOf = async (): Promise<string> => (await clients.observer.ask({ kind: 'epoch' }, 'epoch')).epoch
+      const epochOf = async (): Promise<string> => (await clients.observer.ask({ kind: 'store' }, 'store')).epoch
       const epoch = await epochOf()
       await clients.resume()
       await moveSlots(store)
@@ -69,13 +69,14 @@ describeLab('a Redis Cluster with replicas', (lab) => {
         const failover = failovers.find(({ endNs }) => recoveredNs <= endNs)
         return lostEndNs > 0 && failover?.shard !== store.shardOf(key)
       })
+      const losses = lossesOf(verdict.cuts, failovers)
       const reused = reusedTokens(clients.histories)
       const regressions = ended.reduce((sum, each) => sum + each.regressions, 0)
       const served = failovers.map(({ kind, servedAfterMs }) => `${kind} ${(servedAfterMs / 1_000).toFixed(1)} s`)
       writeSync(
         1,
         `Cluster, min-replicas-to-write ${minReplicas}: ${verdict.calls} calls, service after ${served.join(', ')}; ` +
-          `acknowledged changes lost ${JSON.stringify(verdict.lost)}, regressions noticed ${regressions}\n`,
+          `acknowledged changes lost ${JSON.stringify(losses)}, regressions noticed ${regressions}\n`,
       )
       recordRun({
         layer: 'L5',
@@ -85,7 +86,7 @@ describeLab('a Redis Cluster with replicas', (lab) => {
         seedBase: SEED,
         mustHappen: { 'slot moved under load': 2 * MOVED.length },
         found: verdict.violations.length + holes.length + reused.length + elsewhere.length,
-        figures: { calls: verdict.calls, 'lost changes': JSON.stringify(verdict.lost), service: served.join(', ') },
+        figures: { calls: verdict.calls, lost: JSON.stringify(losses), service: served.join(', ') },
       })
       expect(ended.flatMap(({ unexpected }) => unexpected)).toEqual([])
       expect(verdict.violations).toEqual([])

@@ -6,8 +6,11 @@ import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 import { recordRun } from '../kit/record-run.ts'
 import type { RedisOptions } from '../kit/redis-server.ts'
+import { withGcc } from '../durability/crash-log.ts'
+import { SteppedClock } from './clock-step.ts'
 import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
 import { holesOf, reusedTokens } from './loss.ts'
 import type { Verdict } from './judge.ts'
@@ -15,21 +18,30 @@ import { startClients, startRedisAt } from './one-redis.ts'
 import { PowerCut } from './power-cut.ts'
 
 const CUTS = IS_SOAK ? 60 : 2
+const HOUR_MS = 3_600_000
+const SHIFTS_MS = [-HOUR_MS, 0, HOUR_MS]
 const nowNs = (): number => Number(process.hrtime.bigint())
 
 interface Run {
   readonly verdict: Verdict
   readonly epochs: readonly string[]
+  /** Of the clock of the store, whenever it was read. */
+  readonly shiftsHours: readonly number[]
   readonly holes: readonly string[]
   readonly reused: readonly string[]
   readonly unexpected: readonly string[]
 }
 
 describeLab('one Redis with appendfsync everysec', (lab) => {
-  async function run(appendfsync: RedisOptions['appendfsync'] & string, cuts: number): Promise<Run> {
+  async function run(
+    appendfsync: RedisOptions['appendfsync'] & string,
+    cuts: number,
+    clock?: SteppedClock,
+  ): Promise<Run> {
     const network = lab.network()
     const random = seededRandom(SEED)
-    const server = lab.open(await startRedisAt(network, network.add(), { appendfsync }))
+    const step = (): void => clock?.shift(SHIFTS_MS[Math.floor(random.unit() * SHIFTS_MS.length)] ?? 0)
+    const server = lab.open(await startRedisAt(network, network.add(), { appendfsync }, { clock }))
     const clients = lab.open(
       await startClients(network, {
         folder: join(server.folder, 'histories'),
@@ -37,20 +49,30 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
         processes: 4,
         clientsPerProcess: 8,
         seed: SEED,
+        hasDeadlines: clock === undefined,
       }),
     )
     const power = lab.open(new PowerCut(server))
-    const epochOf = async (): Promise<string> => (await clients.observer.ask({ kind: 'epoch' }, 'epoch')).epoch
-    const epochs = [await epochOf()]
+    const epochs: string[] = []
+    const shiftsHours = new Set<number>()
+    const readStore = async (): Promise<void> => {
+      const { epoch, nowMs } = await clients.observer.ask({ kind: 'store' }, 'store')
+      epochs.push(epoch)
+      shiftsHours.add(Math.round((nowMs - Date.now()) / HOUR_MS))
+    }
+    await readStore()
     const recoveries: { readonly endNs: number; readonly shardOf: () => string }[] = []
     for (let i = 0; i < cuts; i += 1) {
       await clients.resume()
-      await systemTime.sleep(1_200 + 1_000 * random.unit())
+      await systemTime.sleep(600 + 500 * random.unit())
+      step()
+      await systemTime.sleep(600 + 500 * random.unit())
       await power.cut(random)
       await clients.hold()
+      step()
       await server.start()
       await clients.observer.ask({ kind: 'probe' }, 'served')
-      epochs.push(await epochOf())
+      await readStore()
       await clients.recover()
       recoveries.push({ endNs: nowNs(), shardOf: () => 'all' })
     }
@@ -58,14 +80,16 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
     await systemTime.sleep(500)
     const ended = await clients.end()
     const verdict = await lab.judge(clients.histories)
+    const what = clock === undefined ? appendfsync : `${appendfsync}, its clock steps`
     writeSync(
       1,
-      `one Redis, ${appendfsync}: ${cuts} power cuts, ${verdict.calls} calls, ` +
+      `one Redis, ${what}: ${cuts} power cuts, ${verdict.calls} calls, ` +
         `acknowledged changes lost ${JSON.stringify(verdict.lost)}\n`,
     )
     return {
       verdict,
       epochs,
+      shiftsHours: [...shiftsHours],
       holes: holesOf(verdict.cuts, recoveries),
       reused: reusedTokens(clients.histories),
       unexpected: ended.flatMap((each) => each.unexpected),
@@ -97,6 +121,28 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
     },
     TIMEOUT_MS,
   )
+
+  withGcc('clock of the store', () => {
+    it(
+      'reuses no token and ends no long hold when the clock of the store steps by hours (G5, G9)',
+      async () => {
+        const clock = lab.open(new SteppedClock(temporaryFolder()))
+        const { verdict, epochs, shiftsHours, holes, reused, unexpected } = await run(
+          'everysec',
+          IS_SOAK ? 20 : 2,
+          clock,
+        )
+        expect(shiftsHours.length).toBeGreaterThan(1)
+        expect(unexpected).toEqual([])
+        expect(verdict.violations).toEqual([])
+        expect(verdict.undecided).toEqual([])
+        expect(holes).toEqual([])
+        expect(reused).toEqual([])
+        expect(new Set(epochs).size).toBe(epochs.length)
+      },
+      TIMEOUT_MS,
+    )
+  })
 
   it(
     'finds a store that keeps its epoch after it lost changes',

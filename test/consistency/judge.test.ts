@@ -270,6 +270,7 @@ withGo('the judge of histories', () => {
           recoveredNs: 21 * SECOND_NS,
           keptStartNs: 6 * SECOND_NS,
           lostEndNs: 9 * SECOND_NS,
+          lost: 2,
         },
       ])
     })

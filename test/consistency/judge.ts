@@ -21,6 +21,8 @@ export interface Cut {
   readonly recoveredNs: number
   readonly keptStartNs: number
   readonly lostEndNs: number
+  /** How many acknowledged changes are lost. */
+  readonly lost: number
 }
 
 export interface Verdict {

@@ -21,6 +21,7 @@ interface LoadDeps {
   readonly process: string
   /** How long clients use the same keys. */
   readonly roundMs: number
+  readonly hasDeadlines: boolean
 }
 
 export class Load {
@@ -93,16 +94,16 @@ export class Load {
     const { calls, random } = this.#deps
     const [key, drawn] = [this.#key(), random.unit()]
     if (drawn < 0.5) await calls.get(key)
-    else if (drawn < 0.93) await calls.set(key, this.#unique(), random.unit() < 0.15 ? SHORT_MS : null)
+    else if (drawn < 0.93) await calls.set(key, this.#unique(), this.#isShort(0.15) ? SHORT_MS : null)
     else await calls.delete(key)
   }
 
   async #useLock(): Promise<void> {
     const { calls, random } = this.#deps
     const key = this.#key()
-    const token = await calls.acquire(key, random.unit() < 0.3 ? SHORT_MS : LONG_HOLD_MS)
+    const token = await calls.acquire(key, this.#isShort(0.3) ? SHORT_MS : LONG_HOLD_MS)
     if (typeof token !== 'number') return
-    if (random.unit() < 0.3) await calls.extend(key, token, random.unit() < 0.5 ? 2 * SHORT_MS : LONG_HOLD_MS)
+    if (random.unit() < 0.3) await calls.extend(key, token, this.#isShort(0.5) ? 2 * SHORT_MS : LONG_HOLD_MS)
     if (random.unit() < 0.9) await calls.release(key, token)
     if (random.unit() < 0.1) await calls.release(key, token)
   }
@@ -140,6 +141,10 @@ export class Load {
       else if (drawn < 0.95) this.#note(await calls.nack(settle, drawn > 0.9))
       if (random.unit() < 0.2) this.#note(await calls.ack(settle)) // A repeat, or an old token.
     }
+  }
+
+  #isShort(share: number): boolean {
+    return this.#deps.hasDeadlines && this.#deps.random.unit() < share
   }
 
   #note(result: string | undefined): void {

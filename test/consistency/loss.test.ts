@@ -4,13 +4,14 @@ import { describe, expect, it } from '@jest/globals'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 import { History } from '../kit/history.ts'
 import type { Cut } from './judge.ts'
-import { holesOf, reusedTokens } from './loss.ts'
+import { holesOf, lossesOf, reusedTokens } from './loss.ts'
 
 const cut = (key: string, keptStartNs: number, lostEndNs: number, recoveredNs = 100): Cut => ({
   key,
   recoveredNs,
   keptStartNs,
   lostEndNs,
+  lost: lostEndNs === 0 ? 0 : 1,
 })
 const ONE_SHARD = [{ endNs: 100, shardOf: () => 'all' }]
 
@@ -28,6 +29,16 @@ describe('the checks of a loss', () => {
     expect(holesOf([cut('a', 10, 15), cut('b', 20, 0)], shards)).toEqual([])
     const recoveries = [...ONE_SHARD, { endNs: 200, shardOf: () => 'all' }]
     expect(holesOf([cut('a', 10, 15), cut('b', 120, 0, 200)], recoveries)).toEqual([])
+  })
+
+  it('count the lost changes of each model by the kind of failover', () => {
+    const cuts = [cut('kv a', 0, 5), cut('kv b', 0, 5), cut('task c', 0, 105, 110), cut('kv d', 0, 0)]
+    const failovers = [
+      { kind: 'kill', endNs: 100 },
+      { kind: 'part', endNs: 200 },
+      { kind: 'part', endNs: 300 },
+    ]
+    expect(lossesOf(cuts, failovers)).toEqual({ kill: { times: 1, kv: 2 }, part: { times: 2, task: 1 } })
   })
 
   it.each([

@@ -33,6 +33,24 @@ export function holesOf(cuts: readonly Cut[], recoveries: readonly Recovery[]): 
   })
 }
 
+/** `{ part: { times: 2, kv: 13, config: 4 } }`: how often each kind of failover occurred, and what it lost by model. */
+export type Losses = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+/** @param failovers In the order of time. */
+export function lossesOf(
+  cuts: readonly Cut[],
+  failovers: readonly { readonly kind: string; readonly endNs: number }[],
+): Losses {
+  const losses: Record<string, Record<string, number>> = {}
+  for (const { kind } of failovers) losses[kind] = { times: (losses[kind]?.['times'] ?? 0) + 1 }
+  for (const { key, recoveredNs, lost } of cuts) {
+    const of = losses[failovers.find(({ endNs }) => recoveredNs <= endNs)?.kind ?? '']
+    const [model = ''] = key.split(' ')
+    if (of !== undefined && lost > 0) of[model] = (of[model] ?? 0) + lost
+  }
+  return losses
+}
+
 interface Line {
   readonly start?: number
   readonly end?: number

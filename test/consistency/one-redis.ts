@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { seededRandom, systemTime, type Random } from '../../src/runtime/index.ts'
 import { RedisServer, type RedisOptions } from '../kit/redis-server.ts'
 import { ClientProcess, ClientProcesses } from './client-processes.ts'
+import type { SteppedClock } from './clock-step.ts'
 import type { Defect } from './defects.ts'
 import { Network, type Host } from './network.ts'
 
@@ -19,11 +20,13 @@ export interface ClientsOptions {
   readonly clientsPerProcess: number
   readonly seed: number
   readonly defect?: Defect
+  /** False: no value, lock or lease ends by time. */
+  readonly hasDeadlines?: boolean
 }
 
 /** Starts processes of clients, each in a namespace of its own. They are held. */
 export async function startClients(network: Network, options: ClientsOptions): Promise<ClientProcesses> {
-  const { folder, url, processes, clientsPerProcess, seed, defect } = options
+  const { folder, url, processes, clientsPerProcess, seed, defect, hasDeadlines = true } = options
   mkdirSync(folder, { recursive: true })
   const all = Array.from({ length: processes }, (_, i) => {
     const name = `p${i}`
@@ -33,6 +36,7 @@ export async function startClients(network: Network, options: ClientsOptions): P
       clients: clientsPerProcess,
       seed: seed * processes + i,
       roundMs: ROUND_MS,
+      hasDeadlines,
       history: join(folder, `${name}.jsonl`),
       ...(defect !== undefined && { defect }),
     })
@@ -52,9 +56,9 @@ export async function startRedisAt(
   network: Network,
   host: Host,
   options: RedisOptions,
-  role: 'data' | 'sentinel' = 'data',
+  { role = 'data', clock }: { readonly role?: keyof typeof PORTS; readonly clock?: SteppedClock | undefined } = {},
 ): Promise<RedisServer> {
-  const elsewhere = { host: host.address, command: network.within(host) }
+  const elsewhere = { host: host.address, command: network.within(host, ...(clock?.command ?? [])) }
   const server = new RedisServer(PORTS[role], { ...options, elsewhere }, role === 'sentinel')
   try {
     await server.start()

@@ -10,6 +10,8 @@ export interface ClientOptions {
   readonly clients: number
   readonly seed: number
   readonly roundMs: number
+  /** False: no value, lock or lease ends by time. */
+  readonly hasDeadlines: boolean
   /** The file that the history is appended to. */
   readonly history: string
   /** A deliberate defect that the test has to find. */
@@ -23,13 +25,13 @@ export type RecoveredKeys = Readonly<Record<'kv' | 'lock' | 'counter' | 'config'
  * takes a change. `recover` reads keys, also while calls are held.
  */
 export type ClientCommand =
-  | { readonly kind: 'hold' | 'resume' | 'probe' | 'epoch' | 'end' }
+  | { readonly kind: 'hold' | 'resume' | 'probe' | 'store' | 'end' }
   | { readonly kind: 'recover'; readonly keys: RecoveredKeys }
 
 export type ClientReply =
   | { readonly kind: 'ready' | 'held' | 'resumed' | 'served' | 'recovered' }
   | ({ readonly kind: 'tally' } & Tally)
-  | { readonly kind: 'epoch'; readonly epoch: string }
+  | { readonly kind: 'store'; readonly epoch: string; readonly nowMs: number }
   | ({
       readonly kind: 'ended'
       /** How often the store was found to have gone back. */

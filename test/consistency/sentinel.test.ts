@@ -12,7 +12,7 @@ import { recordRun } from '../kit/record-run.ts'
 import type { Defect } from './defects.ts'
 import { FAILOVERS, makeFailover, type Failover, type FailoverKind } from './failovers.ts'
 import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
-import { holesOf, reusedTokens } from './loss.ts'
+import { holesOf, lossesOf, reusedTokens } from './loss.ts'
 import { startClients } from './one-redis.ts'
 import { startSentinels } from './sentinels.ts'
 
@@ -48,13 +48,14 @@ describeLab('a primary with replicas and sentinels', (lab) => {
       const verdict = await lab.judge(clients.histories)
       const recoveries = failovers.map(({ endNs }) => ({ endNs, shardOf: () => 'all' }))
       const holes = holesOf(verdict.cuts, recoveries)
+      const losses = lossesOf(verdict.cuts, failovers)
       const reused = reusedTokens(clients.histories)
       const regressions = ended.reduce((sum, each) => sum + each.regressions, 0)
       const served = failovers.map(({ kind, servedAfterMs }) => `${kind} ${(servedAfterMs / 1_000).toFixed(1)} s`)
       writeSync(
         1,
         `Sentinel, min-replicas-to-write ${minReplicas}: ${verdict.calls} calls, service after ${served.join(', ')}; ` +
-          `acknowledged changes lost ${JSON.stringify(verdict.lost)}, regressions noticed ${regressions}\n`,
+          `acknowledged changes lost ${JSON.stringify(losses)}, regressions noticed ${regressions}\n`,
       )
       recordRun({
         layer: 'L5',
@@ -64,7 +65,7 @@ describeLab('a primary with replicas and sentinels', (lab) => {
         seedBase: SEED,
         mustHappen: { 'regression noticed': regressions },
         found: verdict.violations.length + holes.length + reused.length,
-        figures: { calls: verdict.calls, 'lost changes': JSON.stringify(verdict.lost), service: served.join(', ') },
+        figures: { calls: verdict.calls, lost: JSON.stringify(losses), service: served.join(', ') },
       })
       expect(ended.flatMap(({ unexpected }) => unexpected)).toEqual([])
       expect(verdict.violations).toEqual([])

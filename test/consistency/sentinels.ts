@@ -34,7 +34,8 @@ export async function startSentinels(
   }
   await Promise.all(servers.slice(1).map(becomesReplica))
   const sentinels: RedisServer[] = []
-  for (const host of hosts) sentinels.push(open(await startRedisAt(network, host, sentinelOptions(first), 'sentinel')))
+  for (const host of hosts)
+    sentinels.push(open(await startRedisAt(network, host, sentinelOptions(first), { role: 'sentinel' })))
   await Promise.all(sentinels.map(knowsAll))
   const addressOf = async (sentinel: RedisServer): Promise<string> => {
     const address = (await sentinel.connect().call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as readonly string[]

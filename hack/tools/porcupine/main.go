@@ -49,6 +49,8 @@ type cut struct {
 	KeptStartNs int64 `json:"keptStartNs"`
 	// The end of the oldest acknowledged change that is lost, 0 if none.
 	LostEndNs int64 `json:"lostEndNs"`
+	// How many acknowledged changes are lost.
+	Lost int `json:"lost"`
 }
 
 func main() {
@@ -249,6 +251,7 @@ func replay(g *group, order []porcupine.Operation) ([]cut, int) {
 					continue
 				}
 				lost++
+				found.Lost++
 				if found.LostEndNs == 0 || each.by.End < found.LostEndNs {
 					found.LostEndNs = each.by.End
 				}
