@@ -22,7 +22,6 @@ const CONFIG = [
   'cluster-replica-validity-factor 0',
   'cluster-require-full-coverage no',
   'repl-ping-replica-period 1',
-  'min-replicas-max-lag 2',
 ]
 /** The hash tags of the models. */
 const TAGS: Readonly<Record<string, string>> = { kv: 'k', lock: 'l', counter: 'c', config: 'a', task: 'a' }
@@ -40,7 +39,6 @@ export interface ClusterStore extends ReplicatedStore {
 
 export async function startClusterAt(
   network: Network,
-  minReplicas: number,
   open: (each: RedisServer) => RedisServer,
 ): Promise<ClusterStore> {
   const members: Member[] = []
@@ -57,8 +55,6 @@ export async function startClusterAt(
     await makeReplica(replica, primary, servers.slice(0, SHARDS + i + 1))
     await becomesReplica(replica)
   }
-  // A node without a replica would refuse the slots that it gets first.
-  for (const { server } of members) await server.connect().config('SET', 'min-replicas-to-write', minReplicas)
   const ofShard = (shard: number): readonly Member[] => members.filter((_, i) => i % SHARDS === shard)
   return {
     url: `kvstore+cluster://${members.map(({ host }) => `${host.address}:6379`).join(',')}`,

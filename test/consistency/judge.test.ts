@@ -178,6 +178,21 @@ const GOOD: Readonly<Record<string, readonly Timed[]>> = {
     [6, 7, 'counter_recover', { key }, 2],
     add(8, 9, 1, 3),
   ],
+  'a recovery finds a lock held under an older token': [
+    acquire(0, 1, 7),
+    release(2, 3, 7),
+    acquire(4, 5, 8),
+    [6, 7, 'lock_recover', { key, holdMs: HOUR_MS }, null],
+    release(8, 9, 8, false),
+    release(10, 11, 7),
+  ],
+  'a recovery finds no task, which was acked and then never submitted': [
+    submit,
+    reserve(2, 3, 5),
+    ack(4, 5, 5, 'ok'),
+    [6, 7, 'task_recover', { key }, null],
+    ack(8, 9, 5, 'lease_lost'),
+  ],
   'a recovery finds a lock free that was held': [
     acquire(0, 1, 7),
     [2, 3, 'lock_recover', { key, holdMs: HOUR_MS }, 9],
@@ -223,6 +238,12 @@ const BAD: Readonly<Record<string, readonly Timed[]>> = {
     set(2, 3, 'b'),
     [4, 5, 'kv_recover', { key }, 'a'],
     get(6, 7, 'b'),
+  ],
+  'a task token that is used again after a loss': [
+    submit,
+    reserve(2, 3, 5),
+    [4, 5, 'task_recover', { key }, 'pending'],
+    reserve(6, 7, 5),
   ],
   'a token that is used again after a loss': [acquire(0, 1, 7), [2, 3, 'lock_recover', { key, holdMs: HOUR_MS }, 7]],
 }

@@ -142,7 +142,7 @@ type state struct {
 	past  *past
 }
 
-func (m *model) porcupine(keepsPast bool) porcupine.Model {
+func (m *model) porcupine(keepsPast bool, skip int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() interface{} {
 			if !keepsPast {
@@ -153,7 +153,7 @@ func (m *model) porcupine(keepsPast bool) porcupine.Model {
 		Step: func(from, input, _ interface{}) (bool, interface{}) {
 			at, c := from.(state), input.(*call)
 			if recoveries[c.Operation] {
-				next, _, ok := m.back(at, c)
+				next, _, ok := m.back(at, c, skip)
 				return ok, next
 			}
 			value, ok := m.step(at.value, c)
@@ -183,14 +183,21 @@ func equalPast(a, b *past) bool {
 	return true
 }
 
-// back returns the newest earlier value that explains what a recovery read, and where it was.
-func (m *model) back(at state, c *call) (state, *past, bool) {
+// back returns an earlier value that explains what a recovery read, and where it was. Several may: a lock that is held
+// may be held under each of its tokens. It is the newest one, after `skip` others; the oldest one if there are fewer.
+func (m *model) back(at state, c *call, skip int) (state, *past, bool) {
+	var found *past
+	var value any
 	for each := at.past; each != nil; each = each.prev {
-		if value, ok := m.recover(each.value, at.value, c); ok {
-			return state{value, &past{value, nil, nil, 1}}, each, true
+		if next, ok := m.recover(each.value, at.value, c); ok {
+			found, value = each, next
+			if skip == 0 {
+				break
+			}
+			skip--
 		}
 	}
-	return state{}, nil, false
+	return state{value, &past{value, nil, nil, 1}}, found, found != nil
 }
 
 func operationsOf(calls []*call) []porcupine.Operation {
@@ -213,31 +220,41 @@ func hasRecovery(calls []*call) bool {
 // check returns whether the calls are linearizable, and what recoveries lost in the order that was found.
 func check(g *group, timeout time.Duration) (porcupine.CheckResult, []cut, int) {
 	if !hasRecovery(g.calls) {
-		return porcupine.CheckOperationsTimeout(g.model.porcupine(false), operationsOf(g.calls), timeout), nil, 0
+		return porcupine.CheckOperationsTimeout(g.model.porcupine(false, 0), operationsOf(g.calls), timeout), nil, 0
 	}
-	outcome, info := porcupine.CheckOperationsVerbose(g.model.porcupine(true), operationsOf(g.calls), timeout)
-	if outcome != porcupine.Ok {
-		return outcome, nil, 0
+	for skip := 0; ; skip++ {
+		walk := g.model.porcupine(true, skip)
+		outcome, info := porcupine.CheckOperationsVerbose(walk, operationsOf(g.calls), timeout)
+		if outcome == porcupine.Ok {
+			cuts, lost := replay(g, walk, skip, longest(info))
+			return outcome, cuts, lost
+		}
+		// Each further one needs another change before the recovery.
+		if outcome == porcupine.Unknown || skip == len(g.calls) {
+			return outcome, nil, 0
+		}
 	}
+}
+
+func longest(info porcupine.LinearizationInfo) []porcupine.Operation {
 	order := []porcupine.Operation{}
 	for _, each := range info.PartialLinearizationsOperations()[0] {
 		if len(each) > len(order) {
 			order = each
 		}
 	}
-	cuts, lost := replay(g, order)
-	return outcome, cuts, lost
+	return order
 }
 
-func replay(g *group, order []porcupine.Operation) ([]cut, int) {
+// replay returns what each recovery lost, in an order of the calls that the model accepts.
+func replay(g *group, walk porcupine.Model, skip int, order []porcupine.Operation) ([]cut, int) {
 	cuts, lost := []cut{}, 0
-	walk := g.model.porcupine(true)
 	at := walk.Init()
 	for _, operation := range order {
 		c := operation.Input.(*call)
 		if recoveries[c.Operation] {
 			before := at.(state)
-			_, kept, ok := g.model.back(before, c)
+			_, kept, ok := g.model.back(before, c, skip)
 			if !ok {
 				panic("the order that was found is not one")
 			}
