@@ -18,6 +18,7 @@ const LEAST_MAJOR = 7
 
 export interface Facts {
   readonly version: string
+  /** Names one time of the server as a primary: its process, and the promotion that began this time, if any. */
   readonly runId: string
   readonly clusterEnabled: boolean
   readonly replicas: number
@@ -46,7 +47,7 @@ export async function factsOf(command: Command): Promise<Facts> {
   const minReplicas = settings.get('min-replicas-to-write')
   return {
     version: said.get('redis_version') ?? '',
-    runId: said.get('run_id') ?? '',
+    runId: `${said.get('run_id') ?? ''}${promotionOf(said.get('master_replid2') ?? '')}`,
     clusterEnabled: said.get('cluster_enabled') === '1',
     replicas: Number(said.get('connected_slaves') ?? 0),
     aof: said.get('aof_enabled') === '1',
@@ -56,6 +57,13 @@ export async function factsOf(command: Command): Promise<Facts> {
     minReplicas: minReplicas === undefined ? null : Number(minReplicas),
   }
 }
+
+/**
+ * A promotion gives a replica another replication id, and keeps that of its former primary as the second one. Without
+ * it, a primary that was demoted and promoted again would look like one that never was a replica, and tokens that its
+ * former replicas never received would be issued again.
+ */
+const promotionOf = (secondId: string): string => (/[1-9a-f]/.test(secondId) ? `:${secondId}` : '')
 
 /** CONFIG is refused, or hidden under another name: the settings stay unknown. */
 function hidden(error: unknown): null {
