@@ -114,10 +114,13 @@ export class PeriodicResync {
       case 'rejected':
       case 'too_large':
       case 'bug': // The master would refuse the same call again.
-        log.error('the master refused to delete an orphaned claim; delete it at the master', {
-          ...fields,
-          error: response.message,
-        })
+        log.error(
+          'the master refused to delete an orphaned claim; DELETE its path …/workers/{id}/claim with an admin token',
+          {
+            ...fields,
+            error: response.message,
+          },
+        )
         break
       case 'unavailable':
       case 'throttled':

@@ -235,7 +235,7 @@ export class ControlChannel {
     this.#retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#deps.clock.wallMs()) ?? 0
     if (status === 401 || status === 403) this.#tokenRefused(`HTTP ${status}`)
     else
-      this.#deps.log.warn('the master rejected the control channel', {
+      this.#deps.log.warn('the master rejected the connection of the control channel, retrying', {
         status,
         ...(status < 500 && { advice: NOT_A_MASTER }),
       })

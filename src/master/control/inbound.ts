@@ -180,7 +180,10 @@ export class Inbound {
     const [result] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
     if (result === undefined || result instanceof Error) {
       this.#deps.logThrottle.run('register', (suppressed) =>
-        this.#deps.master.log.warn('failed to register workers', { error: result, suppressed }),
+        this.#deps.master.log.warn('failed to store registrations of workers; they reconnect', {
+          error: result,
+          suppressed,
+        }),
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }

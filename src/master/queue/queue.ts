@@ -154,12 +154,15 @@ export class Queue implements Part {
     return (type, { id, token }) => {
       regressions.inc()
       this.#logThrottle.run(`regression/${type}`, (suppressed) =>
-        log.error('the store lost recent changes: a worker has a lease that the store never issued', {
-          automation_type: type,
-          task_id: id,
-          token,
-          more_since_last_line: suppressed,
-        }),
+        log.error(
+          'the store lost recent changes: a worker has a lease that the store never issued; check its durability',
+          {
+            automation_type: type,
+            task_id: id,
+            token,
+            more_since_last_line: suppressed,
+          },
+        ),
       )
     }
   }

@@ -51,7 +51,8 @@ async function raised(
     return stored
   }
   log.error(
-    'the store lost recent changes: a worker reported a config generation above the stored one; raised the stored one',
+    'the store lost recent changes: a worker reported a config generation above the stored one, which was raised; ' +
+      'check the durability of the store',
     fields,
   )
   const [now] = await backend.configs.get([ref])

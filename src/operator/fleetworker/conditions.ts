@@ -183,7 +183,8 @@ const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy ==
 function syncedOf(facts: Facts): ConditionState {
   const { synced, isMasterUnavailable } = facts
   const state = ({ reason, message }: Facts['synced']): ConditionState => ({ status: SYNCED[reason], reason, message })
-  if (facts.suspend) return state({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
+  if (facts.suspend)
+    return state({ reason: 'Suspended', message: 'spec.suspend is true: nothing is written to the master' })
   if (facts.policy === 'Observe')
     return state({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
   if (!isMasterUnavailable) return state(synced)
@@ -230,8 +231,8 @@ function appliedOf({ worker, nowMs, isMasterUnavailable, before }: Facts): Condi
   if (appliedConfigGen > configGen)
     return state(
       'GenerationBehind',
-      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; ` +
-        'the next poll of the worker corrects it',
+      `the master has generation ${configGen}, the worker runs generation ${appliedConfigGen} of an earlier store; ` +
+        'the worker applies the config of the master at its next poll',
     )
   return worker.isConnected && nowMs - worker.owesSinceMs >= ACK_MS
     ? state(
@@ -280,9 +281,17 @@ function readyOf(facts: Facts, computed: ConditionStates): ConditionState {
 }
 
 function readyReason(facts: Facts, computed: ConditionStates): Pick<ConditionState, 'reason' | 'message'> {
-  if (facts.suspend) return { reason: 'Suspended', message: 'suspended; the worker is healthy' }
+  if (facts.suspend)
+    return {
+      reason: 'Suspended',
+      message: 'spec.suspend is true: nothing is written to the master; the worker is healthy',
+    }
   if (isDrained(computed)) return { reason: 'Drained', message: 'the worker drained and exited' }
-  if (facts.policy === 'Observe') return { reason: 'ObserveOnly', message: 'observed; the worker is healthy' }
+  if (facts.policy === 'Observe')
+    return {
+      reason: 'ObserveOnly',
+      message: 'managementPolicy is Observe: nothing is written to the master; the worker is healthy',
+    }
   return { reason: 'Ready', message: 'the worker runs this config and is healthy' }
 }
 

@@ -201,10 +201,13 @@ export function refusedResult(
     case 'too_large':
       return parked('ConfigInvalid', refusal.message, context, facts, inputs)
     case 'bug':
-      context.deps.log.error('the master rejected a request of the operator', {
-        ...context.workerState.worker,
-        refused: refusal.message,
-      })
+      context.deps.log.error(
+        'the master rejected a config as malformed, which is a defect of the operator; please report it',
+        {
+          ...context.workerState.worker,
+          refused: refusal.message,
+        },
+      )
       return parked('Rejected', refusal.message, context, facts, inputs)
     case 'forbidden':
       return syncResult('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)

@@ -76,8 +76,8 @@ export function desiredOf(
       reason: 'SecretNotWriteOnly',
       message:
         `spec.configFrom takes ${misused.map(({ field }) => field).join(', ')} from a Secret, ` +
-        `but every read of the config shows fields that are not writeOnly in the schema of ${spec.type}; ` +
-        'use a ConfigMap, or make the field writeOnly',
+        `but the schema of ${spec.type} does not mark it writeOnly, so everyone who reads the config would see it; ` +
+        'mark it writeOnly in the schema, or use a ConfigMap if it is no secret',
     }
   const read = (spec.configFrom ?? []).map((source) => ({ source, result: sourceValue(source, sources) }))
   const faulty = read.flatMap(({ result }) => (result.kind === 'fault' ? [result.fault] : []))

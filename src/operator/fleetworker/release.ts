@@ -81,7 +81,7 @@ async function abandon(context: ReconcileContext, why: string): Promise<Reconcil
     'Warning',
     'Abandoned',
     `deleted without releasing the worker ${workerState.worker.workerId}: ${why}; ` +
-      'the worker keeps its config at the master',
+      'the worker keeps its config and its claim at the master; to remove the claim, DELETE …/workers/{id}/claim',
   )
   return letGo(context)
 }

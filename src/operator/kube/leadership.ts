@@ -266,7 +266,7 @@ export class LeaseElector implements Leadership {
     if (term === undefined) return
     this.#term = undefined
     this.#lease = undefined
-    this.#deps.log.info('lost leadership', { why })
+    this.#deps.log.info('lost leadership: another replica of the operator takes over, this one is on standby', { why })
     this.#deps.onState?.(false)
     term.abort(new Error(why))
   }
