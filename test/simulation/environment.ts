@@ -14,6 +14,7 @@ import {
   type Random,
 } from '../../src/runtime/index.ts'
 import type { WorkerOptions } from '../../src/worker/index.ts'
+import { Canaries } from '../kit/canary.ts'
 import { Checker } from './checker.ts'
 import { FrameEnd } from './frame-end.ts'
 import { callHandler } from './http-pair.ts'
@@ -58,6 +59,8 @@ export class Environment {
   readonly time = new VirtualTime()
   readonly network: Network
   readonly store: StoreServer
+  /** The secrets of the run, which must not be in an output. */
+  readonly canaries: Canaries
   /** The API server of the cluster; null without an operator. */
   readonly api: SimApiServer | null
   readonly checker: Checker
@@ -83,12 +86,16 @@ export class Environment {
     this.plan = plan
     this.#trace = trace
     this.network = new Network(this.time, this.random('network'), plan)
+    const secrets = this.random('secrets')
+    this.canaries = new Canaries(() => secrets.uuid().replaceAll('-', ''))
+    for (const [role, token] of Object.entries(TOKENS)) this.canaries.add(`the ${role} token`, token)
     const hasCluster = plan.operators > 0
     const api = hasCluster ? new SimApiServer(this.createProcess('api-server'), seedOf(plan.seed, 'uids')) : null
     this.api = api
     this.checker = new Checker({
       plan,
       time: this.time,
+      canaries: this.canaries,
       api: () => api,
       backend: () => this.store.backend,
       lifeOf: (name) => this.#lifeOf(name),

@@ -8,6 +8,7 @@ import { checkKeys } from './keys.ts'
 import { checkLiveness } from './liveness.ts'
 import { checkOperator } from './operator.ts'
 import { checkResponses } from './responses.ts'
+import { checkSecrets } from './secrets.ts'
 import { checkSettles } from './settles.ts'
 import { checkStreams } from './streams.ts'
 import { checkTasks } from './tasks.ts'
@@ -24,4 +25,5 @@ export const CHECKS: readonly CreateCheck[] = [
   checkResponses,
   checkLiveness,
   checkOperator,
+  checkSecrets,
 ]

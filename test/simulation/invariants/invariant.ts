@@ -5,6 +5,7 @@
 import type { FeedItem } from '../../../src/client/index.ts'
 import type { Log, LogFields, LogLevel, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Backend, LoggedEvent, StorageCall } from '../../../src/storage/index.ts'
+import type { Canaries } from '../../kit/canary.ts'
 import type { SimApiServer } from '../operator/api-server.ts'
 import type { Fault, Plan } from '../plan.ts'
 import type { Exchange, Served } from '../pool.ts'
@@ -29,6 +30,8 @@ export interface CheckDeps {
   readonly time: VirtualTime
   /** The store, to compare it with a model. */
   backend(): Backend
+  /** The secrets of the run. */
+  readonly canaries: Canaries
   /** The API server of the cluster; null without an operator. */
   api(): SimApiServer | null
   /** Whether a process of this name runs, and which life of the name it is; null if none runs. */

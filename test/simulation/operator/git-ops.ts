@@ -64,7 +64,7 @@ class GitOps {
 
   /** Gives the Secret a new value. */
   rotate(): void {
-    const value = Buffer.from(`secret-${this.#process.random.uuid()}`).toString('base64')
+    const value = Buffer.from(this.#environment.canaries.create('api-key')).toString('base64')
     this.#put(SECRETS, KEYS, { api: value })
   }
 
