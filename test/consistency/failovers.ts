@@ -71,10 +71,14 @@ export async function makeFailover(
   if (primary === undefined) throw new Error('the store has no primary')
   const isolated = kind === 'part' ? clients.all.slice(-1) : []
   const startedMs = performance.now()
+  const hold = (): Promise<unknown> =>
+    Promise.all(
+      clients.all.filter((each) => !isolated.includes(each)).map((each) => each.ask({ kind: 'hold' }, 'held')),
+    )
+  // A busy machine may take seconds to cut a network. No other client may reach the new primary meanwhile.
+  const heldBefore = kind === 'part' ? hold() : null
   await begin({ network, store, clients }, { kind, shard, primary, isolated })
-  const held = Promise.all(
-    clients.all.filter((each) => !isolated.includes(each)).map((each) => each.ask({ kind: 'hold' }, 'held')),
-  )
+  const held = heldBefore ?? hold()
   const isElected = async (): Promise<boolean> => !['', before].includes(await store.primaryOf(shard))
   await eventually('another primary is elected', isElected, { withinMs: FAILOVER_WITHIN_MS })
   await clients.observer.ask({ kind: 'probe' }, 'served')
