@@ -101,7 +101,8 @@ export class Network {
       this.#partitions.get(`${from.name} *`) ?? 0,
       this.#partitions.get(`* ${to.name}`) ?? 0,
     )
-    const latestMs = nowMs < this.#faultsMs ? this.#faultsMs : Infinity // What is on its way then arrives.
+    // What is on its way when the faults end arrives then, and so does what is sent at that moment, before `heal`.
+    const latestMs = nowMs <= this.#faultsMs ? this.#faultsMs : Infinity
     const arrivesMs = Math.min(healedMs + toStep(this.#delayMs(nowMs) + lateMs), latestMs)
     const atMs = Math.max(arrivesMs, channel?.lastAtMs ?? 0)
     if (channel !== null) channel.lastAtMs = atMs
