@@ -21,7 +21,7 @@ const OPTIONS = [
   '--until=listeners',
 ]
 const MAX_MS = 1_800_000
-const LISTENERS = /(?<verdict>held|BROKEN) +master-0, life 1: listeners +(?<start>\d+) → (?<end>\d+)/
+const LISTENERS = /(?<verdict>held|BROKEN) +master-0, life 1: listeners +[a-z ]*(?<start>\d+) → (?<end>\d+)/
 
 /** Runs a soak. @returns what it says of the listeners of the master. */
 function listenersOf(folder: string, options: readonly string[]): Promise<Readonly<Record<string, string>>> {

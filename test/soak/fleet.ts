@@ -6,7 +6,6 @@ import { eventually } from '../kit/eventually.ts'
 import { freePort } from '../kit/free-port.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../operator/fake-apiserver.ts'
 import { SoakProcess } from './process.ts'
-import { IDLE } from './judge.ts'
 import { RedisStore, SqliteStore, type SoakStore } from './store-process.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -45,7 +44,6 @@ export class SoakFleet {
   readonly masters: SoakProcess[] = []
   readonly operators: SoakProcess[] = []
   readonly hosts: SoakProcess[] = []
-  readonly idle: SoakProcess
   readonly urls: string[] = []
   readonly #operatorUrls = new Map<SoakProcess, string>()
   readonly #options: FleetOptions
@@ -55,12 +53,6 @@ export class SoakFleet {
     this.#options = options
     this.store = store
     this.api = new FakeApiServer([FLEET_WORKERS, LEASES, EVENTS])
-    this.idle = new SoakProcess({
-      name: IDLE,
-      args: ['--eval', 'process.channel.ref()'],
-      env: {},
-      folder: options.folder,
-    })
     this.#perType = Math.max(1, Math.floor(options.workers / 2 / TYPES.length))
   }
 
@@ -70,7 +62,6 @@ export class SoakFleet {
     const fleet = new SoakFleet(options, store)
     await store.start()
     await fleet.api.start()
-    await fleet.idle.start()
     for (let n = 0; n < store.masters; n += 1) await fleet.#addMaster(n)
     for (const n of [0, 1]) await fleet.#addOperator(n)
     for (const n of [0, 1]) await fleet.#addHost(n)
@@ -117,7 +108,7 @@ export class SoakFleet {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.all, this.idle].map((each) => each.stop('SIGKILL')))
+    await Promise.all(this.all.map((each) => each.stop('SIGKILL')))
     await this.store.close()
     await this.api.close()
   }

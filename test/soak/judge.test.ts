@@ -12,15 +12,16 @@ const PROBE: Probe = {
   openFiles: 40,
   listeners: 200,
   delayP99Ms: 20,
+  cpuWaitMs: 0,
   timers: 30,
   promises: 300,
 }
 
-function lifeOf(change: (minute: number) => Partial<Probe>, minutes = 60, name = 'master-0'): readonly SoakSample[] {
+function lifeOf(change: (minute: number) => Partial<Probe>, minutes = 60): readonly SoakSample[] {
   return Array.from({ length: minutes }, (_, minute) => ({
     kind: 'process',
     atMs: minute * MINUTE_MS,
-    name,
+    name: 'master-0',
     life: 1,
     probe: { ...PROBE, ...change(minute) },
   }))
@@ -66,13 +67,19 @@ describe('the judge of a soak', () => {
     },
   )
 
-  it('finds a late event loop, unless the whole machine is late', () => {
-    const late = lifeOf(() => ({ delayP99Ms: 130 }))
+  it('ignores connections that come and go, also after a fault', () => {
+    expect(verdicts(lifeOf((minute) => ({ openFiles: 40 + 30 * (minute % 2) })))).toEqual([])
+    const moved = lifeOf((minute) => ({ listeners: minute >= 12 && minute < 14 ? 100 : 900 }))
+    expect(verdicts(moved)).toEqual(['master-0, life 1: listeners'])
+    expect(verdicts([...moved, { kind: 'fault', atMs: 12 * MINUTE_MS, what: 'host-0' }])).toEqual([])
+  })
+
+  it('finds a late event loop, unless the process waited for a CPU', () => {
     const delay = 'master-0, life 1: event loop delay p99'
-    expect(verdicts(late)).toEqual([delay])
-    const idle = lifeOf(() => ({ delayP99Ms: 80 }), 60, 'idle')
-    expect(verdicts([...late, ...idle])).toEqual([])
-    expect(verdicts([...late, ...idle], 'not judged')).toEqual([delay])
+    expect(verdicts(lifeOf(() => ({ delayP99Ms: 130 })))).toEqual([delay])
+    const starved = lifeOf((minute) => ({ delayP99Ms: 130, cpuWaitMs: minute * 0.2 * MINUTE_MS }))
+    expect(verdicts(starved)).toEqual([])
+    expect(verdicts(starved, 'not judged')).toEqual([delay])
   })
 
   it('does not judge a life that is too short', () => {

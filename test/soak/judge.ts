@@ -28,8 +28,6 @@ export interface Row {
   readonly verdict: 'held' | 'broken' | 'not judged'
 }
 
-/** A process without work, which shows how busy the machine is. */
-export const IDLE = 'idle'
 const MIB_PER_HOUR = 0.5
 const CHANGE = 0.02
 /** Small counts change by a few when connections move. A connection has about ten listeners and a few promises. */
@@ -41,6 +39,10 @@ const MIB_AT_LEAST = 0.1
 const SLOPE_MIN_MS = 1_800_000
 const SHORT_MIB = 4
 const DELAY_MS = 100
+/** A process that waited for a CPU for more than this share of its time is not judged for its delay. */
+const STARVED = 0.1
+/** After a fault, connections move. */
+const UNSETTLED_MS = 180_000
 const LOG_MIB = 64
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
@@ -52,16 +54,13 @@ type ProcessSample = Extract<SoakSample, { kind: 'process' }>
 export function judgeSamples(samples: readonly SoakSample[], bounds: Bounds): readonly Row[] {
   const lives = new Map<string, ProcessSample[]>()
   for (const sample of samples) {
-    if (sample.kind !== 'process' || sample.name === IDLE) continue
+    if (sample.kind !== 'process') continue
     const life = `${sample.name}, life ${sample.life}`
     lives.set(life, [...(lives.get(life) ?? []), sample])
   }
-  const idleMs = Math.max(
-    0,
-    ...samples.map((sample) => (sample.kind === 'process' && sample.name === IDLE ? sample.probe.delayP99Ms : 0)),
-  )
+  const faultsMs = samples.flatMap((sample) => (sample.kind === 'fault' ? sample.atMs : []))
   return [
-    ...[...lives].flatMap(([name, life]) => judgeLife(name, life, idleMs, bounds)),
+    ...[...lives].flatMap(([name, life]) => judgeLife(name, life, faultsMs, bounds)),
     ...judgeStore(samples, bounds),
   ]
 }
@@ -69,7 +68,7 @@ export function judgeSamples(samples: readonly SoakSample[], bounds: Bounds): re
 function judgeLife(
   name: string,
   life: readonly ProcessSample[],
-  idleMs: number,
+  faultsMs: readonly number[],
   { warmUpMs, leastMs }: Bounds,
 ): readonly Row[] {
   const firstMs = life[0]?.atMs ?? 0
@@ -84,22 +83,17 @@ function judgeLife(
         verdict: 'not judged',
       },
     ]
-  const delayMs = warm.at(-1)?.probe.delayP99Ms ?? 0
+  const calm = warm.filter(({ atMs }) => faultsMs.every((faultMs) => atMs < faultMs || atMs > faultMs + UNSETTLED_MS))
   return [
     memoryRow(name, warm, lengthMs),
     ...COUNTS.map((count) =>
-      steady(
+      growth(
         `${name}: ${count}`,
-        warm.flatMap(({ probe }) => probe[count] ?? []),
+        calm.flatMap(({ probe }) => probe[count] ?? []),
         CHANGE_AT_LEAST[count],
       ),
     ),
-    {
-      what: `${name}: event loop delay p99`,
-      measured: `${delayMs.toFixed(0)} ms; ${idleMs.toFixed(0)} ms in an idle process`,
-      bound: `${DELAY_MS} ms`,
-      verdict: delayVerdict(delayMs, idleMs),
-    },
+    delayRow(name, warm, lengthMs),
   ]
 }
 
@@ -120,10 +114,30 @@ function memoryRow(name: string, life: readonly ProcessSample[], lengthMs: numbe
   }
 }
 
-/** A machine on which an idle process is late as well is too busy to judge. */
-function delayVerdict(delayMs: number, idleMs: number): Row['verdict'] {
-  if (delayMs <= DELAY_MS) return 'held'
-  return idleMs > DELAY_MS / 2 ? 'not judged' : 'broken'
+/** A process that waits for a CPU is late without a fault of its own. */
+function delayRow(name: string, life: readonly ProcessSample[], lengthMs: number): Row {
+  const delayMs = life.at(-1)?.probe.delayP99Ms ?? 0
+  const waitedMs = (life.at(-1)?.probe.cpuWaitMs ?? 0) - (life[0]?.probe.cpuWaitMs ?? 0)
+  const verdictOfLate = waitedMs > lengthMs * STARVED ? 'not judged' : 'broken'
+  return {
+    what: `${name}: event loop delay p99`,
+    measured: `${delayMs.toFixed(0)} ms; waited for a CPU ${((100 * waitedMs) / lengthMs).toFixed(0)} % of the time`,
+    bound: `${DELAY_MS} ms`,
+    verdict: delayMs <= DELAY_MS ? 'held' : verdictOfLate,
+  }
+}
+
+/** Compares the lowest values: connections come and go with the load, and a leak raises the lowest value as well. */
+function growth(what: string, values: readonly number[], atLeast: number): Row {
+  const third = Math.max(1, Math.floor(values.length / 3))
+  const start = Math.min(...values.slice(0, third))
+  const end = Math.min(...values.slice(-third))
+  return {
+    what,
+    measured: `lowest ${round(start)} → ${round(end)}`,
+    bound: `+${CHANGE * 100} %, at least +${atLeast}`,
+    verdict: values.length === 0 || end - start <= Math.max(atLeast, start * CHANGE) ? 'held' : 'broken',
+  }
 }
 
 function steady(what: string, values: readonly number[], atLeast: number): Row {

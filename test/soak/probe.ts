@@ -3,7 +3,7 @@
  * code for it. Sends one {@link Probe} for each message of the parent; memory is read after a full collection.
  */
 import { EventEmitter, getEventListeners } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { queryObjects } from 'node:v8'
 
@@ -25,6 +25,8 @@ export interface Probe {
   readonly listeners: number
   /** Of the event loop since the last reset, measurements excluded. */
   readonly delayP99Ms: number
+  /** How long the process has waited for a CPU since its start. */
+  readonly cpuWaitMs: number
   readonly timers?: number
   readonly promises?: number
 }
@@ -97,6 +99,7 @@ function measure({ id, countObjects, resetDelay }: ProbeRequest): Probe {
     openFiles: readdirSync('/proc/self/fd').length,
     listeners: countListeners(),
     delayP99Ms,
+    cpuWaitMs: Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6,
     ...(countObjects && {
       timers: queryObjects(timerClass, { format: 'count' }),
       promises: queryObjects(Promise, { format: 'count' }),

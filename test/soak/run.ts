@@ -106,7 +106,7 @@ export class SoakRun {
 
   async #sample(): Promise<void> {
     this.#measured += 1
-    for (const each of [...this.#fleet.all, this.#fleet.idle]) {
+    for (const each of this.#fleet.all) {
       const ageMs = Date.now() - each.startedMs
       const probe = await each.measure({
         countObjects: this.#measured % OBJECTS_EVERY === 0,
