@@ -8,8 +8,8 @@ import { Redis } from 'ioredis'
 import { freePort } from '../kit/free-port.ts'
 
 const MIB = 2 ** 20
-/** Event log, statistics and past configs: each has a bound, which it reaches after hours. */
-const BOUNDED = /\{ev\}:log$|:sr:|:ch:/
+/** Event log, statistics, past configs and marks of acked tasks: each has a bound, which it reaches after hours. */
+const BOUNDED = /\{ev\}:log$|:sr:|:ch:|\}:[kh][0-3]$/
 
 /** What a store occupies. */
 export type StoreSize = Readonly<Record<string, number>>
