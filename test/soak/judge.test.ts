@@ -69,9 +69,12 @@ describe('the judge of a soak', () => {
 
   it('ignores connections that come and go, also after a fault', () => {
     expect(verdicts(lifeOf((minute) => ({ openFiles: 40 + 30 * (minute % 2) })))).toEqual([])
-    const moved = lifeOf((minute) => ({ listeners: minute >= 12 && minute < 14 ? 100 : 900 }))
-    expect(verdicts(moved)).toEqual(['master-0, life 1: listeners'])
-    expect(verdicts([...moved, { kind: 'fault', atMs: 12 * MINUTE_MS, what: 'host-0' }])).toEqual([])
+    const moved = lifeOf((minute) => ({ listeners: minute >= 12 && minute < 15 ? 100 : 900 }))
+    expect(verdicts(moved)).toEqual([])
+    const unsettled = lifeOf((minute) => ({ listeners: minute >= 10 && minute < 13 ? 100 : 900 }), 28)
+    expect(judgeSamples(unsettled, { warmUpMs: BOUNDS.warmUpMs, leastMs: 0 })[2]?.verdict).toBe('broken')
+    const fault = { kind: 'fault', atMs: 9.9 * MINUTE_MS, what: 'host-0' } as const
+    expect(judgeSamples([...unsettled, fault], { warmUpMs: BOUNDS.warmUpMs, leastMs: 0 })[2]?.verdict).toBe('held')
   })
 
   it('finds a late event loop, unless the process waited for a CPU', () => {

@@ -1,6 +1,6 @@
 /** Judges the samples of a soak: which bounds held, for each life of each process and for the store. */
 import type { Probe } from './probe.ts'
-import { startAndEnd, theilSen } from './slope.ts'
+import { lowerQuartile, startAndEnd, theilSen } from './slope.ts'
 import type { StoreSize } from './store-process.ts'
 
 export type SoakSample =
@@ -127,14 +127,14 @@ function delayRow(name: string, life: readonly ProcessSample[], lengthMs: number
   }
 }
 
-/** Compares the lowest values: connections come and go with the load, and a leak raises the lowest value as well. */
+/** Compares lower quartiles: connections come and go with the load, and a leak raises the lowest values as well. */
 function growth(what: string, values: readonly number[], atLeast: number): Row {
   const third = Math.max(1, Math.floor(values.length / 3))
-  const start = Math.min(...values.slice(0, third))
-  const end = Math.min(...values.slice(-third))
+  const start = lowerQuartile(values.slice(0, third))
+  const end = lowerQuartile(values.slice(-third))
   return {
     what,
-    measured: `lowest ${round(start)} → ${round(end)}`,
+    measured: `lower quartile ${round(start)} → ${round(end)}`,
     bound: `+${CHANGE * 100} %, at least +${atLeast}`,
     verdict: values.length === 0 || end - start <= Math.max(atLeast, start * CHANGE) ? 'held' : 'broken',
   }

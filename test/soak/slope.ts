@@ -12,6 +12,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
 }
 
+/** A quarter of the values is below it. */
+export const lowerQuartile = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)] ?? 0
+
 /** The median of the slopes between all pairs of points: a few outliers do not change it. */
 export function theilSen(points: readonly Point[]): number {
   const slopes: number[] = []
