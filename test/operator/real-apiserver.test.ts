@@ -43,7 +43,7 @@ withApiServer('API servers for tests', () => {
       await expect(other.request('GET', '/readyz')).rejects.toThrow()
     }, 120_000)
 
-    withPrograms(['the deletion of a namespace'], 'the end of a namespace', () => {
+    withPrograms(['kube-controller-manager'], 'the end of a namespace', () => {
       it('delete a namespace once controllers run', async () => {
         await server.startControllers()
         await server.kubectl('create', 'namespace', 'doomed')

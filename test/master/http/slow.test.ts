@@ -13,9 +13,8 @@ import type { ServerLimits } from '../../../src/master/http/server.ts'
 import { AnyObject } from '../../../src/protocol/index.ts'
 import { seededRandom, systemTime, VirtualTime, type Time } from '../../../src/runtime/index.ts'
 import { SLACK, recordingLog } from '../../kit/index.ts'
-import { head } from '../../kit/running-master.ts'
+import { head, TOKENS } from '../../kit/running-master.ts'
 
-const ADMIN = 'admin-token-of-the-test'
 const SHORT = { headersWithinMs: 300, requestWithinMs: 600, lookEveryMs: 50 }
 const MAX_BODY_BYTES = 1_048_576
 const POST = (length: number): string =>
@@ -96,7 +95,7 @@ async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SH
         handle: () => ({ body: { status: 'ok' } }),
       }),
     ],
-    authenticator: createAuthenticator({ admin: ADMIN, worker: null, workerPeers: [], scopes: new Map() }),
+    authenticator: createAuthenticator({ admin: TOKENS.admin, worker: null, workerPeers: [], scopes: new Map() }),
     onUpgrade: (_, socket) => void socket.destroy(),
   })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
