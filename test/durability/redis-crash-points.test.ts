@@ -27,7 +27,9 @@ import { noCounts, redisAlways, redisEverysec } from './redis-judge.ts'
 const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 25
 const EVERYSEC_POINTS = IS_SOAK ? 250 : 5
-const CONTROL_POINTS = 10
+const CONTROL_POINTS = IS_SOAK ? 100 : 10
+/** Of ten points more may lie just behind a sync of the second than of a hundred. */
+const CONTROL_SHARE = IS_SOAK ? 0.9 : 0.5
 const COMMAND = `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/redis-crash-points`
 const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
 /** Where a recording that has a loss is kept. */
@@ -101,7 +103,7 @@ withGcc('a Redis after a power cut', () =>
           const recording = await lab.record({ env, lives: [life] })
           const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
           const losses = await lab.losses(recording, points)
-          expect(losses.length).toBeGreaterThanOrEqual(0.9 * points.length)
+          expect(losses.length).toBeGreaterThanOrEqual(CONTROL_SHARE * points.length)
         },
         TIMEOUT_MS,
       )
