@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { buildCatalog, defineBatch } from '../../src/automation/index.ts'
 import { startMaster } from '../../src/master/index.ts'
 import { startOperator } from '../../src/operator/index.ts'
-import { identityFromText } from '../../src/operator/kube/index.ts'
+import { identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { code, table } from './shape.mjs'
@@ -98,7 +98,7 @@ export async function fromOperator() {
   const operator = await startOperator({
     masterUrl: nowhere,
     token: () => 'a',
-    identity,
+    createTransport: (deps) => new PooledTransport({ identity, ...deps }),
     namespace: 'x',
     watchNamespaces: [],
     tenants: undefined,
