@@ -1,6 +1,6 @@
 /**
- * The situations that simulations must reach. A search of many seeds that never reaches one of them does not test it
- * any more, so a count of 0 over 10,000 seeds fails, as does a count below `atCommit` over the seeds at commit.
+ * Lists the situations that simulations must reach. A search that never reaches one of them does not test it, so the
+ * seeds at commit fail below their count. A search with other seeds prints the counts, but does not fail.
  */
 
 /** Each with the count that the seeds at commit have to reach; 0 where it is too rare for so few seeds. */
