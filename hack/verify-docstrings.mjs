@@ -138,5 +138,6 @@ async function main() {
 }
 
 const faults = await main()
-for (const fault of faults) console.error(fault)
+// Not to standard error: the compiler's own process writes there, for example "context canceled" when it is closed.
+for (const fault of faults) console.log(fault)
 process.exitCode = faults.length === 0 ? 0 : 1

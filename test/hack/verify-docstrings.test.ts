@@ -10,7 +10,7 @@ function verified(files: Files): Ran {
   return tree.run('verify-docstrings.mjs')
 }
 
-const faultsIn = (files: Files): readonly string[] => verified(files).stderr.trim().split('\n').filter(Boolean)
+const faultsIn = (files: Files): readonly string[] => verified(files).stdout.trim().split('\n').filter(Boolean)
 
 const READ = `  /**
    * Reads entries.
@@ -28,8 +28,8 @@ const contract = (...members: readonly string[]): Files => ({
 
 describe('hack/verify-docstrings', () => {
   it('accepts a complete docstring, and files of other areas', () => {
-    const { status, stderr } = verified({ ...contract(READ), 'src/worker/a.ts': 'export const a = 1\n' })
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    const { status, stdout } = verified({ ...contract(READ), 'src/worker/a.ts': 'export const a = 1\n' })
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' })
   })
 
   it('requires a docstring of each export and of each public method', () => {
