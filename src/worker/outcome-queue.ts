@@ -140,7 +140,7 @@ export class OutcomeQueue {
 
   #retry(group: readonly Settlement[], error: RpcError): number {
     // The master has a smaller body limit.
-    if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1)
+    if (error.data['status'] === 413) this.#maxItems = Math.max(1, Math.min(this.#maxItems, group.length) >> 1)
     this.#queue = [...group, ...this.#queue]
     const waitMs = Math.max(this.#backoff.nextMs(), requestedDelayMs(error, this.#deps.random))
     this.#deps.log.warn('failed to deliver task outcomes, retrying', {

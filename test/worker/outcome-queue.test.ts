@@ -148,16 +148,23 @@ describe('the outcome queue', () => {
     results = [...[1, 2].map(() => refused('unavailable', 'HTTP 413', { status: 413 })), accepted]
     for (let i = 0; i < 600; i += 1) outcomes.add(ack(`a${i}`))
     await time.advance(60_000)
-    expect(counts()).toEqual([600, 500, 250, 250, 100])
+    expect(counts()).toEqual([600, 300, 150, 150, 150, 150])
     sent = []
     results = [refused('unavailable', 'HTTP 502', { status: 502 }), accepted]
-    for (let i = 0; i < 250; i += 1) outcomes.add(ack(`b${i}`))
+    for (let i = 0; i < 150; i += 1) outcomes.add(ack(`b${i}`))
     await time.advance(60_000)
-    expect(counts()).toEqual([250, 250])
+    expect(counts()).toEqual([150, 150])
     results = [...Array.from({ length: 10 }, () => refused('unavailable', 'HTTP 413', { status: 413 })), accepted]
     for (const id of ['c', 'd']) outcomes.add(ack(id))
     await time.advance(120_000)
     expect(counts().slice(-2)).toEqual([1, 1])
+  })
+
+  it('halves a small request that the master rejects as too large, not only the maximum', async () => {
+    results = [refused('unavailable', 'HTTP 413', { status: 413 }), accepted]
+    for (let i = 0; i < 13; i += 1) outcomes.add(ack(`a${i}`))
+    await time.advance(10_000)
+    expect(counts()).toEqual([13, 6, 6, 1])
   })
 
   it('keeps a request below half of the maximum body, counting ids and error texts in bytes', async () => {
