@@ -6,7 +6,7 @@
  * Tokens may be replaced while the master runs (D22). Code that keeps a connection open calls
  * {@link Authenticator.isStillValid} again after each `onChange`.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { FleetError, ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../protocol/index.ts'
 import type { Principal } from './principal.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -151,7 +151,7 @@ function candidate(digest: Buffer, principal: (key: string, id: string) => Princ
   return { digest, principal: principal(digest.toString('base64url'), digest.toString('hex').slice(0, ID_CHARS)) }
 }
 
-const digestOf = (bearerToken: string): Buffer => createHash('sha256').update(bearerToken).digest()
+const digestOf = (bearerToken: string): Buffer => hash('sha256', bearerToken, 'buffer')
 
 function sameRights(one: Principal, other: Principal): boolean {
   if (one.key !== other.key || one.role !== other.role) return false
