@@ -23,10 +23,13 @@ export class VirtualTime implements Time {
   #nowMs = 0
   #wallOffsetMs: number
   #pending = 0
+  readonly #turns: number
   readonly #timers = new Heap<Timer>()
 
-  constructor(wallMs = START_MS) {
+  /** @param turns How often the event loop turns after each timer. One is enough without real input and output. */
+  constructor(wallMs = START_MS, turns = 3) {
     this.#wallOffsetMs = wallMs
+    this.#turns = turns
   }
 
   readonly wallMs = (): number => Math.floor(this.#wallOffsetMs + this.#nowMs)
@@ -56,15 +59,15 @@ export class VirtualTime implements Time {
   /** Moves on by `ms`, firing every timer that falls due on the way; resolves when all of it has settled. */
   async advance(ms: number): Promise<void> {
     const target = this.#nowMs + ms
-    await settled()
+    await settled(this.#turns)
     for (let dueMs = this.#nextDueMs(); dueMs !== null && dueMs <= target; dueMs = this.#nextDueMs()) {
       const timer = this.#timers.pop()
       this.#nowMs = Math.max(this.#nowMs, dueMs)
       if (timer !== undefined) this.#fire(timer)
-      await settled()
+      await settled(this.#turns)
     }
     this.#nowMs = target
-    await settled()
+    await settled(this.#turns)
   }
 
   /** Moves on to the next timer, whenever it is, and fires it. False: no timer is set. */
@@ -116,6 +119,6 @@ export class VirtualTime implements Time {
 }
 
 /** Lets promises and the event loop run dry: several turns, since what settles may set off more. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+async function settled(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -15,23 +15,24 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns every leaf of a value: its path, and its value. */
-function leavesOf(value: unknown, keyed: KeyedLists, steps: readonly string[] = [], plain = ''): Map<string, unknown> {
-  const key = keyed[plain]
-  if (key !== undefined && Array.isArray(value)) {
-    return new Map(
-      value.flatMap((item: Fields) => {
-        const step = `[${String(item[key])}]`
-        return [[JSON.stringify([...steps, step]), ITEM] as const, ...leavesOf(item, keyed, [...steps, step], plain)]
-      }),
-    )
+function leavesOf(value: unknown, keyed: KeyedLists): Map<string, unknown> {
+  const leaves = new Map<string, unknown>()
+  const visit = (each: unknown, steps: readonly string[], plain: string): void => {
+    const key = keyed[plain]
+    if (key !== undefined && Array.isArray(each))
+      for (const item of each as Fields[]) {
+        const inner = [...steps, `[${String(item[key])}]`]
+        leaves.set(JSON.stringify(inner), ITEM)
+        visit(item, inner, plain)
+      }
+    else if (!isFields(each) || (steps.length > 0 && Object.keys(each).length === 0))
+      leaves.set(JSON.stringify(steps), each)
+    else
+      for (const [name, field] of Object.entries(each))
+        visit(field, [...steps, name], plain === '' ? name : `${plain}.${name}`)
   }
-  if (!isFields(value) || (Object.keys(value).length === 0 && steps.length > 0))
-    return new Map([[JSON.stringify(steps), value]])
-  return new Map(
-    Object.entries(value).flatMap(([name, each]) => [
-      ...leavesOf(each, keyed, [...steps, name], plain === '' ? name : `${plain}.${name}`),
-    ]),
-  )
+  visit(value, [], '')
+  return leaves
 }
 
 /** Represents the existence of an item of a keyed list. */

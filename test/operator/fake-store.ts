@@ -78,6 +78,8 @@ export class FakeStore {
   readonly #uuid: () => string
   readonly terminating = new Set<string>()
   readonly history: FakeEvent[] = []
+  /** What a list of the current version contains, by kind. */
+  readonly #newest = new Map<FakeKind, Map<string, FakeObject>>()
   readonly listeners = new Set<(event: FakeEvent) => void>()
   version = 1
   compactedVersion = 0
@@ -93,17 +95,17 @@ export class FakeStore {
 
   /** Objects of a kind at a version, ordered by namespace and name. */
   list(kind: FakeKind, namespace: string | undefined, version = this.version): readonly FakeObject[] {
-    const found = new Map<string, FakeObject>()
-    for (const event of this.history) {
-      if (event.version > version || event.kind !== kind) continue
-      const key = `${event.object.metadata.namespace ?? ''}/${event.object.metadata.name}`
-      if (event.type === 'DELETED') found.delete(key)
-      else found.set(key, event.object)
-    }
-    return [...found]
+    const found = version === this.version ? this.#newest.get(kind) : this.#listedAt(kind, version)
+    return [...(found ?? [])]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([, object]) => object)
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
+  }
+
+  #listedAt(kind: FakeKind, version: number): Map<string, FakeObject> {
+    const found = new Map<string, FakeObject>()
+    for (const event of this.history) if (event.version <= version && event.kind === kind) list(found, event)
+    return found
   }
 
   create(where: Omit<Where, 'name'>, body: Body, manager: string): FakeObject {
@@ -360,6 +362,9 @@ export class FakeStore {
     else this.#entries.set(pathOf(where), entry)
     const event = { version: this.version, kind, type, object: shown(entry) }
     this.history.push(event)
+    const newest = this.#newest.get(kind) ?? new Map<string, FakeObject>()
+    this.#newest.set(kind, newest)
+    list(newest, event)
     for (const listener of this.listeners) listener(event)
     return event.object
   }
@@ -389,6 +394,13 @@ export class FakeStore {
         `${operation} the object has been modified; please apply your changes to the latest version and try again`,
       )
   }
+}
+
+/** Adds the object of an event to a list, or removes it. */
+function list(to: Map<string, FakeObject>, { type, object }: FakeEvent): void {
+  const key = `${object.metadata.namespace ?? ''}/${object.metadata.name}`
+  if (type === 'DELETED') to.delete(key)
+  else to.set(key, object)
 }
 
 const pathOf = ({ kind, namespace, name }: Where): string => `${kind.group}/${kind.plural}/${namespace}/${name}`

@@ -56,7 +56,7 @@ interface SocketPair {
 
 export class Environment {
   readonly plan: Plan
-  readonly time = new VirtualTime()
+  readonly time = new VirtualTime(undefined, 1)
   readonly network: Network
   readonly store: StoreServer
   /** The secrets of the run, which must not be in an output. */

@@ -5,6 +5,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { SearchResult } from './search.ts'
+import { ONE_THREAD } from './simulate.ts'
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 
@@ -55,7 +56,7 @@ function searchInChild(
   if (until !== undefined) args.push('--until', until)
   return new Promise((resolve, reject) => {
     let result: SearchResult | null = null
-    const child = fork(MAIN, args, { stdio: 'inherit' })
+    const child = fork(MAIN, args, { stdio: 'inherit', execArgv: [...process.execArgv, ...ONE_THREAD] })
     const onAbort = (): void => void child.kill('SIGKILL')
     signal.addEventListener('abort', onAbort, { once: true })
     child.on('message', (message: SearchMessage) => {

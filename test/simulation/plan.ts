@@ -171,7 +171,7 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
     maxLostLeases: pick(random, [0, 1, 2, 10]),
     idempotencyTtlSeconds: pick(random, [2, 10, 60]),
     submitRpsPerToken: pick(random, [0, 0, 0, 2]),
-    maxBodyBytes: pick(random, [600, 1_048_576, 1_048_576]),
+    maxBodyBytes: pick(random, [1_024, 1_048_576, 1_048_576]),
   }
   const size = { masters, workers: workers.length, faultsMs }
   const enabled = KINDS.filter(() => random.unit() < ENABLED)

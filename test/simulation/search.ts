@@ -2,6 +2,7 @@
  * Searches plans for a violation, in this process. Each plan runs while the real clock is forbidden. An exception that
  * nothing caught counts as a violation of its own, `crash`, so that its seed is reported too.
  */
+import { linkSignalsWeakly } from './linked-signals.ts'
 import type { Plan } from './plan.ts'
 import { forbidRealTime } from './real-time.ts'
 import { shrink, type Shrunk } from './shrink.ts'
@@ -44,7 +45,7 @@ const realMs = performance.now.bind(performance)
 export async function search(plans: Iterable<Plan>, options: SearchOptions): Promise<SearchResult> {
   const counted: Record<string, number> = {}
   const before = new Set(process.getActiveResourcesInfo())
-  const restore = forbidRealTime()
+  const restorers = [forbidRealTime(), linkSignalsWeakly()]
   const startedCpu = process.cpuUsage()
   let [seeds, runs, events] = [0, 0, 0]
   let violated: RunResult | null = null
@@ -66,7 +67,7 @@ export async function search(plans: Iterable<Plan>, options: SearchOptions): Pro
   }
   const { user, system } = process.cpuUsage(startedCpu)
   const shrunk = violated !== null && options.shouldShrink ? await shrinkViolated(violated) : null
-  restore()
+  for (const restore of restorers) restore()
   return {
     seeds,
     events,

@@ -6,6 +6,8 @@ import type { SearchResult } from './search.ts'
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 /** A simulator that takes longer is killed. */
 const MAX_MS = process.env['SOAK'] === '1' ? 7_000_000 : 240_000
+/** Options of Node that let the garbage collector use one thread. With more, a search on all cores is slower. */
+export const ONE_THREAD = ['--single-threaded-gc', '--max-semi-space-size=32']
 const MAX_OUTPUT_BYTES = 64 * 1_048_576
 
 /** Runs `main.ts` with `args`. `nodeArgs` are options of Node; `env` is added to the environment. */
@@ -16,7 +18,7 @@ export function simulate(
   return new Promise((resolve, reject) => {
     execFile(
       process.execPath,
-      [...nodeArgs, MAIN, ...args],
+      [...ONE_THREAD, ...nodeArgs, MAIN, ...args],
       { maxBuffer: MAX_OUTPUT_BYTES, timeout: MAX_MS, env: { ...process.env, ...env } },
       (error, stdout, stderr) => {
         try {

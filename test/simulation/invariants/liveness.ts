@@ -25,6 +25,8 @@ interface WorkerState {
   unconnectedSinceMs: number
   connectedSinceMs: number
   staleSinceMs: number
+  /** The stored generation at the last look. */
+  storedGen: number
 }
 
 // Each with the second between two looks, and the delay of the network.
@@ -76,7 +78,10 @@ class LivenessCheck implements InvariantCheck {
   logged({ process, message, fields }: LogLine): void {
     if (message !== 'config applied') return
     const { config_gen: gen, enabled, slots } = fields
-    this.#stateOf(process).applied = { gen: Number(gen), enabled: enabled === true, slots: Number(slots) }
+    const state = this.#stateOf(process)
+    state.applied = { gen: Number(gen), enabled: enabled === true, slots: Number(slots) }
+    // A newer config may be stored before the next look, and has a time of its own.
+    if (state.applied.gen >= state.storedGen) state.staleSinceMs = Infinity
   }
 
   ran(event: PluginEvent): void {
@@ -117,6 +122,7 @@ class LivenessCheck implements InvariantCheck {
       state.staleSinceMs = Infinity
       return false
     }
+    state.storedGen = row.config.gen
     const { applied } = state
     const { enabled, slots } = JSON.parse(row.config.config) as Applied
     const isSame = this.#mayRepeatGens || (applied.enabled === enabled && applied.slots === slots)
@@ -164,6 +170,7 @@ class LivenessCheck implements InvariantCheck {
       unconnectedSinceMs: Infinity,
       connectedSinceMs: Infinity,
       staleSinceMs: Infinity,
+      storedGen: Infinity,
     }
     this.#workers.set(worker, state)
     return state
