@@ -44,27 +44,44 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.length([TYPE, 'other', 'unknown'])).toEqual([3, 1, 0])
     })
 
-    it('keeps the newest 50,000 entries', async () => {
+    it('keeps the newest 50,000 entries, and counts only their bytes', async () => {
       const { backend } = await open()
       const push = pusher(backend)
-      for (let i = 0; i < 50; i += 1) await push(...entries(i * 1000, 1000))
-      expect(await push(...entries(50_000, 700))).toEqual({ length: 50_000, trimmed: 700 })
-      expect(textsOf(await backend.streams.peek(TYPE, 1))).toEqual([entry(700)])
-      expect(textsOf((await backend.streams.tail(TYPE, null, 1)).entries)).toEqual([entry(50_699)])
+      await push(...entries(100_000, 1000))
+      const [bytes = 0] = await backend.streams.bytes([TYPE])
+      for (let i = 1; i < 50; i += 1) await push(...entries(100_000 + i * 1000, 1000))
+      expect(await push(...entries(150_000, 1000))).toEqual({ length: 50_000, trimmed: 1000 })
+      expect(await backend.streams.bytes([TYPE])).toEqual([50 * bytes])
+      expect(await push(...entries(151_000, 700))).toEqual({ length: 50_000, trimmed: 700 })
+      expect(textsOf(await backend.streams.peek(TYPE, 1))).toEqual([entry(101_700)])
+      expect(textsOf((await backend.streams.tail(TYPE, null, 1)).entries)).toEqual([entry(151_699)])
     })
 
     it('drops entries that arrived an hour ago, only during a push', async () => {
       const { backend, clock } = await open()
       const push = pusher(backend)
       await push(entry('a'), entry('b'))
+      const [a, b] = ids(await backend.streams.peek(TYPE, 2))
       clock.advance(MINUTE)
       await push(entry('c'))
       clock.advance(HOUR - MINUTE - 1)
       expect(await push(entry('d'))).toEqual({ length: 4, trimmed: 0 })
-      clock.advance(2)
+      clock.advance(1)
       expect(await backend.streams.length([TYPE])).toEqual([4])
       expect(await push(entry('e'))).toEqual({ length: 3, trimmed: 2 })
-      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(['c', 'd', 'e'].map(entry))
+      const kept = await backend.streams.peek(TYPE, 10)
+      expect(textsOf(kept)).toEqual(['c', 'd', 'e'].map(entry))
+      expect(await backend.streams.tail(TYPE, a ?? '', 10)).toEqual({ entries: kept, gap: true })
+      expect(await backend.streams.tail(TYPE, b ?? '', 10)).toEqual({ entries: kept, gap: false })
+    })
+
+    it('drops all entries that arrived an hour ago, however many pushes they came with', async () => {
+      const { backend, clock } = await open()
+      const push = pusher(backend)
+      await Promise.all(entries(0, 150).map((each) => push(each)))
+      clock.advance(HOUR)
+      expect(await push(entry('new'))).toEqual({ length: 1, trimmed: 150 })
+      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual([entry('new')])
     })
 
     it('keeps the streams of types with hostile names apart', async () => {
@@ -139,6 +156,23 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.tail('unknown', null, 2)).toEqual({ entries: [], gap: false })
       expect(await backend.streams.length([TYPE])).toEqual([5])
     })
+
+    it('returns as many of the newest entries as fit into 32 MiB, whatever pushes they came with (D56)', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      const sizes = async (): Promise<readonly number[]> =>
+        (await backend.streams.tail(TYPE, null, 100)).entries.map((item) => Math.floor(item.entry.length / MIB))
+      const large = (mib: number): string => `"${'x'.repeat(mib * MIB)}"`
+      await push(large(10))
+      await push(large(15))
+      expect(await sizes()).toEqual([10, 15])
+      await push(large(2), large(1), large(6))
+      expect(await sizes()).toEqual([15, 2, 1, 6])
+      await push(large(16))
+      expect(await sizes()).toEqual([2, 1, 6, 16])
+      await push(large(8))
+      expect(await sizes()).toEqual([1, 6, 16, 8])
+    }, 30_000)
 
     it('continues behind a known id, without a gap', async () => {
       const { backend } = await open()

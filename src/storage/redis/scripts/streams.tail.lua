@@ -35,16 +35,16 @@ end
 local function newest()
   local past = last - math.min(n, length)
   local first = search(function(row) return end_of(row) > past end)
-  local rows, bytes, at = redis.call('LRANGE', flushes, first, '-1'), 0, 1
+  local rows, bytes, at, isCut = redis.call('LRANGE', flushes, first, '-1'), 0, 1, false
   for i = #rows, 1, -1 do
-    at = i
-    if bytes + bytes_of(rows[i]) > MAX_RESPONSE_BYTES then break end
+    at, isCut = i, bytes + bytes_of(rows[i]) > MAX_RESPONSE_BYTES
+    if isCut then break end
     bytes = bytes + bytes_of(rows[i])
   end
   if past == last then return { past, {}, {} } end
   -- The entries of the row in which the bound falls are measured, newest first.
   local from, to = math.max(past, at > 1 and end_of(rows[at - 1]) or past), end_of(rows[at])
-  if bytes + bytes_of(rows[at]) > MAX_RESPONSE_BYTES then
+  if isCut then
     local found = redis.call('LRANGE', entries, int(from - start), int(to - start - 1))
     for i = #found, 1, -1 do
       bytes = bytes + #found[i]
