@@ -184,6 +184,16 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     )
   })
 
+  it('lose their connections when another token has their rights', () => {
+    const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
+    const before = authenticator.identify(SECRET)
+    authenticator.replace(named({ role: 'editor', token: 'another-token-of-the-test' }))
+    expect(before !== undefined && authenticator.isStillValid(before)).toBe(false)
+    authenticator.replace({ ...TOKENS, admin: SECRET })
+    expect(before !== undefined && authenticator.isStillValid(before)).toBe(false)
+    expect(authenticator.identify(SECRET)).toMatchObject({ role: 'admin' })
+  })
+
   it('lose their connections when their permissions change', () => {
     const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
     const before = authenticator.identify(SECRET)
@@ -199,5 +209,39 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     expect(principal).toMatchObject({
       id: createHash('sha256').update('admin-token-of-the-test').digest('hex').slice(0, 8),
     })
+  })
+})
+
+describe('the permissions of a token', () => {
+  const principalOf = (token: string) => {
+    const principal = createAuthenticator(TOKENS).identify(token)
+    if (principal === undefined) throw new Error('the token is not known')
+    return principal
+  }
+  const [admin, worker, scoped] = ['admin', 'worker', 'scoped'].map((role) => principalOf(`${role}-token-of-the-test`))
+  if (admin === undefined || worker === undefined || scoped === undefined) throw new Error('three were made')
+
+  it('are those of its role', () => {
+    expect(permissionsOf(admin)).toEqual([...SCOPED_PERMISSIONS, 'fleet'])
+    expect(permissionsOf(worker)).toEqual(['work'])
+    expect(permissionsOf(scoped)).toEqual(SCOPED_PERMISSIONS)
+  })
+
+  it('suffice if one of the needed ones is among them', () => {
+    requirePermission(scoped, ['fleet', 'read'])
+    requirePermission(scoped, 'read', 'mailer')
+    requirePermission(admin, 'fleet', 'any type')
+    requirePermission(worker, 'work', 'any type')
+    const denied = 'this token does not have the permission "fleet" or "work"'
+    expect(() => requirePermission(scoped, ['fleet', 'work'])).toThrow(
+      expect.objectContaining({ code: 'FORBIDDEN', message: denied }),
+    )
+    expect(() => requirePermission(worker, 'read')).toThrow('this token does not have the permission "read"')
+    expect(() => requirePermission(scoped, 'read', 'other')).toThrow(
+      expect.objectContaining({
+        code: 'FORBIDDEN',
+        message: 'this token does not cover the automation type "other"',
+      }),
+    )
   })
 })

@@ -33,8 +33,8 @@ const MODEL_SEEDS = [0, 1, 2]
 const MODEL_COMMANDS = 400
 /** Where the servers keep their files: an fsync costs nothing there. */
 const MEMORY_FOLDER = '/dev/shm'
-const MIN_LIMIT_MS = 15_000
-const LIMIT_FACTOR = 20
+const MIN_LIMIT_MS = 5_000
+const LIMIT_FACTOR = 10
 const MAX_TRIES = 3
 const PASSED: Outcome = { kind: 'passed' }
 const COVER_LIMIT_MS = 120_000

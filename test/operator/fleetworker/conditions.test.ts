@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
 import {
   ACK_MS,
+  cleanText,
   conditionsOf,
   ONLINE_MS,
   REASONS,
@@ -133,6 +134,89 @@ describe('conditionsOf', () => {
     for (const type of ['Reconciling', 'Stalled', 'Drifted']) expect([type, all[type]]).toEqual([type, expected[type]])
   })
 
+  it.each<[string, Partial<Facts>, string]>([
+    ['Synced', {}, 'in force'],
+    ['Synced', { suspend: true }, 'spec.suspend is true: nothing is written to the master'],
+    ['Synced', { policy: 'Observe' }, 'managementPolicy is Observe: nothing is written to the master'],
+    ['Synced', { isMasterUnavailable: true }, 'the master is unavailable; this spec is applied when it is back'],
+    ['Online', { isMasterUnavailable: true }, 'the master is unavailable'],
+    ['Online', { worker: undefined }, 'not read from the master yet'],
+    ['Online', { worker: null }, 'no worker with this id has registered'],
+    ['Online', {}, 'the worker is connected'],
+    ['Online', { worker: worker({ isConnected: false }) }, 'the worker was seen within the last 45 seconds'],
+    ['Online', { worker: offline }, 'the worker was last seen at 2026-01-01T11:59:15Z'],
+    ['Online', { worker: offline, drain: true }, 'the worker drained and exited'],
+    ['Applied', { worker: undefined }, 'not read from the master yet'],
+    ['Applied', { worker: null }, 'the worker has not reported yet which config it runs'],
+    ['Applied', { worker: worker({ appliedConfigGen: null }) }, 'the worker has not reported yet which config it runs'],
+    ['Applied', {}, 'the worker runs generation 7'],
+    [
+      'Applied',
+      { worker: worker({ appliedConfigGen: 9 }) },
+      'the master has generation 7, the worker runs generation 9 of an earlier store; ' +
+        'the worker applies the config of the master at its next poll',
+    ],
+    [
+      'Applied',
+      { worker: worker({ appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS }) },
+      'the worker has not applied generation 7 within 120 s and still runs generation 6; see its log',
+    ],
+    [
+      'Applied',
+      { worker: worker({ appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS + 1 }) },
+      'waiting for the worker to apply generation 7; it still runs generation 6',
+    ],
+    ['Healthy', { isMasterUnavailable: true }, 'the master is unavailable'],
+    ['Healthy', { worker: undefined }, 'the worker was not read from the master yet'],
+    ['Healthy', { worker: null }, 'the worker was not read from the master yet'],
+    ['Healthy', { worker: offline }, 'the worker is not connected'],
+    ['Healthy', { worker: worker({ state: 'ERROR', lastError: 'disk full' }) }, 'disk full'],
+    ['Healthy', { worker: worker({ state: 'ERROR' }) }, 'the worker reports an error'],
+    ['Healthy', { worker: worker({ state: 'DRAINING' }) }, 'the worker is finishing its work'],
+    ['Healthy', { worker: worker({ state: 'IDLE' }) }, 'the worker is IDLE'],
+    ['Ready', {}, 'the worker runs this config and is healthy'],
+    ['Ready', { worker: offline }, 'the worker was last seen at 2026-01-01T11:59:15Z'],
+    ['Ready', { drain: true }, 'the worker is finishing its work'],
+    ['Ready', { drain: true, worker: offline }, 'the worker drained and exited'],
+    [
+      'Ready',
+      { suspend: true, policy: 'Observe' },
+      'spec.suspend is true: nothing is written to the master; the worker is healthy',
+    ],
+    [
+      'Ready',
+      { policy: 'Observe' },
+      'managementPolicy is Observe: nothing is written to the master; the worker is healthy',
+    ],
+    ['Stalled', synced('Rejected'), 'because of Rejected'],
+    ['Reconciling', { isReleasing: true }, 'releasing the worker before this object is deleted'],
+    ['Reconciling', synced('Updating'), 'because of Updating'],
+    ['Reconciling', { drain: true }, 'the worker is finishing its work'],
+    [
+      'Reconciling',
+      { worker: worker({ appliedConfigGen: 6 }) },
+      'waiting for the worker to apply generation 7; it still runs generation 6',
+    ],
+    ['Drifted', synced('ContestedField'), 'because of ContestedField'],
+    ['Drifted', { driftCount: 1 }, 'the config at the master differs in 1 field; see status.drift'],
+    ['Drifted', { driftCount: 2 }, 'the config at the master differs in 2 fields; see status.drift'],
+  ])('explains %s with %j', (type, more, message) => {
+    expect(of(more)[type]).toMatchObject({ type, message, observedGeneration: 3 })
+  })
+
+  it.each<[Partial<Facts>]>([
+    [{ suspend: true, ...synced('ContestedField') }],
+    [{ policy: 'Observe', ...synced('ContestedField') }],
+    [{ policy: 'Warn', ...synced('InSync') }],
+  ])('has no Drifted without a difference: %j', (more) => expect(of(more)['Drifted']).toBeUndefined())
+
+  it('is not Reconciling for a config that an offline worker has not applied, or that nothing applies', () => {
+    const behind = { appliedConfigGen: 6 }
+    expect(of({ worker: { ...offline, ...behind } })['Reconciling']).toBeUndefined()
+    expect(of({ worker: worker(behind), policy: 'Observe' })['Reconciling']).toBeUndefined()
+    expect(of({ worker: worker(behind), suspend: true })['Reconciling']).toBeUndefined()
+  })
+
   it('keeps the last Synced while the master is unavailable, but only for the same generation', () => {
     const before = conditionsOf(facts({ ...synced('DriftTolerated') }))
     expect(shown({ isMasterUnavailable: true, before })).toEqual({
@@ -170,6 +254,11 @@ describe('conditionsOf', () => {
         ?.message ?? ''
     expect(message).toMatch(/^a \[31mx+…$/)
     expect(message).toHaveLength(1_024)
+    expect([cleanText(' 🦊b\u2028c ', 4), cleanText('🦊🦊🦊🦊', 4), cleanText('🦊🦊🦊🦊🦊', 4)]).toEqual([
+      '🦊b c',
+      '🦊🦊🦊🦊',
+      '🦊🦊🦊…',
+    ])
   })
 })
 

@@ -13,9 +13,11 @@ import {
   type JsonValue,
 } from '../../../src/protocol/index.ts'
 import {
+  boundDifferenceOf,
   desiredOf,
   differenceOf,
   holdsSecret,
+  keptSecretFields,
   secretActs,
   type ConfigType,
   type Desired,
@@ -146,6 +148,67 @@ describe('differenceOf, ignored pointers', () => {
         { ignored: ['/smtp/password'] },
       ),
     ).toEqual({ smtp: { user: 'new', password: SECRET_MASK } })
+  })
+})
+
+describe('boundDifferenceOf (D88)', () => {
+  const secret = (...fields: string[]): JsonSchema => ({
+    type: 'string',
+    writeOnly: true,
+    'x-muster-bound-to': fields,
+  })
+  const bound = configType({
+    url: { type: 'string' },
+    login: { type: 'object', properties: { user: { type: 'string' }, key: secret('url') } },
+    next: secret('login'),
+    free: { type: 'string', writeOnly: true },
+  })
+  const held: JsonObject = {
+    ...BASE,
+    url: 'old',
+    login: { user: 'u', key: SECRET_MASK },
+    next: SECRET_MASK,
+    free: SECRET_MASK,
+  }
+  const named = { url: 'old', login: { user: 'u', key: 'k' }, next: 'n', free: 'f' }
+  const of = (more: JsonObject, acts = NOTHING) =>
+    boundDifferenceOf(wanted({ ...named, ...more }), held, bound, acts, [])
+
+  it('is the plain difference while no destination of a secret changes', () => {
+    expect(of({})).toEqual({ acts: NOTHING, difference: { patch: {}, paths: [] } })
+  })
+
+  it('sends each secret whose destination changes, and those that this sends in turn', () => {
+    expect(of({ url: 'new' })).toEqual({
+      acts: { due: new Set(['login', 'next']), forgotten: new Set() },
+      difference: {
+        patch: { url: 'new', login: { user: 'u', key: 'k' }, next: 'n' },
+        paths: ['/login', '/next', '/url'],
+      },
+    })
+  })
+
+  it('clears such a secret if the resource does not name it, and keeps what was due or forgotten already', () => {
+    const { next: _, ...others } = named
+    const acts: SecretActs = { due: new Set(['free']), forgotten: new Set(['other']) }
+    expect(boundDifferenceOf(wanted({ ...others, url: 'new' }), held, bound, acts, [])).toEqual({
+      acts: { due: new Set(['free', 'login']), forgotten: new Set(['other', 'next']) },
+      difference: {
+        patch: { url: 'new', login: { user: 'u', key: 'k' }, next: null, free: 'f' },
+        paths: ['/free', '/login', '/next', '/url'],
+      },
+    })
+  })
+
+  it('leaves an ignored secret to another client', () => {
+    const { acts, difference: found } = boundDifferenceOf(wanted({ ...named, url: 'new' }), held, bound, NOTHING, [
+      '/login',
+      '/next',
+    ])
+    expect([found.patch, acts.due]).toEqual([{ url: 'new' }, new Set(['login'])])
+    expect(keptSecretFields(held, found.patch, bound)).toEqual(['login'])
+    expect(keptSecretFields(held, { login: null }, bound)).toEqual(['next'])
+    expect(keptSecretFields(held, { free: 'x' }, bound)).toEqual([])
   })
 })
 

@@ -37,6 +37,9 @@ export function pieces(name: string, create: Create): void {
       await submit(backend, task('a', { body: BODY }), task('b', { body: BODY }))
       expect((await backend.tasks.queue(TYPE, 10, 1)).items).toHaveLength(1)
       expect(await backend.tasks.bodies(TYPE, ['a', 'b'], 1)).toEqual([BODY])
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      await killed(backend, task('c', { body: BODY }), task('d', { body: BODY }))
+      expect((await backend.tasks.dead(TYPE, 10, 1)).items).toHaveLength(1)
     })
 
     it('page through the dead letters from the end of the last piece, even if that task was removed', async () => {
@@ -70,7 +73,11 @@ export function pieces(name: string, create: Create): void {
         gap: false,
       })
       expect(await backend.streams.tail(TYPE, null, 2, 1)).toEqual({ entries: all.slice(10, 11), gap: false })
+      const three = all.slice(0, 3).reduce((sum, { entry }) => sum + entry.length, 0)
+      expect(await backend.streams.peek(TYPE, 100, three)).toEqual(all.slice(0, 3))
+      expect(await backend.streams.peek(TYPE, 100, three - 1)).toEqual(all.slice(0, 2))
       expect(await backend.streams.pop(TYPE, 100, PIECE)).toEqual(all.slice(0, 3))
+      expect(await backend.streams.peek(TYPE, 100, PIECE)).toEqual(all.slice(3, 6))
       expect(await backend.streams.pop(TYPE, 100)).toEqual(all.slice(3))
     })
 

@@ -239,6 +239,14 @@ export function pools(name: string, create: Create): void {
       expect(ids(await claim(backend, 5))).toEqual(['a', 'c'])
     })
 
+    it('no longer matches tags that a later put removed', async () => {
+      const { backend } = await open()
+      await backend.pools.put(POOL, [item('a', { tags: '{"region":"eu"}' })])
+      await put(backend, 'a')
+      expect(await claim(backend, 5, { region: 'eu' })).toEqual([])
+      expect(ids(await claim(backend, 5))).toEqual(['a'])
+    })
+
     it('examines at most 1,000 items for a match', async () => {
       const { backend } = await open()
       await put(backend, ...Array.from({ length: 1_000 }, (_, i) => `t${i}`))
@@ -259,7 +267,12 @@ export function pools(name: string, create: Create): void {
         await backend.pools.put(POOL, [item(id, { payload, tags: '{"large":true}' })])
       expect(ids(await claim(backend, 5))).toEqual(['a', 'b', 'c'])
       expect(ids(await claim(backend, 5, { large: true }))).toEqual(['d', 'e'])
+      await backend.pools.remove(
+        POOL,
+        ['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, token: null })),
+      )
       await backend.pools.put(POOL, [item('whole', { payload: `"${'x'.repeat(40 * 1_048_576)}"` }), item('next')])
+      expect(ids((await backend.pools.list(POOL, 5)).items)).toEqual(['whole'])
       expect(ids(await claim(backend, 5))).toEqual(['whole'])
       expect(ids(await claim(backend, 5))).toEqual(['next'])
     }, 30_000)

@@ -90,6 +90,17 @@ export function tasksEdges(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['d', 'b', 'c', 'a'])
     })
 
+    it('are listed up to a number of them, also where that is the last one of a tier', async () => {
+      const { backend } = await open()
+      await submit(backend, task('a', { tier: 0 }), task('b', { tier: 0 }), 'c', 'd')
+      for (const [n, expected] of [
+        [1, ['a']],
+        [2, ['a', 'b']],
+        [3, ['a', 'b', 'c']],
+      ] as const)
+        expect(ids((await backend.tasks.queue(TYPE, n)).items)).toEqual(expected)
+    })
+
     it('promote as many retries as the limit of a sweep, and report more that are due at the same moment', async () => {
       const { backend, clock } = await open()
       await nack(backend, await inFlight(backend, 'a', 'b', 'c'), { retryInMs: SECOND })

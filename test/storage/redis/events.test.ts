@@ -178,6 +178,17 @@ withRedisServer('redis event log', () => {
       expect(await log.llen('muster:{ev}:log')).toBe(16) // 15 of the large events and the new one.
     })
 
+    it('reads an event that is larger than a response (D84)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const log = new RedisEventLog({ caller: new TracedCaller(server.connect(), systemTime), draw: () => 'a' })
+      await log.open()
+      const large: NewEvent = { ...event(0), data: JSON.stringify('x'.repeat(33 * 1_048_576)) }
+      await log.append([large])
+      const found = await log.read('', 10)
+      expect(found.kind === 'events' && found.events.map(({ data }) => data.length)).toEqual([large.data.length])
+    }, 30_000)
+
     it('keeps hostile text in events and their ids unchanged', async () => {
       const { first, second } = await masters()
       const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }

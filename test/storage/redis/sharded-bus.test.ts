@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Redis } from 'ioredis'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { key, shardedTopic } from '../../../src/storage/redis/keys.ts'
-import type { RedisBackend } from '../../../src/storage/redis/index.ts'
+import { parseStoreUrl, type RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
@@ -75,6 +75,19 @@ withRedisServer('redis cluster, topic messages', () => {
       await drained(first, received)
       for (const type of TYPES) expect(received.get(type)).toEqual([...entries(100, 100), 'mark'])
       expect(await copies()).toBe(before[1])
+    })
+
+    it('needs a user with the permission for SPUBLISH', async () => {
+      const user = ['ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-spublish'] as const
+      await Promise.all(clients.map((client) => client.call(...user)))
+      const hosts = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')
+      const url = parseStoreUrl(`kvstore+cluster://fleet:pw@${hosts}`)
+      await expect(masterAt(cluster, 'm1', open, { url })).rejects.toThrow(
+        "the store's user may not call SPUBLISH on keys and channels of muster:*; grant it these rights",
+      )
+      await Promise.all(clients.map((client) => client.call('ACL', 'SETUSER', 'fleet', '+spublish')))
+      await expect(masterAt(cluster, 'm1', open, { url })).resolves.toBeDefined()
+      await Promise.all(clients.map((client) => client.call('ACL', 'DELUSER', 'fleet')))
     })
 
     it('stops publishing output when the last subscription ends', async () => {

@@ -323,6 +323,11 @@ withRedisServer('redis start', () => {
         "the store's user may not call PUBSUB on keys and channels of muster:*; grant it these rights",
       ],
       [
+        'another part of PUBSUB',
+        ['+@all', '-pubsub|numpat', '~muster:*', '&muster:*'],
+        "the store's user may not call PUBSUB on keys and channels of muster:*; grant it these rights",
+      ],
+      [
         'the channels',
         ['+@all', '~muster:*'],
         "the store's user may not call PUBLISH on keys and channels of muster:*; grant it these rights",
@@ -368,6 +373,14 @@ withRedisServer('redis start', () => {
         '+config|get',
       )
       expect((await start(url)).refusal).toBeNull()
+    })
+
+    it('accepts a user without the permission for SPUBLISH, which only a cluster needs', async () => {
+      const server = await serverWith()
+      const user = ['ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-spublish'] as const
+      await server.connect().call(...user)
+      expect((await start(`kvstore://fleet:pw@127.0.0.1:${server.port}`)).refusal).toBeNull()
+      expect(await server.connect().keys('muster:*probe*')).toEqual([])
     })
 
     it('authenticates to sentinels with their own password, and reports a wrong one (D22)', async () => {

@@ -98,6 +98,15 @@ withRedisServer('redis streams', () => {
       expect(await sent('b', 1_000)).toEqual(one)
     })
 
+    it('read no more pushes than contain the entries', async () => {
+      for (let i = 0; i < 250; i += 1) await streams.push(TYPE, 'm1', i, entries(1))
+      for (const read of [() => streams.peek(TYPE, 1), () => streams.pop(TYPE, 1)]) {
+        await read()
+        const { commands } = caller.runs.at(-1) ?? { commands: [] }
+        expect(commands.filter((command) => command === 'LRANGE')).toHaveLength(2)
+      }
+    })
+
     it('leave no entry and no push behind once everything was popped', async () => {
       await calls()
       await streams.pop(TYPE, 10)

@@ -60,4 +60,52 @@ describe('WaitQueue', () => {
     wake()
     expect(await again).toBe('woken')
   })
+
+  it('takes exactly 64 MiB of all lanes, and has room again for calls that were rejected or woken', async () => {
+    const { time, wait, wake } = room()
+    const all = Array.from({ length: 8 }, (_, n) => wait(`large ${n}`, 8 * MIB))
+    expect(await wait('one more', 1)).toBe('STORAGE_UNAVAILABLE')
+    expect(time.pending).toBe(8)
+    wake()
+    expect([new Set(await Promise.all(all)), time.pending]).toEqual([new Set(['woken']), 0])
+    const late = Array.from({ length: 8 }, (_, n) => wait(`large ${n}`, 8 * MIB))
+    await time.advance(1_499)
+    expect(await wait('large 0', 1)).toBe('STORAGE_UNAVAILABLE')
+    await time.advance(1)
+    expect([new Set(await Promise.all(late)), time.pending]).toEqual([new Set(['STORAGE_UNAVAILABLE']), 0])
+  })
+
+  it('counts calls and bytes of each lane, until its last call has left', async () => {
+    const time = new VirtualTime()
+    const waiting = new WaitQueue(time)
+    const wait = (bytes: number, sinceMs: number) =>
+      waiting.wait({ lane: 'a', bytes }, sinceMs, why).then(
+        () => 'woken',
+        () => 'rejected',
+      )
+    const first = wait(6 * MIB, time.monotonicMs() - 1_000)
+    const second = wait(2 * MIB, time.monotonicMs())
+    expect(await wait(1, time.monotonicMs())).toBe('rejected')
+    await time.advance(500)
+    expect(await first).toBe('rejected')
+    const third = wait(6 * MIB, time.monotonicMs())
+    expect(await wait(1, time.monotonicMs())).toBe('rejected')
+    waiting.wake()
+    expect(await Promise.all([second, third])).toEqual(['woken', 'woken'])
+  })
+
+  it('says why at the moment of the rejection', async () => {
+    const time = new VirtualTime()
+    const waiting = new WaitQueue(time)
+    let reason = 'the first reason'
+    const call = waiting.wait({ lane: 'a', bytes: 1 }, time.monotonicMs(), () => reason)
+    reason = 'the last reason'
+    const rejected = expect(call).rejects.toMatchObject({
+      code: 'STORAGE_UNAVAILABLE',
+      outcome: 'not_sent',
+      message: expect.stringContaining('the last reason'),
+    })
+    await time.advance(1_500)
+    await rejected
+  })
 })
