@@ -1,12 +1,14 @@
 /**
  * @module protocol/validator
  * Compiles JSON Schema 2020-12 into validators, one per content of a schema, because every compilation keeps memory
- * forever. Patterns run on a linear-time engine, so a hostile pattern cannot stall the process. The patterns of Muster
- * itself cannot backtrack and run on the engine of the language, which is far faster: every settled task has a name to
- * check. An unsafe schema (look-ahead, back-reference, remote reference) does not compile.
+ * forever. Duplicate items are found in linear time. Patterns run on a linear-time engine, so a hostile pattern cannot
+ * stall the process. The patterns of Muster itself cannot backtrack and run on the engine of the language, which is far
+ * faster: every settled task has a name to check. An unsafe schema (look-ahead, back-reference, remote reference) does
+ * not compile.
  */
 import { createHash } from 'node:crypto'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { BOUND_TO } from './bound-secrets.ts'
@@ -50,6 +52,21 @@ addFormats.default(ajv)
 ajv.addKeyword({ keyword: BOUND_TO, metaSchema: { type: 'array', items: { type: 'string' }, minItems: 1 } })
 // Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
 ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
+// That of Ajv compares each item with all others, also those beyond `maxItems`, because it reports all faults.
+ajv.removeKeyword('uniqueItems')
+ajv.addKeyword({
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  compile: (isUnique: boolean) => {
+    const check: DataValidateFunction = (items: readonly unknown[]) => {
+      const same = isUnique ? duplicateOf(items) : null
+      check.errors = same === null ? [] : [{ keyword: 'uniqueItems', params: same, message: duplicateMessage(same) }]
+      return same === null
+    }
+    return check
+  },
+})
 const compiled = new Map<string, Validator>()
 
 /**
@@ -72,6 +89,32 @@ export function compileValidator(schema: JsonSchema | object): Validator {
           .map(toFieldError)
   compiled.set(key, validator)
   return validator
+}
+
+interface Duplicate {
+  readonly i: number
+  readonly j: number
+}
+
+/** Finds the first item that is equal to an earlier one. `j` is the earlier one. */
+function duplicateOf(items: readonly unknown[]): Duplicate | null {
+  const seen = new Map<string, number>()
+  for (const [i, item] of items.entries()) {
+    const text = JSON.stringify(item, withSortedKeys)
+    const j = seen.get(text)
+    if (j !== undefined) return { i, j }
+    seen.set(text, i)
+  }
+  return null
+}
+
+const duplicateMessage = ({ i, j }: Duplicate): string =>
+  `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
+
+/** A replacer of `JSON.stringify`: two equal values have the same text. */
+function withSortedKeys(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /**

@@ -30,6 +30,32 @@ describe('compileValidator', () => {
     expect(performance.now() - before).toBeLessThan(1_000 * SLACK)
   })
 
+  it('finds duplicate items in linear time, also beyond maxItems', () => {
+    const validate = compileValidator({ type: 'array', uniqueItems: true, maxItems: 1_000 })
+    const before = process.cpuUsage()
+    expect(validate(Array.from({ length: 20_000 }, (_, i) => ({ i }))).map(({ keyword }) => keyword)).toEqual([
+      'maxItems',
+    ])
+    expect(process.cpuUsage(before).user).toBeLessThan(50_000 * SLACK)
+  })
+
+  it.each([
+    [['a', 'b'], []],
+    [[1, '1', null, true, [], {}], []],
+    [[{ a: 1, b: [2] }, {}, { b: [2], a: 1 }], [[2, 0]]],
+    [[{ __proto__: 1 }, 0, -0], [[2, 1]]],
+  ])('finds the first item that equals an earlier one: %j', (items, found) => {
+    const validate = compileValidator({ type: 'array', uniqueItems: true })
+    expect(validate(items)).toMatchObject(
+      found.map(([i, j]) => ({
+        path: '',
+        keyword: 'uniqueItems',
+        params: { i, j },
+        message: `must NOT have duplicate items (items ## ${j} and ${i} are identical)`,
+      })),
+    )
+  })
+
   it.each([
     { type: 'string', pattern: '(?=a)' },
     { type: 'string', pattern: '(a)\\1' },
