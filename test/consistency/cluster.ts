@@ -1,26 +1,26 @@
-/** Starts a Redis Cluster of three primaries and three replicas, each in a namespace of its own. */
-import { eventually } from '../kit/index.ts'
-import { assembleCluster, makeReplica, type RedisServer } from '../kit/redis-server.ts'
+/** Starts a Redis Cluster of three primaries with replicas, each in a namespace of its own. */
+import { assembleCluster, makeReplica, type RedisOptions, type RedisServer } from '../kit/redis-server.ts'
 import { key as keyOf } from '../../src/storage/redis/keys.ts'
 import { slotOf } from '../../src/storage/redis/slots.ts'
 import { partsOf } from './calls.ts'
-import { becomesReplica, type Member, type ReplicatedStore } from './failovers.ts'
+import type { Member, ReplicatedStore } from './failovers.ts'
 import type { Network } from './network.ts'
 import { startRedisAt } from './one-redis.ts'
 
 const SHARDS = 3
 const SLOTS = 16_384
 const NODE_TIMEOUT_MS = 2_000
-const FAILOVER_WITHIN_MS = 60_000
-/** The server gives up a failover after 5 s. */
-const REQUEST_EVERY_MS = 6_000
+const MAX_LAG_SECONDS = 2
 
-const CONFIG = [
+const configWith = (minReplicas: number): readonly string[] => [
+  `min-replicas-to-write ${minReplicas}`,
+  `min-replicas-max-lag ${MAX_LAG_SECONDS}`,
   'cluster-enabled yes',
   'cluster-port 16379',
   `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
   'cluster-replica-validity-factor 0',
   'cluster-require-full-coverage no',
+  'cluster-migration-barrier 9', // Replicas stay with their shard.
   'repl-ping-replica-period 1',
 ]
 /** The hash tags of the models. */
@@ -37,23 +37,28 @@ export interface ClusterStore extends ReplicatedStore {
   readonly primaries: readonly Member[]
 }
 
+/**
+ * @param minReplicas `min-replicas-to-write`. Each primary has one replica more, so that a new primary takes changes
+ *   before the old one has returned.
+ */
 export async function startClusterAt(
   network: Network,
+  minReplicas: number,
   open: (each: RedisServer) => RedisServer,
 ): Promise<ClusterStore> {
+  const options: RedisOptions = { appendfsync: 'always', config: configWith(minReplicas) }
   const members: Member[] = []
-  for (let i = 0; i < 2 * SHARDS; i += 1) {
+  for (let i = 0; i < SHARDS * (2 + minReplicas); i += 1) {
     const host = network.add()
-    const server = open(await startRedisAt(network, host, { appendfsync: 'always', config: CONFIG }))
-    members.push({ host, server })
+    members.push({ host, server: open(await startRedisAt(network, host, options)) })
   }
   const servers = members.map(({ server }) => server)
-  await assembleCluster(servers.slice(0, SHARDS))
-  for (let i = 0; i < SHARDS; i += 1) {
-    const [replica, primary] = [servers[SHARDS + i], servers[i]]
-    if (replica === undefined || primary === undefined) throw new Error('a node is missing')
+  const primaries = servers.slice(0, SHARDS)
+  await assembleCluster(primaries)
+  for (const [i, replica] of servers.slice(SHARDS).entries()) {
+    const primary = primaries[i % SHARDS]
+    if (primary === undefined) throw new Error('a primary is missing')
     await makeReplica(replica, primary, servers.slice(0, SHARDS + i + 1))
-    await becomesReplica(replica)
   }
   const ofShard = (shard: number): readonly Member[] => members.filter((_, i) => i % SHARDS === shard)
   return {
@@ -66,39 +71,36 @@ export async function startClusterAt(
     requestFailover: async (shard) => {
       const before = await primaryOf(members, ofShard(shard))
       const replica = ofShard(shard).find(({ host }) => host.address !== before)
-      let askedMs = -Infinity
-      await eventually(
-        'a replica takes over by command',
-        async () => {
-          if (performance.now() - askedMs > REQUEST_EVERY_MS) {
-            askedMs = performance.now()
-            await replica?.server.connect().call('CLUSTER', 'FAILOVER')
-          }
-          return (await primaryOf(members, ofShard(shard))) === replica?.host.address
-        },
-        { withinMs: FAILOVER_WITHIN_MS },
-      )
+      await replica?.server.client.call('CLUSTER', 'FAILOVER')
     },
   }
 }
 
 /** The member of a shard that the nodes of the other shards name as its primary; `''` if they differ. */
 async function primaryOf(all: readonly Member[], shard: readonly Member[]): Promise<string> {
+  const addresses = shard.map(({ host }) => host.address)
   const named = await Promise.all(
     all
       .filter((each) => !shard.includes(each))
-      .map(async ({ server }) => primaryIn(String(await server.connect().call('CLUSTER', 'NODES')), shard)),
+      .map(async ({ server }) => primaryIn(String(await server.client.call('CLUSTER', 'NODES')), addresses)),
   )
   return named.every((each) => each === named[0]) ? (named[0] ?? '') : ''
 }
 
-/** Finds the primary of a shard in a reply of CLUSTER NODES: `ID ADDRESS:PORT@BUS FLAGS …` a line. */
-function primaryIn(nodes: string, shard: readonly Member[]): string {
+/**
+ * Finds the primary of a shard in a reply of CLUSTER NODES, which has a line for each node: `ID ADDRESS:PORT@BUS FLAGS
+ * PRIMARY PING PONG EPOCH LINK SLOTS…`. An old primary that returns is shown as a primary without slots, until it is a
+ * replica.
+ *
+ * @param shard The addresses of its members.
+ */
+export function primaryIn(nodes: string, shard: readonly string[]): string {
   for (const line of nodes.split('\n')) {
-    const [, address = '', flags = ''] = line.split(' ')
-    const member = shard.find(({ host }) => address.startsWith(`${host.address}:`))
+    const [, address = '', flags = '', , , , , , ...slots] = line.split(' ')
+    const member = shard.find((each) => address.startsWith(`${each}:`))
     const isServing = flags.split(',').includes('master') && !flags.split(',').includes('fail')
-    if (member !== undefined && isServing && line.includes('-')) return member.host.address
+    // A slot that moves is `[93-<-ID]`.
+    if (member !== undefined && isServing && slots.some((each) => /^\d/.test(each))) return member
   }
   return ''
 }

@@ -49,7 +49,7 @@ interface Deps {
 
 /** Resolves when a server is a replica in sync. */
 export async function becomesReplica(server: RedisServer): Promise<void> {
-  const client = server.connect()
+  const { client } = server
   const isInSync = async (): Promise<boolean> => {
     const info = await client.info('replication').catch(() => '')
     return info.includes('role:slave') && info.includes('master_link_status:up')
@@ -79,7 +79,11 @@ export async function makeFailover(
   const heldBefore = kind === 'part' ? hold() : null
   await begin({ network, store, clients }, { kind, shard, primary, isolated })
   const held = heldBefore ?? hold()
-  const isElected = async (): Promise<boolean> => !['', before].includes(await store.primaryOf(shard))
+  let elected = ''
+  const isElected = async (): Promise<boolean> => {
+    elected = await store.primaryOf(shard)
+    return elected !== '' && elected !== before
+  }
   await eventually('another primary is elected', isElected, { withinMs: FAILOVER_WITHIN_MS })
   await clients.observer.ask({ kind: 'probe' }, 'served')
   const servedAfterMs = performance.now() - startedMs
@@ -88,7 +92,6 @@ export async function makeFailover(
   network.heal()
   if (kind === 'kill' || kind === 'late_kill') await primary.server.start()
   if (kind === 'freeze') primary.server.resume()
-  const elected = await store.primaryOf(shard)
   const ofShard = store.members.filter(({ host }) => store.shards[shard]?.includes(host.address))
   await Promise.all(ofShard.filter(({ host }) => host.address !== elected).map(({ server }) => becomesReplica(server)))
   await Promise.all(clients.all.map((each) => each.ask({ kind: 'probe' }, 'served')))

@@ -38,7 +38,7 @@ export async function startSentinels(
     sentinels.push(open(await startRedisAt(network, host, sentinelOptions(first), { role: 'sentinel' })))
   await Promise.all(sentinels.map(knowsAll))
   const addressOf = async (sentinel: RedisServer): Promise<string> => {
-    const address = (await sentinel.connect().call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as readonly string[]
+    const address = (await sentinel.client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as readonly string[]
     return address[0] ?? ''
   }
   return {
@@ -56,11 +56,7 @@ export async function startSentinels(
     requestFailover: async () => {
       await eventually(
         'a sentinel starts a failover',
-        async () =>
-          (await sentinels[1]
-            ?.connect()
-            .call('SENTINEL', 'FAILOVER', NAME)
-            .catch(() => null)) === 'OK',
+        async () => (await sentinels[1]?.client.call('SENTINEL', 'FAILOVER', NAME).catch(() => null)) === 'OK',
       )
     },
   }
@@ -76,7 +72,7 @@ const sentinelOptions = ({ address }: Host): RedisOptions => ({
 
 /** Resolves when a sentinel knows both replicas and the two other sentinels. */
 async function knowsAll(sentinel: RedisServer): Promise<void> {
-  const client = sentinel.connect()
+  const { client } = sentinel
   await eventually('the sentinel knows all servers', async () => {
     const [replicas, others] = await Promise.all([
       client.call('SENTINEL', 'REPLICAS', NAME) as Promise<readonly unknown[]>,

@@ -71,6 +71,7 @@ export class RedisServer {
   readonly options: RedisOptions
   readonly #clients: Redis[] = []
   readonly #sentinel: boolean
+  #client: Redis | null = null
   #child: ChildProcess | null = null
   readonly #onExit = (): void => void this.#child?.kill('SIGKILL')
 
@@ -154,7 +155,14 @@ export class RedisServer {
     return client
   }
 
+  /** One client for commands of the test. A poll that calls `connect` would open a connection each time. */
+  get client(): Redis {
+    this.#client ??= this.connect()
+    return this.#client
+  }
+
   async close(): Promise<void> {
+    this.#client = null
     for (const client of this.#clients.splice(0)) client.disconnect()
     await this.kill()
     process.off('exit', this.#onExit)
@@ -345,7 +353,7 @@ export async function makeReplica(
   await eventually('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
   await own.call('CLUSTER', 'REPLICATE', id)
   const isKnown = async (node: RedisServer): Promise<boolean> =>
-    String(await node.connect().call('CLUSTER', 'NODES')).includes(`slave ${id}`)
+    String(await node.client.call('CLUSTER', 'NODES')).includes(`slave ${id}`)
   await eventually(
     'the replica is in sync',
     async () =>
@@ -360,7 +368,7 @@ async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<
   const [first = added] = nodes
   await own.call('CLUSTER', 'MEET', first.host, first.port, busPortOf(first))
   const said = async (node: RedisServer, what: string): Promise<string> =>
-    String(await node.connect().call('CLUSTER', what))
+    String(await node.client.call('CLUSTER', what))
   const isKnown = async (node: RedisServer): Promise<boolean> => (await said(node, 'NODES')).includes(id)
   await eventually('every node knows the new one', async () => (await Promise.all(nodes.map(isKnown))).every(Boolean))
   await eventually('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
