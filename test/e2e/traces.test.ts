@@ -1,109 +1,33 @@
-/** Tests traces with a real OTLP receiver: a small HTTP server that decodes the exports of the SDK. */
+/** Tests traces with a real OTLP receiver, which searches every export for secrets. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { SECRET_MASK } from '../../src/protocol/index.ts'
 import { Fleet } from './fleet.ts'
+import { canaries } from '../kit/canary.ts'
 import { eventually } from '../kit/index.ts'
-
-interface Attribute {
-  readonly key: string
-  readonly value: { readonly stringValue?: string; readonly intValue?: number | string }
-}
-interface OtlpSpan {
-  readonly name: string
-  readonly attributes: readonly Attribute[]
-  readonly events?: readonly { readonly name: string; readonly attributes: readonly Attribute[] }[]
-  readonly status: { readonly code?: number }
-}
-interface Export {
-  readonly resourceSpans: readonly {
-    readonly resource: { readonly attributes: readonly Attribute[] }
-    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[]
-  }[]
-}
-interface Span {
-  readonly service: unknown
-  readonly name: string
-  readonly attributes: Record<string, unknown>
-  readonly exceptions: readonly Record<string, unknown>[]
-  readonly failed: boolean
-}
-
-const plain = (attributes: readonly Attribute[]): Record<string, unknown> =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
-
-/** Receives `POST /v1/traces` in the JSON encoding of OTLP. @see https://opentelemetry.io/docs/specs/otlp/#otlphttp */
-class Receiver {
-  readonly spans: Span[] = []
-  readonly paths = new Set<string>()
-  readonly #server: Server = createServer((request, response) => {
-    this.paths.add(request.url ?? '')
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      this.#take(JSON.parse(body) as Export)
-      response.setHeader('content-type', 'application/json').end('{}')
-    })
-  })
-
-  #take({ resourceSpans }: Export): void {
-    for (const { resource, scopeSpans } of resourceSpans) {
-      for (const { name, attributes, events = [], status } of scopeSpans.flatMap(({ spans }) => spans)) {
-        const exceptions = events.filter((event) => event.name === 'exception').map((event) => plain(event.attributes))
-        this.spans.push({
-          service: plain(resource.attributes)['service.name'],
-          name,
-          attributes: plain(attributes),
-          exceptions,
-          failed: status.code === 2,
-        })
-      }
-    }
-  }
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return this
-  }
-  get settings(): Record<string, string> {
-    const { port } = this.#server.address() as { port: number }
-    return {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_BSP_SCHEDULE_DELAY: '50',
-    }
-  }
-  named(name: string): Span[] {
-    return this.spans.filter((span) => span.name === name)
-  }
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections()
-    this.#server.close()
-    await once(this.#server, 'close')
-  }
-}
+import { TraceReceiver } from '../kit/trace-receiver.ts'
 
 const worlds: { stop(): Promise<void> }[] = []
 afterEach(async () => {
   for (const part of worlds.splice(0).toReversed()) await part.stop()
 })
 
-async function fixture(): Promise<{ receiver: Receiver; fleet: Fleet }> {
-  const receiver = await new Receiver().start()
+async function fixture(): Promise<{ receiver: TraceReceiver; fleet: Fleet }> {
+  const receiver = await new TraceReceiver().start()
   const fleet = new Fleet()
   worlds.push(receiver, fleet)
   return { receiver, fleet }
 }
 
 describe('traces', () => {
-  it('are exported by master and worker with the names of the specification', async () => {
+  it('are exported by master and worker with the names of the specification, without a secret', async () => {
+    const secret = canaries.create('write-only')
     const { receiver, fleet } = await fixture()
     await fleet.startMaster({ ...receiver.settings, OTEL_SERVICE_NAME: 'the-master' })
     fleet.startWorker('http-request', 'r-1', receiver.settings)
     fleet.startWorker('http-probe', 'p-1', { ...receiver.settings, SVC_OTEL_ENABLED: '1' })
     const port = Number(new URL(fleet.url).port)
     const allowed = { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [port] }
-    await fleet.configure('http-request', 'r-1', allowed)
+    await fleet.configure('http-request', 'r-1', { ...allowed, authorization: secret })
     await fleet.configure('http-probe', 'p-1', allowed)
 
     const good = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', {
@@ -111,7 +35,7 @@ describe('traces', () => {
       priority: 7,
     })
     const bad = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', {
-      payload: { url: `${fleet.url}/nothing-here` },
+      payload: { url: `${fleet.url}/nothing-here/${secret}` },
     })
     await eventually('both runs are exported', async () => receiver.named('slot.run_one').length === 2, {
       context: () => receiver.spans.map(({ name }) => name).join(),
@@ -141,7 +65,7 @@ describe('traces', () => {
     expect(second).toMatchObject({ attributes: { 'fleet.task_id': bad.task_id }, failed: true })
     expect(second?.exceptions[0]).toMatchObject({
       'exception.type': 'Permanent',
-      'exception.message': `GET ${fleet.url}/nothing-here returned 401`,
+      'exception.message': `GET ${fleet.url}/nothing-here/${SECRET_MASK} returned 401`,
     })
     expect(receiver.named('slot.run_continuous')[0]).toMatchObject({
       attributes: { 'fleet.automation_type': 'http-probe', 'fleet.worker_id': 'p-1', 'fleet.slot_id': 0 },

@@ -16,6 +16,12 @@ interface Edit {
   readonly replace: string
 }
 
+interface Scan {
+  readonly hits: readonly CanaryHit[]
+  readonly scannedChars: number
+  readonly spans: number
+}
+
 const CONTROLS: readonly { readonly defect: string; readonly edit: Edit; readonly where: RegExp }[] = [
   {
     defect: 'the record of a worker leaves a secret field unmasked',
@@ -44,6 +50,15 @@ const CONTROLS: readonly { readonly defect: string; readonly edit: Edit; readonl
     },
     where: /^GET \/api\/v1\/me/,
   },
+  {
+    defect: 'a span contains the environment of its process',
+    edit: {
+      file: 'src/runtime/trace.ts',
+      find: 'startSpan(name, { attributes })',
+      replace: 'startSpan(name, { attributes: { ...attributes, environment: JSON.stringify(process.env) } })',
+    },
+    where: /^an exported span$/,
+  },
 ]
 
 async function hitsOf(edit?: Edit): Promise<readonly CanaryHit[]> {
@@ -54,8 +69,9 @@ async function hitsOf(edit?: Edit): Promise<readonly CanaryHit[]> {
     ['--disable-warning=ExperimentalWarning', ...(edit === undefined ? [] : ['--import', APPLY]), SCENARIO],
     { env: { ...process.env, CONTROL: control } },
   )
-  const { hits, scannedChars } = JSON.parse(stdout) as { hits: readonly CanaryHit[]; scannedChars: number }
+  const { hits, scannedChars, spans } = JSON.parse(stdout) as Scan
   expect(scannedChars).toBeGreaterThan(1_000)
+  expect(spans).toBeGreaterThan(0)
   return hits
 }
 
@@ -64,8 +80,12 @@ describe('the scanner for secrets', () => {
     expect(await hitsOf()).toEqual([])
   })
 
-  it.each(CONTROLS.map((each) => [each.defect, each] as const))('finds that %s', async (_, { edit, where }) => {
-    const hits = await hitsOf(edit)
-    expect(hits.map((hit) => hit.where)).toContainEqual(expect.stringMatching(where))
-  })
+  it.each(CONTROLS.map((each) => [each.defect, each] as const))(
+    'finds that %s',
+    async (_, { edit, where }) => {
+      const hits = await hitsOf(edit)
+      expect(hits.map((hit) => hit.where)).toContainEqual(expect.stringMatching(where))
+    },
+    60_000,
+  )
 })

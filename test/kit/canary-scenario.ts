@@ -4,11 +4,12 @@
  */
 import { buildCatalog, defineBatch, Type } from '../../src/automation/index.ts'
 import { startMaster } from '../../src/master/index.ts'
-import { systemRandom, systemTime } from '../../src/runtime/index.ts'
+import { startTracing, systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { canaries } from './canary.ts'
 import { learnSecrets, scanMaster } from './outputs.ts'
 import { recordingLog } from './recording-log.ts'
+import { TraceReceiver } from './trace-receiver.ts'
 
 const tokens = { admin: canaries.create('admin'), worker: canaries.create('worker') }
 const secret = canaries.create('write-only')
@@ -22,6 +23,9 @@ const catalog = buildCatalog([
   }),
 ])
 const log = recordingLog()
+const receiver = await new TraceReceiver().start()
+Object.assign(process.env, receiver.settings, { SVC_ADMIN_TOKEN: tokens.admin })
+const tracing = await startTracing(process.env, log)
 const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
 const master = await startMaster({
   listen: { host: '127.0.0.1', port: 0 },
@@ -63,6 +67,10 @@ await call('GET', WORKER, tokens.admin)
 await call('GET', `${WORKER}/config/history`, tokens.admin)
 await call('GET', `/api/v1/me?token=${tokens.worker}`, canaries.create('unknown'))
 await call('GET', WORKER, tokens.worker)
+await call('POST', '/api/v1/automations/mailer/tasks', tokens.admin, { payload: {} })
 await scanMaster({ url: master.url, lines: log.lines, backend })
 await master.stop()
-process.stdout.write(JSON.stringify({ hits: canaries.hits, scannedChars: canaries.scannedChars }))
+await tracing.stop()
+await receiver.stop()
+const { hits, scannedChars } = canaries
+process.stdout.write(JSON.stringify({ hits, scannedChars, spans: receiver.spans.length }))
