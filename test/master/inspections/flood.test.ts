@@ -1,6 +1,7 @@
 /**
  * One token reads its own queue, dead letters, stream, history, statistics and workers as fast as it can, each of them
- * tens of megabytes. Another tenant submits tasks meanwhile; its rate and latency are compared with those before.
+ * tens of megabytes. Beside these reads it has sockets that never read, and sockets that stop within their headers or
+ * their body. Another tenant submits tasks meanwhile; its rate and latency are compared with those before.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,6 +21,8 @@ import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const KIB = 1_024
 const CLIENTS = 8
+/** Sockets that never read, sockets with half a head, and sockets with half a body: so many of each. */
+const SLOW = 40
 const PHASE_MS = 200
 const MIN_ROUNDS = 10
 const TASKS = 40
@@ -116,11 +119,10 @@ async function rounds(master: TestMaster): Promise<readonly number[]> {
   return tookMs
 }
 
-/** `turnTo` floods another path and resolves when its first bytes have arrived. */
+/** `turnTo` floods another path and resolves when its first bytes have arrived and its slow sockets are open. */
 function startFlood({ url }: TestMaster) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'flood.mjs'), url, TOKENS.mailer, String(CLIENTS)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const args = [join(import.meta.dirname, 'flood.mjs'), url, TOKENS.mailer, String(CLIENTS), String(SLOW)]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const exited = once(child, 'exit')
   return {
