@@ -14,6 +14,7 @@ import { CLOSE, decodeMasterFrame, decodeWorkerFrame, FrameFault } from '../../s
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { eventually } from '../kit/index.ts'
+import { recordRun } from '../kit/record-run.ts'
 import { runMaster, TOKENS, type TestMaster } from '../kit/running-master.ts'
 import { Mutator, REGISTER } from './mutate.ts'
 
@@ -26,6 +27,7 @@ const TURN_EVERY = 100
 const WITNESS_EVERY = 10_000
 /** Text whole and in fragments, binary, close, ping and pong, with and without the flag of the last fragment. */
 const OPCODES = [0x81, 0x81, 0x81, 0x01, 0x80, 0x00, 0x82, 0x88, 0x89, 0x8a, 0x08, 0x09]
+const COMMAND = `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/fuzz`
 const PATH = '/api/v1/automations/mailer/workers'
 /** The close codes of a fault of the peer. */
 const FAULTS: ReadonlySet<number> = new Set([CLOSE.INVALID_FRAME, CLOSE.POLICY, CLOSE.TOO_BIG, CLOSE.PROTOCOL_VERSION])
@@ -177,6 +179,15 @@ describe('the connection code of a master', () => {
       if (at % WITNESS_EVERY === 0) await isServed()
     }
     await isServed()
+    const closes = (code: number): number => fuzzer.codes.get(code) ?? 0
+    recordRun({
+      layer: 'L7',
+      command: COMMAND,
+      count: FRAMES,
+      counted: 'hostile frames handled by the connection code of a master without a defect',
+      seedBase: SEED,
+      mustHappen: { 'closed as invalid': closes(CLOSE.INVALID_FRAME), 'closed by policy': closes(CLOSE.POLICY) },
+    })
     // Without both codes, and without accepted frames, the frames would not reach what they should.
     expect([...fuzzer.codes.keys()]).toEqual(expect.arrayContaining([CLOSE.INVALID_FRAME, CLOSE.POLICY]))
     expect([...fuzzer.codes.values()].reduce((sum, n) => sum + n, 0)).toBeLessThan(FRAMES)
@@ -197,6 +208,13 @@ describe('the WebSocket decoder of a master', () => {
     await eventually('every socket is closed', async () =>
       /^svc_control_sockets(?:\{[^}]*\})? 1$/m.test((await master.call('GET', '/metrics')).text),
     )
+    recordRun({
+      layer: 'L7',
+      command: COMMAND,
+      count: STREAMS,
+      counted: 'hostile byte streams handled by the WebSocket decoder of a master without a defect',
+      seedBase: SEED,
+    })
   }, 1_800_000)
 })
 
