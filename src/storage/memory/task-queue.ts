@@ -70,8 +70,7 @@ export class TaskQueue {
     return this.#fence.isAhead(token) ? 'not_issued' : 'lease_lost'
   }
 
-  submit({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask): void {
-    const expiresAtMs = expiryOf(ttlMs, this.#store.now())
+  submit({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask, nowMs: number): void {
     const task: Task = {
       id,
       tier,
@@ -80,7 +79,7 @@ export class TaskQueue {
       submitted,
       body,
       place: 'pending',
-      expiresAtMs,
+      expiresAtMs: expiryOf(ttlMs, nowMs),
       attempt: 0,
       lost: 0,
       token: 0,

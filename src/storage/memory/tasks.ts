@@ -77,7 +77,7 @@ export class MemoryTasks implements Sync<Tasks> {
       if (first !== undefined) return { kind: 'duplicate', duplicateOf: first }
       const isKnown = this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined
       if (!isKnown && queue.size >= maxLength) return QUEUE_FULL
-      if (!isKnown) queue.submit(task)
+      if (!isKnown) queue.submit(task, now)
       if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs) // Also of a duplicate (D80).
       return isKnown && task.ownId ? { kind: 'duplicate', duplicateOf: task.id } : QUEUED
     })
