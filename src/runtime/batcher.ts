@@ -26,12 +26,21 @@ export interface BatcherOptions<Item, Result> {
 interface WaitingCall<Item, Result> {
   readonly items: readonly Item[]
   readonly bytes: number
+  /** Whether a failed item is one of the results. Otherwise it rejects the call. */
+  readonly isEach: boolean
   readonly resolve: (results: readonly (Result | Error)[]) => void
-  readonly results: (Result | Error)[]
-  /** Items that are in a group already, and items that have a result. */
+  readonly reject: (failure: Error) => void
+  /** Items that are in a group already. */
   taken: number
+  /** The results of its parts, if it was split; how many items have one; the first failure of a part. */
+  results: (Result | Error)[] | null
   done: number
+  failure: Error | null
 }
+
+type GroupOutcome<Result> =
+  | { readonly kind: 'succeeded'; readonly results: readonly Result[] }
+  | { readonly kind: 'failed'; readonly results: readonly Error[]; readonly failure: Error }
 
 /** Consecutive items of one call within a group. */
 interface Part<Item, Result> {
@@ -64,18 +73,34 @@ export class Batcher<Item, Result> {
 
   /**
    * Sends the items with the next group.
-   * @returns one result per item, in order. An item whose group failed has the error of its group.
-   * @throws the error of `overloaded` if too much is waiting. No item of this call was sent.
+   * @returns one result per item, in order.
+   * @throws the error of `overloaded` if too much is waiting: no item of this call was sent. Otherwise the error of a
+   *   group; items of this call that were in another group may have succeeded.
    */
-  add(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
+  add(items: readonly Item[]): Promise<readonly Result[]> {
+    return this.#enqueue(items, false) as Promise<readonly Result[]>
+  }
+
+  /**
+   * Sends the items with the next group, for a caller that can use a part of the results.
+   * @returns one result per item, in order. An item whose group failed has the error of its group.
+   * @throws the error of `overloaded` if too much is waiting: no item of this call was sent.
+   */
+  addEach(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
+    return this.#enqueue(items, true)
+  }
+
+  #enqueue(items: readonly Item[], isEach: boolean): Promise<readonly (Result | Error)[]> {
     if (items.length === 0) return Promise.resolve([])
     const { bytesOf, overloaded, waitingLimits } = this.#options
     const bytes = bytesOf === undefined ? 0 : items.reduce((sum, item) => sum + bytesOf(item), 0)
-    const limits = waitingLimits()
-    if (this.#waiting.length > 0 && (this.#items + items.length > limits.items || this.#bytes + bytes > limits.bytes))
-      return Promise.reject(overloaded())
-    return new Promise((resolve) => {
-      this.#waiting.push({ items, bytes, resolve, results: [], taken: 0, done: 0 })
+    if (this.#waiting.length > 0) {
+      const limits = waitingLimits()
+      if (this.#items + items.length > limits.items || this.#bytes + bytes > limits.bytes)
+        return Promise.reject(overloaded())
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ items, bytes, isEach, resolve, reject, taken: 0, results: null, done: 0, failure: null })
       this.#items += items.length
       this.#bytes += bytes
       this.#schedule()
@@ -120,32 +145,58 @@ export class Batcher<Item, Result> {
 
   async #send(parts: readonly Part<Item, Result>[]): Promise<void> {
     this.#inFlight += 1
-    const results = await this.#run(parts.flatMap(({ call, from, end }) => sliceOf(call.items, from, end)))
+    const outcome = await this.#run(itemsOf(parts))
+    const failure = outcome.kind === 'failed' ? outcome.failure : null
     let at = 0
-    for (const { call, from, end } of parts) {
-      for (let i = from; i < end; i += 1, at += 1) call.results[i] = results[at] as Result | Error
-      call.done += end - from
-      if (call.done === call.items.length) call.resolve(call.results)
+    for (const part of parts) {
+      const next = at + part.end - part.from
+      settle(part, sliceOf<Result | Error>(outcome.results, at, next), failure)
+      at = next
     }
     this.#inFlight -= 1
     if (this.#waiting.length > 0) this.#schedule()
     else if (this.#inFlight === 0) this.#options.onIdle?.()
   }
 
-  async #run(items: readonly Item[]): Promise<readonly (Result | Error)[]> {
+  async #run(items: readonly Item[]): Promise<GroupOutcome<Result>> {
     try {
-      return await this.#options.run(items)
+      return { kind: 'succeeded', results: await this.#options.run(items) }
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error), { cause: error })
-      return items.map(() => failure)
+      return { kind: 'failed', results: items.map(() => failure), failure }
     }
   }
 }
 
-const sliceOf = <Item>(items: readonly Item[], from: number, end: number): readonly Item[] =>
-  from === 0 && end === items.length ? items : items.slice(from, end)
+const sliceOf = <Value>(values: readonly Value[], from: number, end: number): readonly Value[] =>
+  from === 0 && end === values.length ? values : values.slice(from, end)
 
-/** Returns the results of a caller that cannot use a part of them. @throws the first Error among them. */
+function itemsOf<Item, Result>(parts: readonly Part<Item, Result>[]): readonly Item[] {
+  const [only] = parts
+  if (only !== undefined && parts.length === 1) return sliceOf(only.call.items, only.from, only.end)
+  return parts.flatMap(({ call, from, end }) => sliceOf(call.items, from, end))
+}
+
+/** Gives a call the results of one of its parts. The parts of a call may end in any order. */
+function settle<Item, Result>(
+  { call, from, end }: Part<Item, Result>,
+  partResults: readonly (Result | Error)[],
+  failure: Error | null,
+): void {
+  call.failure ??= failure
+  if (end - from === call.items.length) return finish(call, partResults)
+  const results = (call.results ??= [])
+  partResults.forEach((result, i) => (results[from + i] = result))
+  call.done += partResults.length
+  if (call.done === call.items.length) finish(call, results)
+}
+
+function finish<Item, Result>(call: WaitingCall<Item, Result>, results: readonly (Result | Error)[]): void {
+  if (call.failure === null || call.isEach) call.resolve(results)
+  else call.reject(call.failure)
+}
+
+/** @returns the results if no call failed. @throws the first Error among them. */
 export function allSucceeded<Result>(results: readonly (Result | Error)[]): readonly Result[] {
   const failure = results.find((result) => result instanceof Error)
   if (failure !== undefined) throw failure

@@ -91,7 +91,7 @@ describe('Batcher', () => {
 
   it('returns the error of a failed group for its items alone, and continues', async () => {
     const { time, batcher } = batching()
-    const results = Promise.all([batcher.add([1, 13]), batcher.add([3, 4])])
+    const results = Promise.all([batcher.addEach([1, 13]), batcher.addEach([3, 4])])
     await time.advance(20)
     const failure = new Error('unlucky')
     expect(await results).toEqual([
@@ -101,6 +101,17 @@ describe('Batcher', () => {
     const next = batcher.add([5])
     await time.advance(10)
     expect(await next).toEqual(['r5'])
+  })
+
+  it('rejects a call for all of whose items the caller wants a result, if one of its groups failed', async () => {
+    const { time, batcher } = batching({ maxInFlight: 2 })
+    const calls = Promise.allSettled([batcher.add([1, 2, 3, 4, 13]), batcher.add([5]), batcher.add([6, 7])])
+    await time.advance(30)
+    expect(await calls).toEqual([
+      { status: 'rejected', reason: new Error('unlucky') },
+      { status: 'rejected', reason: new Error('unlucky') },
+      { status: 'fulfilled', value: ['r6', 'r7'] },
+    ])
   })
 
   it('rejects a call above the limits of waiting items or bytes, and accepts calls again after a send', async () => {

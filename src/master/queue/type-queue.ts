@@ -84,7 +84,7 @@ export class TypeQueue {
 
   /** @returns one result per task; an Error if its call of the store failed. @throws {FleetError} STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
-    const outcomes = await this.#submits.add(tasks)
+    const outcomes = await this.#submits.addEach(tasks)
     this.wake(count(outcomes, (outcome) => !(outcome instanceof Error) && outcome.kind === 'queued'))
     return outcomes
   }
@@ -93,22 +93,22 @@ export class TypeQueue {
     return this.#dispatcher.reserve(options)
   }
 
-  async ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-    return allSucceeded(await this.#acks.add(leases))
+  ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+    return this.#acks.add(leases)
   }
 
   async release(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-    const outcomes = await this.#releases.add(leases)
+    const outcomes = await this.#releases.addEach(leases)
     this.wake(count(outcomes, (outcome) => outcome === 'ok'))
     return allSucceeded(outcomes)
   }
 
-  async extend(leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
-    return allSucceeded(await this.#extends.add(leases))
+  extend(leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
+    return this.#extends.add(leases)
   }
 
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
-    const outcomes = await this.#nacks.add(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
+    const outcomes = await this.#nacks.addEach(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
     return allSucceeded(outcomes)
   }

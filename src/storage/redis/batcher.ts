@@ -9,7 +9,7 @@
  * A group fails as a whole, so only operations may be batched that never fail because of one item. A call is never
  * split: it is stored completely or not at all.
  */
-import { allSucceeded, Batcher } from '../../runtime/index.ts'
+import { Batcher } from '../../runtime/index.ts'
 import { storeOverloaded } from '../index.ts'
 
 /**
@@ -35,16 +35,16 @@ export class Batchers {
    * @param name The operation and all its parameters: calls of one name may differ only in their items.
    * @throws {FleetError} STORAGE_OVERLOADED if too many items are waiting, or the error of the group.
    */
-  async add<Item, Result>(
+  add<Item, Result>(
     name: string,
     items: readonly Item[],
     bytesOf: (item: Item) => number,
     run: (items: readonly Item[]) => Promise<readonly Result[]>,
   ): Promise<readonly Result[]> {
-    if (items.length === 0) return []
+    if (items.length === 0) return Promise.resolve([])
     const known = this.#byName.get(name) as Batcher<Item, Result> | undefined
     const batcher = known ?? this.#create(name, bytesOf, run)
-    return allSucceeded(await batcher.add(items))
+    return batcher.add(items)
   }
 
   #create<Item, Result>(
