@@ -339,7 +339,11 @@ export class StoreClient implements Backend {
   #isOpen = false
   #health: Health
 
-  readonly #groups = groupsOf((call) => this.#call(call))
+  readonly #groups = groupsOf(
+    (group, method) =>
+      (...args) =>
+        this.#call({ group, method, args }),
+  )
   readonly meta = this.#groups.meta
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs

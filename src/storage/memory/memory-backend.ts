@@ -8,7 +8,7 @@
  * construction plus the monotonic time since, so a step of the wall clock neither ends nor prolongs a lease.
  */
 import { FleetError } from '../../protocol/index.ts'
-import { checkArguments, groupsOf, LocalBus, LocalEventLog, runCall } from '../index.ts'
+import { groupsOf, LocalBus, LocalEventLog, runCall } from '../index.ts'
 import { TokenSequences } from './token-sequence.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
@@ -20,7 +20,7 @@ import { MemoryTasks } from './tasks.ts'
 import { MemoryWorkers } from './workers.ts'
 import { LIMITS, SAFEGUARDS } from './store.ts'
 import { WorkerRecords } from './worker-records.ts'
-import type { Backend, Health, StorageCall, SyncGroups } from '../index.ts'
+import type { Backend, Health, SyncGroups } from '../index.ts'
 import type { Clock, Random } from '../../runtime/index.ts'
 import type { Limits, Safeguards, Store } from './store.ts'
 
@@ -69,7 +69,16 @@ export class MemoryBackend implements Backend {
     return this.#parts
   }
 
-  readonly #groups = groupsOf((call) => this.#run(call))
+  /** A call runs before its method returns, so calls take effect in the order in which they were made. */
+  readonly #groups = groupsOf((group, method, check) => (...args) => {
+    try {
+      const parts = this.#open()
+      check(...args)
+      return Promise.resolve(runCall(parts, { group, method, args }))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  })
   readonly meta = this.#groups.meta
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs
@@ -133,12 +142,5 @@ export class MemoryBackend implements Backend {
       sinceMs: this.#since,
       detail: ok ? 'in memory; nothing survives a restart' : 'not open',
     }
-  }
-
-  /** Runs the call before it returns, so calls take effect in the order in which they were made. */
-  async #run(call: StorageCall): Promise<unknown> {
-    const parts = this.#open()
-    checkArguments(call)
-    return runCall(parts, call)
   }
 }

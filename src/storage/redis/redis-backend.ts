@@ -14,6 +14,7 @@ import {
   type Bus,
   type Capabilities,
   type EventLog,
+  type Groups,
   type Health,
   type LeaseRef,
   type Meta,
@@ -22,8 +23,9 @@ import {
   type ReserveRequest,
   type Tasks,
 } from '../index.ts'
+import { GROUP_BYTES, GROUP_ITEMS, Batchers } from './batcher.ts'
 import { RedisBus } from './bus.ts'
-import { CheckedGroups } from './checked-groups.ts'
+import { checkedGroups } from './checked-groups.ts'
 import { createConfigs } from './configs.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionOptions } from './connection-options.ts'
@@ -31,7 +33,6 @@ import { createCounters } from './counters.ts'
 import { notOpen } from './errors.ts'
 import { EVENTS_CHANNEL, RedisEventLog } from './events.ts'
 import { createKv } from './kv.ts'
-import { GROUP_BYTES, GROUP_ITEMS, Batchers } from './batcher.ts'
 import { createLocks } from './locks.ts'
 import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
@@ -101,19 +102,30 @@ export class RedisBackend implements Backend {
     this.#bus = bus
     this.#events = events
     this.#meta = meta
-    const checked = new CheckedGroups((call) => this.#call(call))
-    const tasks = createTasks(connection, random.uuid())
     const batchers = new Batchers(() => connection.isUnavailable)
-    this.meta = checked.meta({ info: () => meta.info(), beat: (masterId) => this.#beat(masterId) })
-    this.workers = checked.workers(new RedisWorkers(connection, () => meta.live()))
-    this.configs = checked.configs(createConfigs(connection))
-    this.stats = checked.stats(createStats(connection))
-    this.streams = checked.streams(createStreams(connection, () => bus.publishMode))
-    this.tasks = checked.tasks(grouped(tasks, batchers, (type) => bus.expectWakes(type)))
-    this.pools = checked.pools(createPools(connection))
-    this.kv = checked.kv(createKv(connection, clock))
-    this.locks = checked.locks(createLocks(connection, clock))
-    this.counters = checked.counters(createCounters(connection, clock))
+    const parts: Groups = {
+      meta: { info: () => meta.info(), beat: (masterId) => this.#beat(masterId) },
+      workers: new RedisWorkers(connection, () => meta.live()),
+      configs: createConfigs(connection),
+      stats: createStats(connection),
+      streams: createStreams(connection, () => bus.publishMode),
+      tasks: grouped(createTasks(connection, random.uuid()), batchers, (type) => bus.expectWakes(type)),
+      pools: createPools(connection),
+      kv: createKv(connection, clock),
+      locks: createLocks(connection, clock),
+      counters: createCounters(connection, clock),
+    }
+    const groups = checkedGroups(parts, (call) => this.#call(call))
+    this.meta = groups.meta
+    this.workers = groups.workers
+    this.configs = groups.configs
+    this.stats = groups.stats
+    this.streams = groups.streams
+    this.tasks = groups.tasks
+    this.pools = groups.pools
+    this.kv = groups.kv
+    this.locks = groups.locks
+    this.counters = groups.counters
     this.bus = {
       publish: (messages) => this.#call(() => bus.publish(messages)),
       subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
@@ -211,35 +223,27 @@ function grouped(tasks: Tasks, lanes: Batchers, onReserve: (type: string) => voi
   return {
     ...tasks,
     submit: (type, windowMs, items, maxLength) =>
-      lanes.add(JSON.stringify(['submit', type, windowMs, maxLength]), items, bytesOfTask, (all) =>
+      lanes.add(`submit ${windowMs} ${maxLength} ${type}`, items, bytesOfTask, (all) =>
         tasks.submit(type, windowMs, all, maxLength),
       ),
-    ack: (type, leases) =>
-      lanes.add(JSON.stringify(['ack', type]), leases, bytesOfLease, (all) => tasks.ack(type, all)),
-    release: (type, leases) =>
-      lanes.add(JSON.stringify(['release', type]), leases, bytesOfLease, (all) => tasks.release(type, all)),
+    ack: (type, leases) => lanes.add(`ack ${type}`, leases, bytesOfLease, (all) => tasks.ack(type, all)),
+    release: (type, leases) => lanes.add(`release ${type}`, leases, bytesOfLease, (all) => tasks.release(type, all)),
     nack: (type, retry, items) =>
-      lanes.add(JSON.stringify(['nack', type, retry]), items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
-    extend: (type, items) =>
-      lanes.add(JSON.stringify(['extend', type]), items, bytesOfLease, (all) => tasks.extend(type, all)),
+      lanes.add(`nack ${JSON.stringify(retry)} ${type}`, items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
+    extend: (type, items) => lanes.add(`extend ${type}`, items, bytesOfLease, (all) => tasks.extend(type, all)),
     locate: (type, ids) =>
       lanes.add(
-        JSON.stringify(['locate', type]),
+        `locate ${type}`,
         ids,
         (id) => id.length,
         (all) => tasks.locate(type, all),
       ),
     reserve: async (type, visibilityMs, requests) => {
       onReserve(type)
-      const parts = await lanes.add(
-        JSON.stringify(['reserve', type, visibilityMs]),
-        requests,
-        bytesOfRequest,
-        async (all) => {
-          const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
-          return results.map((response, at) => ({ response, dropped: at === 0 ? dropped : 0, nextDue }))
-        },
-      )
+      const parts = await lanes.add(`reserve ${visibilityMs} ${type}`, requests, bytesOfRequest, async (all) => {
+        const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
+        return results.map((response, at) => ({ response, dropped: at === 0 ? dropped : 0, nextDue }))
+      })
       return {
         results: parts.map(({ response }) => response),
         dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0),

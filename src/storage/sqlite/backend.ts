@@ -99,7 +99,11 @@ export class SqliteBackend implements Backend {
     const gate = (): void => this.#gate()
     this.bus = new LocalBus(gate)
     this.events = new LocalEventLog(gate)
-    const groups = groupsOf((call) => this.#send(call))
+    const groups = groupsOf(
+      (group, method) =>
+        (...args) =>
+          this.#send({ group, method, args }),
+    )
     this.meta = groups.meta
     this.workers = groups.workers
     this.configs = groups.configs

@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../../src/runtime/index.ts'
-import type { Backend } from '../../../src/storage/index.ts'
+import type { Backend, Groups } from '../../../src/storage/index.ts'
 import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
-import { CheckedGroups } from '../../../src/storage/redis/checked-groups.ts'
+import { checkedGroups } from '../../../src/storage/redis/checked-groups.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
 import { faultOf, isMissingScript } from '../../../src/storage/redis/errors.ts'
@@ -29,23 +29,25 @@ let serial = 0
 export function directStore(client: Redis, clock: Clock): Backend {
   serial += 1
   const caller = callerOn(client, clock, `direct-${serial}`)
-  const groups = new CheckedGroups((call) => call())
   const meta = createMeta(caller, () => Promise.resolve(), 1)
+  const parts: Groups = {
+    meta: meta,
+    workers: new RedisWorkers(caller, () => meta.live()),
+    configs: createConfigs(caller),
+    stats: createStats(caller),
+    streams: createStreams(caller, () => 'asked'),
+    tasks: createTasks(caller, randomUUID()),
+    pools: createPools(caller),
+    kv: createKv(caller, clock),
+    locks: createLocks(caller, clock),
+    counters: createCounters(caller, clock),
+  }
   const store: Omit<Backend, 'bus' | 'events'> = {
     capabilities: { durable: true, shared: true, pubsub: true },
     open: () => Promise.resolve(),
     close: () => meta.leave(),
     health: () => ({ ok: true, profile: 'durable', detail: '', sinceMs: 0 }),
-    meta: groups.meta(meta),
-    workers: groups.workers(new RedisWorkers(caller, () => meta.live())),
-    configs: groups.configs(createConfigs(caller)),
-    stats: groups.stats(createStats(caller)),
-    streams: groups.streams(createStreams(caller, () => 'asked')),
-    tasks: groups.tasks(createTasks(caller, randomUUID())),
-    pools: groups.pools(createPools(caller)),
-    kv: groups.kv(createKv(caller, clock)),
-    locks: groups.locks(createLocks(caller, clock)),
-    counters: groups.counters(createCounters(caller, clock)),
+    ...checkedGroups(parts, (call) => call()),
   }
   return store as Backend
 }
