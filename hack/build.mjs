@@ -86,13 +86,21 @@ const withoutModels = {
     }),
 }
 
-/** The Lua files that this module reads when it runs from its source become part of the bundle. */
+/** A comment that is alone in its line, but no directive such as `--- @include`. */
+const LUA_COMMENT = /^[ \t]*--(?!- @).*$/gm
+
+/**
+ * The Lua files that this module reads when it runs from its source become part of the bundle, without their comments.
+ * Their lines keep their numbers, which errors name.
+ */
 const withScripts = {
   name: 'with-scripts',
   setup: ({ onLoad }) =>
     onLoad({ filter: /[/\\]storage[/\\]redis[/\\]script-files\.ts$/ }, async ({ path }) => {
       const { SCRIPT_FILES } = await import(pathToFileURL(path).href)
-      return { contents: `export const SCRIPT_FILES = ${JSON.stringify(SCRIPT_FILES)}`, loader: 'js' }
+      const entries = Object.entries(SCRIPT_FILES).map(([name, text]) => [name, text.replaceAll(LUA_COMMENT, '')])
+      const files = JSON.stringify(Object.fromEntries(entries))
+      return { contents: `export const SCRIPT_FILES = ${files}`, loader: 'js' }
     }),
 }
 
@@ -114,6 +122,7 @@ const { metafile } = await build({
   external: [...OUTSIDE, ...OPTIONAL_OF_WS],
   banner: { js: REQUIRE },
   sourcemap: true,
+  sourcesContent: false, // Traces need the positions only, and the texts are half of the package.
   metafile: true,
   logLevel: 'warning',
   plugins: [withoutModels, withScripts],
