@@ -74,7 +74,7 @@ e2e: .tools/built ## Test the image and the chart on a running cluster, or on on
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
 soak: export ALLOW_SKIP ?=
-soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 5,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, 1,000,000 hostile frames, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 10,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, 1,000,000 hostile frames, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
 	@hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)

@@ -15,8 +15,12 @@ import type { Situation } from './must-happen.ts'
 import type { Fault } from './plan.ts'
 import type { Exchange, Served } from './pool.ts'
 
+type ExecutedCheck = Required<Pick<InvariantCheck, 'executed'>>
+
 export class Checker implements Required<InvariantCheck> {
   readonly #checks: readonly InvariantCheck[]
+  /** Those that look at calls of the store. */
+  readonly #executing: readonly ExecutedCheck[]
   readonly #counted = new Map<Situation, number>()
   #violation: Violation | null = null
   /** While the store executes its log again, nothing is new. */
@@ -31,6 +35,7 @@ export class Checker implements Required<InvariantCheck> {
       },
     }
     this.#checks = CHECKS.map((create) => create(all))
+    this.#executing = this.#checks.filter((check) => check.executed !== undefined) as readonly ExecutedCheck[]
   }
 
   get violation(): Violation | null {
@@ -47,7 +52,10 @@ export class Checker implements Required<InvariantCheck> {
   }
 
   async executed(call: StorageCall, result: unknown, nowMs: number): Promise<void> {
-    for (const check of this.#checks) await check.executed?.(call, result, nowMs)
+    for (const check of this.#executing) {
+      const checked = check.executed(call, result, nowMs)
+      if (checked !== undefined) await checked
+    }
   }
 
   appended(events: readonly LoggedEvent[]): void {

@@ -36,10 +36,13 @@ export function callHandler(
   request.push(null)
   const response = new ServerResponse(request)
   let head: ResponsePart | null = null
+  // What `headersSent`, `writableEnded` and `writableNeedDrain` read. Properties of our own cost more.
+  const state = response as unknown as Record<string, unknown>
   let [isHeadSent, isEnded, isClosed] = [false, false, false]
   const sendHead = (): void => {
     if (!isHeadSent) sink(head ?? { kind: 'head', status: response.statusCode, headers: {} })
     isHeadSent = true
+    state['_header'] = 'sent'
   }
   const write = (chunk: unknown): boolean => {
     if (isEnded || isClosed) return false
@@ -57,18 +60,14 @@ export function callHandler(
     if (!isEnded && !isClosed) sink({ kind: 'cut' })
     process.nextTick(close)
   }
-  const own: PropertyDescriptorMap = {
-    headersSent: { get: () => head !== null || isHeadSent },
-    writableEnded: { get: () => isEnded },
-    writableFinished: { get: () => isEnded },
-    writableNeedDrain: { get: () => false },
-  }
-  Object.defineProperties(response, own)
+  Object.defineProperty(response, 'writableFinished', { get: () => isEnded })
   Object.assign(response, {
     writeHead: (status: number, fields: Record<string, string | number> = {}) => {
       response.statusCode = status
-      const texts = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
+      const texts: Record<string, string> = {}
+      for (const [name, value] of Object.entries(fields)) texts[name] = String(value)
       head = { kind: 'head', status, headers: texts }
+      state['_header'] = 'sent'
       return response
     },
     flushHeaders: sendHead,
@@ -77,6 +76,7 @@ export function callHandler(
       if (isEnded || isClosed) return response
       write(chunk)
       isEnded = true
+      state['finished'] = true
       sink({ kind: 'end' })
       process.nextTick(close)
       return response

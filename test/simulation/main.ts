@@ -10,13 +10,17 @@
  *   --until NAME     ignore violations of other invariants than this one
  *   --processes N    share the seeds among N processes
  *   --shrink         shrink the plan of a violation, and write what remains to coverage/simulation/
+ *   --gate COUNT     a search of so many seeds has to reach every situation of must-happen.ts; 10,000 by default
  *
- * Prints one line of JSON. Exit codes: 0 correct, 1 a violation, 2 not deterministic.
+ * Prints one line of JSON. With RECORD=1 a search is added to test/reliability.
+ * Exit codes: 0 correct, 1 a violation, 2 not deterministic, 3 a situation was never reached.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { recordRun } from '../kit/record-run.ts'
+import { GATE_SEEDS, MUST_HAPPEN, neverReached } from './must-happen.ts'
 import { searchInParallel, type SearchMessage } from './parallel.ts'
 import { drawPlan, type Plan } from './plan.ts'
 import { search, type SearchResult } from './search.ts'
@@ -32,6 +36,7 @@ const { values } = parseArgs({
     until: { type: 'string' },
     processes: { type: 'string', default: '1' },
     shrink: { type: 'boolean', default: false },
+    gate: { type: 'string', default: String(GATE_SEEDS) },
   },
 })
 
@@ -68,7 +73,8 @@ function progressOf(seeds: number): (done: number) => void {
 }
 
 /** Prints what repeats a violation, and writes the shrunk plan to a file. */
-function report({ violation, plan, shrunk }: SearchResult): void {
+function report({ violation, plan, shrunk, neverReached: missing }: SearchResult): void {
+  for (const situation of missing) print(`never reached: ${situation}`)
   if (violation === null || plan === null) return
   print(violation.problem)
   print(`make simulate SEED=${hex(plan.seed)}`)
@@ -95,11 +101,32 @@ async function runSearch(): Promise<SearchResult> {
   }
   if (process.send === undefined) print(`seeds ${hex(base)} to ${hex(base + seeds - 1)}`)
   const processes = Math.min(Number(values.processes), seeds)
-  if (processes > 1) return searchInParallel({ base, seeds, processes, ...shared })
   const plans = function* (): Generator<Plan> {
     for (let at = 0; at < seeds; at += 1) yield drawPlan(base + at * step)
   }
-  return search(plans(), shared)
+  const result =
+    processes > 1 ? await searchInParallel({ base, seeds, processes, ...shared }) : await search(plans(), shared)
+  return process.send === undefined ? recorded(base, gated(result)) : result
+}
+
+/** Names what a long search did not reach. */
+const gated = (result: SearchResult): SearchResult =>
+  result.seeds < Number(values.gate) ? result : { ...result, neverReached: neverReached(result.counted) }
+
+function recorded(base: number, result: SearchResult): SearchResult {
+  const { seeds, counted, cpuMsPerSeed, violation } = result
+  const none = Object.fromEntries(Object.keys(MUST_HAPPEN).map((situation) => [situation, 0]))
+  recordRun({
+    layer: 'L2',
+    command: `make simulate SEEDS=${seeds} BASE=${base}`,
+    count: seeds,
+    counted: 'simulated fleets with faults',
+    seedBase: base,
+    mustHappen: { ...none, ...counted },
+    found: violation === null ? 0 : 1,
+    figures: { 'CPU ms a seed': cpuMsPerSeed },
+  })
+  return result
 }
 
 async function run(): Promise<SearchResult> {
@@ -116,3 +143,4 @@ if (process.send === undefined) {
 } else process.send({ kind: 'result', result } satisfies SearchMessage, () => process.disconnect())
 if (result.violation !== null) process.exitCode = 1
 else if (result.differing !== null) process.exitCode = 2
+else if (result.neverReached.length > 0) process.exitCode = 3

@@ -1,7 +1,11 @@
 /**
  * Lists the situations that simulations must reach. A search that never reaches one of them does not test it, so the
- * seeds at commit fail below their count. A search with other seeds prints the counts, but does not fail.
+ * seeds at commit fail below their count, and a search of 10,000 seeds fails with a count of 0. A shorter search prints
+ * the counts, but does not fail.
  */
+
+/** A search of so many seeds has to reach every situation. */
+export const GATE_SEEDS = 10_000
 
 /** Each with the count that the seeds at commit have to reach; 0 where it is too rare for so few seeds. */
 export const MUST_HAPPEN = {
@@ -34,3 +38,7 @@ export const MUST_HAPPEN = {
 } as const satisfies Record<string, number>
 
 export type Situation = keyof typeof MUST_HAPPEN
+
+/** The situations that a search did not reach. */
+export const neverReached = (counted: Readonly<Record<string, number>>): readonly Situation[] =>
+  (Object.keys(MUST_HAPPEN) as Situation[]).filter((situation) => (counted[situation] ?? 0) === 0)

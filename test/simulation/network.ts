@@ -95,18 +95,18 @@ export class Network {
   send(from: SimProcess, to: SimProcess, channel: Channel | null, deliver: () => void, lateMs = 0): void {
     if (!from.isAlive) return
     const nowMs = this.#time.monotonicMs()
-    const healedMs = Math.max(
-      nowMs,
-      this.#partitions.get(`${from.name} ${to.name}`) ?? 0,
-      this.#partitions.get(`${from.name} *`) ?? 0,
-      this.#partitions.get(`* ${to.name}`) ?? 0,
-    )
+    const healedMs = this.#partitions.size === 0 ? nowMs : this.#healedMs(nowMs, from.name, to.name)
     // What is on its way when the faults end arrives then, and so does what is sent at that moment, before `heal`.
     const latestMs = nowMs <= this.#faultsMs ? this.#faultsMs : Infinity
     const arrivesMs = Math.min(healedMs + toStep(this.#delayMs(nowMs) + lateMs), latestMs)
     const atMs = Math.max(arrivesMs, channel?.lastAtMs ?? 0)
     if (channel !== null) channel.lastAtMs = atMs
     this.#time.after(atMs - nowMs, () => to.run(deliver))
+  }
+
+  #healedMs(nowMs: number, from: string, to: string): number {
+    const partitions = [`${from} ${to}`, `${from} *`, `* ${to}`]
+    return Math.max(nowMs, ...partitions.map((each) => this.#partitions.get(each) ?? 0))
   }
 
   /** Mostly close to the minimum; each power of ten is about equally likely. */

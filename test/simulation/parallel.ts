@@ -89,5 +89,6 @@ function merge(results: readonly SearchResult[]): SearchResult {
     shrunk: failed?.shrunk ?? null,
     differing: failed?.differing ?? null,
     leftOpen: [...new Set(results.flatMap(({ leftOpen }) => leftOpen))],
+    neverReached: [],
   }
 }

@@ -23,6 +23,8 @@ export interface SearchResult {
   readonly differing: number | null
   /** Kinds of resources that a run left behind. */
   readonly leftOpen: readonly string[]
+  /** Situations that a long search did not reach; empty after a shorter one. */
+  readonly neverReached: readonly string[]
 }
 
 export interface SearchOptions {
@@ -78,6 +80,7 @@ export async function search(plans: Iterable<Plan>, options: SearchOptions): Pro
     shrunk,
     differing,
     leftOpen: process.getActiveResourcesInfo().filter((kind) => !before.has(kind)),
+    neverReached: [],
   }
 }
 

@@ -5,7 +5,7 @@ import type { SearchResult } from './search.ts'
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 /** A simulator that takes longer is killed. */
-const MAX_MS = process.env['SOAK'] === '1' ? 7_000_000 : 240_000
+const MAX_MS = process.env['SOAK'] === '1' ? 7_000_000 : 600_000
 /** Options of Node that let the garbage collector use one thread. With more, a search on all cores is slower. */
 export const ONE_THREAD = ['--single-threaded-gc', '--max-semi-space-size=32']
 const MAX_OUTPUT_BYTES = 64 * 1_048_576
