@@ -93,11 +93,13 @@ export function entryOf(type: string, { worker, life, takeFlood, onEvent }: Work
       onEvent({ kind: 'run_started', worker, type, config: context.config })
       if ('task' in context) {
         const { id } = context.task as { id: string }
+        const startedWith = structuredClone(context.config)
         onEvent({ kind: 'task_started', worker, type, id })
         try {
           return await entry.run(context)
         } finally {
           onEvent({ kind: 'task_ended', worker, type, id })
+          onEvent({ kind: 'run_ended', worker, type, startedWith, config: context.config })
         }
       }
       const emitNumbered = async (): Promise<void> => {

@@ -99,6 +99,7 @@ export class Environment {
       api: () => api,
       backend: () => this.store.backend,
       lifeOf: (name) => this.#lifeOf(name),
+      masterOf: (worker) => this.masterOf(worker),
       openSocketsOf: (worker) => [...(this.#masterEnds.get(worker) ?? [])].filter(({ isOpen }) => isOpen).length,
       metricsOf: (master) => this.#metricsOf(master),
     })
@@ -136,6 +137,12 @@ export class Environment {
   /** The number of lives that a name has had. */
   startsOf(name: string): number {
     return this.#starts.get(name) ?? 0
+  }
+
+  /** The master that a worker is connected to, as the worker sees it; null without a connection. */
+  masterOf(worker: string): string | null {
+    const socket = this.sockets.get(worker)
+    return socket?.worker.isOpen === true ? socket.master.process.name : null
   }
 
   /** Takes what a plugin has to emit in one moment. */

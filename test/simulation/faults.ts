@@ -41,9 +41,17 @@ export function inject(environment: Environment, fault: Fault): void {
       return void environment.floods.set(fault.target, fault.count)
     case 'burst':
       return environment.burst(fault.count)
-    case 'drain':
-      if (fault.ownerPausedMs > 0) environment.sockets.get(fault.target)?.master.process.pause(fault.ownerPausedMs)
+    case 'patch':
+      return patch(environment, fault)
+    case 'lose_host':
+      return loseHost(environment, fault)
+    case 'drain': {
+      const socket = environment.sockets.get(fault.target)
+      if (fault.ownerPausedMs > 0) socket?.master.process.pause(fault.ownerPausedMs)
+      if (fault.socket === 'cut') socket?.worker.cut()
+      if (fault.socket === 'silenced') socket?.master.silence()
       return remove(environment, fault.kind, fault.target)
+    }
     case 'forget':
       return remove(environment, fault.kind, fault.target)
     case 'store_unavailable':
@@ -110,6 +118,25 @@ export function healAll(environment: Environment): void {
   for (const [name, { process }] of managed) {
     process.heal()
     if (!process.isAlive) time.after(MAX_RESTART_MS * unit.unit(), () => restartDead(environment, name))
+  }
+}
+
+/** Three requests, so that they meet at the store; each changes a field of its own. */
+function patch(environment: Environment, { atMs, target, slots }: Extract<Fault, { kind: 'patch' }>): void {
+  const at = Number(target.slice('worker-'.length))
+  const type = environment.plan.workers[at]
+  if (type === undefined || at < environment.plan.declared) return
+  const { workers } = environment.client(environment.createProcess('patcher'))
+  for (const change of [{ slots, enabled: true }, { a: atMs }, { b: atMs }])
+    workers.patchConfig(type, target, change).catch(() => {})
+}
+
+function loseHost(environment: Environment, { target, ms }: Extract<Fault, { kind: 'lose_host' }>): void {
+  const { managed, plan, time } = environment
+  const workers = plan.workers.map((_, at) => `worker-${at}`).filter((name) => environment.masterOf(name) === target)
+  for (const name of [...workers, target]) {
+    managed.get(name)?.process.kill()
+    time.after(ms, () => restartDead(environment, name))
   }
 }
 

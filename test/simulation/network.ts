@@ -16,7 +16,8 @@ export interface Channel {
 /** What happens to a request: its effect, and its response. */
 export type Fate = 'served' | 'lost' | 'served_without_response' | 'served_late'
 
-/** A late message arrives up to this much later. */
+/** A late message arrives so much later; each power of ten is equally likely. */
+const MIN_LATE_MS = 1
 const MAX_LATE_MS = 20_000
 /** The share of bus messages that arrive twice, and late, while the network loses some. */
 const BUS_TWICE = 0.1
@@ -79,7 +80,7 @@ export class Network {
 
   /** How late a late message is. */
   lateMs(): number {
-    return MAX_LATE_MS * this.#random.unit()
+    return MIN_LATE_MS * (MAX_LATE_MS / MIN_LATE_MS) ** this.#random.unit()
   }
 
   /** By how much each copy of a bus message is late; no entry if it is lost. */

@@ -3,6 +3,8 @@
  * failure, and can be edited and run again.
  */
 import { seededRandom, type Random } from '../../src/runtime/index.ts'
+import { between, pick, RECOVERED_MS, whole } from './draw.ts'
+import { withFocus } from './focus.ts'
 import { seedOf } from './process.ts'
 
 export interface NetworkPlan {
@@ -60,11 +62,18 @@ export type Fault =
   /** The store is unavailable for `ms`, and is then as it was `lostMs` before. It does not notice that itself. */
   | (At & { readonly kind: 'store_restore'; readonly ms: number; readonly lostMs: number })
   | (At & { readonly kind: 'step_store'; readonly ms: number })
-  /** An admin drains a worker. The master that has its socket stands still for `ownerPausedMs` from then on. */
-  | (Target & { readonly kind: 'drain'; readonly ownerPausedMs: number })
+  /**
+   * An admin drains a worker. The master that has its socket stands still for `ownerPausedMs` from then on. `socket`:
+   * what happens to the control connection of the worker at that moment.
+   */
+  | (Target & { readonly kind: 'drain'; readonly ownerPausedMs: number; readonly socket?: 'cut' | 'silenced' })
   /** An admin deletes a worker. */
   | (Target & { readonly kind: 'forget' })
-  /** A producer submits `count` tasks in one moment. */
+  /** Admins send three PATCHes of a worker in one moment, without If-Match; one of them changes its slots. */
+  | (Target & { readonly kind: 'patch'; readonly slots: number })
+  /** A master stops together with the workers that are connected to it, as a machine does. */
+  | (Target & { readonly kind: 'lose_host'; readonly ms: number })
+  /** The producers submit `count` tasks in one moment. */
   | (At & { readonly kind: 'burst'; readonly count: number })
   /** A plugin emits `count` outputs in one moment. */
   | (Target & { readonly kind: 'flood'; readonly count: number })
@@ -79,7 +88,9 @@ type ApiFault =
   /** Lists and watches show the state of so many changes ago. */
   | (At & { readonly kind: 'api_stale'; readonly versions: number; readonly ms: number })
 
-type FleetFaultKind = Exclude<Fault['kind'], ApiFault['kind']>
+/** Kinds that only a focus draws. */
+type FocusKind = 'patch' | 'lose_host'
+type FleetFaultKind = Exclude<Fault['kind'], ApiFault['kind'] | FocusKind>
 
 export interface Plan {
   readonly seed: number
@@ -95,6 +106,8 @@ export interface Plan {
   readonly declared: number
   /** Average time between two submits of a producer. */
   readonly submitEveryMs: number
+  /** From then on the admins change nothing, so that no later PATCH hides a lost one; null: they never stop. */
+  readonly quietFromMs: number | null
   readonly settings: SettingsPlan
   readonly network: NetworkPlan
   /** By time. Those of the calm phase are ones that an undisturbed fleet has to cope with. */
@@ -142,17 +155,11 @@ const TYPES = ['short', 'long', 'steady'] as const
 /** Of each kind that a run enables, at most this many faults. */
 const MAX_FAULTS_OF_KIND = 3
 const ENABLED = 0.25
-/** The calm phase is undisturbed for this long first, so that everything has recovered. */
-const RECOVERED_MS = 75_000
 const MAX_CALM_OUTAGE_MS = 10_000
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 /** One seed of so many runs for 24 hours. */
 const LONG_RUN_EVERY = 1_000
-
-const between = (random: Random, min: number, max: number): number => min + (max - min) * random.unit()
-const whole = (random: Random, min: number, max: number): number => Math.floor(between(random, min, max + 1))
-const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.unit() * from.length)] as T
 
 export interface Durations {
   readonly faultsMs?: number
@@ -194,11 +201,12 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
     operators: 0,
     declared: 0,
     submitEveryMs: isLong ? HOUR_MS / 4 : pick(random, [2_000, 5_000, 15_000]),
+    quietFromMs: null,
     settings,
     network: drawNetwork(random),
     faults: [...faults, ...calm].toSorted((a, b) => a.atMs - b.atMs),
   }
-  return isLong ? plan : withOperator(plan)
+  return isLong ? plan : withFocus(withOperator(plan))
 }
 
 /** Adds an operator to a share of the plans. It has random numbers of its own, so the rest of a plan stays as it is. */

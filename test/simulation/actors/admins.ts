@@ -1,6 +1,6 @@
 /**
  * Runs two admins of the workers that have no FleetWorker. One enables the workers and changes their slots and field
- * `a`, and replays dead tasks. The other changes field `b` alone, under If-Match.
+ * `a`, and replays dead tasks. The other changes field `b` alone, under If-Match. A plan may let both stop.
  */
 import type { Environment, StartActor } from '../environment.ts'
 
@@ -13,13 +13,15 @@ export const startAdmins: StartActor = (environment) => {
   void change(environment)
 }
 
+const isQuiet = ({ plan, time }: Environment): boolean => time.monotonicMs() >= (plan.quietFromMs ?? Infinity)
+
 async function enable(environment: Environment): Promise<void> {
   const process = environment.createProcess('admin-0')
   const client = environment.client(process)
   for (let round = 0; ; round += 1) {
     for (const [at, type] of environment.plan.workers.entries()) {
       await process.sleep(round === 0 ? FIRST_ROUND_MS : PATCH_EVERY_MS)
-      if (at < environment.plan.declared) continue
+      if (at < environment.plan.declared || isQuiet(environment)) continue
       const slots = 1 + Math.floor(process.random.unit() * MAX_SLOTS)
       await client.workers.patchConfig(type, `worker-${at}`, { enabled: true, slots, a: round }).catch(() => {})
     }
@@ -33,7 +35,7 @@ async function change(environment: Environment): Promise<void> {
   for (let round = 1; ; round += 1) {
     for (const [at, type] of environment.plan.workers.entries()) {
       await process.sleep(2 * PATCH_EVERY_MS * process.random.unit())
-      if (at < environment.plan.declared) continue
+      if (at < environment.plan.declared || isQuiet(environment)) continue
       const id = `worker-${at}`
       try {
         const { body, epoch } = await workers.get(type, id, { view: 'summary' })

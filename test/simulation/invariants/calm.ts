@@ -22,9 +22,11 @@ export class Calm {
     this.#sinceMs = this.#deps.time.monotonicMs() + RESTARTED_MS
   }
 
-  /** A store that is unavailable is the one disturbance of the calm phase. */
+  /** The disturbances of the calm phase are a store that is unavailable, and a lost host. */
   injected(fault: Fault): void {
-    if (fault.kind === 'store_unavailable' && this.#sinceMs !== Infinity)
-      this.#sinceMs = this.#deps.time.monotonicMs() + fault.ms
+    if (this.#sinceMs === Infinity) return
+    const nowMs = this.#deps.time.monotonicMs()
+    if (fault.kind === 'store_unavailable') this.#sinceMs = Math.max(this.#sinceMs, nowMs + fault.ms)
+    if (fault.kind === 'lose_host') this.#sinceMs = Math.max(this.#sinceMs, nowMs + fault.ms + RESTARTED_MS)
   }
 }

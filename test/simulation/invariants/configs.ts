@@ -2,7 +2,7 @@
  * Checks the configs of workers.
  *
  *   I8   the generation rises by one with each PATCH, no update is lost, and no worker sees it fall  (G15)
- *   I9   a running config equals a stored one                                                        (G16)
+ *   I9   a running config equals a stored one, and stays as it is while a task runs                  (G16)
  *   I15  a PATCH is acknowledged only after the store executed it                                    (G18)
  */
 import type {
@@ -79,8 +79,14 @@ class ConfigCheck implements InvariantCheck {
   }
 
   ran(event: PluginEvent): void {
-    if (event.kind !== 'run_started') return
+    if (event.kind !== 'run_started' && event.kind !== 'run_ended') return
     const config = canonical(event.config)
+    if (event.kind === 'run_ended') {
+      const before = canonical(event.startedWith)
+      if (config !== before)
+        this.#deps.fail('I9', `the config of ${event.worker} changed during a run from ${before} to ${config}`)
+      return
+    }
     if (this.#stored.get(`${event.type}/${event.worker}`)?.has(config) !== true)
       this.#deps.fail('I9', `${event.worker} runs a config that was never stored: ${config}`)
   }
@@ -103,6 +109,7 @@ class ConfigCheck implements InvariantCheck {
   }
 
   #put(put: ConfigPut, result: ConfigPutResult): void {
+    if (result.kind === 'conflict') this.#deps.count('config PATCH met another one')
     if (result.kind !== 'stored') return
     const state = this.#stateOf(put)
     const name = `generation ${result.gen} of ${put.id}`

@@ -1,8 +1,9 @@
 /**
  * Checks drains.
  *
- *   I13  after a drain no task is leased to that process, and no master that acknowledged one sends it a lease; what
- *        the process had leased is not charged, unless a fault hinders it                                      (G14)
+ *   I13  after a drain no task is leased to that process, and no master that acknowledged one sends it a lease; the
+ *        drain lasts as long as the process, which ends within 31 s in a calm network; what it had leased is not
+ *        charged, unless a fault hinders it                                                            (G14)
  */
 import type {
   DrainResult,
@@ -39,6 +40,8 @@ class DrainCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #calm: Calm
   readonly #workers = new Map<string, WorkerState>()
+  /** The number of faults that may hinder a drain in the calm phase. */
+  #hindered = 0
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
@@ -95,13 +98,21 @@ class DrainCheck implements InvariantCheck {
 
   injected(fault: Fault): void {
     this.#calm.injected(fault)
+    if (fault.kind !== 'store_unavailable' && fault.kind !== 'lose_host') return
+    this.#hindered += 1
+    for (const worker of this.#workers.values()) worker.protected.clear()
   }
 
   #registered({ type, id, instance, conn }: Registration, result: RegisterResult): void {
     if (result.kind === 'full') return
     const before = this.#workers.get(`${type}/${id}`)
     const owner = conn.slice(0, conn.lastIndexOf('/'))
-    if (before?.instance === instance) return void Object.assign(before, { owner, isDraining: result.drain })
+    if (before?.instance === instance) {
+      if (before.isDraining) this.#deps.count('draining process registered again')
+      if (before.isDraining && !result.drain)
+        this.#deps.fail('I13', `the drain of ${id} ended when the same process registered again`)
+      return void Object.assign(before, { owner, isDraining: result.drain })
+    }
     this.#workers.set(`${type}/${id}`, {
       isDraining: result.drain,
       instance,
@@ -120,12 +131,23 @@ class DrainCheck implements InvariantCheck {
     if (worker.running > 0) this.#deps.count('drain of a worker with running tasks')
     if (this.#calm.forMs < CALM_MS) return
     for (const token of worker.leases.keys()) worker.protected.add(token)
+    this.#checkEnds(id)
+  }
+
+  /** In a calm network the process learns of its drain with its next frame, and then ends. */
+  #checkEnds(id: string): void {
+    const [life, hindered] = [this.#deps.lifeOf(id), this.#hindered]
+    this.#deps.time.after(ENDS_WITHIN_MS, () => {
+      if (life !== null && this.#deps.lifeOf(id) === life && hindered === this.#hindered)
+        this.#deps.fail('I13', `${id} was drained ${ENDS_WITHIN_MS} ms ago in a calm network and still runs`)
+    })
   }
 
   #reserved(type: string, requests: readonly ReserveRequest[], { results }: ReserveResult): void {
     for (const [at, { worker: id }] of requests.entries()) {
       const one = results[at]
       const worker = this.#workers.get(`${type}/${id}`)
+      if (one?.kind === 'refused' && one.reason === 'draining') this.#deps.count('reserve of a draining worker refused')
       if (one?.kind !== 'leased' || worker === undefined) continue
       if (one.leases.length > 0 && worker.isDraining)
         this.#deps.fail('I13', `task ${one.leases[0]?.id} was leased to ${id} after its drain`)
@@ -156,6 +178,8 @@ class DrainCheck implements InvariantCheck {
   }
 }
 
+/** The next frame comes within 15 s, running tasks have 5 s to end, and then their outcomes are delivered. */
+const ENDS_WITHIN_MS = 31_000
 /** After faults end, connections that are silently dead are noticed within this time. */
 const CALM_MS = 65_000
 

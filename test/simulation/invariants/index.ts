@@ -1,8 +1,10 @@
 /** Lists all checks of a run. */
 import { checkBounds } from './bounds.ts'
 import { checkConfigs } from './configs.ts'
+import { checkDeliveries } from './deliveries.ts'
 import { checkDrains } from './drains.ts'
 import { checkEvents } from './events.ts'
+import { checkHosts } from './hosts.ts'
 import type { CreateCheck } from './invariant.ts'
 import { checkKeys } from './keys.ts'
 import { checkLiveness } from './liveness.ts'
@@ -21,6 +23,8 @@ export const CHECKS: readonly CreateCheck[] = [
   checkEvents,
   checkSettles,
   checkDrains,
+  checkDeliveries,
+  checkHosts,
   checkBounds,
   checkResponses,
   checkLiveness,

@@ -36,6 +36,8 @@ export interface CheckDeps {
   api(): SimApiServer | null
   /** Whether a process of this name runs, and which life of the name it is; null if none runs. */
   lifeOf(name: string): number | null
+  /** The master that a worker is connected to, as the worker sees it; null without a connection. */
+  masterOf(worker: string): string | null
   /** The number of control sockets of a worker that masters hold open. */
   openSocketsOf(worker: string): number
   /** The metrics of a running master. */
@@ -66,6 +68,14 @@ export interface ReceivedFrame {
 /** What the plugin of a worker does. */
 export type PluginEvent =
   | { readonly kind: 'run_started'; readonly worker: string; readonly type: string; readonly config: object }
+  /** The run of a task has ended, with a copy of the config that it started with. */
+  | {
+      readonly kind: 'run_ended'
+      readonly worker: string
+      readonly type: string
+      readonly startedWith: object
+      readonly config: object
+    }
   | {
       readonly kind: 'task_started' | 'task_ended'
       readonly worker: string

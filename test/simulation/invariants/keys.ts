@@ -2,6 +2,10 @@
  * Checks that an idempotency key stands for one task within its window (G7).
  *
  *   I6  within its window a key stands for one task, in the store and in all responses; a refused submit uses no key
+ *
+ * A window begins at a moment between request and response. So two responses that both say that a task was queued
+ * under one key contradict each other if even the earliest and the latest of these moments are less than a window
+ * apart.
  */
 import type { NewTask, StorageCall, SubmitItemResult } from '../../../src/storage/index.ts'
 import type { Exchange } from '../pool.ts'
@@ -17,6 +21,12 @@ interface Answered {
   readonly fromMs: number
   readonly untilMs: number
 }
+/** A task that was queued under a key between these virtual times. */
+interface Queued {
+  readonly id: string
+  readonly sentAtMs: number
+  readonly receivedAtMs: number
+}
 interface SubmitBody {
   readonly idempotency_key?: string
 }
@@ -31,24 +41,28 @@ class KeyCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #windows = new Map<string, Window>()
   readonly #answered = new Map<string, Answered>()
+  readonly #queued = new Map<string, Queued[]>()
   #lostAtMs = -1
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
   }
 
-  executed({ group, method, args }: StorageCall, result: unknown, nowMs: number): void {
+  async executed({ group, method, args }: StorageCall, result: unknown, nowMs: number): Promise<void> {
     if (group !== 'tasks' || method !== 'submit') return
     const [type, ttlMs, tasks] = args as [string, number, readonly NewTask[]]
     for (const [at, task] of tasks.entries()) {
       const one = (result as readonly SubmitItemResult[])[at]
-      if (task.key !== null && one !== undefined) this.#submitted(`${type}/${task.key}`, task, one, nowMs, ttlMs)
+      if (task.key === null || one === undefined) continue
+      const isFirst = this.#submitted(`${type}/${task.key}`, task, one, nowMs, ttlMs)
+      if (isFirst && one.kind === 'duplicate') await this.#checkStored(type, task)
     }
   }
 
   storeLost(): void {
     this.#windows.clear()
     this.#answered.clear()
+    this.#queued.clear()
     this.#lostAtMs = this.#deps.time.monotonicMs()
   }
 
@@ -63,17 +77,31 @@ class KeyCheck implements InvariantCheck {
     }
   }
 
-  #submitted(key: string, task: NewTask, result: SubmitItemResult, nowMs: number, ttlMs: number): void {
+  /** @returns whether the key now stands for this task. */
+  #submitted(key: string, task: NewTask, result: SubmitItemResult, nowMs: number, ttlMs: number): boolean {
     const window = this.#windows.get(key)
     const first = window !== undefined && window.endsAtMs > nowMs ? window.id : undefined
-    if (result.kind === 'queue_full') return
+    if (result.kind === 'queue_full') {
+      if (first === undefined) this.#deps.count('full queue refused a task with an idempotency key')
+      return false
+    }
     if (result.kind === 'queued' && first !== undefined)
       this.#deps.fail('I6', `key ${key} stands for task ${first}, and task ${task.id} was queued under it`)
     if (result.kind === 'duplicate' && result.duplicateOf !== (first ?? task.id))
       this.#deps.fail('I6', `key ${key} returned task ${result.duplicateOf}, and stands for ${first ?? 'no task'}`)
-    if (first !== undefined) return this.#deps.count('idempotency key used again within its window')
+    if (first !== undefined) {
+      this.#deps.count('idempotency key used again within its window')
+      return false
+    }
     if (window !== undefined) this.#deps.count('idempotency key used again after its window')
     this.#windows.set(key, { id: task.id, endsAtMs: nowMs + ttlMs })
+    return true
+  }
+
+  /** Outside of the window of its key, a task is a duplicate only of itself: of one that is still stored. */
+  async #checkStored(type: string, { id, key }: NewTask): Promise<void> {
+    const [place] = await this.#deps.backend().tasks.locate(type, [id])
+    if (place === null) this.#deps.fail('I6', `key ${key} returned task ${id}, which is not stored: it was refused`)
   }
 
   /** The store's window began after the request was sent. A step of the store's clock may end it early. */
@@ -81,6 +109,7 @@ class KeyCheck implements InvariantCheck {
     const { plan, time } = this.#deps
     if (plan.faults.some(({ kind }) => kind === 'step_store')) return
     const nowMs = time.monotonicMs()
+    if (isQueued) this.#checkQueued(key, { id, sentAtMs, receivedAtMs: nowMs })
     const first = this.#answered.get(key)
     if (first === undefined || nowMs >= first.untilMs)
       return void (
@@ -89,6 +118,15 @@ class KeyCheck implements InvariantCheck {
       )
     if (first.id !== id && sentAtMs >= first.fromMs)
       this.#deps.fail('I6', `key ${key} was acknowledged for task ${first.id} and for ${id}`)
+  }
+
+  #checkQueued(key: string, queued: Queued): void {
+    const windowMs = this.#deps.plan.settings.idempotencyTtlSeconds * 1_000
+    const before = (this.#queued.get(key) ?? []).filter(({ receivedAtMs }) => receivedAtMs > queued.sentAtMs - windowMs)
+    this.#queued.set(key, [...before, queued])
+    for (const { id, sentAtMs, receivedAtMs } of before)
+      if (id !== queued.id && Math.max(receivedAtMs - queued.sentAtMs, queued.receivedAtMs - sentAtMs) < windowMs)
+        this.#deps.fail('I6', `tasks ${id} and ${queued.id} were both queued under key ${key}`)
   }
 }
 

@@ -33,8 +33,8 @@ const LOST_ALL =
 class SettleCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #calm: Calm
-  /** Outcomes on their way, by worker and task. */
-  readonly #waiting = new Map<string, Map<string, Outcome>>()
+  /** Outcomes on their way, by worker and task; the oldest of a task first. */
+  readonly #waiting = new Map<string, Map<string, readonly Outcome[]>>()
   /** Running tasks whose worker knows that the lease is lost: their outcome has no effect. */
   readonly #lost = new Set<string>()
 
@@ -48,7 +48,9 @@ class SettleCheck implements InvariantCheck {
     const wasLost = this.#lost.delete(`${event.worker} ${event.id}`)
     const life = this.#deps.lifeOf(event.worker)
     if (event.kind === 'task_started' || wasLost || life === null) return
-    this.#outcomesOf(event.worker).set(event.id, { life, endedAtMs: this.#deps.time.monotonicMs() })
+    const outcomes = this.#outcomesOf(event.worker)
+    const before = (outcomes.get(event.id) ?? []).filter((each) => each.life === life)
+    outcomes.set(event.id, [...before, { life, endedAtMs: this.#deps.time.monotonicMs() }])
   }
 
   received({ process, path, body, status, text }: Exchange): void {
@@ -60,7 +62,7 @@ class SettleCheck implements InvariantCheck {
     for (const { id, method, params } of calls)
       for (const [at, { ok }] of (results.get(id) ?? []).entries()) {
         const task = params.tasks?.[at]?.task_id ?? ''
-        if (SETTLES.has(method)) this.#outcomesOf(process.name).delete(task)
+        if (SETTLES.has(method)) this.#delivered(process.name, task)
         else if (method === 'tasks.extend' && !ok) this.#lost.add(`${process.name} ${task}`)
       }
   }
@@ -84,14 +86,19 @@ class SettleCheck implements InvariantCheck {
     if (this.#calm.forMs < DELIVERED_WITHIN_MS) return
     const beforeMs = this.#deps.time.monotonicMs() - DELIVERED_WITHIN_MS
     for (const [worker, outcomes] of this.#waiting)
-      for (const [task, { life, endedAtMs }] of outcomes) {
-        if (this.#deps.lifeOf(worker) !== life) outcomes.delete(task)
-        else if (endedAtMs < beforeMs)
+      for (const [task, [oldest]] of outcomes) {
+        if (oldest === undefined || this.#deps.lifeOf(worker) !== oldest.life) outcomes.delete(task)
+        else if (oldest.endedAtMs < beforeMs)
           this.#deps.fail('I12', `${worker} finished task ${task} and neither delivered nor logged its outcome`)
       }
   }
 
-  #outcomesOf(worker: string): Map<string, Outcome> {
+  #delivered(worker: string, task: string): void {
+    const outcomes = this.#outcomesOf(worker)
+    outcomes.set(task, outcomes.get(task)?.slice(1) ?? [])
+  }
+
+  #outcomesOf(worker: string): Map<string, readonly Outcome[]> {
     const outcomes = this.#waiting.get(worker) ?? new Map()
     this.#waiting.set(worker, outcomes)
     return outcomes

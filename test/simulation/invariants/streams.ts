@@ -32,6 +32,12 @@ interface Stream {
   readonly newest: Map<number, number>
 }
 
+/** The newest push of a master. */
+interface Push {
+  readonly sequence: number
+  readonly text: string
+}
+
 const OUTPUT_PATH = /\/automations\/([^/]+)\/output\/(tail|pop)(?:\?(.*))?$/
 /** An output is stored within this time, without faults. */
 const STORED_WITHIN_MS = 5_000
@@ -42,7 +48,7 @@ class StreamCheck implements InvariantCheck {
   readonly #streams = new Map<string, Stream>()
   readonly #arrivals = new Map<string, Arrival>()
   readonly #pushed = new Set<string>()
-  readonly #sequences = new Map<string, number>()
+  readonly #sequences = new Map<string, Push>()
   #lostAtMs = -1
 
   constructor(deps: CheckDeps) {
@@ -63,8 +69,9 @@ class StreamCheck implements InvariantCheck {
     if (group !== 'streams' || method !== 'push') return
     const [type, producer, sequence, entries] = args as [string, string, number, readonly string[]]
     const name = `${type} ${producer}`
-    if (sequence <= (this.#sequences.get(name) ?? 0)) return this.#deps.count('output push repeated')
-    this.#sequences.set(name, sequence)
+    const newest = this.#sequences.get(name)
+    if (newest !== undefined && sequence <= newest.sequence) return this.#repeated(name, sequence, newest, entries)
+    this.#sequences.set(name, { sequence, text: entries.join() })
     for (const entry of entries) this.#append(this.#streamOf(type), JSON.parse(entry) as { payload: Payload })
   }
 
@@ -96,6 +103,13 @@ class StreamCheck implements InvariantCheck {
       if (count > dropped)
         this.#deps.fail('I12', `${master} lost ${count} outputs that it had received, and counted ${dropped}`)
     }
+  }
+
+  /** The store ignores it. A master repeats only its newest push, so everything else would vanish without a gap. */
+  #repeated(name: string, sequence: number, newest: Push, entries: readonly string[]): void {
+    this.#deps.count('output push repeated')
+    if (sequence !== newest.sequence || entries.join() !== newest.text)
+      this.#deps.fail('I10', `push ${sequence} of ${name} came after push ${newest.sequence}, so the store ignores it`)
   }
 
   #append(stream: Stream, { payload }: { readonly payload: Payload }): void {

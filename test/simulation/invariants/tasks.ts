@@ -3,7 +3,7 @@
  * response that a client received.
  *
  *   I1  an acknowledged submit is in the store                             (G1)
- *   I2  no task is leased after its ack was acknowledged                   (G2)
+ *   I2  no task is leased after its ack was acknowledged; a repeated ack succeeds   (G2)
  *   I3  each task is in one place: the store counts as many as the model   (G3)
  *   I4  a task has one live lease                                          (G4)
  *   I5  tokens grow, and a settle with another token has no effect         (G5)
@@ -241,6 +241,8 @@ class TaskCheck implements InvariantCheck {
     const task = state.tasks.get(id)
     const isCurrent = task?.lease?.token === token
     if (isLost(result)) {
+      if (method === 'ack' && state.acked.get(token) === id && !this.#hasLost)
+        this.#fail('I2', `the repeated ack of task ${id} with token ${token} returned ${String(result)}`)
       if (isCurrent && task.lease !== null && task.lease.expiresAtMs > nowMs)
         this.#fail('I4', `the lease ${token} of task ${id} ended before its deadline`)
       if (method === 'ack' && task?.lease != null && !isCurrent) this.#deps.count('ack after the task was leased again')

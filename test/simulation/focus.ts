@@ -1,0 +1,130 @@
+/**
+ * Adds a focus to two of three plans: faults that together reach one rare situation often. Faults that are drawn one by
+ * one reach it in too few runs. A focus has random numbers of its own, so the rest of a plan stays as it is.
+ */
+import { seededRandom, type Random } from '../../src/runtime/index.ts'
+import { between, pick, RECOVERED_MS, whole } from './draw.ts'
+import type { Fault, Plan } from './plan.ts'
+import { seedOf } from './process.ts'
+
+const FOCUSED = 2 / 3
+const MAX_SLOTS = 4
+/** The longest time that a host is lost: its master counts as stopped, and others publish what it had. */
+const HOST_LOST_MS = 45_000
+
+/** What a focus adds to a plan. `faults` are added to those that it has. */
+type Focus = (random: Random, plan: Plan) => Partial<Plan>
+
+const workerOf = (random: Random, { workers }: Plan): string => `worker-${whole(random, 0, workers.length - 1)}`
+/** One that takes tasks of a burst. */
+const batchWorkerOf = (random: Random, { workers }: Plan): string =>
+  pick(
+    random,
+    [...workers.keys()].filter((at) => workers[at] === 'short').map((at) => `worker-${at}`),
+  )
+const masterOf = (random: Random, { masters }: Plan): string => `master-${whole(random, 0, masters - 1)}`
+const times = <T>(random: Random, [min, max]: readonly [number, number], make: () => T): readonly T[] =>
+  Array.from({ length: whole(random, min, max) }, make)
+
+/**
+ * Drains that the worker does not hear of, or that meet a reserve under way, also in the calm phase. Bursts let the
+ * workers reserve shortly before.
+ */
+const drains: Focus = (random, plan) => {
+  const drain = (atMs: number, beforeMs: number, socket?: 'cut' | 'silenced'): readonly Fault[] => [
+    { atMs: Math.max(0, Math.round(atMs - beforeMs * random.unit())), kind: 'burst', count: 20 },
+    { atMs, kind: 'drain', target: batchWorkerOf(random, plan), ownerPausedMs: 0, ...(socket && { socket }) },
+  ]
+  const faulty = times(random, [5, 10], () => {
+    const atMs = whole(random, 5_000, plan.faultsMs)
+    return drain(atMs, pick(random, [20, 300]), pick(random, ['cut', 'silenced', undefined]))
+  })
+  const calmFromMs = plan.faultsMs + RECOVERED_MS
+  const calm = times(random, [4, 8], () => drain(whole(random, calmFromMs, calmFromMs + 10_000), 30))
+  return { faults: [...faulty, ...calm].flat(), network: { ...plan.network, late: pick(random, [0, 0.3]) } }
+}
+
+/** The store loses changes shortly before the faults end, and PATCHes with them. Later ones do not hide it. */
+const losses: Focus = (random, plan) => {
+  const { faultsMs, masters } = plan
+  const atMs = Math.round(faultsMs - between(random, 1_000, 10_000))
+  const lostMs = Math.round(between(random, 500, 5_000))
+  const isRestore = random.unit() < 0.5
+  const outageMs = isRestore ? whole(random, 100, 3_000) : 0
+  const loss: Fault = isRestore
+    ? { atMs, kind: 'store_restore', ms: outageMs, lostMs: lostMs + outageMs }
+    : { atMs, kind: 'store_failover', lostMs }
+  const patches = plan.workers.flatMap((_, at): readonly Fault[] => {
+    const target = `worker-${at}`
+    const before = whole(random, 1, MAX_SLOTS)
+    const after: Fault = {
+      atMs: Math.round(atMs + outageMs + between(random, 50, 900)),
+      kind: 'patch',
+      target,
+      slots: 1 + (before % MAX_SLOTS),
+    }
+    const lost: Fault = { atMs: Math.round(atMs - lostMs * random.unit()), kind: 'patch', target, slots: before }
+    return !isRestore && random.unit() < 0.7 ? [lost, after] : [lost]
+  })
+  // A power cut takes the masters with it.
+  const isPowerCut = random.unit() < 0.5
+  const kills = Array.from({ length: isPowerCut ? masters : 0 }, (_, at): Fault => ({
+    atMs,
+    kind: 'kill',
+    target: `master-${at}`,
+    restartMs: whole(random, 10, 3_000),
+  }))
+  return { faults: [loss, ...patches, ...kills], quietFromMs: atMs }
+}
+
+/** Machines with a master and its workers are lost, in the calm phase too. One master at least remains. */
+const hosts: Focus = (random, plan) => {
+  const lose = (atMs: number): Fault => ({ atMs, kind: 'lose_host', target: masterOf(random, plan), ms: HOST_LOST_MS })
+  if (plan.masters === 1) return {}
+  const calmFromMs = plan.faultsMs + RECOVERED_MS
+  return { faults: [lose(whole(random, 0, plan.faultsMs)), lose(whole(random, calmFromMs, calmFromMs + 5_000))] }
+}
+
+/** Changes of one thing in one moment: PATCHes of a worker, and submits under the same keys. */
+const races: Focus = (random, plan) => ({
+  faults: [
+    ...times(random, [5, 15], (): Fault => ({
+      atMs: whole(random, 2_000, plan.faultsMs),
+      kind: 'patch',
+      target: workerOf(random, plan),
+      slots: whole(random, 1, MAX_SLOTS),
+    })),
+    ...times(random, [2, 5], (): Fault => ({ atMs: whole(random, 2_000, plan.faultsMs), kind: 'burst', count: 20 })),
+  ],
+})
+
+/** Workers with several outcomes that they cannot deliver, and masters whose pushes wait for the store. */
+const outages: Focus = (random, plan) => ({
+  faults: times(random, [3, 6], (): Fault => {
+    const atMs = whole(random, 5_000, plan.faultsMs)
+    const ms = whole(random, 2_000, 15_000)
+    const target = pick(random, [workerOf(random, plan), masterOf(random, plan)])
+    return { atMs, kind: 'partition', target, other: target.startsWith('worker') ? '*' : 'store', ms, isOneWay: false }
+  }),
+})
+
+/** Writes of the operator that arrive after it gave up on them. */
+const lateWrites: Focus = (random, plan) => ({
+  faults: times(random, [plan.operators > 0 ? 3 : 0, plan.operators > 0 ? 8 : 0], (): Fault => ({
+    atMs: whole(random, 2_000, plan.faultsMs),
+    kind: 'partition',
+    target: `operator-${whole(random, 0, plan.operators - 1)}`,
+    other: masterOf(random, plan),
+    ms: whole(random, 9_000, 20_000),
+    isOneWay: random.unit() < 0.5,
+  })),
+})
+
+const FOCUSES: readonly Focus[] = [drains, losses, hosts, races, outages, lateWrites]
+
+export function withFocus(plan: Plan): Plan {
+  const random = seededRandom(seedOf(plan.seed, 'focus'))
+  if (random.unit() >= FOCUSED) return plan
+  const { faults = [], ...changed } = pick(random, FOCUSES)(random, plan)
+  return { ...plan, ...changed, faults: [...plan.faults, ...faults].toSorted((a, b) => a.atMs - b.atMs) }
+}
