@@ -13,6 +13,8 @@ export interface Control {
   /** Must match exactly once. */
   readonly find: string
   readonly replace: string
+  /** Why the edit is this one, where that is not obvious. */
+  readonly reason?: string
   readonly layer: 'simulation'
   /** What finds the defect. */
   readonly invariant: string
