@@ -53,6 +53,10 @@ export function checkArguments(call: StorageCall): void {
 
 /** Runs a call on the part that implements its group. @returns what the method returned. */
 export function runCall(parts: Readonly<Record<GroupName, object>>, { group, method, args }: StorageCall): unknown {
-  const part = parts[group] as Readonly<Record<string, Method>> // The call has the parameters of this method.
-  return part[method]?.(...args)
+  return callMethod(parts[group], method, args)
+}
+
+/** Calls the method of that name. The arguments must be those of this method. */
+export function callMethod(part: object, method: string, args: readonly unknown[]): unknown {
+  return (part as Readonly<Record<string, Method>>)[method]?.(...args)
 }

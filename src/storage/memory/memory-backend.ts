@@ -8,7 +8,7 @@
  * construction plus the monotonic time since, so a step of the wall clock neither ends nor prolongs a lease.
  */
 import { FleetError } from '../../protocol/index.ts'
-import { groupsOf, LocalBus, LocalEventLog, runCall } from '../index.ts'
+import { callMethod, groupsOf, LocalBus, LocalEventLog } from '../index.ts'
 import { TokenSequences } from './token-sequence.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
@@ -72,9 +72,9 @@ export class MemoryBackend implements Backend {
   /** A call runs before its method returns, so calls take effect in the order in which they were made. */
   readonly #groups = groupsOf((group, method, check) => (...args) => {
     try {
-      const parts = this.#open()
+      const part = this.#open()[group]
       check(...args)
-      return Promise.resolve(runCall(parts, { group, method, args }))
+      return Promise.resolve(callMethod(part, method, args))
     } catch (error) {
       return Promise.reject(error)
     }
