@@ -17,6 +17,8 @@ export type Fault =
 
 /** Replies after which the connection must be replaced. */
 export const RECONNECT = /^(?:READONLY|LOADING|MASTERDOWN|UNKILLABLE)\b/
+/** `min-replicas-to-write`: the server takes no changes while fewer replicas are in sync. */
+export const NO_REPLICAS = /^NOREPLICAS\b/
 const LATER = /^(?:CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS)\b/
 /** The error of ioredis if nothing was written. */
 const NOT_WRITTEN = /^Stream isn't writeable/

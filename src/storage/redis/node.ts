@@ -16,7 +16,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import type { Cancel, Random, Time } from '../../runtime/index.ts'
 import type { Reply } from './caller.ts'
 import { factsOf, isTooOld, type Facts } from './checks.ts'
-import { faultOf, isMissingScript, RECONNECT } from './errors.ts'
+import { faultOf, isMissingScript, NO_REPLICAS, RECONNECT } from './errors.ts'
 import { scripts, type Script } from './script.ts'
 import { closeWhenSilent } from './read-timeout.ts'
 import { WAIT_MS } from './waiting.ts'
@@ -27,6 +27,8 @@ const RECONNECT_BASE_MS = 50
 const RECONNECT_CAP_MS = 500
 const PREPARE_AGAIN_MS = 500
 const DISCONNECT_TIMEOUT_MS = 100
+/** How long a connection to a primary without replicas is kept before the sentinels are asked for another primary. */
+const WITHOUT_REPLICAS_MS = 1_000
 
 /** With its defaults ioredis sends commands again whose reply was cut off, and so runs them twice. */
 export function clientOptions(random: Random): RedisOptions {
@@ -79,6 +81,7 @@ export class StoreNode {
   #isDenied = false
   #probing = false
   #due = 0
+  #connectedMs = 0
 
   constructor(deps: StoreNodeDeps) {
     const { name, redis, random, time } = deps
@@ -91,10 +94,16 @@ export class StoreNode {
       const { password, sentinelPassword } = redis()
       Object.assign(this.#client.options, { password, sentinelPassword })
     }
-    this.#client = new Redis<'legacy'>({ ...clientOptions(random), ...redis(), replyMapping: 'legacy' })
-    this.#client.on('connect', () =>
-      closeWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time),
-    )
+    this.#client = new Redis<'legacy'>({
+      ...clientOptions(random),
+      ...redis(),
+      replyMapping: 'legacy',
+      reconnectOnError: (error) => RECONNECT.test(error.message) || this.#mayBeReplaced(error),
+    })
+    this.#client.on('connect', () => {
+      this.#connectedMs = time.monotonicMs()
+      closeWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time)
+    })
     this.#client.on('error', (error: Error) => {
       renew() // While no sentinel responds, no close event follows.
       this.#note(error)
@@ -216,6 +225,16 @@ export class StoreNode {
       if (this.#client.status === 'ready')
         this.#cancelPrepare = this.#deps.time.after(PREPARE_AGAIN_MS, () => void this.#prepare())
     }
+  }
+
+  /**
+   * A primary that has no replicas any more may have been replaced. It learns this from the sentinels up to 12 s later,
+   * and only a new connection asks them.
+   */
+  #mayBeReplaced({ message }: Error): boolean {
+    const isBehindSentinels = (this.#client.options.sentinels ?? []).length > 0
+    const sinceMs = this.#deps.time.monotonicMs() - this.#connectedMs
+    return isBehindSentinels && NO_REPLICAS.test(message) && sinceMs > WITHOUT_REPLICAS_MS
   }
 
   #note(error: unknown): void {

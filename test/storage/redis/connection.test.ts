@@ -209,6 +209,21 @@ withRedisServer('redis connection', () => {
       expect(await add(connection)).toBe(1)
     }, 60_000)
 
+    it('asks the sentinels when its primary has lost its replicas', async () => {
+      const fleet = keep(await startSentinel())
+      await fleet.nodes[0]?.client.config('SET', 'min-replicas-to-write', 1)
+      const connection = connect(`kvstore+sentinel://127.0.0.1:${fleet.sentinel.port}/${fleet.name}`)
+      await opening(connection)
+      const before = connection.runId()
+      await fleet.failover()
+      // The sentinels demote the old primary after 8 s at the earliest.
+      const isElsewhere = async (): Promise<boolean> => {
+        await add(connection).catch(() => undefined)
+        return connection.health().ok && connection.runId() !== before
+      }
+      await eventually('the new primary serves', isElsewhere, { withinMs: 6_000 })
+    }, 60_000)
+
     it('follows a moved slot and a restarted node', async () => {
       const log = recordingLog()
       const cluster = keep(await startCluster({ appendfsync: 'always' }))
