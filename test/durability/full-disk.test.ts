@@ -264,7 +264,12 @@ withLoopDisks('a store on a full disk', () => {
             },
             { withinMs: SERVICE_MS },
           )
-          expect(new Set(await Promise.all(growing(backend).map(codeOf)))).toEqual(new Set(['STORAGE_FULL, not_sent']))
+          const changes = [
+            ...growing(backend),
+            () => backend.streams.pop('refused', 1),
+            () => backend.tasks.ack('refused', [{ id: 't', token: 1 }]),
+          ]
+          expect(new Set(await Promise.all(changes.map(codeOf)))).toEqual(new Set(['STORAGE_FULL, not_sent']))
           await clients.get()
           rmSync(ballast())
           await servedWithin(backend, clients)
