@@ -2,8 +2,8 @@
  * @module automation/schema-check
  * Checks whether a schema compiles, and reports each fault with its JSON pointer. The validator itself rejects unknown
  * keywords, unknown formats, and patterns that are not linear-time. This module also rejects schemas whose check could
- * take very long: references that leave the schema or form a cycle, unbounded `uniqueItems` (quadratic), and schemas
- * above the size limit. TypeBox features that JSON Schema cannot express are rejected, not silently dropped.
+ * take very long: references that leave the schema or form a cycle, unbounded `uniqueItems`, and schemas above the
+ * size limit. TypeBox features that JSON Schema cannot express are rejected, not silently dropped.
  */
 import { compileValidator, MAX_JSON_DEPTH, pointerStep, type JsonSchema } from '../protocol/index.ts'
 
@@ -14,7 +14,7 @@ export interface SchemaFault {
 }
 
 const MAX_SCHEMA_BYTES = 262_144
-/** Elements are compared in pairs: 1,000 elements are half a million comparisons, which take some milliseconds. */
+/** Each element is written as text, to find duplicates. */
 const MAX_UNIQUE_ITEMS = 1_000
 
 /** Keywords that contain schemas. All others (`default`, `const`, `enum`, `examples`) contain data. */

@@ -67,6 +67,31 @@ ajv.addKeyword({
     return check
   },
 })
+
+/**
+ * References that one validation follows. A body has at most 100,000 values. Without a limit, a reference in each of
+ * two alternatives doubles the work with each level of the value: 64 levels would never end.
+ */
+const MAX_REFERENCES = 200_000
+const COUNTED = 'x-muster-counted'
+let references = 0
+class TooComplex extends Error {}
+ajv.addKeyword({
+  keyword: COUNTED,
+  schemaType: 'boolean',
+  errors: false,
+  validate: () => {
+    references += 1
+    if (references > MAX_REFERENCES) throw new TooComplex()
+    return true
+  },
+})
+/** Keywords that contain data, and keywords that contain schemas by name. All others contain a schema, or a list. */
+const [OF_DATA, OF_NAMES] = [
+  new Set(['default', 'const', 'enum', 'examples']),
+  new Set(['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions']),
+]
+
 const compiled = new Map<string, Validator>()
 
 /**
@@ -80,15 +105,38 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const check = ajv.compile(structuredClone(schema))
-  const validator: Validator = (value) =>
-    check(value)
-      ? []
-      : withoutNullBranch(check.errors ?? [])
-          .slice(0, MAX_FIELD_ERRORS)
-          .map(toFieldError)
+  const check = ajv.compile(withCountedReferences(structuredClone(schema)) as object)
+  const validator: Validator = (value) => {
+    references = 0
+    try {
+      return check(value)
+        ? []
+        : withoutNullBranch(check.errors ?? [])
+            .slice(0, MAX_FIELD_ERRORS)
+            .map(toFieldError)
+    } catch (error) {
+      if (!(error instanceof TooComplex)) throw error
+      const message = `is too complex for its schema: more than ${MAX_REFERENCES} references would be followed`
+      return [{ path: '', message, keyword: '$ref', params: {} }]
+    }
+  }
   compiled.set(key, validator)
   return validator
+}
+
+/** Copies a schema, in which each reference is counted. */
+function withCountedReferences(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(withCountedReferences)
+  const entries = Object.entries(schema).map(([keyword, child]: [string, unknown]) => {
+    if (OF_DATA.has(keyword)) return [keyword, child] as const
+    if (!OF_NAMES.has(keyword) || typeof child !== 'object' || child === null)
+      return [keyword, withCountedReferences(child)] as const
+    const named = Object.entries(child).map(([name, each]) => [name, withCountedReferences(each)] as const)
+    return [keyword, Object.fromEntries(named)] as const
+  })
+  const hasReference = Object.hasOwn(schema, '$ref') || Object.hasOwn(schema, '$dynamicRef')
+  return Object.fromEntries(hasReference ? [...entries, [COUNTED, true] as const] : entries)
 }
 
 interface Duplicate {

@@ -30,6 +30,25 @@ describe('compileValidator', () => {
     expect(performance.now() - before).toBeLessThan(1_000 * SLACK)
   })
 
+  it.each([20, 60])('ends when alternatives of a recursive schema multiply: %d levels', (levels) => {
+    const branch = (key: string): object => ({ properties: { a: { $ref: '#/$defs/node' } }, required: [key] })
+    const validate = compileValidator({
+      $ref: '#/$defs/node',
+      $defs: { node: { anyOf: [branch('b'), branch('c'), { type: 'null' }] } },
+    })
+    const before = process.cpuUsage()
+    const value: unknown = JSON.parse(`${'{"a":'.repeat(levels)}0${'}'.repeat(levels)}`)
+    expect(validate(value)).toMatchObject([{ path: '', keyword: '$ref' }])
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000 * SLACK)
+  })
+
+  it('follows as many references as a body has values, also next to data that looks like one', () => {
+    const item = { type: 'string', default: { $ref: 'x' } }
+    const validate = compileValidator({ items: { $ref: '#/$defs/$ref' }, $defs: { $ref: item } })
+    expect(validate(Array.from({ length: 100_000 }, () => 'x'))).toEqual([])
+    expect(validate(['x', 1])).toMatchObject([{ path: '/1', keyword: 'type' }])
+  })
+
   it('finds duplicate items in linear time, also beyond maxItems', () => {
     const validate = compileValidator({ type: 'array', uniqueItems: true, maxItems: 1_000 })
     const before = process.cpuUsage()
