@@ -22,11 +22,23 @@ export function replaceJest(): void {
   })
   const globals = new URL('jest-globals.ts', import.meta.url).href
   registerHooks({
-    resolve: (name, context, next) =>
-      name === '@jest/globals' && context.parentURL !== globals
-        ? { url: globals, shortCircuit: true }
-        : next(name, context),
+    resolve: (name, context, next) => {
+      if (name === '@jest/globals' && context.parentURL !== globals) return { url: globals, shortCircuit: true }
+      const resolved = next(name, context)
+      const copy = COPY.exec(context.parentURL ?? '')?.[0]
+      const isOfProject = resolved.url.startsWith('file:') && !resolved.url.includes('/node_modules/')
+      return copy !== undefined && isOfProject ? { ...resolved, url: resolved.url + copy } : resolved
+    },
   })
+}
+
+const COPY = /\?copy=\d+$/
+let copies = 0
+
+/** Imports a file and all files of this project behind it once more, so that code of their imports runs again. */
+export function importCopy(url: string): Promise<unknown> {
+  copies += 1
+  return import(`${url}?copy=${copies}`)
 }
 
 export class InProcessTests {

@@ -37,6 +37,7 @@ const blockOf = (title: string, parent: Block | null): Block => ({
 
 /** Returns the tests that `load` defines. */
 export async function collect(file: string, load: () => Promise<unknown>): Promise<readonly Test[]> {
+  tests.length = 0 // An earlier load may have failed in the middle.
   current = blockOf(file, null)
   await load()
   current = null

@@ -56,8 +56,13 @@ const NAMES = Object.keys(SCRIPT_FILES)
   .filter((path) => !path.startsWith('include/'))
   .map((path) => path.slice(0, -'.lua'.length))
 
-/** Taken from the list of the connections, which would send all of them to Redis whenever a test opens a store. */
+/** All scripts. Connections load those of their list whenever a test opens a store, so only tests of that need it. */
 const SCRIPTS: Script[] = []
+const NEEDS_LIST = /^start › /
+function fillList({ title }: Test): void {
+  const list = scripts() as Script[]
+  list.splice(0, list.length, ...(NEEDS_LIST.test(title) ? SCRIPTS : []))
+}
 
 const textOf = (name: string, files: Readonly<Record<string, string>> = SCRIPT_FILES): ScriptText =>
   resolveScript(`${name}.lua`, files, SCRIPT_CONSTANTS)
@@ -104,6 +109,7 @@ export class Suite {
   }
 
   run(test: CoveredTest): Promise<Outcome> {
+    fillList(test)
     return this.#tests.run(test, limitOf(test))
   }
 
@@ -122,6 +128,7 @@ export class Suite {
   /** On a busy machine, a test that needs much time may fail once. */
   async #cover(test: Test): Promise<Coverage & { readonly outcome: Outcome }> {
     for (let tries = 1; ; tries += 1) {
+      fillList(test)
       this.#reached = new Set()
       const startedMs = Date.now()
       const outcome = await this.#tests.run(test, COVER_LIMIT_MS)
@@ -145,7 +152,7 @@ export class Suite {
 
   /** Each use of a script reads its name or its sha. */
   #watch(): void {
-    SCRIPTS.push(...(scripts() as Script[]).splice(0))
+    SCRIPTS.push(...scripts())
     for (const each of SCRIPTS) {
       const { name } = each
       for (const field of ['name', 'sha'] as const) {

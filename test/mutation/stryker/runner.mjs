@@ -7,11 +7,13 @@ import { pathToFileURL } from 'node:url'
 import { INSTRUMENTER_CONSTANTS } from '@stryker-mutator/api/core'
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
 import { determineHitLimitReached, DryRunStatus, MutantRunStatus, TestStatus } from '@stryker-mutator/api/test-runner'
-import { InProcessTests, replaceJest } from '../in-process.ts'
+import { importCopy, InProcessTests, replaceJest } from '../in-process.ts'
 import { collect } from '../jest-globals.ts'
 
 /** Paths of the test files, relative to the root, one a line. main.mjs sets it. */
 const TEST_FILES = (process.env.MUTATION_TESTS ?? '').split('\n')
+
+replaceJest()
 
 class Runner {
   #tests = undefined
@@ -20,7 +22,7 @@ class Runner {
   #switch = (globalThis[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {})
 
   capabilities() {
-    return { reloadEnvironment: false }
+    return { reloadEnvironment: true }
   }
 
   async dryRun({ timeout }) {
@@ -40,29 +42,29 @@ class Runner {
     return { status: DryRunStatus.Complete, tests, mutantCoverage: this.#switch.mutantCoverage }
   }
 
-  /** A mutant of code that runs during an import is active from the start; Stryker uses a new process for it. */
+  /** A mutant of code that runs during an import needs a copy of everything that is imported. */
   async mutantRun({ activeMutant, mutantActivation, testFilter, hitLimit, timeout }) {
-    if (mutantActivation === 'static') this.#switch.activeMutant = activeMutant.id
-    const all = await this.#load()
-    const tests = testFilter === undefined ? all : all.filter(({ title }) => testFilter.includes(title))
-    Object.assign(this.#switch, { activeMutant: activeMutant.id, hitCount: hitLimit && 0, hitLimit })
+    const isStatic = mutantActivation === 'static'
+    const runner = isStatic ? new InProcessTests() : this.#inProcess
+    Object.assign(this.#switch, { activeMutant: isStatic ? activeMutant.id : undefined })
     try {
+      const all = isStatic ? await load(importCopy) : await this.#load()
+      const tests = testFilter === undefined ? all : all.filter(({ title }) => testFilter.includes(title))
+      Object.assign(this.#switch, { activeMutant: activeMutant.id, hitCount: hitLimit && 0, hitLimit })
       for (const [i, test] of tests.entries()) {
-        const outcome = await this.#inProcess.run(test, timeout)
+        const outcome = await runner.run(test, timeout)
         const isEndless = determineHitLimitReached(this.#switch.hitCount, hitLimit)
         if (isEndless !== undefined) return isEndless
         if (outcome.kind === 'timed_out') return { status: MutantRunStatus.Timeout, reason: outcome.error }
-        if (outcome.kind === 'failed')
-          return {
-            status: MutantRunStatus.Killed,
-            killedBy: [test.title],
-            failureMessage: outcome.error,
-            nrOfTests: i + 1,
-          }
+        if (outcome.kind === 'failed') return killed(test.title, outcome.error, i + 1)
       }
       return { status: MutantRunStatus.Survived, nrOfTests: tests.length }
+    } catch (error) {
+      if (!isStatic) throw error
+      return killed('import', String(error), 0)
     } finally {
       this.#switch.activeMutant = undefined
+      if (isStatic) await runner.close()
     }
   }
 
@@ -71,14 +73,23 @@ class Runner {
   }
 
   async #load() {
-    if (this.#tests !== undefined) return this.#tests
-    replaceJest()
-    const tests = []
-    for (const file of TEST_FILES)
-      tests.push(...(await collect(file, () => import(pathToFileURL(join(process.cwd(), file)).href))))
-    this.#tests = tests
-    return tests
+    this.#tests ??= await load((url) => import(url))
+    return this.#tests
   }
 }
+
+async function load(importFile) {
+  const tests = []
+  for (const file of TEST_FILES)
+    tests.push(...(await collect(file, () => importFile(pathToFileURL(join(process.cwd(), file)).href))))
+  return tests
+}
+
+const killed = (test, failureMessage, nrOfTests) => ({
+  status: MutantRunStatus.Killed,
+  killedBy: [test],
+  failureMessage,
+  nrOfTests,
+})
 
 export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'in-process', Runner)]
