@@ -204,6 +204,28 @@ withRedisServer('redis scripts', () => {
       ])
     })
 
+    it('leave nothing of a deleted value, an ended counter, a released lock or a removed item behind', async () => {
+      const { pools, kv, locks, counters } = groups()
+      const keys = async (): Promise<string[]> => Object.keys(await contents(client))
+      await pools.put('p', [item('a', { expiresAtMs: clock.wallMs() + HOUR, tags: '{"a":1}' })])
+      const before = await keys()
+      const [claim] = sole(await pools.claim('p', [request(1)])).map(refOf)
+      if (claim === undefined) throw new Error('a claim was expected')
+      expect(await pools.release('p', [claim])).toEqual(['ok'])
+      expect(await keys()).toEqual(before)
+      expect(await pools.remove('p', [{ id: 'a', token: null }])).toEqual([true])
+      await kv.set('n', [{ key: 'a', value: '1', ttlMs: HOUR }])
+      await kv.delete('n', ['a'])
+      const [lock] = await locks.acquire('n', [{ name: 'a', owner: 'w1', holdMs: MINUTE }])
+      await locks.release('n', [{ name: 'a', token: lock?.kind === 'acquired' ? lock.token : 0 }])
+      for (const delta of [1, -1]) await counters.add('n', [{ name: 'a', delta }])
+      expect(await keys()).toEqual([
+        'muster:{l:n}:m', // The next token of this namespace is above this one.
+        ...['c', 'k', 'l'].map((kind) => `muster:{ns}:${kind}`),
+        'muster:{p:p}:m',
+      ])
+    })
+
     it('frees thousands of expired claims in bounded steps', async () => {
       const { pools } = groups()
       await pools.put('p', items(2_500))
