@@ -1,6 +1,7 @@
 /**
  * Adds a focus to two of three plans: faults that together reach one rare situation often. Faults that are drawn one by
- * one reach it in too few runs. A focus has random numbers of its own, so the rest of a plan stays as it is.
+ * one reach it in too few runs. A focus has random numbers of its own, so the rest of a plan stays as it is. Most other
+ * plans have a focus alone, whose situation other faults would hide.
  */
 import { seededRandom, type Random } from '../../src/runtime/index.ts'
 import { between, pick, RECOVERED_MS, whole } from './draw.ts'
@@ -8,6 +9,8 @@ import type { Fault, Plan } from './plan.ts'
 import { seedOf } from './process.ts'
 
 const FOCUSED = 2 / 3
+/** Of the other plans, the share with a focus alone. */
+const ALONE_OF_OTHERS = 3 / 4
 const MAX_SLOTS = 4
 /** The longest time that a host is lost: its master counts as stopped, and others publish what it had. */
 const HOST_LOST_MS = 45_000
@@ -122,9 +125,56 @@ const lateWrites: Focus = (random, plan) => ({
 
 const FOCUSES: readonly Focus[] = [drains, losses, hosts, races, outages, lateWrites]
 
+/** Drains that meet a reserve under way: messages are slow, but none is lost. */
+const slowDrains: Focus = (random, plan) => ({
+  ...drains(random, plan),
+  network: { ...plan.network, maxDelayMs: 500, lost: 0, unanswered: 0, late: 0 },
+})
+
+/** Drains whose acknowledgement overtakes the response to a reserve, of workers connected to another master. */
+const overtakingDrains: Focus = (random, plan) => ({
+  ...drains(random, plan),
+  masters: 2,
+  network: { ...plan.network, lost: 0, unanswered: 0, late: 0.5 },
+})
+
+/** The store loses PATCHes, and others get their generations in the next epoch. */
+const repeatedGenerations: Focus = (random, plan) => {
+  const atMs = Math.round(plan.faultsMs - between(random, 5_000, 10_000))
+  const lostMs = whole(random, 1_000, 3_000)
+  const patches = plan.workers.flatMap((_, at): readonly Fault[] => {
+    const target = `worker-${at}`
+    const slots = whole(random, 1, MAX_SLOTS)
+    const beforeMs = whole(random, 300, lostMs - 100)
+    return [
+      { atMs: atMs - beforeMs, kind: 'patch', target, slots },
+      { atMs: atMs + whole(random, 50, 300), kind: 'patch', target, slots: 1 + (slots % MAX_SLOTS) },
+    ]
+  })
+  const network = { ...plan.network, maxDelayMs: 2, lost: 0, unanswered: 0, late: 0 }
+  // The admins stop early, so that no PATCH of theirs comes between these.
+  const quietFromMs = atMs - lostMs - 5_000
+  return {
+    faults: [...patches, { atMs, kind: 'store_failover', lostMs }],
+    network,
+    quietFromMs,
+    operators: 0,
+    declared: 0,
+  }
+}
+
+const operatedLateWrites: Focus = (random, plan) => {
+  const operated = { masters: Math.max(2, plan.masters), operators: whole(random, 1, 2), declared: 2 }
+  return { ...operated, ...lateWrites(random, { ...plan, ...operated }) }
+}
+
+const ALONE: readonly Focus[] = [slowDrains, overtakingDrains, repeatedGenerations, operatedLateWrites]
+
 export function withFocus(plan: Plan): Plan {
   const random = seededRandom(seedOf(plan.seed, 'focus'))
-  if (random.unit() >= FOCUSED) return plan
-  const { faults = [], ...changed } = pick(random, FOCUSES)(random, plan)
-  return { ...plan, ...changed, faults: [...plan.faults, ...faults].toSorted((a, b) => a.atMs - b.atMs) }
+  const isAdded = random.unit() < FOCUSED
+  if (!isAdded && random.unit() >= ALONE_OF_OTHERS) return plan
+  const { faults = [], ...changed } = pick(random, isAdded ? FOCUSES : ALONE)(random, plan)
+  const all = isAdded ? [...plan.faults, ...faults] : faults
+  return { ...plan, ...changed, faults: all.toSorted((a, b) => a.atMs - b.atMs) }
 }

@@ -2,8 +2,8 @@
  * Checks drains.
  *
  *   I13  after a drain no task is leased to that process, and no master that acknowledged one sends it a lease; the
- *        drain lasts as long as the process, which ends within 31 s in a calm network; what it had leased is not
- *        charged, unless a fault hinders it                                                            (G14)
+ *        drain lasts as long as the process, which ends within 31 s in a calm network unless a task runs; what it had
+ *        leased is not charged, unless a fault hinders it                                                       (G14)
  */
 import type {
   DrainResult,
@@ -34,12 +34,20 @@ interface WorkerState {
   running: number
 }
 
+interface Runs {
+  readonly life: number | null
+  readonly running: number
+  readonly changedAtMs: number
+}
+
 const WORKER_PATH = /\/automations\/([^/]+)\/workers\/([^/]+)\/(drain|rpc)$/
 
 class DrainCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #calm: Calm
   readonly #workers = new Map<string, WorkerState>()
+  /** The running tasks of each worker, in its newest life that had one. */
+  readonly #runs = new Map<string, Runs>()
   /** The number of faults that may hinder a drain in the calm phase. */
   #hindered = 0
 
@@ -88,6 +96,10 @@ class DrainCheck implements InvariantCheck {
 
   ran(event: PluginEvent): void {
     if (event.kind !== 'task_started' && event.kind !== 'task_ended') return
+    const life = this.#deps.lifeOf(event.worker)
+    const known = this.#runs.get(event.worker)
+    const running = (known?.life === life ? known.running : 0) + (event.kind === 'task_started' ? 1 : -1)
+    this.#runs.set(event.worker, { life, running, changedAtMs: this.#deps.time.monotonicMs() })
     const worker = this.#workers.get(`${event.type}/${event.worker}`)
     if (worker !== undefined) worker.running += event.kind === 'task_started' ? 1 : -1
   }
@@ -134,12 +146,20 @@ class DrainCheck implements InvariantCheck {
     this.#checkEnds(id)
   }
 
-  /** In a calm network the process learns of its drain with its next frame, and then ends. */
+  /** In a calm network the process learns of its drain with its next frame, and ends when its tasks have ended. */
   #checkEnds(id: string): void {
     const [life, hindered] = [this.#deps.lifeOf(id), this.#hindered]
     this.#deps.time.after(ENDS_WITHIN_MS, () => {
-      if (life !== null && this.#deps.lifeOf(id) === life && hindered === this.#hindered)
-        this.#deps.fail('I13', `${id} was drained ${ENDS_WITHIN_MS} ms ago in a calm network and still runs`)
+      if (life === null || this.#deps.lifeOf(id) !== life || hindered !== this.#hindered) return
+      const runs = this.#runs.get(id)
+      const isBusy =
+        runs?.life === life &&
+        (runs.running > 0 || this.#deps.time.monotonicMs() - runs.changedAtMs < SETTLES_WITHIN_MS)
+      if (!isBusy)
+        this.#deps.fail(
+          'I13',
+          `${id} was drained ${ENDS_WITHIN_MS} ms ago in a calm network and still runs without tasks`,
+        )
     })
   }
 
@@ -178,8 +198,10 @@ class DrainCheck implements InvariantCheck {
   }
 }
 
-/** The next frame comes within 15 s, running tasks have 5 s to end, and then their outcomes are delivered. */
+/** The next frame comes within 15 s, and the last outcomes and outputs of a process take a few more. */
 const ENDS_WITHIN_MS = 31_000
+/** After its last task a process delivers the outcome, and ends, within this time. */
+const SETTLES_WITHIN_MS = 15_000
 /** After faults end, connections that are silently dead are noticed within this time. */
 const CALM_MS = 65_000
 
