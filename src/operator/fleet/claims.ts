@@ -5,13 +5,14 @@
  * Pure.
  *
  *   managed_by ── null ▶ free ── own claim ▶ ours ── of a live resource here ▶ duplicate
- *        ├─ watched namespace, no such resource ── held before ▶ taken_over, else ▶ orphaned
+ *        ├─ watched namespace, no such resource ── held before, never seen here ▶ taken_over, else ▶ orphaned
  *        ├─ of another operator ▶ foreign
  *        └─ anything else ▶ stray
  *
  * `taken_over`: a resource held the claim before, and now finds the claim of a resource that does not exist here. So
  * another cluster uses the same namespace name. If both operators took over claims that look orphaned, they would take
- * the worker from each other without end.
+ * the worker from each other without end. A claim of a resource that was deleted here is a late request, which a paused
+ * master executed.
  * A stray claim is replaced. Claims are free strings, so any client with a token could otherwise end drift correction
  * (D66).
  * @see D31, D39, D51
@@ -35,7 +36,7 @@ export function classifyClaim({ managedBy, own, hasHeldBefore, ...others }: Clai
   if (others.isLive(managedBy)) return 'duplicate'
   if (!isOfOperator(managedBy)) return 'stray'
   if (!isOrphaned(managedBy, others)) return 'foreign'
-  return hasHeldBefore ? 'taken_over' : 'orphaned'
+  return hasHeldBefore && !others.wasDeletedHere(managedBy) ? 'taken_over' : 'orphaned'
 }
 
 /** Whether a claim has the form that operators use. */

@@ -181,6 +181,8 @@ export interface ClaimFacts {
   /** The claims of all live resources. */
   readonly isLive: (claim: string) => boolean
   readonly watches: (namespace: string) => boolean
+  /** Whether a resource that this process has reconciled had the claim, and is deleted. */
+  readonly wasDeletedHere: (claim: string) => boolean
   /** `status.config.epoch` is set: as far as its status shows, this resource holds the claim. */
   readonly hasHeldBefore: boolean
 }

@@ -9,7 +9,7 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
-import type { Random } from '../../runtime/index.ts'
+import { BoundedMap, type Random } from '../../runtime/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { type FleetWorkerObject, claimFor, workerOf } from './resource.ts'
@@ -53,8 +53,12 @@ export interface WorkerState {
 /** Digest of refused inputs for the status. Inputs have versions and no values, so a plain digest reveals nothing. */
 export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
+/** Claims of deleted resources; a late request of an older one is rare. */
+const MAX_DELETED_CLAIMS = 1_000
+
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, WorkerState>()
+  readonly #deletedClaims = new BoundedMap<string, true>(MAX_DELETED_CLAIMS)
   readonly #hmacKey: Uint8Array
   /** Uids of the first round that were not reconciled yet. */
   readonly #unseen = new Set<string>()
@@ -71,6 +75,7 @@ export class ReconcileMemory {
       known.generation = generation
       return known
     }
+    if (known !== undefined && known.uid !== uid) this.#deletedClaims.set(known.claim, true)
     const workerState: WorkerState = {
       uid,
       generation,
@@ -117,7 +122,13 @@ export class ReconcileMemory {
   forget(key: ObjectKey): WorkerState | undefined {
     const entry = this.#entries.get(key)
     this.#entries.delete(key)
+    if (entry !== undefined) this.#deletedClaims.set(entry.claim, true)
     return entry
+  }
+
+  /** Whether the resource of a claim was reconciled in this term and then deleted. */
+  hasForgotten(claim: string): boolean {
+    return this.#deletedClaims.get(claim) !== undefined
   }
 
   /** Digest for comparing two values. It is keyed, so it is useless outside of this process. */

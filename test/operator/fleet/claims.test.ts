@@ -9,6 +9,7 @@ const facts = {
   isLive: (claim: string) => claim === 'kubernetes:shop/mailer-2#11111111',
   watches: (namespace: string) => namespace === 'shop',
   hasHeldBefore: false,
+  wasDeletedHere: (claim: string) => claim === 'kubernetes:shop/mailer-1#44444444',
 }
 
 describe('the claim of a resource', () => {
@@ -39,6 +40,8 @@ describe('the claim of a worker', () => {
     ['kubernetes:shop/gone#22222222', true, 'taken_over'],
     // The same name, before the FleetWorker was deleted and created again.
     ['kubernetes:shop/mailer-1#33333333', false, 'orphaned'],
+    // A late request of that one, which a paused master executed.
+    ['kubernetes:shop/mailer-1#44444444', true, 'orphaned'],
     ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'],
     ['terraform:fleet', true, 'stray'],
     ['kubernetes:shop', false, 'stray'],

@@ -201,6 +201,25 @@ describe('reconcile: one worker', () => {
   })
 })
 
+describe('reconcile: a late request of a deleted resource', () => {
+  it('takes the worker back from the claim that it wrote (G19, G21)', async () => {
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.settle('w1')
+    const earlier = fixture.claim('w1')
+    fixture.remove('w1')
+    await fixture.pass('w1')
+    fixture.create('w1', { config: { url: 'http://b' } })
+    await fixture.settle('w1')
+    await fixture.claimed('w1', earlier)
+    await fixture.settle('w1')
+    expect([(await fixture.record('w1')).managed_by, fixture.condition('w1', 'Synced')]).toEqual([
+      fixture.claim('w1'),
+      'True InSync',
+    ])
+    await fixture.expectQuiet('w1')
+  })
+})
+
 describe('reconcile: the master lost data', () => {
   it('takes over an older claim from a restored store', async () => {
     fixture.create('w1', { config: { url: 'http://a' } })
