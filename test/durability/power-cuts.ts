@@ -51,8 +51,10 @@ export async function powerCuts(options: CutOptions): Promise<readonly PowerCut[
     for (const life of lives) {
       load = new Load([program, disk.root, ...life], folder)
       while (await load.reaches(phases[0])) {
-        phases.shift()
-        await sleep(random.unit() * WITHIN_PHASE_MS)
+        const phase = phases.shift() ?? ''
+        // Phases without load may take a few milliseconds.
+        const share = phase.includes('load') ? random.unit() : random.unit() ** 3
+        await sleep(share * WITHIN_PHASE_MS)
         cuts.push(await load.cut(disk, join(folder, `image-${cuts.length}`)))
       }
       await load.ended
