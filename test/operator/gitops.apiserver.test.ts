@@ -291,7 +291,7 @@ withApiServer('FleetWorkers with several writers', () => {
         )
         expect(await asOperator({ spec: { config: { anything: { of: [1, 2.6] } } } })).toEqual([
           403,
-          expect.stringContaining('the operator changes no spec'),
+          expect.stringContaining('the operator may not change the spec of a FleetWorker'),
         ])
         expect((await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }))[0]).toBe(200)
         await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })

@@ -1,7 +1,7 @@
--- Health of a FleetWorker for Argo CD, which knows nothing of kinds that are not its own: put it into the config map
+-- Computes the health of a FleetWorker for Argo CD, which has no rules for custom resources. Put it into the ConfigMap
 -- argocd-cm under the key resource.customizations.health.muster.dev_FleetWorker.
 --
--- In this order: not yet seen, suspended, stalled, under way, ready or not.
+-- Checks in this order: not yet reconciled, suspended, stalled, reconciling, ready or not ready.
 
 local function condition(type)
   for _, each in ipairs(obj.status.conditions or {}) do
