@@ -94,12 +94,12 @@ describe('the checks of the chart', () => {
     [{ tokens: { generate: false } }, 'redis.embedded.password.secret: is required, because tokens.generate is false'],
     [
       { operator: { enabled: false } },
-      'tokens.admin.secret: is required, because operator.enabled is false and the operator generates it',
+      'tokens.admin.secret: is required, because operator.enabled is false and only a release with an operator',
     ],
     [{ operator: { watchNamespaces: ['*', 'a'] } }, 'operator.watchNamespaces: has "*" and names'],
     [
       { operator: { watchNamespaces: ['*'] } },
-      'operator.tenants: is required, because the operator watches other namespaces than its own; list the workers',
+      'operator.tenants: is required, because the operator watches namespaces other than its own; list the workers',
     ],
     [{ operator: { watchNamespaces: ['team-a'] } }, 'operator.tenants: is required'],
     [

@@ -1,5 +1,5 @@
 {{/*
-Checks that the schema cannot express. Reports all faults together, one per line: `path: what is wrong; what to do`.
+Checks of the values that the schema cannot express. Reports all faults together, one per line: `path: fault; what to do`.
 */}}
 {{- define "muster.check" -}}
 {{- $faults := include "muster.faults" . | trim -}}
@@ -19,7 +19,7 @@ Checks that the schema cannot express. Reports all faults together, one per line
 {{- include "muster.faults.env" . }}
 {{- end }}
 
-{{/* {at, names, path, rule}: walks one path of files/removed.json; `*` stands for every name. */}}
+{{/* {at, names, path, rule}: reports each value that one path of files/removed.json matches; `*` matches any key. */}}
 {{- define "muster.faults.removedAt" }}
 {{- $head := first .names }}
 {{- $rest := rest .names }}
@@ -48,23 +48,23 @@ Checks that the schema cannot express. Reports all faults together, one per line
 {{- define "muster.faults.names" }}
 {{- $fullname := include "muster.fullname" . }}
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $fullname) }}
-fullnameOverride: is required, because {{ $fullname }}-master is not a valid name of a Service; use a name that begins with a letter and has no dots
+fullnameOverride: is required, because {{ $fullname }}-master is not a valid name of a Service; set a name that begins with a letter and contains only lowercase letters, digits and -
 {{- end }}
 {{- end }}
 
 {{- define "muster.faults.master" }}
 {{- if and (not .Values.master.enabled) (not .Values.masterUrl) }}
-masterUrl: is required while master.enabled is false; set the address of the master, for example https://muster.example
+masterUrl: is required while master.enabled is false; set the URL of the master, for example https://muster.example
 {{- end }}
 {{- if and .Values.trust.configMap .Values.trust.secret }}
 trust: has both configMap and secret; remove one of them
 {{- end }}
 {{- if and (has "*" .Values.operator.watchNamespaces) (gt (len .Values.operator.watchNamespaces) 1) }}
-operator.watchNamespaces: has "*" and names; remove the names, or "*"
+operator.watchNamespaces: has "*" and names; remove the names, or remove "*"
 {{- end }}
 {{- $scaling := .Values.master.autoscaling }}
 {{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) }}
-master.autoscaling: minReplicas is greater than maxReplicas; lower it
+master.autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, or raise maxReplicas
 {{- end }}
 {{- end }}
 
@@ -72,7 +72,7 @@ master.autoscaling: minReplicas is greater than maxReplicas; lower it
 {{- $tokens := .Values.tokens }}
 {{- $cannot := "" }}
 {{- if not $tokens.generate }}{{ $cannot = "tokens.generate is false" }}
-{{- else if not .Values.operator.enabled }}{{ $cannot = "operator.enabled is false and the operator generates it" }}
+{{- else if not .Values.operator.enabled }}{{ $cannot = "operator.enabled is false and only a release with an operator generates it" }}
 {{- else if not .Values.master.enabled }}{{ $cannot = "the external master does not accept generated tokens" }}{{ end }}
 {{- if $cannot }}
 {{- $wanted := list }}
@@ -89,7 +89,7 @@ redis.embedded.password.secret: is required, because {{ $cannot }}; name a Secre
 {{- end }}
 {{- end }}
 
-{{/* Which namespaces may manage which workers, and which Secrets FleetWorkers may name. */}}
+{{/* Checks which workers a namespace may manage, and which Secrets FleetWorkers may reference. */}}
 {{- define "muster.faults.tenants" }}
 {{- if .Values.operator.enabled }}
 {{- $own := .Release.Namespace }}
@@ -98,21 +98,21 @@ redis.embedded.password.secret: is required, because {{ $cannot }}; name a Secre
 {{- $watched := .Values.operator.watchNamespaces | default (list $own) }}
 {{- $isAll := has "*" $watched }}
 {{- if and (without $watched $own) (not $tenants) }}
-operator.tenants: is required, because the operator watches other namespaces than its own; list the workers that each namespace may manage, for example {team-a: {types: [http-probe], workers: ["team-a-*"]}}, or {"*": {types: ["*"], workers: ["*"]}} if every namespace may manage every worker
+operator.tenants: is required, because the operator watches namespaces other than its own; list the workers that each namespace may manage, for example {team-a: {types: [http-probe], workers: ["team-a-*"]}}, or {"*": {types: ["*"], workers: ["*"]}} if every namespace may manage every worker
 {{- else if and $tenants (not $isAll) (not (hasKey $tenants "*")) }}
 {{- range $watched }}
 {{- if not (hasKey $tenants .) }}
-operator.tenants: lacks {{ . }}, which the operator watches; add its types and workers, or remove it from operator.watchNamespaces
+operator.tenants: lacks {{ . }}, which the operator watches; add the types and workers that it may manage, or remove it from operator.watchNamespaces
 {{- end }}
 {{- end }}
 {{- end }}
 {{- if and $from.secrets (or $isAll (has $own $watched)) }}
-operator.configFrom.secrets: would include the tokens of this release, because its namespace is watched; list the Secrets that FleetWorkers read in operator.configFrom.secretNames
+operator.configFrom.secrets: would include the tokens of this release, because its namespace is watched; set it to false, and list the Secrets that FleetWorkers reference in operator.configFrom.secretNames
 {{- end }}
 {{- $reserved := include "muster.reservedSecrets" . | fromYamlArray }}
 {{- range $from.secretNames }}
 {{- if has . $reserved }}
-operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which FleetWorkers may not read; remove it
+operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which FleetWorkers may not reference; remove it
 {{- end }}
 {{- end }}
 {{- end }}
@@ -136,11 +136,11 @@ redis.embedded.image.repository: begins with a registry; move {{ first (splitLis
 {{- end }}
 {{- range $kind := list "requests" "limits" }}
 {{- if hasKey (get $.Values.redis.embedded.pod.resources $kind | default dict) "memory" }}
-redis.embedded.pod.resources.{{ $kind }}.memory: would be overridden; set redis.embedded.memoryMiB instead
+redis.embedded.pod.resources.{{ $kind }}.memory: would be overridden; remove it, and set redis.embedded.memoryMiB instead
 {{- end }}
 {{- end }}
 {{- if and .Values.redis.embedded.tls.secret (not (include "muster.hasTrust" .)) }}
-redis.embedded.tls.secret: requires trust.configMap or trust.secret; set it to the certificate authority that signed the certificate
+redis.embedded.tls.secret: requires trust.configMap or trust.secret; set one of them to the CA certificate that signed the certificate of Redis
 {{- end }}
 {{- end }}
 
@@ -159,7 +159,7 @@ exposure.host: is required; set the host name under which clients reach the mast
 exposure.gateway.parentRefs: is required; name the Gateway, for example [{name: web, namespace: gateways}]
 {{- end }}
 {{- if and (not (has $exposure.profile $both)) (ne (has $exposure.profile $gateways) (eq $exposure.type "gateway")) }}
-exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposure.type }}; use the profile generic, or another type
+exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposure.type }}; set exposure.profile to generic, or change exposure.type
 {{- end }}
 {{- end }}
 {{- end }}
@@ -169,11 +169,11 @@ exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposur
 {{- range $file, $source := .Values.automations.inline }}
 {{- $bytes = add $bytes (len $source) }}
 {{- if not (regexMatch "^[-._a-zA-Z0-9]+[.]m?js$" $file) }}
-automations.inline.{{ $file }}: is not a valid name of a module; use letters, digits, -, _ and ., and end it in .mjs or .js
+automations.inline.{{ $file }}: is not a valid name of a module; use letters, digits, -, _ and ., and the extension .mjs or .js
 {{- end }}
 {{- end }}
 {{- if gt (int $bytes) 921600 }}
-automations.inline: has {{ $bytes }} bytes, but at most 921600 fit into a ConfigMap; put the automations into an image (workerDefaults.image)
+automations.inline: has {{ $bytes }} bytes, but at most 921600 fit into a ConfigMap; put the automations into your own image (image)
 {{- end }}
 {{- end }}
 
@@ -189,16 +189,16 @@ workers.{{ $name }}.type: is required; set the automation type that these worker
 workers.{{ $name }}: the chart uses this name for one of its own objects; choose another name
 {{- end }}
 {{- if gt (len $whole) 52 }}
-workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that the name of a StatefulSet may have; shorten it, or set fullnameOverride
+workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that the name of a StatefulSet may have; shorten {{ $name }}, or set a shorter fullnameOverride
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{/* {path, own, more}: variables of the user beside those of the chart. */}}
+{{/* {path, own, more}: checks the variables of the user (more) against those that the chart sets (own). */}}
 {{- define "muster.faults.envOf" }}
 {{- range $name, $value := .more }}
 {{- if hasKey $.own $name }}
-{{ $.path }}.{{ $name }}: is set by the chart; remove it, and set the matching value of the chart
+{{ $.path }}.{{ $name }}: is set by the chart; remove it, and set the corresponding value of the chart
 {{- else if and (kindIs "string" $value) (regexMatch "^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$" $name) }}
 {{ $.path }}.{{ $name }}: is a secret in plain text; put it into a Secret, and set its name in tokens or redis
 {{- end }}

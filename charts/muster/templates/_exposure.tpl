@@ -1,4 +1,4 @@
-{{/* What each profile asks for beyond the generic. All of it only lets sockets, streams and long polls live. */}}
+{{/* Annotations of each profile. They keep WebSockets, streams and long polls from being cut, and set the body size. */}}
 
 {{/* Annotations of the Ingress or HTTPRoute, as a map. */}}
 {{- define "muster.exposureProfile" -}}
@@ -38,7 +38,7 @@ cloud.google.com/neg: {{ dict "ingress" true | toJson | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The paths that the public may reach, as a list of {path, type}: never /metrics, never /readyz. */}}
+{{/* The exposed paths, as a list of {path, type}: never /metrics or /readyz. */}}
 {{- define "muster.publicPaths" -}}
 - {path: /api/v1, type: Prefix}
 - {path: /healthz, type: Exact}

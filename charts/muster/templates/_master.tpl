@@ -1,4 +1,4 @@
-{{/* The settings of the master, as a map. Whole numbers pass through int64: as they are, a million prints as 1e+06. */}}
+{{/* The environment variables of the master, as a map. int64 keeps Helm from printing a million as 1e+06. */}}
 {{- define "muster.masterEnv" -}}
 {{- $values := .Values -}}
 {{- $limits := $values.master.limits -}}

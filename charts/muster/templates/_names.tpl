@@ -1,4 +1,4 @@
-{{/* Names and labels. Selectors are name, instance and component (of workers also the set), and never change again. */}}
+{{/* Names and labels. Selectors are name, instance, component and (for workers) set. They must never change: Kubernetes rejects it. */}}
 
 {{- define "muster.name" -}}
 {{- .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" -}}
@@ -44,7 +44,7 @@ annotations:
 {{- .pod.serviceAccount.name | default .name -}}
 {{- end }}
 
-{{/* {root, name, component, pod}: the account of a workload. Only the pods that need the API mount its token. */}}
+{{/* {root, name, component, pod}: the service account of a workload. Only pods that call the Kubernetes API mount its token. */}}
 {{- define "muster.accountObject" -}}
 {{- if .pod.serviceAccount.create }}
 ---
@@ -61,7 +61,7 @@ automountServiceAccountToken: false
 {{- .Values.masterUrl | default (printf "http://%s-master%s" (include "muster.fullname" .) (eq (int $service.port) 80 | ternary "" (printf ":%d" (int $service.port)))) -}}
 {{- end }}
 
-{{/* An entry of workers over workerDefaults: {root, name}. */}}
+{{/* {root, name}: an entry of workers, merged over workerDefaults. */}}
 {{- define "muster.workerSet" -}}
 {{- mergeOverwrite (deepCopy .root.Values.workerDefaults) (get .root.Values.workers .name | default dict) | toYaml -}}
 {{- end }}

@@ -1,6 +1,6 @@
-{{/* Parts of network policies. What a policy says of ports is said of pods: behind the Service's port stands the pod's. */}}
+{{/* Parts of NetworkPolicies. Their ports are those of pods, not of Services. */}}
 
-{{/* {root, peers}: `from` of a rule; without peers anybody, else these and the pods of the release. */}}
+{{/* {root, peers}: `from` of an ingress rule: the peers and the pods of the release. Empty without peers, which allows any. */}}
 {{- define "muster.from" -}}
 {{- if .peers }}
 from:
@@ -21,7 +21,7 @@ from:
     {{- end }}
 {{- end }}
 
-{{/* To any address on the port of an http(s) URL; nothing for "". */}}
+{{/* Egress to any address on the port of an http(s) URL; empty for "". */}}
 {{- define "muster.urlRule" -}}
 {{- with . }}
 {{- $port := regexFind ":[0-9]+$" (urlParse .).host | trimPrefix ":" | default (hasPrefix "https" . | ternary "443" "80") }}
@@ -31,7 +31,7 @@ from:
 {{- end }}
 {{- end }}
 
-{{/* {root, component, port}: to pods of the release. */}}
+{{/* {root, component, port}: egress to pods of the release. */}}
 {{- define "muster.toRule" -}}
 - to:
     - podSelector:

@@ -1,4 +1,4 @@
-{{/* The settings of the operator, as a map. */}}
+{{/* The environment variables of the operator, as a map. */}}
 {{- define "muster.operatorEnv" -}}
 {{- $fullname := include "muster.fullname" . -}}
 {{- include "muster.commonEnv" . }}
@@ -25,7 +25,7 @@ SVC_RESERVED_SECRETS: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The settings of the bootstrap process, as a map. */}}
+{{/* The environment variables of the bootstrap process, as a map. */}}
 {{- define "muster.bootstrapEnv" -}}
 {{- include "muster.commonEnv" . }}
 {{- if include "muster.createsTokens" . }}
@@ -36,13 +36,13 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 {{- end }}
 {{- end }}
 
-{{/* The namespaces whose FleetWorkers are looked after, as a list; [] = all. */}}
+{{/* The namespaces whose FleetWorkers the operator watches, as a list; [] = all. */}}
 {{- define "muster.watchedNamespaces" -}}
 {{- $names := .Values.operator.watchNamespaces | default (list .Release.Namespace) -}}
 {{- has "*" $names | ternary list $names | toYaml -}}
 {{- end }}
 
-{{/* The rules in each watched namespace. */}}
+{{/* The RBAC rules of the operator in each watched namespace. */}}
 {{- define "muster.watchRules" -}}
 - apiGroups: [muster.dev]
   resources: [fleetworkers]

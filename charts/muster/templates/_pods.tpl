@@ -1,4 +1,4 @@
-{{/* What pods and containers of the chart have in common. All pass the restricted profile of Pod Security. */}}
+{{/* The common parts of all pods and containers. They comply with the restricted profile of Pod Security. */}}
 
 {{- define "muster.secretsPath" -}}/run/secrets/muster{{- end }}
 {{- define "muster.trustPath" -}}/etc/muster/trust/ca.crt{{- end }}
@@ -14,7 +14,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* The head of a pod's spec: {root, name, component, set?, pod, many, api?, grace?}. */}}
+{{/* {root, name, component, set?, pod, many, api?, grace?}: the spec of a pod without its containers and volumes. */}}
 {{- define "muster.podSpec" -}}
 serviceAccountName: {{ include "muster.account" . | quote }}
 automountServiceAccountToken: {{ .api | default false }}
@@ -81,7 +81,7 @@ capabilities:
     - ALL
 {{- end }}
 
-{{/* The variables of every Muster process, as a map. */}}
+{{/* The environment variables that all Muster processes share, as a map. */}}
 {{- define "muster.commonEnv" -}}
 SVC_LOG_LEVEL: {{ .Values.log.level }}
 SVC_LOG_FORMAT: {{ .Values.log.format }}
@@ -93,7 +93,7 @@ NODE_EXTRA_CA_CERTS: {{ include "muster.trustPath" . }}
 {{- end }}
 {{- end }}
 
-{{/* SVC_AUTOMATIONS of master and workers; without any module the image says what is installed. */}}
+{{/* SVC_AUTOMATIONS of masters and workers. Not set without modules: they load the automation packages in the image. */}}
 {{- define "muster.automationsEnv" -}}
 {{- $modules := .Values.automations.modules -}}
 {{- range $file, $source := .Values.automations.inline }}{{ $modules = append $modules (printf "/opt/muster/automations/inline/%s" $file) }}{{ end }}
@@ -102,7 +102,7 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* {env, more}: maps of the chart and of the user as a list; _checks.tpl has refused what is in both. */}}
+{{/* {env, more}: the variables of the chart and those of the user, as a list. _checks.tpl rejects a variable in both. */}}
 {{- define "muster.envList" -}}
 {{- range list .env .more }}
 {{- range $name, $value := . }}
@@ -116,7 +116,7 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* {root, pod, secrets, automations}: mounts of a Muster container. */}}
+{{/* {root, pod, secrets, automations}: the volume mounts of a Muster container. */}}
 {{- define "muster.volumeMounts" -}}
 - name: tmp
   mountPath: /tmp
@@ -187,7 +187,7 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* Probes of a Muster process on the port of this name. */}}
+{{/* The probes of a Muster process. The argument is the name of the port. */}}
 {{- define "muster.probes" -}}
 startupProbe:
   httpGet:

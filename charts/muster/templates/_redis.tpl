@@ -1,4 +1,4 @@
-{{/* A single node for small and medium fleets: everything on disk, nothing evicted, no user but the one of the ACL. */}}
+{{/* redis.conf of a single node: append-only file, no eviction, and no users except those of the ACL file. */}}
 {{- define "muster.redisConfig" -}}
 {{- $values := .Values.redis.embedded -}}
 dir /data
@@ -18,7 +18,7 @@ tls-auth-clients no
 {{- end }}
 {{- end }}
 
-{{/* The password, and after a rotation the one before it, which may be missing: only a whole Secret can say so. */}}
+{{/* The password, and the optional previous one of a rotation. Only a whole source can be optional, so it has its own. */}}
 {{- define "muster.redisPasswords" -}}
 {{- include "muster.secretSource" (dict "ref" .Values.redis.embedded.password "created" (printf "%s-redis" (include "muster.fullname" .)) "createdKey" "password" "as" "password") }}
 - secret:

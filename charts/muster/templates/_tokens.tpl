@@ -1,8 +1,8 @@
-{{/* Which Secrets are read, and which the bootstrap process creates: <name>-tokens and <name>-redis, once, at run time. */}}
+{{/* The Secrets that pods read, and those that the bootstrap process creates at run time: <fullname>-tokens and <fullname>-redis. */}}
 
 {{- define "muster.createdTokens" -}}{{ include "muster.fullname" . }}-tokens{{- end }}
 
-{{/* true when a token that is needed stands in no Secret of the user. */}}
+{{/* true if a required token has no Secret in the values. */}}
 {{- define "muster.createsTokens" -}}
 {{- $values := .Values -}}
 {{- if or (and (or $values.master.enabled (and $values.operator.enabled (not $values.tokens.operator.secret))) (not $values.tokens.admin.secret)) (and (or $values.master.enabled $values.workers) (not $values.tokens.worker.secret)) }}true{{ end -}}
@@ -12,7 +12,7 @@
 {{- if and (include "muster.hasRedis" .) (not .Values.redis.embedded.password.secret) }}true{{ end -}}
 {{- end }}
 
-{{/* {ref, created, createdKey, as}: a source of the projected volume, its file called `as`. Nothing when no Secret has it. */}}
+{{/* {ref, created, createdKey, as}: a source of the projected volume, mounted as the file `as`. Empty if no Secret is named. */}}
 {{- define "muster.secretSource" -}}
 {{- $name := .ref.secret | default .created -}}
 {{- if $name }}
@@ -70,7 +70,7 @@
 {{- if and .Values.operator.enabled (include "muster.createdSecrets" . | fromYamlArray) }}true{{ end -}}
 {{- end }}
 
-{{/* The Secrets of the release, as a list: configFrom never reads them. */}}
+{{/* The Secrets of the release, as a list. configFrom may not reference them. */}}
 {{- define "muster.reservedSecrets" -}}
 {{- $tokens := .Values.tokens -}}
 {{- $names := include "muster.createdSecrets" . | fromYamlArray -}}
@@ -80,7 +80,7 @@
 {{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}
 {{- end }}
 
-{{/* What helm test shows to the master, as its own clients would. */}}
+{{/* The tokens that the pod of helm test uses. */}}
 {{- define "muster.testSecrets" -}}
 {{- $created := include "muster.createdTokens" . -}}
 {{- include "muster.secretSource" (dict "ref" .Values.tokens.admin "created" $created "createdKey" "admin-token" "as" "admin-token") }}

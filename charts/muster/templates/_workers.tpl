@@ -1,4 +1,4 @@
-{{/* The settings of a worker, as a map: {root, values}. Its id is its host name, which is the pod's. */}}
+{{/* {root, values}: the environment variables of a worker, as a map. Its worker ID is its host name, the name of the pod. */}}
 {{- define "muster.workerEnv" -}}
 {{- include "muster.commonEnv" .root }}
 {{- include "muster.automationsEnv" .root }}
@@ -9,7 +9,7 @@ SVC_DRAIN_TIMEOUT_SECONDS: {{ int64 .values.drainTimeoutSeconds | quote }}
 SVC_HEALTH_LISTEN: ":9091"
 {{- end }}
 
-{{/* The claim of a StatefulSet: it outlives the set and its scaling down. */}}
+{{/* Keeps the volume claims of a StatefulSet when it is deleted or scaled down. */}}
 {{- define "muster.claims" -}}
 persistentVolumeClaimRetentionPolicy:
   whenDeleted: Retain
