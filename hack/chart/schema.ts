@@ -1,14 +1,14 @@
 /**
  * @module hack/chart/schema
- * The words in which values.ts is written: JSON Schema (draft-07, what Helm reads) by way of TypeBox, where each key
- * has a default and a description. Objects are closed; what is Kubernetes' own (a toleration, a metric) is open, since
- * the API server knows it better.
+ * Builds the schema of the chart's values from keys, each with a default and a description. Used by values.ts. The
+ * result is JSON Schema draft-07, which Helm reads. Objects reject unknown keys, except those of Kubernetes itself (a
+ * toleration, a metric), which the API server checks.
  */
 import { Type, type TObject, type TProperties } from 'typebox'
 import { TYPE_PATTERN } from '../../src/protocol/index.ts'
 
 const PART = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
-/** Name of an object of Kubernetes, or nothing. */
+/** The name of a Kubernetes object, or empty. */
 export const NAME_OR_NONE = `^(${PART}([.]${PART})*)?$`
 export const NAME = `^${PART}([.]${PART})*$`
 export const TYPE_OR_NONE = `^(${TYPE_PATTERN.replace(/^\^|\$$/g, '')})?$`
@@ -26,11 +26,11 @@ export const word = <const T extends string>(words: readonly T[], fallback: NoIn
 const quantity = (fallback: string, description: string) =>
   text(description, fallback, { pattern: '^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$' })
 
-/** Closed: a key that is not named here is refused. */
+/** An object that rejects unknown keys. */
 export const closed = <T extends TProperties>(properties: T, description = ''): TObject<T> =>
   Type.Object(properties, { additionalProperties: false, ...(description === '' ? {} : { description }) })
 
-/** An object of Kubernetes, as it is. */
+/** A Kubernetes object, which the chart copies without checking it. */
 export const raw = (description: string, fallback: object = {}) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', default: fallback, description })
 export const rawList = (description: string) =>
@@ -61,7 +61,10 @@ export const mapOf = <T>(description: string, value: object, keys = '^.+$', fall
 export const textMap = (description: string, fallback: Readonly<Record<string, string>> = {}) =>
   mapOf<string>(description, { type: 'string' }, '^.+$', fallback)
 
-/** Every key may be left out: what stands in `workers` is laid over `workerDefaults`. Defaults would beat those. */
+/**
+ * The same schema without required keys and defaults, for an entry of `workers`: a default in the entry would override
+ * the value of `workerDefaults`.
+ */
 export function partial(schema: object): object {
   const {
     default: _default,
@@ -77,18 +80,18 @@ export function partial(schema: object): object {
 }
 
 /** A key of a Secret or ConfigMap. */
-export const key = (fallback: string) =>
-  text('Key in the Secret or ConfigMap.', fallback, { pattern: '^[-._a-zA-Z0-9]+$' })
-/** `{secret, key}`: where a value is read from that never stands in the values. */
+export const KEY = '^[-._a-zA-Z0-9]+$'
+export const key = (fallback: string) => text('Key in the Secret.', fallback, { pattern: KEY })
+/** `{secret, key}`: the Secret and the key that contain a value, which is never part of the chart's values. */
 export const secretKey = (secret: string, fallback: string) => closed({ secret: name(secret), key: key(fallback) })
 export const image = (registry: string, repository: string, tag: string, tagIs: string) =>
   closed({
-    registry: text('Registry; global.imageRegistry takes precedence.', registry, {
+    registry: text('Image registry; global.imageRegistry takes precedence.', registry, {
       pattern: '^([a-zA-Z0-9.-]+(:[0-9]+)?)?$',
     }),
-    repository: text('Repository.', repository, { pattern: '^[a-z0-9]+([._/-]+[a-z0-9]+)*$' }),
+    repository: text('Image repository.', repository, { pattern: '^[a-z0-9]+([._/-]+[a-z0-9]+)*$' }),
     tag: text(tagIs, tag, { pattern: '^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$' }),
-    digest: text('Digest; takes precedence over the tag.', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
+    digest: text('Image digest, sha256:…; takes precedence over the tag.', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
     pullPolicy: word(
       ['IfNotPresent', 'Always', 'Never'],
       'IfNotPresent',
@@ -103,27 +106,34 @@ export const persistence = (enabled: boolean, size: string, more: TProperties = 
     ...more,
   })
 
-interface Room {
+interface PodResources {
   readonly cpu: string
   readonly memory?: string
   readonly limit?: string
 }
-/** What every pod of the chart may be given. Without memory here the template says it. */
-export function pod({ cpu, memory, limit }: Room, graceSeconds?: number) {
+/** The settings that every pod of the chart has. Without `memory` and `limit` the template sets the memory. */
+export function pod({ cpu, memory, limit }: PodResources, graceSeconds?: number) {
   const requests = { cpu, ...(memory === undefined ? {} : { memory }), 'ephemeral-storage': '16Mi' }
   const limits = { ...(limit === undefined ? {} : { memory: limit }), 'ephemeral-storage': '128Mi' }
   const grace =
     graceSeconds === undefined
       ? {}
-      : { terminationGracePeriodSeconds: int('Seconds between SIGTERM and SIGKILL.', graceSeconds, 0, 86_400) }
+      : {
+          terminationGracePeriodSeconds: int(
+            'Seconds between SIGTERM and SIGKILL when a pod stops.',
+            graceSeconds,
+            0,
+            86_400,
+          ),
+        }
   return closed(
     {
-      resources: raw('Requests and limits. There is no CPU limit, because throttling stalls the event loop.', {
+      resources: raw('Resource requests and limits. There is no CPU limit, because throttling stalls the event loop.', {
         requests,
         limits,
       }),
       env: mapOf<string | { readonly valueFrom: object }>(
-        'Additional environment variables: maps a name to a value, or to {valueFrom}.',
+        'Additional environment variables: a map of names to values, or to {valueFrom}.',
         {
           anyOf: [
             { type: 'string' },
@@ -140,13 +150,13 @@ export function pod({ cpu, memory, limit }: Room, graceSeconds?: number) {
       volumes: rawList('Additional volumes.'),
       volumeMounts: rawList('Additional volume mounts of the container.'),
       nodeSelector: textMap('Node labels that the pods require.'),
-      tolerations: rawList('Tolerations.'),
-      affinity: raw('Affinity.'),
+      tolerations: rawList('Tolerations, as in the spec of a pod.'),
+      affinity: raw('Node and pod affinity, as in the spec of a pod.'),
       topologySpreadConstraints: rawList(
-        'Topology spread constraints. [] = spread over hosts and zones if possible, when there is more than one pod.',
+        'Topology spread constraints. [] = if there is more than one pod, spread over hosts and zones where possible.',
       ),
-      priorityClassName: name('Priority class.'),
-      runtimeClassName: name('Runtime class.'),
+      priorityClassName: name('Name of the PriorityClass.'),
+      runtimeClassName: name('Name of the RuntimeClass.'),
       labels: textMap('Additional labels.'),
       annotations: textMap('Additional annotations.'),
       serviceAccount: closed({

@@ -10,6 +10,7 @@ import {
   flag,
   image,
   int,
+  KEY,
   key,
   list,
   mapOf,
@@ -48,7 +49,7 @@ const WORKER_NAME = '^[a-z0-9]([a-z0-9-]{0,19}[a-z0-9])?$'
 
 const masterAutoscaling = closed({
   enabled: flag('Create a HorizontalPodAutoscaler, which sets the number of pods instead of replicas.', false),
-  minReplicas: int('Minimum number of pods.', 2, 1, 1000),
+  minReplicas: int('Minimum number of pods; not above maxReplicas.', 2, 1, 1000),
   maxReplicas: int('Maximum number of pods.', 6, 1, 1000),
   cpuPercent: int('Target CPU utilization, in percent of the request.', 70, 1, 100),
   metrics: rawList('Additional metrics, as in autoscaling/v2.'),
@@ -57,15 +58,17 @@ const masterAutoscaling = closed({
 const WorkerSet = closed(
   {
     type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
-    replicas: int('Number of pods. Each needs a FleetWorker with the name of the pod.', 1, 0, 10_000),
+    replicas: int('Number of pods. Each pod needs a FleetWorker with the same name.', 1, 0, 10_000),
     drainTimeoutSeconds: int(
-      'How long running tasks may take to finish after SIGTERM. The grace period of the pod is 15 s longer.',
+      'Seconds that running tasks have to finish after SIGTERM. The grace period of the pod is 15 s longer.',
       30,
       0,
       86_400,
     ),
-    image: raw('Overrides keys of image, for an image that contains your automations.'),
-    persistence: persistence(false, '1Gi', { mountPath: text('Where it is mounted.', '/data', { pattern: '^/' }) }),
+    image: raw('Overrides keys of the top-level image, for example to use an image that contains your automations.'),
+    persistence: persistence(false, '1Gi', {
+      mountPath: text('Mount path of the volume.', '/data', { pattern: '^/' }),
+    }),
     securityContext: raw("Overrides keys of the container's securityContext. Other components have no such setting."),
     pod: pod({ cpu: '100m', memory: '128Mi', limit: '512Mi' }),
   },
@@ -79,7 +82,9 @@ const Tenant = closed({
 
 export const Values = closed({
   nameOverride: name('Replaces "muster" in names and labels.'),
-  fullnameOverride: name('Replaces the full name of the release; truncated to 40 characters.'),
+  fullnameOverride: name(
+    'Prefix of all object names; "" = derived from the name of the release. Truncated to 40 characters.',
+  ),
   global: Type.Object(
     {
       imageRegistry: Type.Optional(
@@ -87,45 +92,69 @@ export const Values = closed({
       ),
       imagePullSecrets: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ name: Type.String() })]))),
     },
-    { default: {}, description: 'Global values of a parent chart. imageRegistry and imagePullSecrets are used.' },
+    {
+      default: {},
+      description:
+        'Values that a parent chart passes to all its charts. This chart reads imageRegistry and imagePullSecrets.',
+    },
   ),
-  enabled: flag('Ignored by this chart; a parent chart can use it as the condition of the dependency.', true),
-  tests: closed({ enabled: flag('Render the pod of helm test.', true) }),
+  enabled: flag(
+    'Not read by this chart. A parent chart can use it as the condition of its dependency on this chart.',
+    true,
+  ),
+  tests: closed({ enabled: flag('Render the test pod that helm test runs.', true) }),
   commonLabels: textMap('Labels of every object, never used in selectors.'),
   commonAnnotations: textMap('Annotations of every object.'),
-  image: image('localhost', 'muster', '', 'Tag; "" = the version of the chart.'),
-  imagePullSecrets: list('Names of pull secrets.', [], NAME_OR_NONE),
+  image: image('localhost', 'muster', '', 'Image tag; "" = the version of the chart.'),
+  imagePullSecrets: list('Names of the Secrets that contain registry credentials.', [], NAME_OR_NONE),
   log: closed({
     level: word(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level: debug, info, warn or error.'),
-    format: word(['json', 'text'], 'json', 'Log format: json for log collectors, text for reading.'),
+    format: word(['json', 'text'], 'json', 'Log format: json (for log collectors) or text (for people).'),
   }),
   telemetry: closed({
-    otlpEndpoint: text('OpenTelemetry collector of every process; "" = off.', '', { pattern: HTTP_URL }),
+    otlpEndpoint: text(
+      'URL of the OpenTelemetry collector that receives the traces of all processes; "" = no traces.',
+      '',
+      { pattern: HTTP_URL },
+    ),
   }),
   trust: closed({
     configMap: name('ConfigMap with additional CA certificates, trusted by every Muster pod.'),
-    secret: name('The same, in a Secret.'),
-    key: key('ca.crt'),
+    secret: name('Secret with additional CA certificates, instead of configMap.'),
+    key: text('Key in the ConfigMap or Secret.', 'ca.crt', { pattern: KEY }),
   }),
-  openshift: flag('Let OpenShift assign user and group IDs, and also allow DNS on port 5353.', false),
+  openshift: flag(
+    'Set to true on OpenShift: it then assigns user and group IDs, and NetworkPolicies also allow DNS on port 5353.',
+    false,
+  ),
   crds: closed({
     install: flag('Install the FleetWorker CRD. Set it to true in only one release per cluster.', true),
     keep: flag('Keep the CRD, and with it every FleetWorker, when the release is uninstalled.', true),
     annotations: textMap('Additional annotations of the CRD.'),
   }),
-  masterUrl: text('URL of the master for operator and workers; "" = the master of this release.', '', {
+  masterUrl: text('URL of the master that operator and workers connect to; "" = the master of this release.', '', {
     pattern: HTTP_URL,
   }),
   master: closed({
-    enabled: flag('Run masters. false: operator and workers use a master elsewhere (masterUrl).', true),
-    replicas: int('Number of pods; not rendered with autoscaling. Use 2 or more for availability.', 1, 0, 100),
+    enabled: flag('Run masters. If false, operator and workers connect to masterUrl.', true),
+    replicas: int('Number of pods; ignored if autoscaling is enabled. Use 2 or more for availability.', 1, 0, 100),
     limits: closed({
-      submitRpsPerToken: int('Maximum task submissions per second and token; 0 = unlimited.', 0, 0, 1_000_000_000),
-      idempotencyTtlSeconds: int('How long an idempotency key prevents duplicates.', 86_400, 1, 31_536_000),
-      maxBodyBytes: int('Maximum size of a request body.', 1_048_576, 1_024, 67_108_864),
+      submitRpsPerToken: int(
+        'Maximum number of task submissions per second for each token; 0 = unlimited.',
+        0,
+        0,
+        1_000_000_000,
+      ),
+      idempotencyTtlSeconds: int(
+        'Seconds during which an idempotency key prevents duplicate tasks.',
+        86_400,
+        1,
+        31_536_000,
+      ),
+      maxBodyBytes: int('Maximum size of a request body, in bytes.', 1_048_576, 1_024, 67_108_864),
       maxLostLeases: int('Number of lost leases after which a task is dead-lettered; 0 = never.', 10, 0, 1_000_000),
       maxQueueLength: int(
-        'Maximum number of tasks of one automation, including dead ones; further submissions are rejected.',
+        'Maximum number of tasks of one automation type, including dead-lettered ones; more submissions are rejected.',
         5_000_000,
         1,
         1_000_000_000,
@@ -161,50 +190,63 @@ export const Values = closed({
     ),
     configFrom: closed({
       secretNames: list(
-        'Secrets that FleetWorkers may read in configFrom, if their owners consent by annotation.',
+        'Names of the Secrets that FleetWorkers may reference in configFrom. Each also needs the annotation ' +
+          'muster.dev/config-for, by which its owner consents.',
         [],
         NAME,
       ),
       secrets: flag(
-        'Allow every Secret in the watched namespaces. Not possible if the namespace of the release is watched.',
+        'Allow configFrom to reference every Secret in the watched namespaces that has the annotation, not only ' +
+          'secretNames. Not possible if the namespace of the release is watched.',
         false,
       ),
-      configMaps: flag('Allow ConfigMaps in configFrom.', true),
+      configMaps: flag('Allow configFrom to reference ConfigMaps; they need the same annotation.', true),
     }),
     rbac: closed({
       create: flag('Create the roles and bindings of the operator.', true),
-      aggregate: flag("Add FleetWorkers to the cluster's aggregated roles view, edit and admin.", true),
+      aggregate: flag('Add permissions for FleetWorkers to the ClusterRoles view, edit and admin.', true),
     }),
     pod: pod({ cpu: '50m', memory: '128Mi', limit: '256Mi' }, 30),
   }),
   bootstrap: closed(
     { pod: pod({ cpu: '10m', memory: '64Mi', limit: '128Mi' }, 10) },
-    'The process that creates the Secrets that these values do not name.',
+    'The process that creates the Secrets (tokens, password of the embedded Redis) that these values do not name.',
   ),
   automations: closed({
     modules: list(
-      'Modules that master and workers load. [] without inline files = the automations installed in the image.',
+      'npm packages and paths of the automations that masters and workers load. If inline is also empty, they load ' +
+        'the automation packages that are installed in the image.',
       ['muster/automations'],
       '^[^,\\s]+$',
     ),
-    inline: textMap('Maps file names to JavaScript sources. They are mounted from a ConfigMap and added to modules.'),
-    volume: raw('Volume source, mounted read-only at /opt/muster/automations/volume. List its files in modules.'),
+    inline: textMap(
+      'Automations as a map of file names to JavaScript sources. The chart mounts them and adds them to modules.',
+    ),
+    volume: raw(
+      'Kubernetes volume source, mounted read-only at /opt/muster/automations/volume. List its files in modules.',
+    ),
   }),
   workers: mapOf<unknown>(
-    'Maps names to worker sets, with the keys of workerDefaults. Each becomes a StatefulSet.',
+    'Worker sets by name. Each becomes a StatefulSet; keys that it does not set come from workerDefaults.',
     partial(WorkerSet),
     WORKER_NAME,
   ),
   workerDefaults: WorkerSet,
   tokens: closed({
-    generate: flag('Let the bootstrap process create, once, the Secrets that are not named below.', true),
+    generate: flag(
+      'Let the bootstrap process create the Secrets that are not named below. It never changes an existing Secret.',
+      true,
+    ),
     admin: secretKey('Secret with the admin token; "" = generated.', 'admin-token'),
     worker: secretKey('Secret with the worker token; "" = generated.', 'worker-token'),
     workerPeers: secretKey(
       'Secret with additional worker tokens, for rotation; "" = the generated Secret, if it exists.',
       'worker-tokens',
     ),
-    scopes: secretKey('Secret with the scoped tokens; "" = the generated Secret, if it exists.', 'token-scopes'),
+    scopes: secretKey(
+      'Secret with tokens for single automation types; "" = the generated Secret, if it exists.',
+      'token-scopes',
+    ),
     operator: secretKey('Secret with a token for the operator; "" = the admin token.', 'api-token'),
   }),
   redis: closed({
@@ -214,8 +256,13 @@ export const Values = closed({
       'embedded = a single Redis pod in this release; external = your own Redis.',
     ),
     embedded: closed({
-      image: image('docker.io', 'valkey/valkey', '9.1.2', 'Tag. Any image with the command redis-server works.'),
-      memoryMiB: int('Memory limit of the container; maxmemory of Redis is 60 % of it.', 512, 64, 1_048_576),
+      image: image(
+        'docker.io',
+        'valkey/valkey',
+        '9.1.2',
+        'Image tag. Any image that contains the command redis-server works.',
+      ),
+      memoryMiB: int('Memory limit of the container, in MiB; maxmemory of Redis is 60 % of it.', 512, 64, 1_048_576),
       appendfsync: word(
         ['always', 'everysec'],
         'always',
@@ -224,15 +271,18 @@ export const Values = closed({
       persistence: persistence(true, '8Gi'),
       password: secretKey('Secret with the password; "" = generated.', 'password'),
       tls: closed({
-        secret: name('Secret with tls.crt and tls.key, valid for the name of the Service. Requires trust.'),
+        secret: name('Secret with tls.crt and tls.key for the name of the Service; "" = no TLS. Requires trust.'),
       }),
       pod: pod({ cpu: '100m' }, 60),
     }),
     external: closed({
-      url: text('URL of the Redis, without a password, for example kvstores://redis.example:6379.', '', {
+      url: text('URL of your Redis, without a password, for example kvstores://redis.example:6379.', '', {
         pattern: REDIS_URL,
       }),
-      urlSecret: closed({ name: name('Secret with the full URL, instead of url.'), key: key('url') }),
+      urlSecret: closed({
+        name: name('Secret with the URL, which may contain a password; instead of url.'),
+        key: key('url'),
+      }),
       password: secretKey('Secret with the password.', 'password'),
       clientCert: closed({ secret: name('Secret with tls.crt and tls.key of the client certificate.') }),
     }),
@@ -247,9 +297,9 @@ export const Values = closed({
     profile: word(
       PROFILES,
       'generic',
-      'Ingress or Gateway controller that the generated annotations are for; the README lists the profiles.',
+      'Your Ingress or Gateway controller, which determines the annotations. The README lists the profiles.',
     ),
-    dashboard: flag('Expose the dashboard. false: only /api/v1 and /healthz are exposed.', true),
+    dashboard: flag('Expose the dashboard. If false, only /api/v1 and /healthz are exposed.', true),
     annotations: textMap('Annotations of the Ingress or HTTPRoute; they take precedence over those of the profile.'),
     ingress: closed({ className: name('IngressClass of the Ingress.') }),
     gateway: closed({
@@ -258,10 +308,10 @@ export const Values = closed({
     tls: closed({
       enabled: flag('Use TLS at the Ingress.', true),
       secret: name(
-        'Secret with the certificate; "" = <name>-tls if an issuer is set, otherwise the default of the controller.',
+        'Secret with the certificate; "" = <fullname>-tls if an issuer is set, else the default of the controller.',
       ),
       certManager: closed({
-        issuer: name('cert-manager issuer.'),
+        issuer: name('Issuer from which cert-manager requests the certificate; "" = without cert-manager.'),
         kind: word(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', 'Kind of the issuer: ClusterIssuer or Issuer.'),
       }),
     }),
@@ -269,18 +319,23 @@ export const Values = closed({
   networkPolicy: closed({
     enabled: flag('Create a NetworkPolicy for each component.', true),
     from: closed({
-      master: rawList('Peers that may reach the master; [] = any.'),
-      metrics: rawList('Peers that may read the metrics of operator and workers; [] = any.'),
+      master: rawList('NetworkPolicy peers that may reach the master, besides the pods of the release; [] = any.'),
+      metrics: rawList(
+        'NetworkPolicy peers that may read metrics of operator and workers, besides the pods of the release; [] = any.',
+      ),
     }),
     apiServer: closed({
-      cidrs: list('Address ranges of the API server; [] = any.', [], '^[0-9a-fA-F:.]+/[0-9]{1,3}$'),
+      cidrs: list('Address ranges (CIDR) of the API server; [] = any.', [], '^[0-9a-fA-F:.]+/[0-9]{1,3}$'),
       ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
         default: [443, 6443],
         description: 'Ports of the API server.',
       }),
     }),
     ports: closed({
-      dns: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [53], description: 'Ports of DNS.' }),
+      dns: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
+        default: [53],
+        description: 'Ports of the DNS server.',
+      }),
       redis: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
         default: [6379],
         description: 'Ports of an external Redis.',
@@ -298,7 +353,7 @@ export const Values = closed({
       labels: textMap('Labels of the ServiceMonitors.'),
     }),
     rules: closed({
-      enabled: flag('Create a PrometheusRule.', false),
+      enabled: flag('Create a PrometheusRule with alerts.', false),
       labels: textMap('Labels of the PrometheusRule.'),
     }),
     dashboards: closed({
@@ -307,8 +362,10 @@ export const Values = closed({
     }),
   }),
   pdb: closed({
-    enabled: flag('Create a PodDisruptionBudget for each component with more than one pod.', true),
-    maxUnavailable: int('Pods that may be unavailable at the same time.', 1, 1, 100),
+    enabled: flag('Create a PodDisruptionBudget for each component that has more than one pod.', true),
+    maxUnavailable: int('Number of pods that may be unavailable simultaneously.', 1, 1, 100),
   }),
-  extraObjects: mapOf<object>('Maps names to additional objects. Their templates are rendered.', { type: 'object' }),
+  extraObjects: mapOf<object>('Additional Kubernetes objects by name. Template expressions in them are rendered.', {
+    type: 'object',
+  }),
 })
