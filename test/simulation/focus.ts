@@ -131,11 +131,21 @@ const slowDrains: Focus = (random, plan) => ({
   network: { ...plan.network, maxDelayMs: 500, lost: 0, unanswered: 0, late: 0 },
 })
 
-/** Drains whose acknowledgement overtakes the response to a reserve, of workers connected to another master. */
+/**
+ * Drains whose acknowledgement overtakes the response to a reserve. Little work and a fast network let idle workers
+ * reserve just before.
+ */
 const overtakingDrains: Focus = (random, plan) => ({
-  ...drains(random, plan),
   masters: 2,
-  network: { ...plan.network, lost: 0, unanswered: 0, late: 0.5 },
+  submitEveryMs: 15_000,
+  network: { ...plan.network, maxDelayMs: 2, lost: 0, unanswered: 0, late: 0, reservesHeld: 0.8 },
+  faults: times(random, [10, 15], (): readonly Fault[] => {
+    const atMs = whole(random, 5_000, plan.faultsMs)
+    return [
+      { atMs: atMs - whole(random, 10, 40), kind: 'burst', count: 20 },
+      { atMs, kind: 'drain', target: batchWorkerOf(random, plan), ownerPausedMs: 0 },
+    ]
+  }).flat(),
 })
 
 /** The store loses PATCHes, and others get their generations in the next epoch. */

@@ -19,6 +19,8 @@ export type Fate = 'served' | 'lost' | 'served_without_response' | 'served_late'
 /** A late message arrives so much later; each power of ten is equally likely. */
 const MIN_LATE_MS = 1
 const MAX_LATE_MS = 20_000
+/** A worker that drains waits for the response to its last reserve for a second. */
+const MAX_HELD_MS = 900
 /** The share of bus messages that arrive twice, and late, while the network loses some. */
 const BUS_TWICE = 0.1
 const BUS_LATE = 0.1
@@ -44,7 +46,8 @@ export class Network {
   heal(): void {
     const { calmBusLost, maxDelayMs } = this.#plan
     const maxCalmDelayMs = Math.min(20, maxDelayMs)
-    this.#plan = { ...this.#plan, maxDelayMs: maxCalmDelayMs, lost: 0, unanswered: 0, late: 0, busLost: calmBusLost }
+    const calm = { lost: 0, unanswered: 0, late: 0, reservesHeld: 0 }
+    this.#plan = { ...this.#plan, ...calm, maxDelayMs: maxCalmDelayMs, busLost: calmBusLost }
     this.#partitions.clear()
     this.#slowUntilMs = 0
   }
@@ -76,6 +79,13 @@ export class Network {
     if (drawn < lost) return 'lost'
     if (drawn < lost + unanswered) return 'served_without_response'
     return drawn < lost + unanswered + late ? 'served_late' : 'served'
+  }
+
+  /** How late the response to a reserve is, while the plan holds some of them. */
+  reserveHeldMs(): number {
+    const { reservesHeld } = this.#plan
+    if (reservesHeld === 0 || this.#random.unit() >= reservesHeld) return 0
+    return MAX_HELD_MS * this.#random.unit()
   }
 
   /** How late a late message is. */

@@ -16,6 +16,8 @@ export interface NetworkPlan {
   readonly unanswered: number
   /** The share of requests whose response is late. */
   readonly late: number
+  /** The share of reserves whose response is late, so that others overtake it. */
+  readonly reservesHeld: number
   /** The share of bus messages that are lost; others are late or doubled then. */
   readonly busLost: number
   /** The share that is still lost after all other faults ended. */
@@ -231,6 +233,7 @@ function drawNetwork(random: Random): NetworkPlan {
     lost: share(),
     unanswered: share(),
     late: share(),
+    reservesHeld: 0,
     busLost: random.unit() < 0.3 ? 0.3 : 0,
     calmBusLost: random.unit() < 0.3 ? 1 : 0,
   }

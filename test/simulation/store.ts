@@ -404,8 +404,9 @@ export class StoreClient implements Backend {
    * Runs `work` on the server.
    * @throws {FleetError} STORAGE_UNAVAILABLE with an unknown outcome after 1.5 s.
    */
-  ask<T>(work: (server: StoreServer) => Promise<T>): Promise<T> {
+  ask<T>(work: (server: StoreServer) => Promise<T>, isReserve = false): Promise<T> {
     const fate = this.#network.fate()
+    const heldMs = isReserve ? this.#network.reserveHeldMs() : 0
     return new Promise((resolve, reject) => {
       const cancel = this.#process.after(CALL_MS, () => {
         if (this.#health.ok) this.#health = this.#healthOf(false)
@@ -413,8 +414,9 @@ export class StoreClient implements Backend {
       })
       const respond = (use: () => void): void => {
         if (fate === 'served_without_response') return
-        const channel = fate === 'served_late' ? null : this.#down
-        const lateMs = fate === 'served_late' ? this.#network.lateMs() : 0
+        const isLate = fate === 'served_late' || heldMs > 0
+        const channel = isLate ? null : this.#down
+        const lateMs = fate === 'served_late' ? this.#network.lateMs() : heldMs
         const receive = (): void => {
           cancel()
           if (!this.#health.ok) this.#health = this.#healthOf(true)
@@ -438,7 +440,7 @@ export class StoreClient implements Backend {
     if (!this.#isOpen) throw new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
     checkArguments(call)
     if (call.method === 'beat' && call.group === 'meta') this.masterId = call.args[0] as string
-    return this.ask((server) => server.execute(call))
+    return this.ask((server) => server.execute(call), call.method === 'reserve')
   }
 
   #healthOf(ok: boolean): Health {
