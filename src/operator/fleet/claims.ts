@@ -11,8 +11,8 @@
  *
  * `taken_over`: a resource held the claim before, and now finds the claim of a resource that does not exist here. So
  * another cluster uses the same namespace name. If both operators took over claims that look orphaned, they would take
- * the worker from each other without end. A claim of a resource that was deleted here is a late request, which a paused
- * master executed.
+ * the worker from each other endlessly. The claim of a resource that was deleted here is `orphaned`: a paused master
+ * executed a late request.
  * A stray claim is replaced. Claims are free strings, so any client with a token could otherwise end drift correction
  * (D66).
  * @see D31, D39, D51

@@ -53,7 +53,7 @@ export interface WorkerState {
 /** Digest of refused inputs for the status. Inputs have versions and no values, so a plain digest reveals nothing. */
 export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
-/** Claims of deleted resources; a late request of an older one is rare. */
+/** Maximum number of remembered claims of deleted resources. A late request of an even older one is unlikely. */
 const MAX_DELETED_CLAIMS = 1_000
 
 export class ReconcileMemory {
@@ -127,7 +127,7 @@ export class ReconcileMemory {
   }
 
   /** Whether the resource of a claim was reconciled in this term and then deleted. */
-  hasForgotten(claim: string): boolean {
+  wasDeleted(claim: string): boolean {
     return this.#deletedClaims.get(claim) !== undefined
   }
 
