@@ -86,7 +86,7 @@ const withoutModels = {
     }),
 }
 
-/** A comment that is alone in its line, but no directive such as `--- @include`. */
+/** A line that is only a comment, except directives such as `--- @include`. */
 const LUA_COMMENT = /^[ \t]*--(?!- @).*$/gm
 
 /**
@@ -122,7 +122,7 @@ const { metafile } = await build({
   external: [...OUTSIDE, ...OPTIONAL_OF_WS],
   banner: { js: REQUIRE },
   sourcemap: true,
-  sourcesContent: false, // Traces need the positions only, and the texts are half of the package.
+  sourcesContent: false, // Stack traces need only positions, and the sources would be half of the package.
   metafile: true,
   logLevel: 'warning',
   plugins: [withoutModels, withScripts],

@@ -14,7 +14,7 @@ export interface SchemaFault {
 }
 
 const MAX_SCHEMA_BYTES = 262_144
-/** Each element is written as text, to find duplicates. */
+/** Bounds the memory and time of the search for duplicates, which serializes each element. */
 const MAX_UNIQUE_ITEMS = 1_000
 
 /** Keywords that contain schemas. All others (`default`, `const`, `enum`, `examples`) contain data. */

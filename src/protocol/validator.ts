@@ -52,7 +52,7 @@ addFormats.default(ajv)
 ajv.addKeyword({ keyword: BOUND_TO, metaSchema: { type: 'array', items: { type: 'string' }, minItems: 1 } })
 // Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
 ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
-// That of Ajv compares each item with all others, also those beyond `maxItems`, because it reports all faults.
+// Replaces the keyword of Ajv, which compares each item with all others, also beyond `maxItems` (`allErrors` is on).
 ajv.removeKeyword('uniqueItems')
 ajv.addKeyword({
   keyword: 'uniqueItems',
@@ -69,28 +69,35 @@ ajv.addKeyword({
 })
 
 /**
- * References that one validation follows. A body has at most 100,000 values. Without a limit, a reference in each of
- * two alternatives doubles the work with each level of the value: 64 levels would never end.
+ * Maximum number of references that one validation follows. A body has at most 100,000 values, so one reference per
+ * value is within the limit. Without it, a schema with the same reference in two alternatives would double the work
+ * with each level of the value: 64 levels would never end.
  */
 const MAX_REFERENCES = 200_000
 const COUNTED = 'x-muster-counted'
-let references = 0
+let followedReferences = 0
 class TooComplex extends Error {}
 ajv.addKeyword({
   keyword: COUNTED,
   schemaType: 'boolean',
   errors: false,
   validate: () => {
-    references += 1
-    if (references > MAX_REFERENCES) throw new TooComplex()
+    followedReferences += 1
+    if (followedReferences > MAX_REFERENCES) throw new TooComplex()
     return true
   },
 })
-/** Keywords that contain data, and keywords that contain schemas by name. All others contain a schema, or a list. */
-const [OF_DATA, OF_NAMES] = [
-  new Set(['default', 'const', 'enum', 'examples']),
-  new Set(['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions']),
-]
+/** Keywords that contain data, not schemas. */
+const DATA_KEYWORDS = new Set(['default', 'const', 'enum', 'examples'])
+/** Keywords that contain a map of names to schemas. All others contain a schema, a list of schemas, or a scalar. */
+const MAP_KEYWORDS = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  'dependencies',
+  '$defs',
+  'definitions',
+])
 
 const compiled = new Map<string, Validator>()
 
@@ -107,7 +114,7 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   if (known !== undefined) return known
   const check = ajv.compile(withCountedReferences(structuredClone(schema)) as object)
   const validator: Validator = (value) => {
-    references = 0
+    followedReferences = 0
     try {
       return check(value)
         ? []
@@ -124,13 +131,13 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   return validator
 }
 
-/** Copies a schema, in which each reference is counted. */
+/** Returns a copy of a schema whose validator counts the references that it follows. */
 function withCountedReferences(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   if (Array.isArray(schema)) return schema.map(withCountedReferences)
   const entries = Object.entries(schema).map(([keyword, child]: [string, unknown]) => {
-    if (OF_DATA.has(keyword)) return [keyword, child] as const
-    if (!OF_NAMES.has(keyword) || typeof child !== 'object' || child === null)
+    if (DATA_KEYWORDS.has(keyword)) return [keyword, child] as const
+    if (!MAP_KEYWORDS.has(keyword) || typeof child !== 'object' || child === null)
       return [keyword, withCountedReferences(child)] as const
     const named = Object.entries(child).map(([name, each]) => [name, withCountedReferences(each)] as const)
     return [keyword, Object.fromEntries(named)] as const
@@ -144,7 +151,7 @@ interface Duplicate {
   readonly j: number
 }
 
-/** Finds the first item that is equal to an earlier one. `j` is the earlier one. */
+/** Finds the first item that equals an earlier one. @returns their indexes as in Ajv: `j` is the earlier one. */
 function duplicateOf(items: readonly unknown[]): Duplicate | null {
   const seen = new Map<string, number>()
   for (const [i, item] of items.entries()) {
@@ -159,7 +166,7 @@ function duplicateOf(items: readonly unknown[]): Duplicate | null {
 const duplicateMessage = ({ i, j }: Duplicate): string =>
   `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
 
-/** A replacer of `JSON.stringify`: two equal values have the same text. */
+/** A replacer for `JSON.stringify` that sorts the keys of objects, so that equal values have the same text. */
 function withSortedKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))

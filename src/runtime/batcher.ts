@@ -26,15 +26,17 @@ export interface BatcherOptions<Item, Result> {
 interface WaitingCall<Item, Result> {
   readonly items: readonly Item[]
   readonly bytes: number
-  /** Whether a failed item is one of the results. Otherwise it rejects the call. */
-  readonly isEach: boolean
+  /** Whether the call resolves although a group failed, with an Error for each of its items. Otherwise it rejects. */
+  readonly canBePartial: boolean
   readonly resolve: (results: readonly (Result | Error)[]) => void
   readonly reject: (failure: Error) => void
   /** Items that are in a group already. */
   taken: number
-  /** The results of its parts, if it was split; how many items have one; the first failure of a part. */
+  /** The results so far, if the call was split over several groups. */
   results: (Result | Error)[] | null
+  /** Items that have a result. */
   done: number
+  /** The first failure of a group. */
   failure: Error | null
 }
 
@@ -82,7 +84,7 @@ export class Batcher<Item, Result> {
   }
 
   /**
-   * Sends the items with the next group, for a caller that can use a part of the results.
+   * Sends the items with the next group, for a caller that can use partial results.
    * @returns one result per item, in order. An item whose group failed has the error of its group.
    * @throws the error of `overloaded` if too much is waiting: no item of this call was sent.
    */
@@ -90,7 +92,7 @@ export class Batcher<Item, Result> {
     return this.#enqueue(items, true)
   }
 
-  #enqueue(items: readonly Item[], isEach: boolean): Promise<readonly (Result | Error)[]> {
+  #enqueue(items: readonly Item[], canBePartial: boolean): Promise<readonly (Result | Error)[]> {
     if (items.length === 0) return Promise.resolve([])
     const { bytesOf, overloaded, waitingLimits } = this.#options
     const bytes = bytesOf === undefined ? 0 : items.reduce((sum, item) => sum + bytesOf(item), 0)
@@ -100,7 +102,17 @@ export class Batcher<Item, Result> {
         return Promise.reject(overloaded())
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ items, bytes, isEach, resolve, reject, taken: 0, results: null, done: 0, failure: null })
+      this.#waiting.push({
+        items,
+        bytes,
+        canBePartial,
+        resolve,
+        reject,
+        taken: 0,
+        results: null,
+        done: 0,
+        failure: null,
+      })
       this.#items += items.length
       this.#bytes += bytes
       this.#schedule()
@@ -177,7 +189,7 @@ function itemsOf<Item, Result>(parts: readonly Part<Item, Result>[]): readonly I
   return parts.flatMap(({ call, from, end }) => sliceOf(call.items, from, end))
 }
 
-/** Gives a call the results of one of its parts. The parts of a call may end in any order. */
+/** Records the results of one part of a call, and ends the call with its last part. Parts may end in any order. */
 function settle<Item, Result>(
   { call, from, end }: Part<Item, Result>,
   partResults: readonly (Result | Error)[],
@@ -192,11 +204,11 @@ function settle<Item, Result>(
 }
 
 function finish<Item, Result>(call: WaitingCall<Item, Result>, results: readonly (Result | Error)[]): void {
-  if (call.failure === null || call.isEach) call.resolve(results)
+  if (call.failure === null || call.canBePartial) call.resolve(results)
   else call.reject(call.failure)
 }
 
-/** @returns the results if no call failed. @throws the first Error among them. */
+/** Returns the results if none of them is an Error. @throws the first Error otherwise. */
 export function allSucceeded<Result>(results: readonly (Result | Error)[]): readonly Result[] {
   const failure = results.find((result) => result instanceof Error)
   if (failure !== undefined) throw failure

@@ -26,7 +26,7 @@ export class VirtualTime implements Time {
   readonly #turns: number
   readonly #timers = new Heap<Timer>()
 
-  /** @param turns How often the event loop turns after each timer. One is enough without real input and output. */
+  /** @param turns Turns of the event loop to wait for after each timer. One suffices without real input and output. */
   constructor(wallMs = START_MS, turns = 3) {
     this.#wallOffsetMs = wallMs
     this.#turns = turns
@@ -118,7 +118,7 @@ export class VirtualTime implements Time {
   }
 }
 
-/** Lets promises and the event loop run dry: several turns, since what settles may set off more. */
+/** Waits for several turns of the event loop, because a promise that settles may start further work. */
 async function settled(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

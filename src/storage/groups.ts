@@ -26,7 +26,7 @@ export interface StorageCall {
   readonly args: readonly unknown[]
 }
 
-/** A method as it is selected by name: its parameters are those of the call. */
+/** A method that is selected by name, so the types of its parameters are unknown. */
 type Method = (...args: readonly unknown[]) => unknown
 
 /**
@@ -36,7 +36,7 @@ type Method = (...args: readonly unknown[]) => unknown
  */
 type CreateMethod = (group: GroupName, method: string, check: Method) => (...args: unknown[]) => Promise<unknown>
 
-/** Returns the groups with all of their methods, each as `create` created it. */
+/** Builds all groups. `create` is called once for each method. */
 export function groupsOf(create: CreateMethod): Groups {
   const groups = Object.entries(CHECKS).map(([group, checks]) => {
     const methods = Object.entries(checks as Readonly<Record<string, Method>>)

@@ -4,7 +4,7 @@
  */
 import { callMethod, groupsOf, type Groups } from '../index.ts'
 
-/** @param run Runs each call, or rejects it: those that come while the backend is not open. */
+/** @param run Runs a call, or rejects it while the backend is not open. */
 export function checkedGroups(parts: Groups, run: <T>(call: () => Promise<T>) => Promise<T>): Groups {
   return groupsOf((group, method, check) => {
     const part = parts[group]

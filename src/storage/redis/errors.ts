@@ -17,7 +17,7 @@ export type Fault =
 
 /** Replies after which the connection must be replaced. */
 export const RECONNECT = /^(?:READONLY|LOADING|MASTERDOWN|UNKILLABLE)\b/
-/** `min-replicas-to-write`: the server takes no changes while fewer replicas are in sync. */
+/** The reply to a change while fewer replicas than `min-replicas-to-write` are in sync. */
 export const NO_REPLICAS = /^NOREPLICAS\b/
 const LATER = /^(?:CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS)\b/
 /** The error of ioredis if nothing was written. */

@@ -81,7 +81,7 @@ export class StoreNode {
   #isDenied = false
   #probing = false
   #due = 0
-  #connectedMs = 0
+  #connectedAtMs = 0
 
   constructor(deps: StoreNodeDeps) {
     const { name, redis, random, time } = deps
@@ -101,7 +101,7 @@ export class StoreNode {
       reconnectOnError: (error) => RECONNECT.test(error.message) || this.#mayBeReplaced(error),
     })
     this.#client.on('connect', () => {
-      this.#connectedMs = time.monotonicMs()
+      this.#connectedAtMs = time.monotonicMs()
       closeWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time)
     })
     this.#client.on('error', (error: Error) => {
@@ -228,12 +228,12 @@ export class StoreNode {
   }
 
   /**
-   * A primary that has no replicas any more may have been replaced. It learns this from the sentinels up to 12 s later,
-   * and only a new connection asks them.
+   * A primary that lost its replicas may have been replaced by one of them. The sentinels demote it up to 12 s later,
+   * and the client asks them for the current primary only when it connects.
    */
   #mayBeReplaced({ message }: Error): boolean {
     const isBehindSentinels = (this.#client.options.sentinels ?? []).length > 0
-    const sinceMs = this.#deps.time.monotonicMs() - this.#connectedMs
+    const sinceMs = this.#deps.time.monotonicMs() - this.#connectedAtMs
     return isBehindSentinels && NO_REPLICAS.test(message) && sinceMs > WITHOUT_REPLICAS_MS
   }
 

@@ -219,20 +219,20 @@ const bytesOfTask = ({ id, key, body }: NewTask): number => id.length + (key?.le
 /**
  * The operations that single tasks go through travel in groups; the master hands over all others in batches already.
  */
-function grouped(tasks: Tasks, lanes: Batchers, onReserve: (type: string) => void): Tasks {
+function grouped(tasks: Tasks, batchers: Batchers, onReserve: (type: string) => void): Tasks {
   return {
     ...tasks,
     submit: (type, windowMs, items, maxLength) =>
-      lanes.add(`submit ${windowMs} ${maxLength} ${type}`, items, bytesOfTask, (all) =>
+      batchers.add(`submit ${windowMs} ${maxLength} ${type}`, items, bytesOfTask, (all) =>
         tasks.submit(type, windowMs, all, maxLength),
       ),
-    ack: (type, leases) => lanes.add(`ack ${type}`, leases, bytesOfLease, (all) => tasks.ack(type, all)),
-    release: (type, leases) => lanes.add(`release ${type}`, leases, bytesOfLease, (all) => tasks.release(type, all)),
+    ack: (type, leases) => batchers.add(`ack ${type}`, leases, bytesOfLease, (all) => tasks.ack(type, all)),
+    release: (type, leases) => batchers.add(`release ${type}`, leases, bytesOfLease, (all) => tasks.release(type, all)),
     nack: (type, retry, items) =>
-      lanes.add(`nack ${JSON.stringify(retry)} ${type}`, items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
-    extend: (type, items) => lanes.add(`extend ${type}`, items, bytesOfLease, (all) => tasks.extend(type, all)),
+      batchers.add(`nack ${JSON.stringify(retry)} ${type}`, items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
+    extend: (type, items) => batchers.add(`extend ${type}`, items, bytesOfLease, (all) => tasks.extend(type, all)),
     locate: (type, ids) =>
-      lanes.add(
+      batchers.add(
         `locate ${type}`,
         ids,
         (id) => id.length,
@@ -240,7 +240,7 @@ function grouped(tasks: Tasks, lanes: Batchers, onReserve: (type: string) => voi
       ),
     reserve: async (type, visibilityMs, requests) => {
       onReserve(type)
-      const parts = await lanes.add(`reserve ${visibilityMs} ${type}`, requests, bytesOfRequest, async (all) => {
+      const parts = await batchers.add(`reserve ${visibilityMs} ${type}`, requests, bytesOfRequest, async (all) => {
         const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
         return results.map((response, at) => ({ response, dropped: at === 0 ? dropped : 0, nextDue }))
       })
