@@ -1,7 +1,7 @@
 /**
  * Validates hostile values of the largest size against expensive schemas that the catalog accepts. Each takes less than
- * 50 ms of CPU time, so that one client cannot block the master (S10). A pattern takes time for each character and
- * each counted repeat, so that of a long text needs a `maxLength`.
+ * 50 ms of CPU time, so that one client cannot block the master (S10). The time of a pattern grows with the text and
+ * with its counted repeats, so the schema of a long text needs a `maxLength`.
  */
 import { describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineContinuous } from '../../src/automation/index.ts'

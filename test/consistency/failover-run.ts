@@ -37,13 +37,13 @@ interface FailoverRun {
   /** Tokens that were issued twice. */
   readonly reused: readonly string[]
   readonly losses: Losses
-  /** How often clients noticed that the store had gone back. */
+  /** How often clients noticed that the store had lost changes. */
   readonly regressions: number
   /** Errors that no outage explains. */
   readonly unexpected: readonly string[]
 }
 
-/** Makes the failovers one after the other, each in the next shard. 24 clients call the store in between. */
+/** Causes the failovers one after the other, each in the next shard, while 24 clients call the store in between. */
 export async function runFailovers({ lab, network, store, kinds, before, after }: Deps): Promise<FailoverRun> {
   const folder = join(temporaryFolder(), 'histories')
   const clients = lab.open(
@@ -78,9 +78,9 @@ export async function runFailovers({ lab, network, store, kinds, before, after }
 }
 
 interface Report {
-  /** `sentinel`: the file of the test. */
+  /** Name of the test file, for example `sentinel`. */
   readonly file: string
-  /** `Sentinel, min-replicas-to-write 1` */
+  /** Name of the store in the record, for example `Sentinel, min-replicas-to-write 1`. */
   readonly store: string
   readonly mustHappen: Readonly<Record<string, number>>
 }

@@ -27,7 +27,7 @@ import { prepareDataFolder, RedisProcess } from './redis-process.ts'
 const DISK_MIB = 16
 const SERVICE_MS = 10_000
 const TIMEOUT_MS = 120_000
-/** The store keeps 64 MiB of a disk free for settles. On a disk of 16 MiB it is made to keep 4 MiB. */
+/** The store keeps 64 MiB of a disk free for settles. In this test it keeps a sixteenth of that, 4 MiB of 16 MiB. */
 const RESERVE_SCALE = 16
 const RESERVE_BYTES = 4 * 1_048_576
 const PARENT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -57,7 +57,7 @@ withLoopDisks('a store on a full disk', () => {
     return bavail * bsize
   }
 
-  /** Another program writes to the disk until only so much is free. */
+  /** Fills the disk with another file until only this much is free. */
   function fill(leftBytes: number): void {
     const bytes = freeBytes() - leftBytes
     try {
@@ -67,7 +67,7 @@ withLoopDisks('a store on a full disk', () => {
     }
   }
 
-  /** Takes what the disk has, and the history up to now. */
+  /** Copies the disk, as a power cut would leave it. @returns a function that judges the copy by the history so far. */
   async function cut(): Promise<() => Promise<readonly string[]>> {
     const [image, before] = [join(folder, `image-${images.length}`), [...lines]]
     images.push(image)
@@ -206,7 +206,7 @@ withLoopDisks('a store on a full disk', () => {
 
   withRedisServer('Redis on a full disk', () =>
     describe('Redis on a full disk', () => {
-      /** `server` is of a folder that a restart uses again. */
+      /** Starts a server and opens a store on it. A later start uses the same folder. */
       async function opened(appendfsync: 'always' | 'everysec') {
         const data = prepareDataFolder(disk.root)
         const start = (port?: number): Promise<RedisProcess> =>

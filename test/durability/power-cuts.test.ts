@@ -21,7 +21,7 @@ import { noCounts, redisAlways } from './redis-judge.ts'
 const IS_SOAK = process.env['SOAK'] === '1'
 const CUTS = IS_SOAK ? 200 : 10
 const CONTROL_CUTS = IS_SOAK ? 20 : 6
-/** Of six cuts more may lie just behind a sync of the second than of twenty. */
+/** The share of cuts that must lose changes. Of only six, several may happen just after the sync of that second. */
 const EVERYSEC_SHARE = IS_SOAK ? 0.9 : 0.5
 /** So that the history and the number of images stay small. */
 const CUTS_PER_RUN = 5

@@ -155,7 +155,7 @@ export class RedisServer {
     return client
   }
 
-  /** One client for commands of the test. A poll that calls `connect` would open a connection each time. */
+  /** One shared client for commands of the test. Each call of `connect` opens a connection, which polls should not. */
   get client(): Redis {
     this.#client ??= this.connect()
     return this.#client

@@ -1,4 +1,4 @@
-/** TraceReceiver is an HTTP server that decodes the exports of the OpenTelemetry SDK, and searches them for secrets. */
+/** Receives and decodes traces of the OpenTelemetry SDK, and searches them for secrets. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { canaries } from './canary.ts'
@@ -34,7 +34,7 @@ const plain = (attributes: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
 
 /**
- * Receives `POST /v1/traces` in the JSON encoding of OTLP. The caller stops it.
+ * An HTTP server for `POST /v1/traces` in the JSON encoding of OTLP. The caller stops it.
  * @see https://opentelemetry.io/docs/specs/otlp/#otlphttp
  */
 export class TraceReceiver {

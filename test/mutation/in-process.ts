@@ -35,7 +35,7 @@ export function replaceJest(): void {
 const COPY = /\?copy=\d+$/
 let copies = 0
 
-/** Imports a file and all files of this project behind it once more, so that code of their imports runs again. */
+/** Imports a new copy of a file and of all project files that it imports, so that their top-level code runs again. */
 export function importCopy(url: string): Promise<unknown> {
   copies += 1
   return import(`${url}?copy=${copies}`)

@@ -15,11 +15,11 @@ const MAX_SLOTS = 4
 /** The longest time that a host is lost: its master counts as stopped, and others publish what it had. */
 const HOST_LOST_MS = 45_000
 
-/** What a focus adds to a plan. `faults` are added to those that it has. */
+/** Returns what a focus changes in a plan. Its `faults` are added to those of the plan. */
 type Focus = (random: Random, plan: Plan) => Partial<Plan>
 
 const workerOf = (random: Random, { workers }: Plan): string => `worker-${whole(random, 0, workers.length - 1)}`
-/** One that takes tasks of a burst. */
+/** A worker that takes tasks of a burst. */
 const batchWorkerOf = (random: Random, { workers }: Plan): string =>
   pick(
     random,
@@ -30,8 +30,8 @@ const times = <T>(random: Random, [min, max]: readonly [number, number], make: (
   Array.from({ length: whole(random, min, max) }, make)
 
 /**
- * Drains that the worker does not hear of, or that meet a reserve under way, also in the calm phase. Bursts let the
- * workers reserve shortly before.
+ * Drains whose message does not reach the worker, or that race with a reserve, also in the calm phase. A burst of tasks
+ * makes the workers reserve shortly before.
  */
 const drains: Focus = (random, plan) => {
   const drain = (atMs: number, beforeMs: number, socket?: 'cut' | 'silenced'): readonly Fault[] => [
@@ -47,7 +47,7 @@ const drains: Focus = (random, plan) => {
   return { faults: [...faulty, ...calm].flat(), network: { ...plan.network, late: pick(random, [0, 0.3]) } }
 }
 
-/** The store loses changes shortly before the faults end, and PATCHes with them. Later ones do not hide it. */
+/** The store loses changes shortly before the faults end, among them PATCHes that no later PATCH hides. */
 const losses: Focus = (random, plan) => {
   const { faultsMs, masters } = plan
   const atMs = Math.round(faultsMs - between(random, 1_000, 10_000))

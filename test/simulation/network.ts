@@ -16,7 +16,7 @@ export interface Channel {
 /** What happens to a request: its effect, and its response. */
 export type Fate = 'served' | 'lost' | 'served_without_response' | 'served_late'
 
-/** A late message arrives so much later; each power of ten is equally likely. */
+/** The bounds of the delay of a late message. Each power of ten in between is equally likely. */
 const MIN_LATE_MS = 1
 const MAX_LATE_MS = 20_000
 /** A worker that drains waits for the response to its last reserve for a second. */

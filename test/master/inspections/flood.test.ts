@@ -21,7 +21,7 @@ import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 const KIB = 1_024
 const CLIENTS = 8
-/** Sockets that never read, sockets with half a head, and sockets with half a body: so many of each. */
+/** Number of sockets of each kind: those that never read, and those that stop within their headers or body. */
 const SLOW = 40
 const PHASE_MS = 200
 const MIN_ROUNDS = 10

@@ -56,7 +56,7 @@ const NAMES = Object.keys(SCRIPT_FILES)
   .filter((path) => !path.startsWith('include/'))
   .map((path) => path.slice(0, -'.lua'.length))
 
-/** All scripts. Connections load those of their list whenever a test opens a store, so only tests of that need it. */
+/** All scripts. Each opened store loads the scripts of `scripts()`, which is filled only for tests that need it. */
 const SCRIPTS: Script[] = []
 const NEEDS_LIST = /^start › /
 function fillList({ title }: Test): void {

@@ -13,7 +13,7 @@ const PAGE = 100
 
 export const startReaders: StartActor = (environment) => {
   void follow(environment)
-  void comeAndGo(environment)
+  void leaveAndResume(environment)
   void tail(environment)
   void pop(environment)
 }
@@ -24,7 +24,7 @@ async function follow(environment: Environment): Promise<void> {
   for await (const item of environment.client(process).events({ signal })) environment.fed(process, item)
 }
 
-async function comeAndGo(environment: Environment): Promise<void> {
+async function leaveAndResume(environment: Environment): Promise<void> {
   const process = environment.createProcess('visitor')
   for (let lastEventId = ''; ;) {
     const leave = new AbortController()

@@ -1,5 +1,5 @@
 /**
- * Checks that what a master leased does not get lost on the way to a worker.
+ * Checks that no lease is lost on its way from a master to a worker.
  *
  *   V1  in a calm fleet each lease is in a response to its worker within 2 s, or its task is released  (G3)
  *

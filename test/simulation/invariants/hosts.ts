@@ -1,5 +1,5 @@
 /**
- * Checks that clients learn which workers a lost master had.
+ * Checks that the event stream reports the workers of a lost master as disconnected.
  *
  *   V3  30 s after a master was lost together with its workers, the event stream says that they are disconnected (G12)
  */
@@ -9,13 +9,13 @@ import { Calm } from './calm.ts'
 import type { CheckDeps, CreateCheck, InvariantCheck } from './invariant.ts'
 
 const PUBLISHED_WITHIN_MS = 30_000
-/** Before it, masters have started again and know each other. */
+/** After this calm time, all masters have started again and have read the heartbeats of each other. */
 const SETTLED_MS = 45_000
 
 class HostCheck implements InvariantCheck {
   readonly #deps: CheckDeps
   readonly #calm: Calm
-  /** Workers that the event stream has named as disconnected, since when. */
+  /** When the event stream last reported a worker as disconnected, by worker. */
   readonly #disconnectedAtMs = new Map<string, number>()
   #outages = 0
 

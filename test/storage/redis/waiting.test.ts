@@ -61,7 +61,7 @@ describe('WaitQueue', () => {
     expect(await again).toBe('woken')
   })
 
-  it('takes exactly 64 MiB of all lanes, and has room again for calls that were rejected or woken', async () => {
+  it('accepts exactly 64 MiB over all lanes, and frees the bytes of calls that were rejected or woken', async () => {
     const { time, wait, wake } = room()
     const all = Array.from({ length: 8 }, (_, n) => wait(`large ${n}`, 8 * MIB))
     expect(await wait('one more', 1)).toBe('STORAGE_UNAVAILABLE')
