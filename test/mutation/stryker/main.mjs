@@ -43,7 +43,7 @@ const options = (file) => ({
   logLevel: 'warn',
   jsonReporter: { fileName: REPORT },
   allowConsoleColors: false,
-  timeoutMS: 10_000,
+  timeoutMS: 60_000, // For a busy machine: an endless loop is found by the number of its turns.
   timeoutFactor: 3,
 })
 
