@@ -6,7 +6,7 @@ import { shrink } from './shrink.ts'
 
 const MAX_RUNS = 200
 const SEED = 0x5f3a
-const SIMULATE_MS = 120_000
+const SIMULATE_MS = 240_000
 /** At most so many faults count as a handful. */
 const HANDFUL = 3
 
