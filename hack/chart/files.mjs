@@ -13,7 +13,7 @@ const TABLE = /(<!-- values -->\n)[\s\S]*(<!-- \/values -->)/
 
 const isGroup = (schema) => schema.type === 'object' && schema.properties !== undefined && schema.default === undefined
 
-/** `properties` as lines of YAML, each leaf with its default and what it means. */
+/** Returns the properties of a schema as lines of YAML: each leaf with its default, and its description. */
 function yamlLines(schema, indent = '') {
   return Object.entries(schema.properties).flatMap(([key, each]) => {
     const about = each.description === undefined ? '' : ` # ${each.description}`

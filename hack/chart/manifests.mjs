@@ -1,4 +1,4 @@
-// Generates the generated part of manifests/ as text: the rendered chart without the labels and annotations of Helm.
+// Generates files of manifests/ as text: the rendered chart without the labels and annotations of Helm.
 // Used by update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
 //
 // The base is the default render. A component that only adds objects is generated: it has the objects that the values
@@ -10,7 +10,7 @@ import { parseAllDocuments, stringify } from 'yaml'
 const HEAD = '# Generated from charts/muster by hack/chart/update-manifests.mjs; do not edit.\n'
 const HELM_ONLY = ['app.kubernetes.io/managed-by', 'helm.sh/chart', 'helm.sh/resource-policy']
 
-/** The values whose additional objects are a component each. */
+/** Components, each with the values that add its objects to the default render. */
 const ADDED = {
   ingress: { exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } } },
   gateway: {
@@ -26,7 +26,7 @@ const ADDED = {
     workers: { probe: { type: 'http-probe', replicas: 2 } },
   },
 }
-/** Kinds that belong to another component, where one needs another's values. */
+/** Filters of components whose values also add objects of another component. */
 const ONLY = {
   monitoring: ({ kind, metadata }) =>
     ['ServiceMonitor', 'PrometheusRule'].includes(kind) || metadata.name.includes('-dashboard-'),
@@ -55,7 +55,7 @@ function render(helm, values) {
     .map(plain)
 }
 
-/** Without what only Helm reads. */
+/** Removes labels and annotations that only Helm reads, and the namespaces of subjects. */
 export function plain(object) {
   const without = (map) => Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !HELM_ONLY.includes(key)))
   const { labels, annotations, ...metadata } = object.metadata
