@@ -18,6 +18,7 @@ const planOf = (faults: readonly Fault[]): Plan => ({
   faults,
   masters: 3,
   workers: ['short', 'long', 'steady', 'short', 'short', 'short'],
+  network: { ...drawPlan(SEED).network, maxDelayMs: 500, lost: 0.04, unanswered: 0.04, busLost: 0.3 },
 })
 
 const withLimits = (fails: (plan: Plan) => boolean, maxRuns = MAX_RUNS): Parameters<typeof shrink>[1] => ({
