@@ -94,8 +94,10 @@ class OperatorCheck implements InvariantCheck {
     const fail = (problem: string): void => this.#deps.fail('I16', problem)
     const applied = this.#applied.get(worker) ?? { revision: 0, actor, replaced: new Set() }
     this.#applied.set(worker, applied)
-    if (applied.replaced.has(actor)) return fail(`${actor} wrote to ${worker} again after ${applied.actor}`)
     if (applied.actor !== actor) {
+      // One that was replaced may take over again only from one that is deleted.
+      if (applied.replaced.has(actor) && !this.#isBeingDeleted(applied.actor))
+        return fail(`${actor} wrote to ${worker} again after ${applied.actor}`)
       applied.replaced.add(applied.actor)
       applied.actor = actor
       applied.revision = 0
