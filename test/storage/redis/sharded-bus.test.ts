@@ -137,8 +137,8 @@ withRedisServer('redis cluster, topic messages', () => {
       await eventually(() => oldReceived.at(-1) === 'mark')
       expect(oldReceived).toEqual([...entries(0, 10), 'mark'])
       await clients[1]?.publish('muster:event:type0.emit', 'from the older release')
-      const heard = (): unknown[] => [received.get('type0')?.at(-1), oldReceived.at(-1)]
-      await eventually(() => heard().every((message) => message === 'from the older release'))
+      const latest = (): unknown[] => [received.get('type0')?.at(-1), oldReceived.at(-1)]
+      await eventually(() => latest().every((message) => message === 'from the older release'))
       await clock.advance(15_000)
       await Promise.all([first.meta.beat('m1'), second.meta.beat('m2')])
       await first.meta.beat('m1')
