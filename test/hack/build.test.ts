@@ -54,7 +54,7 @@ describe('hack/build', () => {
     expect(existsSync(join(tree.root, 'dist/storage/sqlite/thread.js'))).toBe(true)
   })
 
-  it('includes the Lua scripts of Redis in the bundle', () => {
+  it('includes the Lua scripts of Redis in the bundle, without comments and with their lines', () => {
     const tree = treeOf({
       ...SOURCES,
       'src/cmd/tiny.ts':
@@ -69,7 +69,7 @@ describe('hack/build', () => {
     expect(tree.run('build.mjs')).toMatchObject({ status: 0, stderr: '' })
     rmSync(join(tree.root, 'src'), { recursive: true })
     const { stdout } = started(join(tree.root, 'dist/cmd/tiny.js'), [], process.env, tree.root)
-    expect(JSON.parse(stdout)).toEqual({ 'a.lua': 'return 1\n', 'include/b.lua': '-- b\n' })
+    expect(JSON.parse(stdout)).toEqual({ 'a.lua': 'return 1\n', 'include/b.lua': '\n' })
   })
 
   it('writes the published manifest: paths in dist, and the dependencies outside of the bundle', () => {
