@@ -2,6 +2,7 @@
 import { statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemTime, type Random } from '../../src/runtime/index.ts'
+import { repairAppendOnlyFile } from '../durability/redis-process.ts'
 import type { RedisServer } from '../kit/redis-server.ts'
 
 const SAMPLE_MS = 25
@@ -30,7 +31,11 @@ export class PowerCut {
     this.#cancel()
   }
 
-  /** Kills the server. The file loses what was written in up to a second, and may end within a command. */
+  /**
+   * Kills the server. The file loses what was written in up to a second, and may end within a transaction. Redis then
+   * keeps the complete commands of this transaction in the file and executes them at its start after the next one.
+   * `redis-check-aof` removes them; the storage page advises it.
+   */
   async cut(random: Random): Promise<void> {
     this.#sample()
     await this.#server.kill()
@@ -38,6 +43,7 @@ export class PowerCut {
     const first = this.#samples[0]?.bytes ?? size
     const kept = first + Math.floor(random.unit() * (size - first))
     truncateSync(this.#file, kept)
+    if (!repairAppendOnlyFile(this.#server.folder)) throw new Error('redis-check-aof cannot repair the file')
     this.#samples = []
   }
 
