@@ -170,7 +170,7 @@ describe('the checks of the chart', () => {
     [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has both configMap and secret'],
     [
       { redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } },
-      'redis.embedded.pod.resources.limits.memory: would be overridden; set redis.embedded.memoryMiB',
+      'redis.embedded.pod.resources.limits.memory: would be overridden; remove it, and set redis.embedded.memoryMiB',
     ],
     [
       { fullnameOverride: '1-fleet' },
