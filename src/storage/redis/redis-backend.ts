@@ -5,8 +5,8 @@
  *
  *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
  *
- *   caller ─▶ RedisBackend ─▶ lane ─▶ tasks, workers, pools … ─▶ Connection ─▶ one script, one hash tag
- *                                     bus, events ◀─ messages ─ RedisBus
+ *   caller ─▶ RedisBackend ─▶ batcher ─▶ tasks, workers, pools … ─▶ Connection ─▶ one script, one hash tag
+ *                                        bus, events ◀─ messages ─ RedisBus
  */
 import type { Clock, Log, Random, Time } from '../../runtime/index.ts'
 import {
