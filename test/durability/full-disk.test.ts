@@ -1,6 +1,6 @@
 /**
- * Fills a real ext4 of 16 MiB under load: first to the space that the store keeps for settles, then to the last byte.
- * The power is cut while the disk is full and after space was freed.
+ * Fills a real ext4 under load: first to the space that the store keeps for settles, then to the last byte. The power
+ * is cut while the disk is full and after space was freed.
  */
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,11 +25,15 @@ import { noCounts, redisAlways } from './redis-judge.ts'
 import { prepareDataFolder, RedisProcess } from './redis-process.ts'
 
 const DISK_MIB = 16
+/**
+ * The store keeps 64 MiB of a disk free for settles. In its test it keeps half of that, on a disk of 96 MiB. What is
+ * left must hold the longest log, 16 MiB: calls are accepted until the store looks at the disk again.
+ */
+const RESERVE_DISK_MIB = 96
+const RESERVE_SCALE = 2
+const LEFT_BYTES = 24 * 1_048_576
 const SERVICE_MS = 10_000
 const TIMEOUT_MS = 120_000
-/** The store keeps 64 MiB of a disk free for settles. In this test it keeps a sixteenth of that, 4 MiB of 16 MiB. */
-const RESERVE_SCALE = 16
-const RESERVE_BYTES = 4 * 1_048_576
 const PARENT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 const COMMAND = 'npm test -- test/durability/full-disk'
 
@@ -125,7 +129,7 @@ withLoopDisks('a store on a full disk', () => {
       layer: 'disk',
       command: COMMAND,
       count: cuts,
-      counted: `power cuts of ${name} on a full ext4 of 16 MiB`,
+      counted: `power cuts of ${name} on a full ext4`,
       found,
       figures,
     })
@@ -150,18 +154,21 @@ withLoopDisks('a store on a full disk', () => {
     it(
       'rejects calls that grow, serves settles and pops, and serves all calls within 10 s of free space (G1, G18)',
       async () => {
+        disk.close()
+        disk = LoopDisk.create(join(folder, 'large-disk'), RESERVE_DISK_MIB)
         const backend = await opened(RESERVE_SCALE)
         const clients = clientsOf(backend)
         await clients.register()
         await load(clients, 20)
-        fill(RESERVE_BYTES / 2)
+        fill(LEFT_BYTES)
         await eventually(
-          'a growing call is rejected',
-          async () => (await codeOf(growing(backend)[0] as () => Promise<unknown>)) === 'STORAGE_FULL, not_sent',
+          'growing calls are rejected',
+          async () => {
+            const codes = await Promise.all(growing(backend).map(codeOf))
+            return codes.every((code) => code === 'STORAGE_FULL, not_sent')
+          },
           { withinMs: SERVICE_MS },
         )
-        const codes = await Promise.all(growing(backend).map(codeOf))
-        expect(new Set(codes)).toEqual(new Set(['STORAGE_FULL, not_sent']))
         const before = clients.refusals
         for (let i = 0; i < 20; i += 1) {
           await clients.work()
