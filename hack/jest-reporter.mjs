@@ -1,11 +1,13 @@
-// Prints the result of a test run: every skipped test, then `N passed, N failed` (with `, N skipped` when there are
-// any) as the last line of stdout. With CI=true a skipped test makes the run fail. `make soak` sets ALLOW_SKIP, a list
+// Prints the result of a test run: every failed test with the first lines of its error, every skipped test, then
+// `N passed, N failed` (with `, N skipped` when there are any) as the last line of stdout. With CI=true a skipped test makes the run fail. `make soak` sets ALLOW_SKIP, a list
 // such as `nft is not installed,test/conformance/`: a skipped test whose file and name contain none of its entries
 // makes the run fail.
 // Used by jest in addition to its default reporter (package.json, "reporters"). Jest prints its own summary after all
 // reporters have finished, so this one waits for the end of the process.
 import { relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 
+const ERROR_LINES = 12
 const NOT_RUN = new Set(['pending', 'todo', 'disabled'])
 
 /** A file that could not be loaded ran no test, and must not look like one without faults: it counts as one. */
@@ -24,6 +26,24 @@ function skippedTestsOf(results, rootDir) {
       .map(({ fullName }) => `${relative(rootDir, testFilePath)}: ${fullName}`),
   )
 }
+
+/** Repeats failures in short at the end, because a log of thousands of tests may be shown without its middle. */
+function failuresOf(results, rootDir) {
+  return results.testResults.flatMap(({ testFilePath, testResults, testExecError, failureMessage }) => {
+    const file = relative(rootDir, testFilePath)
+    const failed = testResults.filter(({ status }) => status === 'failed')
+    const tests = failed.map(({ fullName, failureMessages }) => `${file}: ${fullName}\n${excerpt(failureMessages[0])}`)
+    return testExecError ? [...tests, `${file}\n${excerpt(failureMessage)}`] : tests
+  })
+}
+
+const excerpt = (text = '') =>
+  stripVTControlCharacters(text)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(0, ERROR_LINES)
+    .map((line) => `    ${line.slice(0, 200)}\n`)
+    .join('')
 
 /** The skipped tests that make a run fail. */
 function forbiddenSkips(names) {
@@ -45,7 +65,8 @@ export default class ClosingLine {
   onRunComplete(_contexts, results) {
     const { passed, failed, skipped } = countsOf(results)
     const names = skippedTestsOf(results, this.#rootDir).toSorted()
-    const lines = names.map((name) => `skipped: ${name}\n`)
+    const lines = failuresOf(results, this.#rootDir).map((failure) => `failed: ${failure}`)
+    lines.push(...names.map((name) => `skipped: ${name}\n`))
     const forbidden = forbiddenSkips(names)
     if (forbidden.length > 0) {
       const why = process.env.CI === 'true' ? 'CI=true' : 'ALLOW_SKIP does not name it'
