@@ -1,7 +1,7 @@
 // Prints the result of a test run: every failed test with the first lines of its error, every skipped test, then
-// `N passed, N failed` (with `, N skipped` when there are any) as the last line of stdout. With CI=true a skipped test makes the run fail. `make soak` sets ALLOW_SKIP, a list
-// such as `nft is not installed,test/conformance/`: a skipped test whose file and name contain none of its entries
-// makes the run fail.
+// `N passed, N failed` (with `, N skipped` when there are any) as the last line of stdout. With CI=true a skipped test
+// makes the run fail. `make soak` sets ALLOW_SKIP, a list such as `nft is not installed,test/conformance/`: a skipped
+// test whose file and name contain none of its entries makes the run fail.
 // Used by jest in addition to its default reporter (package.json, "reporters"). Jest prints its own summary after all
 // reporters have finished, so this one waits for the end of the process.
 import { relative } from 'node:path'

@@ -8,6 +8,9 @@
  *
  * A config is newer when its epoch differs (the master lost its state, D15), or when its generation is higher in the
  * same epoch. The worker polls a rejected config again every 30 s, and logs the rejection only once.
+ *
+ * Each poll names the generation and the digest of the applied config. If the store lost that config and used its
+ * generation again, the master sees another digest and raises the generation (D46).
  */
 import type { AppliedConfig, CatalogEntry } from '../automation/index.ts'
 import { CONFIG_POLL_MS, RECONNECT_BASE_MS, RpcError, type FieldError } from '../protocol/index.ts'
@@ -16,11 +19,14 @@ import type { HttpResponse } from './rpc-client.ts'
 
 /** A registration takes a moment to be stored, so a 404 within this time means "not yet stored". */
 const YOUNG_MS = 10_000
+const DIGEST_HEADER = 'muster-config-digest'
 
 /** One version of the config. `epoch` is null for a master that sends none. */
 interface Version {
   readonly epoch: string | null
   readonly gen: number
+  /** What the master called the content. Null for a master that sends none. */
+  readonly digest: string | null
 }
 
 export interface ConfigDeps {
@@ -28,8 +34,8 @@ export interface ConfigDeps {
   readonly random: Random
   readonly log: Log
   readonly entry: CatalogEntry
-  /** Sends GET for the config, with `If-None-Match` unless `etag` is null. */
-  readonly fetch: (etag: string | null) => Promise<HttpResponse>
+  /** Sends GET for the config, with these headers. */
+  readonly fetch: (headers: Readonly<Record<string, string>>) => Promise<HttpResponse>
   /** Milliseconds since the channel opened; 0 while it is closed. */
   readonly channelAgeMs: () => number
   readonly registerAgain: (why: string) => void
@@ -100,7 +106,7 @@ export class ConfigFollower {
   /** Polls once; never rejects. @returns the milliseconds until the next poll. */
   async #fetch(): Promise<number> {
     try {
-      return this.#take(await this.#deps.fetch(this.#etag()))
+      return this.#take(await this.#deps.fetch(this.#marks()))
     } catch (error) {
       if (this.#ended) return CONFIG_POLL_MS // The request failed because the worker is stopping.
       const message =
@@ -110,10 +116,11 @@ export class ConfigFollower {
     }
   }
 
-  #etag(): string | null {
-    return this.#applied === null || this.#applied.epoch === null
-      ? null
-      : `"${this.#applied.epoch}.${this.#applied.gen}"`
+  /** The headers that name the applied config. */
+  #marks(): Record<string, string> {
+    const { epoch, gen, digest } = this.#applied ?? { epoch: null, gen: 0, digest: null }
+    if (epoch === null) return {}
+    return { 'if-none-match': `"${epoch}.${gen}"`, ...(digest === null ? {} : { [DIGEST_HEADER]: digest }) }
   }
 
   #take(response: HttpResponse): number {
@@ -138,7 +145,8 @@ export class ConfigFollower {
     const body = JSON.parse(response.text) as { config?: unknown; config_gen?: unknown }
     const gen = body.config_gen
     if (typeof gen !== 'number' || !Number.isSafeInteger(gen)) throw new Error('the response has no config_gen')
-    const version = { epoch: epochOf(response), gen }
+    const digest = response.headers[DIGEST_HEADER]
+    const version = { epoch: epochOf(response), gen, digest: typeof digest === 'string' ? digest : null }
     if (!this.#isNewer(version)) return this.#settled()
     const faults = this.#deps.entry.validateConfig(body.config)
     if (faults.length > 0) return this.#refuse(version, faults)

@@ -213,7 +213,7 @@ class Worker implements RunningWorker {
       ...shared,
       entry: this.#options.entry,
       channelAgeMs: () => this.#channel.ageMs,
-      fetch: (etag) => this.#taskRpc.get(shared.configPath, etag === null ? {} : { 'if-none-match': etag }),
+      fetch: (headers) => this.#taskRpc.get(shared.configPath, headers),
       onApplied: (config) => this.#applied(config),
       onKnown: () => void (this.#known = this.#channel.isOpen),
       onError: (message) => this.#errors.set('config', message),

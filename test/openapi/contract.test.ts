@@ -51,7 +51,14 @@ describe('a response that matches the document', () => {
     [{ method: 'POST', status: 405, headers: { allow: 'GET, HEAD' }, body: { detail: 'no' } }],
     [{ path: '/metrics', headers: { 'content-type': 'text/plain; version=0.0.4', 'muster-epoch': '' }, body: 'a 1\n' }],
     [{ path: '/healthz', status: 400, headers: { 'muster-epoch': '' }, body: { detail: 'no' } }],
-    [{ path: '/api/v1/automations/mailer/workers/a%2Fb/config', status: 304, headers: { etag: '"e.1"' }, body: '' }],
+    [
+      {
+        path: '/api/v1/automations/mailer/workers/a%2Fb/config',
+        status: 304,
+        headers: { etag: '"e.1"', 'muster-config-digest': 'd' },
+        body: '',
+      },
+    ],
   ])('is accepted: %j', (received) => expect(faultsOf(received)).toEqual([]))
 })
 
@@ -104,7 +111,12 @@ describe('a fault', () => {
     ],
     [
       'an unexpected body',
-      { path: '/api/v1/automations/mailer/workers/w/config', status: 304, headers: { etag: '"e.1"' }, body: 'x' },
+      {
+        path: '/api/v1/automations/mailer/workers/w/config',
+        status: 304,
+        headers: { etag: '"e.1"', 'muster-config-digest': 'd' },
+        body: 'x',
+      },
       /it has a body/,
     ],
   ])('is found: %s', (_, received, expected) => expect(faultsOf(received)).toEqual([expect.stringMatching(expected)]))

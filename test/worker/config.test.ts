@@ -10,6 +10,7 @@ const entry = batchEntry(() => {})
 let time: VirtualTime
 let log: RecordingLog
 let asked: (string | null)[]
+let digests: (string | null)[]
 let answer: () => HttpResponse | Promise<HttpResponse>
 let applied: AppliedConfig[]
 let errors: (string | null)[]
@@ -21,6 +22,7 @@ beforeEach(() => {
   time = new VirtualTime()
   log = recordingLog()
   asked = []
+  digests = []
   applied = []
   errors = []
   again = []
@@ -32,8 +34,9 @@ beforeEach(() => {
     log,
     entry,
     channelAgeMs: () => ageMs,
-    fetch: async (etag) => {
-      asked.push(etag)
+    fetch: async (headers) => {
+      asked.push(headers['if-none-match'] ?? null)
+      digests.push(headers['muster-config-digest'] ?? null)
       return answer()
     },
     registerAgain: (why) => void again.push(why),
@@ -78,6 +81,24 @@ describe('the config follower', () => {
     await time.advance(60_000)
     expect(asked).toEqual([null, '"e1.1"', '"e1.1"'])
     expect(applied).toHaveLength(1)
+  })
+
+  it('names the digest of the applied config, and of no other, in each poll (D46)', async () => {
+    const served = (gen: number, digest: string | null): void => {
+      const headers = { etag: `"e1.${gen}"`, ...(digest === null ? {} : { 'muster-config-digest': digest }) }
+      answer = () => ({ status: 200, headers, text: JSON.stringify({ config: base, config_gen: gen }) })
+    }
+    for (const [gen, digest] of [
+      [4, 'a'],
+      [4, 'b'],
+      [5, 'c'],
+      [6, null],
+    ] as const) {
+      served(gen, digest)
+      await poll()
+    }
+    await poll()
+    expect(digests).toEqual([null, 'a', 'a', 'c', null])
   })
 
   it('ignores generations up to its own in the same epoch', async () => {

@@ -76,6 +76,7 @@ export function components(): object {
         required: false,
       },
       ETag: text('The version of the config, for If-Match and If-None-Match.'),
+      ConfigDigest: text('Identifies the content of the config. A worker sends it back with its next poll.'),
       RetryAfter: {
         ...text('Seconds after which the same call may succeed.'),
         schema: { type: 'integer', minimum: 1 },
@@ -103,7 +104,7 @@ function response({ description, headers = {} }: ErrorResponse, status: number):
 
 /** @throws TypeError for a row that states neither `response` nor `media`. */
 export function responsesOf(row: Route): object {
-  const { method, path, response: schema, media, others = {}, etag = false } = row
+  const { method, path, response: schema, media, others = {}, sends = {} } = row
   if (schema === undefined && media === undefined)
     throw new TypeError(
       `${method} ${path} has no response schema: give the row a \`response\`, ` +
@@ -113,7 +114,7 @@ export function responsesOf(row: Route): object {
   const headers = {
     'Muster-Request-Id': header('RequestId'),
     ...(inApi ? { 'Muster-Epoch': header('Epoch') } : {}),
-    ...(etag ? { ETag: header('ETag') } : {}),
+    ...Object.fromEntries(Object.entries(sends).map(([name, component]) => [name, header(component)])),
   }
   const own = Object.entries(others).map(([status, other]) => [
     status,

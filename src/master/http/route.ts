@@ -110,8 +110,8 @@ interface ResponseDocs {
   readonly others?: Readonly<Record<number, OtherResponse>>
   /** Refusals that only this row has. */
   readonly refuses?: readonly ErrorCode[]
-  /** Whether the response has an ETag. */
-  readonly etag?: boolean
+  /** Headers of the response: names of components of the OpenAPI document. */
+  readonly sends?: Readonly<Record<string, 'ETag' | 'ConfigDigest'>>
   /** Request headers that change the response, each with a description. */
   readonly reads?: Readonly<Record<string, string>>
   /** The schema that the handler enforces in addition to `body`. */

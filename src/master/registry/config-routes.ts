@@ -52,7 +52,7 @@ function changeRoute(deps: RegistryRouteDeps): Route {
     summary: 'Changes fields of a config.',
     body: AnyObject,
     response: ConfigBody,
-    etag: true,
+    sends: { ETag: 'ETag' },
     refuses: ['STALE_GENERATION'],
     reads: {
       'if-match':
@@ -129,17 +129,22 @@ function pollRoute({ master, announce, regressions }: RegistryRouteDeps): Route 
     needs: 'work',
     summary: 'The config a worker runs, secrets included.',
     response: ConfigBody,
-    etag: true,
-    reads: { 'if-none-match': 'The ETag of the config the worker has.' },
+    sends: { ETag: 'ETag', 'Muster-Config-Digest': 'ConfigDigest' },
+    reads: {
+      'if-none-match': 'The ETag of the config the worker has.',
+      'muster-config-digest': 'The digest of the config the worker has.',
+    },
     others: { 304: { description: 'The config has not changed.' } },
     handle: (request) =>
-      pollConfig(refOf(request), request.entry, request.header('if-none-match'), {
-        backend: master.backend,
-        log: master.log,
-        epoch: master.epoch,
-        announce,
-        regressions,
-      }),
+      pollConfig(
+        {
+          ref: refOf(request),
+          entry: request.entry,
+          ifNoneMatch: request.header('if-none-match'),
+          digest: request.header('muster-config-digest'),
+        },
+        { backend: master.backend, log: master.log, epoch: master.epoch, announce, regressions },
+      ),
   })
 }
 

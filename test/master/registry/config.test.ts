@@ -387,6 +387,23 @@ describe('the config poll', () => {
     expect(await fixture.get<unknown[]>('/w1/config/history')).toHaveLength(2)
   })
 
+  it('raises a generation that was used for two configs, as the digest of a worker shows (D46, G26)', async () => {
+    await fixture.patch('w1', { slots: 2 })
+    const first = await poll()
+    const marks = (digest: string): Record<string, string> => ({
+      'if-none-match': first.headers.get('etag') ?? '',
+      'muster-config-digest': digest,
+    })
+    const digest = first.headers.get('muster-config-digest') ?? ''
+    expect((await poll(marks(digest))).status).toBe(304)
+    expect(await fixture.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 0')
+    const reply = await poll(marks('the digest of a lost config'))
+    expect(reply.json).toMatchObject({ config: { slots: 2 }, config_gen: 2 })
+    expect(await fixture.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 1')
+    expect((await fixture.patch('w1', { slots: 3 })).json).toMatchObject({ config_gen: 3 })
+    expect((await poll(marks(digest))).headers.get('muster-config-digest')).not.toBe(digest)
+  })
+
   it('does not raise the generation for another epoch, or by more than a million (D46)', async () => {
     expect((await poll({ 'if-none-match': '"elsewhere.40"' })).json).toMatchObject({ config_gen: 0 })
     expect(await fixture.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 0')
