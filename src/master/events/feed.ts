@@ -158,6 +158,15 @@ export class Feed {
     }
   }
 
+  /** Drops the chunks of events that the ring no longer has: no reader may send them. */
+  #dropUnreachable(): void {
+    for (const [name, { bytes, next }] of this.#chunks) {
+      if (next > this.#ring.first) return
+      this.#chunks.delete(name)
+      this.#chunksBytes -= bytes.length
+    }
+  }
+
   async #inTurn<T>(read: () => Promise<T>): Promise<T> {
     if (this.#reading >= MAX_CONCURRENT_READS) await new Promise<void>((resolve) => void this.#turns.push(resolve))
     else this.#reading += 1
@@ -201,6 +210,7 @@ export class Feed {
     this.#isWakeDue = false
     this.#wokenMs = this.#deps.clock.monotonicMs()
     this.#ends = [...this.#ends.filter((end) => end > this.#ring.first), this.#ring.end]
+    this.#dropUnreachable()
     for (const wake of this.#wakes) wake()
   }
 
