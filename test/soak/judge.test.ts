@@ -46,6 +46,23 @@ describe('the judge of a soak', () => {
     ])
   })
 
+  it('judges an operator anew when it takes over', () => {
+    const grown = lifeOf((minute) => ({ promises: minute < 30 ? 165 : 242 }), 80)
+    const asOperator = grown.map((sample) => (sample.kind === 'process' ? { ...sample, name: 'operator-1' } : sample))
+    const failover = { kind: 'fault', atMs: 30 * MINUTE_MS, what: 'SIGKILL of operator-0, which leads' } as const
+    expect(verdicts(asOperator)).toEqual(['operator-1, life 1: promises'])
+    expect(verdicts(asOperator.toSpliced(30, 0, failover))).toEqual([])
+  })
+
+  it('judges the longest life of a store', () => {
+    const samples = storeOf((minute) => ({ keys: 80, otherMemoryMib: minute < 50 ? 2.3 : 1.9 }))
+    const restart = { kind: 'fault', atMs: 50 * MINUTE_MS, what: 'SIGKILL of the store' } as const
+    expect(verdicts(samples)).toEqual(['store: otherMemoryMib'])
+    expect(verdicts(samples.toSpliced(50, 0, restart))).toEqual([])
+    const grows = storeOf((minute) => ({ keys: 80, otherMemoryMib: 2 + minute / 100 }))
+    expect(verdicts(grows.toSpliced(50, 0, restart))).toEqual(['store: otherMemoryMib'])
+  })
+
   it('judges the whole growth of a life of less than 30 min', () => {
     const bounds = { warmUpMs: 0, leastMs: 10 * MINUTE_MS }
     const grown = (mib: number): readonly Row[] =>

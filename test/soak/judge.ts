@@ -28,6 +28,10 @@ export interface Row {
   readonly verdict: 'held' | 'broken' | 'not judged'
 }
 
+/** How the text of a fault of a leading operator ends. */
+export const LEADS = ', which leads'
+/** How the text of a fault of the store ends. */
+export const OF_STORE = 'of the store'
 const MIB_PER_HOUR = 0.5
 const CHANGE = 0.02
 /** Small counts change by a few when connections move. A connection has about ten listeners and a few promises. */
@@ -49,13 +53,20 @@ const MINUTE_MS = 60_000
 const COUNTS = Object.keys(CHANGE_AT_LEAST) as (keyof typeof CHANGE_AT_LEAST)[]
 
 type ProcessSample = Extract<SoakSample, { kind: 'process' }>
+type StoreSample = Extract<SoakSample, { kind: 'store' }>
 
-/** @returns one row for each bound of each life of each process, and of the store. */
+/**
+ * @returns one row for each bound of each life of each process, and of the store. An operator that takes over begins
+ * another life: a leader does more than a standby.
+ */
 export function judgeSamples(samples: readonly SoakSample[], bounds: Bounds): readonly Row[] {
   const lives = new Map<string, ProcessSample[]>()
+  let failovers = 0
   for (const sample of samples) {
+    if (sample.kind === 'fault' && sample.what.endsWith(LEADS)) failovers += 1
     if (sample.kind !== 'process') continue
-    const life = `${sample.name}, life ${sample.life}`
+    const role = sample.name.startsWith('operator') && failovers > 0 ? `, after failover ${failovers}` : ''
+    const life = `${sample.name}, life ${sample.life}${role}`
     lives.set(life, [...(lives.get(life) ?? []), sample])
   }
   const faultsMs = samples.flatMap((sample) => (sample.kind === 'fault' ? sample.atMs : []))
@@ -152,12 +163,22 @@ function steady(what: string, values: readonly number[], atLeast: number): Row {
 }
 
 function judgeStore(samples: readonly SoakSample[], { warmUpMs, leastMs }: Bounds): readonly Row[] {
-  const stores = samples.filter((sample) => sample.kind === 'store')
+  const stores = longestLifeOfStore(samples)
   const firstMs = stores[0]?.atMs ?? 0
   const warm = stores.filter(({ atMs }) => atMs - firstMs >= warmUpMs)
   if ((warm.at(-1)?.atMs ?? 0) - (warm[0]?.atMs ?? 0) < leastMs) return []
   const valuesOf = (name: string): readonly number[] => warm.flatMap(({ size }) => size[name] ?? [])
   return Object.keys(warm[0]?.size ?? {}).map((name) => storeRow(name, valuesOf(name)))
+}
+
+/** A store that starts again has other buffers, and less fragmentation. */
+function longestLifeOfStore(samples: readonly SoakSample[]): readonly StoreSample[] {
+  const lives: StoreSample[][] = [[]]
+  for (const sample of samples) {
+    if (sample.kind === 'fault' && sample.what.endsWith(OF_STORE)) lives.push([])
+    if (sample.kind === 'store') lives.at(-1)?.push(sample)
+  }
+  return lives.toSorted((a, b) => b.length - a.length)[0] ?? []
 }
 
 function storeRow(name: string, values: readonly number[]): Row {

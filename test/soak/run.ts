@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom, type Random } from '../../src/runtime/index.ts'
 import { SoakFleet, type FleetOptions } from './fleet.ts'
-import type { SoakSample } from './judge.ts'
+import { LEADS, OF_STORE, type SoakSample } from './judge.ts'
 import { SoakLoad } from './load.ts'
 import type { SoakProcess } from './process.ts'
 
@@ -134,12 +134,13 @@ export class SoakRun {
     const signal = this.#random.unit() < 0.5 ? 'SIGKILL' : 'SIGTERM'
     if (target === undefined) return
     if (target === 'store') {
-      this.#fault('store killed', 'SIGKILL of the store')
+      this.#fault('store killed', `SIGKILL ${OF_STORE}`)
       await store.kill?.()
       await pause(this.#random.unit() * DOWN_MS)
       await store.start()
     } else {
-      this.#fault(`${target.name.replace(/-\d+$/, '')} ended`, `${signal} of ${target.name}`)
+      const leads = (await this.#fleet.leader()) === target
+      this.#fault(`${target.name.replace(/-\d+$/, '')} ended`, `${signal} of ${target.name}${leads ? LEADS : ''}`)
       await target.stop(signal)
       await pause(this.#random.unit() * DOWN_MS)
       await target.start()
@@ -155,7 +156,7 @@ export class SoakRun {
       return
     }
     const holder = this.#fleet.leaseHolder()
-    this.#fault('operator failover', `SIGKILL of ${leader.name}, which leads`)
+    this.#fault('operator failover', `SIGKILL of ${leader.name}${LEADS}`)
     await leader.stop('SIGKILL')
     const untilMs = Date.now() + FAILOVER_WITHIN_MS
     while (['', holder].includes(this.#fleet.leaseHolder()) && Date.now() < untilMs) await pause(500)
