@@ -43,7 +43,8 @@ export class PowerCut {
     const first = this.#samples[0]?.bytes ?? size
     const kept = first + Math.floor(random.unit() * (size - first))
     truncateSync(this.#file, kept)
-    if (!repairAppendOnlyFile(this.#server.folder)) throw new Error('redis-check-aof cannot repair the file')
+    const { kind } = repairAppendOnlyFile(this.#server.folder)
+    if (kind === 'failed' || kind === 'before_last_file') throw new Error('redis-check-aof cannot repair the file')
     this.#samples = []
   }
 

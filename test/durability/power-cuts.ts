@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../src/runtime/index.ts'
@@ -67,7 +67,7 @@ export async function powerCuts(options: CutOptions): Promise<readonly PowerCut[
   return cuts.filter((each) => each !== undefined)
 }
 
-/** Judges what each cut left, and removes the images. */
+/** Judges what each cut left. */
 export async function lossesOf(cuts: readonly PowerCut[], store: CrashStore, folder: string): Promise<readonly Loss[]> {
   const losses: Loss[] = []
   for (const [number, { image, phase, marks }] of cuts.entries()) {
@@ -77,7 +77,6 @@ export async function lossesOf(cuts: readonly PowerCut[], store: CrashStore, fol
       if (violations.length > 0) losses.push({ point: { operation: number, variant: 'B' }, phase, violations })
     } finally {
       disk.close()
-      rmSync(image)
     }
   }
   return losses

@@ -22,7 +22,7 @@ import {
   type Loss,
   type Recording,
 } from './crash-points.ts'
-import { noCounts, redisAlways, redisEverysec } from './redis-judge.ts'
+import { noCounts, redisAlways, redisEverysec, repairFigures } from './redis-judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 25
@@ -63,7 +63,7 @@ withGcc('a Redis after a power cut', () =>
             seedBase: SEED,
             mustHappen: countByPhase(recording, operations),
             found: losses.length,
-            figures: { 'crashes after which redis-check-aof was needed': counts.repaired },
+            figures: repairFigures(counts),
           })
           expectNoLoss(recording, losses)
           if (IS_SOAK) expect(uncovered(recording, operations)).toEqual([])
@@ -86,6 +86,7 @@ withGcc('a Redis after a power cut', () =>
             seedBase: SEED,
             mustHappen: { 'crashes that lost changes of the last 2 s': counts.withLoss },
             found: losses.length,
+            figures: { ...repairFigures(counts), 'crashes with a damage before the last file': counts.unrepairable },
           })
           expectNoLoss(recording, losses)
           expect(counts.lost).toBeGreaterThan(0)

@@ -8,17 +8,19 @@ import { History, type Call } from '../kit/history.ts'
 import type { CrashStore } from './crash-points.ts'
 import { judgeBackend } from './judge.ts'
 import { historyOf, noteOf } from './marks.ts'
-import { isDamage, RedisProcess, repairAppendOnlyFile, type Fsync } from './redis-process.ts'
+import { damageOf, RedisProcess, repairAppendOnlyFile, type Fsync } from './redis-process.ts'
 
 /** `everysec` syncs each second, and lets the sync before take a second too. */
 const LOSS_MS = 2_000
 const RECOVERY_SEED = 3
 
-/** What happened in the judged recoveries that is no violation. */
+/** What happened in the judged recoveries that is no violation. The storage page describes each case. */
 export interface RecoveryCounts {
   recovered: number
   /** The server did not start until redis-check-aof cut the file at its damage. */
   repaired: number
+  /** redis-check-aof ran before the first start, and shortened the file. */
+  shortened: number
   /** With `everysec`, a crash at the beginning of a rewrite may damage a file in front of the last one. */
   unrepairable: number
   /** Recoveries of an `everysec` server that had lost acknowledged changes, and sentences about these changes. */
@@ -26,7 +28,20 @@ export interface RecoveryCounts {
   lost: number
 }
 
-export const noCounts = (): RecoveryCounts => ({ recovered: 0, repaired: 0, unrepairable: 0, withLoss: 0, lost: 0 })
+export const noCounts = (): RecoveryCounts => ({
+  recovered: 0,
+  repaired: 0,
+  shortened: 0,
+  unrepairable: 0,
+  withLoss: 0,
+  lost: 0,
+})
+
+/** What a recorded run says about the recoveries with `always`. */
+export const repairFigures = ({ repaired, shortened }: RecoveryCounts): Readonly<Record<string, number>> => ({
+  'crashes after which redis-check-aof was needed': repaired,
+  'crashes whose file it shortened before the first start': shortened,
+})
 
 /** A Redis that syncs each change before its reply: it loses nothing, and keeps its epoch. */
 export function redisAlways(counts: RecoveryCounts): CrashStore {
@@ -39,7 +54,7 @@ export function redisAlways(counts: RecoveryCounts): CrashStore {
     // At the end of a rewrite, Redis syncs a renamed file and the manifest that names it with one fsync.
     needsOrderedNames: true,
     judge: (root, marks) =>
-      withServer(root, 'always', counts, async (server) => {
+      withServer(root, { appendfsync: 'always', counts, marks }, async (server) => {
         const history = History.of(historyOf(marks))
         const time = new VirtualTime()
         // The clock is back at the start of the recorded run: only what is stored can keep tokens and leases in order.
@@ -63,7 +78,7 @@ export function redisEverysec(counts: RecoveryCounts): CrashStore {
     lives: [['everysec', 'first']],
     needsOrderedNames: true,
     judge: (root, marks) =>
-      withServer(root, 'everysec', counts, async (server) => {
+      withServer(root, { appendfsync: 'everysec', counts, marks }, async (server) => {
         const url = parseStoreUrl(server.url)
         const time = systemTime
         const backend = new RedisBackend({ url, time, random: seededRandom(Date.now()) })
@@ -80,32 +95,55 @@ export function redisEverysec(counts: RecoveryCounts): CrashStore {
   }
 }
 
+/** Starts the server, if need be after a repair, and judges it. What the storage page does not describe is found. */
 async function withServer(
   root: string,
-  appendfsync: Fsync,
-  counts: RecoveryCounts,
+  { appendfsync, counts, marks }: { appendfsync: Fsync; counts: RecoveryCounts; marks: readonly string[] },
   judge: (server: RedisProcess) => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   const folder = join(root, 'data')
   if (!existsSync(folder)) mkdirSync(folder, { recursive: true })
   counts.recovered += 1
-  let server: RedisProcess
-  try {
-    server = await RedisProcess.start(folder, appendfsync)
-  } catch (error) {
-    if (!isDamage(error)) return [`the server failed: ${String(error)}`]
-    if (!repairAppendOnlyFile(folder)) {
-      counts.unrepairable += 1
-      return appendfsync === 'always' ? ['redis-check-aof cannot repair the file'] : []
-    }
-    counts.repaired += 1
-    server = await RedisProcess.start(folder, appendfsync)
+  const server = await recoveredServer(folder, appendfsync, counts, isRepairedFirst(marks))
+  if (server === 'before_last_file') {
+    counts.unrepairable += 1
+    return appendfsync === 'always' ? ['a file in front of the last one is damaged'] : []
   }
+  if (typeof server === 'string') return [server]
   try {
     return await judge(server)
   } finally {
     await server.end('SIGKILL')
   }
+}
+
+/**
+ * Whether redis-check-aof runs before the first start, as the storage page advises. In the other half of the cases the
+ * server is started directly, as by an init system, and the program runs only if that fails. A crash point is always in
+ * the same half.
+ */
+const isRepairedFirst = (marks: readonly string[]): boolean => marks.length % 2 === 0
+
+/** Returns a server, or why there is none. */
+async function recoveredServer(
+  folder: string,
+  appendfsync: Fsync,
+  counts: RecoveryCounts,
+  repairsFirst: boolean,
+): Promise<RedisProcess | string> {
+  if (!repairsFirst) {
+    const server = await RedisProcess.start(folder, appendfsync).catch((error: unknown) => ({ error }))
+    if (server instanceof RedisProcess) return server
+    const damage = damageOf(server.error)
+    if (damage === 'before_last_file') return damage
+    if (damage === undefined) return `the server failed: ${String(server.error)}`
+  }
+  const repair = repairAppendOnlyFile(folder)
+  if (repair.kind === 'before_last_file') return repair.kind
+  if (repair.kind === 'failed') return `redis-check-aof failed: ${repair.output}`
+  if (!repairsFirst) counts.repaired += 1
+  else if (repair.kind === 'shortened') counts.shortened += 1
+  return RedisProcess.start(folder, appendfsync).catch((error: unknown) => `the server failed: ${String(error)}`)
 }
 
 const epochOf = (marks: readonly string[]): string | undefined =>

@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
@@ -12,7 +12,10 @@ import { freePort } from '../kit/free-port.ts'
 
 const HOST = '127.0.0.1'
 const PORTS_TRIED = 5
-const BAD_FORMAT = /Bad file format reading the append only file/
+/** What a server logs that does not start because its append-only file is damaged. */
+const DAMAGE = /Bad file format reading the append only file|Unknown command '[^]*' reading the append only file/
+/** Both programs say this of a damage in front of the last file, which neither of them repairs. */
+const NOT_LAST_FILE = /not the last file/
 
 export type Fsync = 'always' | 'everysec'
 
@@ -85,14 +88,35 @@ export class RedisProcess {
   }
 }
 
-/** Whether the log of a server says that it does not start because its append-only file is damaged. */
-export const isDamage = (error: unknown): boolean => BAD_FORMAT.test(String(error))
+/** Why a server did not start: its last file is damaged, one in front of it, or something else. */
+export function damageOf(error: unknown): 'in_last_file' | 'before_last_file' | undefined {
+  const text = String(error)
+  if (NOT_LAST_FILE.test(text)) return 'before_last_file'
+  return DAMAGE.test(text) ? 'in_last_file' : undefined
+}
 
-/** Cuts the append-only file of a folder at its damage, with the program that the server names. False: it cannot. */
-export function repairAppendOnlyFile(folder: string): boolean {
+/** What redis-check-aof did with the append-only files of a folder. */
+export type Repair =
+  | { readonly kind: 'intact' }
+  /** It cut the last file at its damage, or in front of a transaction without its end. */
+  | { readonly kind: 'shortened' }
+  /** A file in front of the last one is damaged, which it does not repair. */
+  | { readonly kind: 'before_last_file' }
+  | { readonly kind: 'failed'; readonly output: string }
+
+/** Runs `redis-check-aof --fix`, as the storage page advises after a power failure. */
+export function repairAppendOnlyFile(folder: string): Repair {
   const files = join(folder, 'appendonlydir')
-  const manifest = readdirSync(files).find((name) => name.endsWith('.manifest'))
-  return spawnSync('redis-check-aof', ['--fix', join(files, manifest ?? '')], { input: 'y\n' }).status === 0
+  const names = existsSync(files) ? readdirSync(files) : []
+  const manifest = names.find((name) => name.endsWith('.manifest'))
+  if (manifest === undefined) return { kind: 'intact' } // The server never started.
+  const bytes = (): number => names.reduce((sum, name) => sum + statSync(join(files, name)).size, 0)
+  const before = bytes()
+  const args = ['--fix', join(files, manifest)]
+  const { status, stdout, stderr } = spawnSync('redis-check-aof', args, { input: 'y\n', encoding: 'utf8' })
+  if (status === 0) return { kind: bytes() < before ? 'shortened' : 'intact' }
+  const output = `${stdout}${stderr}`
+  return NOT_LAST_FILE.test(output) ? { kind: 'before_last_file' } : { kind: 'failed', output }
 }
 
 /**
