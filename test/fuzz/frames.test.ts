@@ -221,7 +221,7 @@ describe('the WebSocket decoder of a master', () => {
 /** Opens a socket, sends frames with hostile headers in chunks of any size, and ends it. */
 async function sendStream(master: TestMaster, mutator: Mutator): Promise<void> {
   const socket = await upgraded(master)
-  const closed = once(socket, 'close')
+  const closed = new Promise((resolve) => socket.once('close', resolve)) // `once` rejects if a write fails.
   let bytes = frameBytes(0x81, true, Buffer.from(JSON.stringify(REGISTER)))
   for (let left = 1 + mutator.below(5); left > 0; left -= 1) bytes = Buffer.concat([bytes, hostileBytes(mutator)])
   while (bytes.length > 0 && !socket.destroyed) {
@@ -245,7 +245,7 @@ async function upgraded({ port }: TestMaster): Promise<Socket> {
       'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )
-  await Promise.race([once(socket, 'data'), once(socket, 'close')])
+  await new Promise((resolve) => socket.once('data', resolve).once('close', resolve))
   return socket
 }
 
