@@ -197,6 +197,7 @@ function createFleetParts(
     sink: streams,
     identify: (bearerToken) => authenticator.identify(bearerToken),
     audit,
+    masters,
   })
   const rpc = createRpc(deps, queue)
   const pools = createPools(deps)

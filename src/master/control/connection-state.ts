@@ -140,4 +140,6 @@ export class StateEvents {
   published: RecordedStatus = INITIAL_STATUS
   /** The rate of published states; `null` before the first one. */
   bucket: TokenBucket | null = null
+  /** The losses of the event log before the last publication. */
+  losses = 0
 }

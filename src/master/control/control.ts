@@ -18,6 +18,7 @@ import { WebSocketServer, type RawData } from 'ws'
 import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { LogThrottle, type FrameSocket } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import type { MasterMembership } from '../master-membership.ts'
 import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
 import type { Principal } from '../auth/index.ts'
 import { rejectRaw } from '../http/index.ts'
@@ -42,6 +43,7 @@ export interface ControlDeps extends MasterDeps {
   readonly identify: (bearerToken: string) => Principal | undefined
   /** If left out, no audit trail is written. */
   readonly audit?: Audit
+  readonly masters: Pick<MasterMembership, 'onBeat'>
 }
 
 export interface Control extends Part {
@@ -65,6 +67,8 @@ interface HandshakeRejection {
 
 /** Close codes that are used as labels; others count as `other`, because a peer may send any number. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
+/** The first heartbeat after a loss may have begun before it. */
+const BEATS_AFTER_LOSS = 2
 const BAD_TOKEN = 'the worker token is missing or invalid'
 
 export function createControl(deps: ControlDeps): Control {
@@ -97,6 +101,8 @@ class ControlChannel implements Control {
   readonly #closed: Counter<'code'>
   #stops: (() => void)[] = []
   #closing = false
+  /** The heartbeats after which a loss of the event log is handled; 0: there was none. */
+  #beatsUntilLoss = 0
   #onEmpty: (() => void)[] = []
 
   constructor(deps: ControlDeps) {
@@ -125,7 +131,10 @@ class ControlChannel implements Control {
       outbound: this.#outbound,
       backpressure: this.#backpressure,
       byConn: this.#byConn,
-      onRegistered: (connection) => void this.#unregistered.delete(connection),
+      onRegistered: (connection) => {
+        this.#unregistered.delete(connection)
+        this.#stateEvents.registered(connection)
+      },
     })
     this.#heartbeat = new Heartbeat({
       clock: deps.clock,
@@ -153,8 +162,19 @@ class ControlChannel implements Control {
     this.#stops = [
       this.#deps.registry.onSignal((signal) => this.#onSignal(signal)),
       this.#deps.sink.onRelief(() => this.#backpressure.onDrain()),
+      this.#deps.backend.events.onAppend((events) => {
+        if (events.some(({ name }) => name === 'reset')) this.#beatsUntilLoss = BEATS_AFTER_LOSS
+      }),
     ]
+    this.#deps.masters.onBeat(() => this.#onBeat())
     this.#heartbeat.start()
+  }
+
+  /** Clients that hear of a connection read its record, which names it only after a heartbeat of this master. */
+  #onBeat(): void {
+    if (this.#beatsUntilLoss === 0) return
+    this.#beatsUntilLoss -= 1
+    if (this.#beatsUntilLoss === 0) this.#stateEvents.eventsLost()
   }
 
   async stop(): Promise<void> {

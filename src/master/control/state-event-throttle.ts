@@ -5,6 +5,9 @@
  *
  * A worker whose state flaps may publish a burst of 10 events, then one per second with the newest state (token
  * bucket). Otherwise it would push the events of other workers out of the log.
+ *
+ * After the event log lost events, the records that clients read may be those of a restored store, which the next
+ * reports of the workers correct. So everything is published again with the next report of each connection.
  */
 import type { WorkerState } from '../../protocol/index.ts'
 import { TokenBucket, type Clock, type Timers } from '../../runtime/index.ts'
@@ -26,16 +29,29 @@ export class StateEventThrottle {
   /** Connections whose newest state is not published yet because of the throttle. */
   readonly #waiting = new Set<Connection>()
   #isArmed = false
+  /** How often the event log lost events. */
+  #losses = 0
 
   constructor(deps: StateEventThrottleDeps) {
     this.#deps = deps
+  }
+
+  /** Records that the event log lost events. */
+  eventsLost(): void {
+    this.#losses += 1
+  }
+
+  /** Records that the store has registered this connection, and that this is published. */
+  registered({ stateEvents }: Connection): void {
+    stateEvents.losses = this.#losses
   }
 
   /** Records the state that was stored for the worker, and publishes it now or when the throttle permits. */
   update(connection: Connection, reported: RecordedStatus): void {
     const { stateEvents } = connection
     stateEvents.reported = reported
-    if (isSame(stateEvents.published, reported)) return void this.#waiting.delete(connection)
+    const isCurrent = stateEvents.losses === this.#losses
+    if (isCurrent && isSame(stateEvents.published, reported)) return void this.#waiting.delete(connection)
     if (this.#bucketOf(connection).waitMs() > 0) return this.#wait(connection)
     this.#publish(connection)
   }
@@ -77,10 +93,13 @@ export class StateEventThrottle {
     this.#waiting.delete(connection)
     stateEvents.published = reported
     this.#bucketOf(connection).spend(1)
+    const isBehind = stateEvents.losses !== this.#losses
+    stateEvents.losses = this.#losses
     const { state, lastError, appliedGen } = reported
-    if (state !== published.state || lastError !== published.lastError)
+    if (isBehind) this.#deps.announce('worker.connected', ref, { connected: true })
+    if (isBehind || state !== published.state || lastError !== published.lastError)
       this.#deps.announce('worker.state', ref, { state, last_error: lastError })
-    if (appliedGen !== published.appliedGen)
+    if (isBehind || appliedGen !== published.appliedGen)
       this.#deps.announce('worker.config_applied', ref, { applied_config_gen: appliedGen })
   }
 }

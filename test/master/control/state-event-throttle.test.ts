@@ -118,3 +118,39 @@ describe('a worker whose state flaps', () => {
     ])
   })
 })
+
+describe('after the event log lost events', () => {
+  it('publishes each worker again with its next report, once this master has written its heartbeat', async () => {
+    let lose = (): void => {}
+    await fixture.close()
+    fixture = await RegistryFixture.open({
+      backend: (real) => {
+        const onAppend = real.events.onAppend.bind(real.events)
+        real.events.onAppend = (on) => {
+          lose = () => on([{ id: 'x-0', name: 'reset', scope: '*', data: '{}' }])
+          return onAppend(on)
+        }
+        return real
+      },
+    })
+    const worker = await fixture.worker('w')
+    const frame = { state: 'RUNNING', config_gen: 0 }
+    await says(worker, frame)
+    const before = (await publishedEvents()).length
+    lose()
+    await fixture.beat()
+    await says(worker, frame)
+    expect(await publishedEvents(before)).toEqual([])
+    await fixture.beat()
+    for (const _ of [1, 2]) await says(worker, frame)
+    await says(await fixture.worker('later'), { state: 'IDLE', config_gen: 0 })
+    expect(await publishedEvents(before)).toEqual([
+      ['worker.connected', { connected: true }],
+      ['worker.state', { state: 'RUNNING', last_error: null }],
+      ['worker.config_applied', { applied_config_gen: 0 }],
+      ['worker.registered', { state: 'IDLE', config_gen: 0 }],
+      ['worker.connected', { connected: true }],
+      ['worker.config_applied', { applied_config_gen: 0 }],
+    ])
+  })
+})

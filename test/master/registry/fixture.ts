@@ -120,6 +120,7 @@ export class RegistryFixture {
   readonly deps: MasterDeps
   readonly registry: Part & Registry
   readonly control: Control
+  readonly #beatListeners: ((alive: readonly string[]) => void)[] = []
   readonly #server: Server
   readonly #clients: WorkerClient[] = []
 
@@ -186,6 +187,7 @@ export class RegistryFixture {
       registry: this.registry,
       sink: this.sink,
       identify: (token) => this.validTokens.get(token),
+      masters: { onBeat: (listener) => void this.#beatListeners.push(listener) },
     })
     this.#server = createServer((request, response) => void this.#serve(request, response))
     this.#server.on('upgrade', (request, socket, head) => this.control.upgrade(request, socket, head))
@@ -202,7 +204,8 @@ export class RegistryFixture {
 
   /** Writes the heartbeat of this master, as master.ts does. */
   async beat(): Promise<void> {
-    await this.deps.backend.meta.beat(this.deps.masterId).catch(() => {})
+    const alive = await this.deps.backend.meta.beat(this.deps.masterId).catch(() => null)
+    if (alive !== null) for (const listener of this.#beatListeners) listener(alive)
   }
 
   get port(): number {
