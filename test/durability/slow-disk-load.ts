@@ -1,5 +1,5 @@
 /**
- * The recorded process of a store on a slow disk: the fsync of one call takes 6 s. The engine runs in its thread, as in
+ * The recorded process of a store on a slow disk: the fsync of one call takes 9 s. The engine runs in its thread, as in
  * production. Prints what the call ended with and how long the event loop was blocked, as JSON.
  * Usage: node slow-disk-load.ts ROOT
  */
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   await backend.open(AbortSignal.timeout(60_000))
   const set = (value: number): Promise<unknown> => backend.kv.set('n', [{ key: 'k', value: `${value}`, ttlMs: null }])
   await set(1)
-  process.env['CRASHLOG_FAULT'] = 'fsync:6000ms:0:1'
+  process.env['CRASHLOG_FAULT'] = 'fsync:9000ms:0:1'
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
   const outcome = await set(2).then(

@@ -27,6 +27,7 @@ import type { SimProcess } from './process.ts'
 const CALL_MS = 1_500
 /** A slow store is at most so far behind. */
 const MAX_BUSY_MS = 3_000
+const LOSSES_APART_MS = 2_000
 /** Methods after which a type may have tasks in a tier that was empty. */
 const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead'])
 
@@ -89,6 +90,7 @@ export class StoreServer {
   /** The epoch, once the store began another one than that of its backend. */
   #epoch: string | null = null
   #backends = 0
+  #lostAtMs = -Infinity
   #rebuilt: Promise<void> = Promise.resolve()
   #unavailableUntilMs = 0
   #fullUntilMs = 0
@@ -149,8 +151,14 @@ export class StoreServer {
     this.#slowUntilMs = 0
   }
 
-  /** Loses the newest changes: replays the log without them on an empty backend. */
+  /**
+   * Loses the newest changes: replays the log without them on an empty backend. A loss within 2 s of the last one does
+   * not happen: tokens grow with the second of a start, so they may repeat after two losses in the same second.
+   */
   lose(loss: Loss): Promise<void> {
+    const nowMs = this.process.monotonicMs()
+    if (nowMs - this.#lostAtMs < LOSSES_APART_MS) return this.#rebuilt
+    this.#lostAtMs = nowMs
     this.#rebuilt = this.#rebuilt.then(() => this.#rebuild(loss))
     return this.#rebuilt
   }

@@ -35,8 +35,11 @@ class SettleCheck implements InvariantCheck {
   readonly #calm: Calm
   /** Outcomes on their way, by worker and task; the oldest of a task first. */
   readonly #waiting = new Map<string, Map<string, readonly Outcome[]>>()
-  /** Running tasks whose worker knows that the lease is lost: their outcome has no effect. */
-  readonly #lost = new Set<string>()
+  /**
+   * The runs of a task by one life of a worker, and how many of them have a lease that the worker knows to be lost: their
+   * outcomes have no effect. A store that went back may let a worker run the same task twice.
+   */
+  readonly #runs = new Map<string, { running: number; lost: number }>()
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
@@ -45,9 +48,11 @@ class SettleCheck implements InvariantCheck {
 
   ran(event: PluginEvent): void {
     if (event.kind !== 'task_started' && event.kind !== 'task_ended') return
-    const wasLost = this.#lost.delete(`${event.worker} ${event.id}`)
     const life = this.#deps.lifeOf(event.worker)
-    if (event.kind === 'task_started' || wasLost || life === null) return
+    const runs = this.#runsOf(event.worker, event.id)
+    runs.running += event.kind === 'task_started' ? 1 : -1
+    if (event.kind === 'task_started' || life === null) return
+    if (runs.lost > 0) return void (runs.lost -= 1)
     const outcomes = this.#outcomesOf(event.worker)
     const before = (outcomes.get(event.id) ?? []).filter((each) => each.life === life)
     outcomes.set(event.id, [...before, { life, endedAtMs: this.#deps.time.monotonicMs() }])
@@ -63,7 +68,7 @@ class SettleCheck implements InvariantCheck {
       for (const [at, { ok }] of (results.get(id) ?? []).entries()) {
         const task = params.tasks?.[at]?.task_id ?? ''
         if (SETTLES.has(method)) this.#delivered(process.name, task)
-        else if (method === 'tasks.extend' && !ok) this.#lost.add(`${process.name} ${task}`)
+        else if (method === 'tasks.extend' && !ok) this.#extendFailed(process.name, task)
       }
   }
 
@@ -91,6 +96,19 @@ class SettleCheck implements InvariantCheck {
         else if (oldest.endedAtMs < beforeMs)
           this.#deps.fail('I12', `${worker} finished task ${task} and neither delivered nor logged its outcome`)
       }
+  }
+
+  /** A run that ended during the call has no lease to lose. */
+  #extendFailed(worker: string, task: string): void {
+    const runs = this.#runsOf(worker, task)
+    runs.lost = Math.min(runs.lost + 1, runs.running)
+  }
+
+  #runsOf(worker: string, task: string): { running: number; lost: number } {
+    const key = `${worker} ${this.#deps.lifeOf(worker)} ${task}`
+    const runs = this.#runs.get(key) ?? { running: 0, lost: 0 }
+    this.#runs.set(key, runs)
+    return runs
   }
 
   #delivered(worker: string, task: string): void {
