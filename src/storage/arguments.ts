@@ -159,6 +159,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
     put: (put) => {
       ref(put)
       integer('expectGen', put.expectGen, 0, ANY - 1)
+      optional(put.expectConfig ?? null, (config) => text('expectConfig', config))
       text('config', put.config)
       text('actor', put.actor)
       list('changed', put.changed, 0, ANY)

@@ -30,7 +30,7 @@ import {
   type ValidatedBody,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
+import type { Backend, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { Principal } from '../auth/index.ts'
 import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
@@ -88,8 +88,7 @@ export class ConfigPatcher {
     const { backend, clock } = this.#deps
     const wanted = ifMatch === undefined ? undefined : parseMarks(ifMatch)
     const giveUpAt = clock.monotonicMs() + CONFLICT_RETRY_MS
-    const [epoch, [row]] = await Promise.all([this.#deps.epoch.read(), backend.configs.get([ref])])
-    let stored: ConfigRow | null | undefined = row
+    let [epoch, [stored]] = await Promise.all([this.#deps.epoch.read(), backend.configs.get([ref])])
     do {
       if (stored === null || stored === undefined) throw unknownWorker(ref)
       if (wanted !== undefined) requireMatch(wanted, epoch, stored.gen, ref)
@@ -100,6 +99,7 @@ export class ConfigPatcher {
       const outcome = await backend.configs.put({
         ...ref,
         expectGen: stored.gen,
+        expectConfig: stored.config,
         config: validText(config, entry),
         changed,
         actor,
@@ -108,6 +108,7 @@ export class ConfigPatcher {
       if (outcome.kind === 'stored')
         return { epoch, gen: outcome.gen, conn: outcome.conn, changed, shown: maskSecrets(config, entry.secrets) }
       stored = outcome.current
+      epoch = await this.#deps.epoch.read()
     } while (clock.monotonicMs() < giveUpAt)
     throw new FleetError(
       'OVERLOADED',

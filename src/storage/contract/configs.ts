@@ -34,6 +34,8 @@ export interface HistoryRow {
 export interface ConfigPut extends Ref {
   /** The generation that the change is based on. */
   readonly expectGen: number
+  /** The config that the change is based on. A store that lost changes may have given its generation to another one. */
+  readonly expectConfig?: JsonText
   readonly config: JsonText
   readonly changed: readonly string[]
   readonly actor: string
@@ -41,7 +43,7 @@ export interface ConfigPut extends Ref {
 
 /**
  * The result of one compare-and-set. `stored`: the new generation, always `expectGen + 1`, and the connection to notify
- * (`null` if the worker has none). `conflict`: another generation is stored, which is `current`; nothing was written.
+ * (`null` if the worker has none). `conflict`: another config is stored, which is `current`; nothing was written.
  * `not_found`: the worker has no record.
  */
 export type ConfigPutResult =
@@ -62,11 +64,11 @@ export type ConfigRaiseResult =
 /** Configs of workers. */
 export interface Configs {
   /**
-   * Replaces a config if its generation is still `expectGen`, and adds a row to the history.
+   * Replaces a config if it still is the expected one, and adds a row to the history.
    *
    * A config that is equal to the stored one still raises the generation.
    *
-   * @param put The new config and the generation that it is based on.
+   * @param put The new config and what it is based on.
    * @returns whether it was stored.
    * @throws {FleetError} STORAGE_FULL. Nothing was written.
    *   STORAGE_UNAVAILABLE. Not safe to retry blindly: if the outcome is unknown, a repeat may conflict with its own

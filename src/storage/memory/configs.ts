@@ -31,10 +31,12 @@ export class MemoryConfigs implements Sync<Configs> {
     this.#records = records
   }
 
-  put({ type, id, expectGen, config, changed, actor }: ConfigPut): ConfigPutResult {
+  put({ type, id, expectGen, expectConfig, config, changed, actor }: ConfigPut): ConfigPutResult {
     const record = this.#records.find({ type, id })
     if (record === undefined) return { kind: 'not_found' }
-    if (record.config.gen !== expectGen) return { kind: 'conflict', current: record.config }
+    const isExpected =
+      record.config.gen === expectGen && (expectConfig ?? record.config.config) === record.config.config
+    if (!isExpected) return { kind: 'conflict', current: record.config }
     this.#store.budget.require(2 * config.length)
     const gen = expectGen + 1
     const now = this.#store.now()

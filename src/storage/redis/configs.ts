@@ -24,8 +24,16 @@ type RaiseReply = readonly [gen: string, conn: string | null] | 'not_found' | 't
 export function createConfigs(caller: Caller): Configs {
   return {
     put: async (put) => {
-      const { type, id, expectGen, config, actor } = put
-      const args = [id, String(expectGen), String(expectGen + 1), escaped(actor), config, historyText(put)]
+      const { type, id, expectGen, expectConfig = '', config, actor } = put
+      const args = [
+        id,
+        String(expectGen),
+        String(expectGen + 1),
+        escaped(actor),
+        config,
+        historyText(put),
+        expectConfig,
+      ]
       const [was, ...rest] = (await caller.run(PUT, [...keysOfType(PUT, type), historyKey(type, id)], args)) as PutReply
       if (was === 'unknown') return { kind: 'not_found' }
       if (was === 'put') return { kind: 'stored', gen: expectGen + 1, conn: rest[0] ?? null }

@@ -74,7 +74,8 @@ export class SqliteConfigs implements Sync<Configs> {
     const found = this.#find(put)
     if (found === undefined) return { kind: 'not_found' }
     const { type, row, conn } = found
-    if (row.gen !== put.expectGen) return { kind: 'conflict', current: row }
+    const isExpected = row.gen === put.expectGen && (put.expectConfig ?? row.config) === row.config
+    if (!isExpected) return { kind: 'conflict', current: row }
     const gen = row.gen + 1
     const { nowMs } = this.#txn
     this.#sql.update.run(gen, put.config, nowMs, put.actor, type, put.id)

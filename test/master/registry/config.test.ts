@@ -354,6 +354,28 @@ describe('the history of a config', () => {
   })
 })
 
+describe('a PATCH during which the store loses changes', () => {
+  it('changes the config that is stored, and not a lost one of the same generation (D46)', async () => {
+    let lost = '{}'
+    await fixture.close()
+    fixture = await RegistryFixture.open({
+      backend: (real) => {
+        const get = real.configs.get.bind(real.configs)
+        const stale: typeof get = async (refs) => (await get(refs)).map((row) => row && { ...row, config: lost })
+        real.configs.get = (refs) => {
+          real.configs.get = get
+          return stale(refs)
+        }
+        return real
+      },
+    })
+    await fixture.worker('w1')
+    lost = JSON.stringify({ enabled: true, slots: 7, max_attempts: 3, recycle_seconds: 0 })
+    const reply = await fixture.patch('w1', { max_attempts: 5 })
+    expect(reply.json).toMatchObject({ config: { enabled: false, slots: 1, max_attempts: 5 }, config_gen: 1 })
+  })
+})
+
 describe('the config poll', () => {
   const tag = async (gen: number): Promise<string> => `"${await fixture.epoch()}.${gen}"`
 

@@ -36,8 +36,8 @@ class SettleCheck implements InvariantCheck {
   /** Outcomes on their way, by worker and task; the oldest of a task first. */
   readonly #waiting = new Map<string, Map<string, readonly Outcome[]>>()
   /**
-   * The runs of a task by one life of a worker, and how many of them have a lease that the worker knows to be lost: their
-   * outcomes have no effect. A store that went back may let a worker run the same task twice.
+   * The runs of a task by one life of a worker, and how many of them have a lease that the worker knows to be lost:
+   * their outcomes have no effect. A store that went back may let a worker run the same task twice.
    */
   readonly #runs = new Map<string, { running: number; lost: number }>()
 

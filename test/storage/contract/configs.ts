@@ -50,6 +50,22 @@ export function configs(name: string, create: Create): void {
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
     })
 
+    it('rejects a change of another config of the same generation (D46)', async () => {
+      const { backend } = await open()
+      const [before] = await backend.configs.get([ref('w1')])
+      const expectConfig = before?.config
+      for (const other of ['{}', '1}', `x${expectConfig}`])
+        expect(await backend.configs.put({ ...put(0), expectConfig: other })).toEqual({
+          kind: 'conflict',
+          current: before,
+        })
+      expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(0)
+      expect(await backend.configs.put({ ...put(0), expectConfig: `${expectConfig}` })).toMatchObject({ gen: 1 })
+      expect(await backend.configs.put({ ...put(1), expectConfig: '{"slots":1}' })).toMatchObject({ gen: 2 })
+      const stale = await backend.configs.put({ ...put(2), expectConfig: `${expectConfig}` })
+      expect(stale).toMatchObject({ kind: 'conflict', current: { gen: 2, config: '{"slots":2}' } })
+    })
+
     it('lets exactly one of many concurrent writers of one generation succeed (D18)', async () => {
       const { backend } = await open()
       const results = await Promise.all(
