@@ -33,6 +33,7 @@ interface Listed {
   readonly reason: string
 }
 
+process.exitCode = 1 // Until the last mutant was judged.
 const { values } = parseArgs({
   options: {
     all: { type: 'boolean', default: false },

@@ -3,6 +3,7 @@
  * installed at that moment. It notes which scripts each test reaches.
  */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import { SCRIPT_CONSTANTS } from '../../../src/storage/redis/script-constants.ts'
@@ -58,7 +59,7 @@ const NAMES = Object.keys(SCRIPT_FILES)
 
 /** All scripts. Each opened store loads the scripts of `scripts()`, which is filled only for tests that need it. */
 const SCRIPTS: Script[] = []
-const NEEDS_LIST = /^start › /
+const NEEDS_LIST = /^(?:start|lost-replies) › /
 function fillList({ title }: Test): void {
   const list = scripts() as Script[]
   list.splice(0, list.length, ...(NEEDS_LIST.test(title) ? SCRIPTS : []))
@@ -73,9 +74,9 @@ export class Suite {
   readonly #tests = new InProcessTests()
   #reached = new Set<string>()
 
-  private constructor(server: RedisServer) {
+  private constructor(server: RedisServer, client: Redis) {
     this.#server = server
-    this.#client = server.connect()
+    this.#client = client
   }
 
   /** Starts a private Redis and imports the tests, which then use it. */
@@ -87,11 +88,12 @@ export class Suite {
     const server = await startRedis({ maxmemoryPolicy: 'noeviction', appendfsync: 'always' })
     process.env['SVC_TEST_REDIS_URL'] = server.url
     const { collect } = await import('../jest-globals.ts')
-    const tests: Test[] = [...(await collect('contract', () => defineContract(server.connect())))]
+    const client = server.connect()
+    const tests: Test[] = [...(await collect('contract', () => defineContract(client)))]
     for (const name of TEST_FILES)
       tests.push(...(await collect(name, () => import(`../../storage/redis/${name}.test.ts`))))
     tests.push(...(await collect('model', defineModel)))
-    const suite = new Suite(server)
+    const suite = new Suite(server, client)
     suite.#watch()
     return { suite, tests }
   }
@@ -101,10 +103,16 @@ export class Suite {
     await this.#server.close()
   }
 
-  /** Starts again with fresh servers, after a test that left one busy or damaged. */
+  /**
+   * Starts again with fresh servers, after a test that left one busy or damaged. The client closes first: otherwise it
+   * sends its last call again, and an endless script blocks the fresh server too.
+   */
   async reset(): Promise<void> {
+    this.#client.disconnect()
     await this.#server.kill()
+    if (this.#client.status !== 'end') await once(this.#client, 'end')
     await this.#server.start()
+    await this.#client.connect()
     await this.#tests.close()
   }
 
