@@ -134,6 +134,7 @@ withRedisServer('redis event log', () => {
       await there?.append([event('missed')]) // This log has no subscription here, so the message is lost.
       caller.life = 'run-2'
       await here?.append([event(2)])
+      expect(await server.client.llen('muster:{ev}:log')).toBe(1) // Without the entries of the old log.
       await here?.catchUp()
       await here?.append([event(3)])
       expect(received.map(({ name, data }) => [name, data])).toEqual([

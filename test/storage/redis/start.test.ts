@@ -308,6 +308,12 @@ withRedisServer('redis start', () => {
         "the store's user may not call HINCRBY, ZADD on keys and channels of muster:*; grant it these rights",
       ],
       [
+        'commands that remove members of a sorted set',
+        ['+@all', '-zpopmin', '-zrem', '-zremrangebyscore', '~muster:*', '&muster:*'],
+        "the store's user may not call ZPOPMIN, ZREM, ZREMRANGEBYSCORE on keys and channels of muster:*; " +
+          'grant it these rights',
+      ],
+      [
         'PUBLISH',
         ['+@all', '-publish', '~muster:*', '&muster:*'],
         "the store's user may not call PUBLISH on keys and channels of muster:*; grant it these rights",
@@ -359,6 +365,7 @@ withRedisServer('redis start', () => {
       await admin.call('ACL', 'SETUSER', 'fleet', 'on', '>pw', 'resetchannels', ...rights)
       const url = `kvstore://fleet:pw@127.0.0.1:${server.port}`
       expect((await start(url)).refusal).toBe(sentence.replace('WHERE', `127.0.0.1:${server.port}`))
+      expect(await admin.keys('muster:*probe*')).toEqual([])
       await admin.call(
         'ACL',
         'SETUSER',

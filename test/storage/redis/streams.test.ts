@@ -107,6 +107,12 @@ withRedisServer('redis streams', () => {
       }
     })
 
+    it('count the bytes of every push after a master of an older release changed the stream (D83)', async () => {
+      for (let i = 0; i < 1_001; i += 1) await streams.push(TYPE, 'm1', i, ['1'])
+      await client.hdel(`muster:{o:${TYPE}}:h`, 'size')
+      expect(await streams.bytes([TYPE])).toEqual([1_001])
+    })
+
     it('leave no entry and no push behind once everything was popped', async () => {
       await calls()
       await streams.pop(TYPE, 10)
