@@ -28,6 +28,7 @@ const TEST_FILES = [
   'bus',
   'sharded-bus',
   'start',
+  'admission',
 ]
 /** Random commands: all kinds, all but those of tasks, those of tasks (test/storage/model/run.ts). */
 const MODEL_SEEDS = [0, 1, 2]

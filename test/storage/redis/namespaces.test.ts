@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
-import { MAX_NAMESPACES, type Backend, type Kv } from '../../../src/storage/index.ts'
+import { MAX_NAMESPACES, RECLAIM_EVERY_MS, type Backend, type Kv } from '../../../src/storage/index.ts'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
@@ -119,6 +119,19 @@ withRedisServer('redis namespaces', () => {
     clock.advance(MINUTE)
     await set(kv, 'new')
     expect(await client.zrange(REGISTRY, '0', '-1')).toEqual(['new'])
+  })
+
+  it('are searched for empty ones at most once in RECLAIM_EVERY_MS', async () => {
+    await register(MAX_NAMESPACES)
+    const kv = createKv(caller, clock)
+    const searches: boolean[] = []
+    for (const waitMs of [0, RECLAIM_EVERY_MS - 1, 1]) {
+      clock.advance(waitMs)
+      await set(kv, 'new').catch(() => undefined)
+      const registration = caller.runs.splice(0).find(({ script }) => script === 'namespaces.register')
+      searches.push(registration?.commands.includes('ZRANGE') === true)
+    }
+    expect(searches).toEqual([true, false, true])
   })
 
   it('stay registered when another master registers them during the check (D100)', async () => {
