@@ -1,9 +1,8 @@
 /**
  * Tests the tests of the Redis backend with mutants of its Lua scripts (mutants.ts):
  *
- *   node test/mutation/lua/main.ts [--all] [--tenth] [--at tasks.ack.lua:41] [--tests REGEX] [--fresh] [--verbose]
+ *   node test/mutation/lua/main.ts [--tenth] [--at tasks.ack.lua:41] [--tests REGEX] [--fresh] [--verbose]
  *
- *   --all      the mutants of all scripts, not only of those of tasks: their survivors were not examined yet
  *   --tenth    every tenth mutant, another tenth each day
  *   --at       only the mutants of this file, or of this line of a file; may be repeated
  *   --tests    only tests whose title matches this regular expression
@@ -36,7 +35,6 @@ interface Listed {
 process.exitCode = 1 // Until the last mutant was judged.
 const { values } = parseArgs({
   options: {
-    all: { type: 'boolean', default: false },
     tenth: { type: 'boolean', default: false },
     at: { type: 'string', multiple: true },
     tests: { type: 'string', default: '' },
@@ -52,7 +50,6 @@ const today = Math.floor(Date.now() / DAY_MS) % 10
 const chosen = all.filter(
   ({ file, line }, i) =>
     (!values.tenth || i % 10 === today) &&
-    (values.all || values.at !== undefined || isOfTasks(file)) &&
     (values.at?.some((place) => place === file || place === `${file}:${line}`) ?? true),
 )
 /** Files of the mutants that each test killed. */
@@ -110,11 +107,6 @@ console.log(
   }),
 )
 process.exitCode = faults.length > 0 ? 1 : 0
-
-/** Whether a script of tasks is or includes this file. */
-function isOfTasks(file: string): boolean {
-  return scriptsWith(file).some((name) => name.startsWith('tasks.'))
-}
 
 function readCoverage(): ReadonlyMap<string, Coverage> {
   if (!existsSync(COVERAGE)) return new Map()

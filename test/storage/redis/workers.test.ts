@@ -171,11 +171,14 @@ withRedisServer('redis registry', () => {
       expect(pages.map((page) => page.length)).toEqual([63, 17])
     }, 30_000)
 
-    it('leave only the generation of a forgotten worker', async () => {
+    it('leave only the generation of a forgotten worker, until it returns', async () => {
       const { workers } = groups()
+      const gone = `muster:{a:${TYPE}}:gone`
       await calls()
       await workers.forget(names(3).map(ref))
-      expect(Object.keys(await contents(client))).toEqual([`muster:{a:${TYPE}}:gone`])
+      expect(Object.keys(await contents(client))).toEqual([gone])
+      await workers.register(names(4).map((id) => registration(id, 'm1/2')))
+      expect(Object.keys(await contents(client))).not.toContain(gone)
     })
   })
 
