@@ -12,12 +12,17 @@ import { collect } from '../jest-globals.ts'
 
 /** Paths of the test files, relative to the root, one a line. main.mjs sets it. */
 const TEST_FILES = (process.env.MUTATION_TESTS ?? '').split('\n')
+/** How long a test with a mutant may take: this long, or so many times as long as without it. */
+const MIN_LIMIT_MS = 10_000
+const LIMIT_FACTOR = 20
 
 replaceJest()
 
 class Runner {
   #tests = undefined
   #inProcess = new InProcessTests()
+  /** How long each test takes without a mutant, by title. */
+  #tookMs = new Map()
   /** What the instrumented file reads and writes. */
   #switch = (globalThis[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {})
 
@@ -32,6 +37,7 @@ class Runner {
       const startedMs = performance.now()
       const outcome = await this.#inProcess.run(test, timeout)
       const result = { id: test.title, name: test.title, timeSpentMs: performance.now() - startedMs }
+      this.#tookMs.set(test.title, result.timeSpentMs)
       tests.push(
         outcome.kind === 'passed'
           ? { ...result, status: TestStatus.Success }
@@ -52,7 +58,7 @@ class Runner {
       const tests = testFilter === undefined ? all : all.filter(({ title }) => testFilter.includes(title))
       Object.assign(this.#switch, { activeMutant: activeMutant.id, hitCount: hitLimit && 0, hitLimit })
       for (const [i, test] of tests.entries()) {
-        const outcome = await runner.run(test, timeout)
+        const outcome = await runner.run(test, this.#limitMs(test, timeout))
         const isEndless = determineHitLimitReached(this.#switch.hitCount, hitLimit)
         if (isEndless !== undefined) return isEndless
         if (outcome.kind === 'timed_out') return { status: MutantRunStatus.Timeout, reason: outcome.error }
@@ -70,6 +76,11 @@ class Runner {
 
   async dispose() {
     await this.#inProcess.close()
+  }
+
+  /** With many mutants a test waits for what never comes; Stryker's limit is a minute of that for each of them. */
+  #limitMs({ title }, timeout) {
+    return Math.min(timeout, Math.max(MIN_LIMIT_MS, LIMIT_FACTOR * (this.#tookMs.get(title) ?? timeout)))
   }
 
   async #load() {
