@@ -10,6 +10,7 @@ import {
   type JsonSchema,
   type JsonValue,
 } from '../../src/protocol/index.ts'
+import { MAX_JSON_DEPTH } from '../../src/protocol/limits.ts'
 
 const schema: JsonSchema = {
   type: 'object',
@@ -52,6 +53,37 @@ describe('withoutDefaults', () => {
     expect(withoutDefaults(schema, { tree: { child: { child: {} } } })).toEqual({ tree: {} })
   })
 
+  it('reads a config as deep as a config may be, through objects and arrays', () => {
+    const tree: JsonSchema = {
+      properties: { n: { default: 1 }, next: { $ref: '#' }, list: { type: 'array', items: { $ref: '#' } } },
+    }
+    const nested = (levels: number, wrap: (inner: JsonObject) => JsonObject, inner: JsonObject): JsonObject =>
+      levels === 0 ? inner : wrap(nested(levels - 1, wrap, inner))
+    for (const [wrap, levels] of [
+      [(inner: JsonObject) => ({ next: inner }), MAX_JSON_DEPTH],
+      [(inner: JsonObject) => ({ list: [inner] }), MAX_JSON_DEPTH / 2],
+    ] as const) {
+      expect(withoutDefaults(tree, nested(levels, wrap, { n: 1 }))).toEqual(nested(levels, wrap, {}))
+      const tooDeep = nested(levels + 1, wrap, { n: 1 })
+      expect(withoutDefaults(tree, tooDeep)).toEqual(tooDeep)
+    }
+  })
+
+  it('follows 15 references in a row, and ends at a circle of them', () => {
+    const behind = (references: number): JsonSchema => ({
+      $ref: '#/$defs/r1',
+      $defs: {
+        ...Object.fromEntries(
+          Array.from({ length: references - 1 }, (_, i) => [`r${i + 1}`, { $ref: `#/$defs/r${i + 2}` }]),
+        ),
+        [`r${references}`]: { properties: { n: { default: 1 } } },
+      },
+    })
+    expect(withoutDefaults(behind(15), { n: 1 })).toEqual({})
+    expect(withoutDefaults(behind(16), { n: 1 })).toEqual({ n: 1 })
+    expect(withoutDefaults({ $ref: '#' }, { n: 1 })).toEqual({ n: 1 })
+  })
+
   it('takes time proportional to the value, not to the schema', () => {
     const level = (next: number): JsonSchema => ({
       type: 'object',
@@ -90,6 +122,13 @@ describe('differingPointers', () => {
       '/e',
       '/f',
     ])
+  })
+
+  it('returns nothing for equal values, and the whole value if only one of two is an object', () => {
+    expect(differingPointers({ a: [1], b: 2 }, { b: 2, a: [1] })).toEqual([])
+    expect(differingPointers({ a: [1], b: 2 }, { a: [1], b: 3 })).toEqual(['/b'])
+    expect(differingPointers({ a: { b: 1 } }, { a: 1 })).toEqual(['/a'])
+    expect(differingPointers(undefined, { a: 1 })).toEqual([''])
   })
 })
 

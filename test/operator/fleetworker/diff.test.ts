@@ -140,6 +140,28 @@ describe('differenceOf, ignored pointers', () => {
     })
   })
 
+  it('takes only decimal numbers without leading zeros for indexes of array items', () => {
+    const items = (weight: number): { weight: number }[] => Array.from({ length: 12 }, () => ({ weight }))
+    for (const step of ['01', '1x', 'x1', '-1', '1.0', ''])
+      expect(patch({ targets: items(2) }, { targets: items(9) }, { ignored: [`/targets/${step}/weight`] })).toEqual({
+        targets: items(2),
+      })
+    const ignored = ['/targets/1/weight', '/targets/10/weight']
+    expect(patch({ targets: items(2) }, { targets: items(9) }, { ignored })).toEqual({
+      targets: items(2).with(1, { weight: 9 }).with(10, { weight: 9 }),
+    })
+  })
+
+  it('addresses names with a slash or a tilde by their escapes', () => {
+    expect(
+      patch(
+        { smtp: { user: 'new', 'a/b': 1, '~': 1 } },
+        { smtp: { user: 'u', 'a/b': 2, '~': 2 } },
+        { ignored: ['/smtp/a~1b', '/smtp/~0'] },
+      ),
+    ).toEqual({ smtp: { user: 'new', 'a/b': 2, '~': 2 } })
+  })
+
   it('keeps a masked value as its mask', () => {
     expect(
       patch(
