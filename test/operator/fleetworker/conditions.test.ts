@@ -217,6 +217,33 @@ describe('conditionsOf', () => {
     expect(of({ worker: worker(behind), suspend: true })['Reconciling']).toBeUndefined()
   })
 
+  it('is Reconciling or Stalled for these reasons of Synced', () => {
+    const reasonsOf = (type: string): string[] =>
+      (Object.keys(REASONS.Synced) as SyncedReason[]).filter((reason) => of(synced(reason))[type]?.reason === reason)
+    expect(reasonsOf('Reconciling').toSorted()).toEqual([
+      'Forbidden',
+      'MasterUnreachable',
+      'SourceForbidden',
+      'SourceNotFound',
+      'Updating',
+      'WorkerNotRegistered',
+    ])
+    expect(reasonsOf('Stalled').toSorted()).toEqual([
+      'ConfigInvalid',
+      'NotPermitted',
+      'OwnershipConflict',
+      'RegistrationTimeout',
+      'Rejected',
+      'SecretNotWriteOnly',
+      'UnknownType',
+    ])
+  })
+
+  it('is Drifted while fields differ or another client contests one', () => {
+    expect(shown({ driftCount: 2 })).toMatchObject({ Drifted: 'True DriftDetected' })
+    expect(shown(synced('ContestedField'))).toMatchObject({ Drifted: 'True ContestedField' })
+  })
+
   it('keeps the last Synced while the master is unavailable, but only for the same generation', () => {
     const before = conditionsOf(facts({ ...synced('DriftTolerated') }))
     expect(shown({ isMasterUnavailable: true, before })).toEqual({
