@@ -43,6 +43,7 @@ describe('authenticate', () => {
       'Bearer ',
       'Basic YWRtaW4=',
       'admin-token-of-the-test',
+      'Xbearer admin-token-of-the-test',
       'Bearer two words',
       'Bearer a\u0000b',
     ]) {
@@ -100,13 +101,24 @@ describe('replace', () => {
     expect(changes).toBe(1)
   })
 
-  it('invalidates a principal whose token covers fewer types', () => {
+  it('keeps the principals of tokens that stay', () => {
+    const authenticator = createAuthenticator(TOKENS)
+    for (const token of ['admin-token-of-the-test', 'worker-peer-of-the-test', 'every-type-of-the-test']) {
+      const before = authenticator.identify(token)
+      authenticator.replace({ ...TOKENS, worker: `worker-token-beside-${token}` })
+      expect([token, before !== undefined && authenticator.isStillValid(before)]).toEqual([token, true])
+    }
+  })
+
+  it('invalidates a principal whose token covers fewer or other types', () => {
     const authenticator = createAuthenticator(TOKENS)
     const before = authenticator.identify('scoped-token-of-the-test')
     if (before === undefined) throw new Error('the token is not known')
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['probe', 'mailer']]]) })
     expect(authenticator.isStillValid(before)).toBe(true)
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['mailer']]]) })
+    expect(authenticator.isStillValid(before)).toBe(false)
+    authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['mailer', 'other']]]) })
     expect(authenticator.isStillValid(before)).toBe(false)
   })
 })
