@@ -57,11 +57,11 @@ async function main(): Promise<void> {
   const clients = new StoreClients(backend, marks.history, life)
   await clients.register()
   marks.phase(`${life} load`)
-  await loadFor(clients, 12)
+  await loadFor(clients, 20)
   marks.phase(`${life} rewrite`)
   await rewrite(server, clients)
   marks.phase(`${life} load after a rewrite`)
-  await load(clients, 6)
+  await load(clients, 12)
   if (life === 'second') {
     marks.phase('close')
     await backend.close()
