@@ -10,7 +10,7 @@
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
 import { sleep, type LogThrottle } from '../../runtime/index.ts'
-import type { WorkerReport, ReportResult } from '../../storage/index.ts'
+import type { WorkerReport, WorkerRow, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/index.ts'
 import type { Announce } from '../registry/index.ts'
@@ -153,16 +153,21 @@ export class HeartbeatWriter {
   async #disconnect(closed: readonly Connection[], pending: PendingReports): Promise<boolean> {
     const stored = closed.filter((connection) => connection.isStored)
     if (stored.length === 0) return true
+    const { workers } = this.#deps.master.backend
+    let rows: readonly (WorkerRow | null)[] = []
     try {
-      await this.#deps.master.backend.workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
+      await workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
+      rows = await workers.get(stored.map(({ ref }) => ref))
     } catch (error) {
       this.#warn('failed to store that workers disconnected; retrying', error)
       for (const connection of stored) pending.waiting.add(connection)
       return false
     }
-    for (const connection of stored) {
+    for (const [index, connection] of stored.entries()) {
       connection.isStored = false
-      if (connection.isDetached) continue
+      // Another connection has the worker. Its register names this one as replaced, unless the store lost it.
+      const isReplaced = rows[index]?.conn !== null
+      if (connection.isDetached || isReplaced) continue
       this.#deps.stateEvents.flush(connection)
       this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
     }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
+import { eventually } from '../../kit/eventually.ts'
 import {
   registerFrame,
   stateFrame,
@@ -93,6 +94,24 @@ describe('two connections of one worker', () => {
     await says(newer, { state: 'ERROR' })
     expect(await fixture.get('/w1')).toMatchObject({ connected: true, state: 'ERROR' })
     expect((await fixture.events()).filter(({ name }) => name === 'worker.disconnected')).toEqual([])
+  })
+
+  it('publish no disconnect for the older one, also if the store lost that it was registered (G10)', async () => {
+    const { workers } = fixture.deps.backend
+    const register = workers.register.bind(workers)
+    workers.register = async (items) =>
+      (await register(items)).map((each) => (each.kind === 'registered' ? { ...each, replaced: null } : each))
+    const disconnects = async (): Promise<number> =>
+      (await fixture.events()).filter(({ name }) => name === 'worker.disconnected').length
+    const older = await fixture.worker('w1')
+    const newer = await fixture.worker('w1')
+    older.socket.close()
+    await older.closed
+    await newer.settled()
+    newer.socket.close()
+    await eventually('a disconnect is published', async () => (await disconnects()) > 0, { withinMs: 5_000 })
+    expect(await disconnects()).toBe(1)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: false })
   })
 
   it('on two masters keep only the newest, by signal (D11, D33)', async () => {
