@@ -307,8 +307,9 @@ class ClientEvents implements EventLog {
     this.#client = client
   }
 
+  /** Events may arrive before the response that names the newest one when the store opened. */
   open(newest: string): void {
-    this.#newest = newest
+    if (this.#newest === '') this.#newest = newest
   }
 
   async append(events: readonly NewEvent[]): Promise<void> {
@@ -374,18 +375,21 @@ export class StoreClient implements Backend {
 
   /** Waits for the store, as the Redis backend does. */
   async open(signal: AbortSignal): Promise<void> {
+    this.#process.onKill(() => this.#server.clients.delete(this))
     for (;;) {
       signal.throwIfAborted()
       try {
-        await this.ask(async ({ backend }) => this.events.open(backend.events.newest()))
+        const newest = await this.ask(async ({ backend, clients }) => {
+          clients.add(this) // In the same instant, so that no event after the newest one is missed.
+          return backend.events.newest()
+        })
+        this.events.open(newest)
         break
       } catch {
         await this.#process.sleep(500)
       }
     }
     this.#isOpen = true
-    this.#server.clients.add(this)
-    this.#process.onKill(() => this.#server.clients.delete(this))
   }
 
   async close(): Promise<void> {

@@ -395,7 +395,8 @@ class TaskCheck implements InvariantCheck {
         if (!ok || item === undefined) continue
         const task = state.tasks.get(item.task_id)
         state.acknowledged.add(item.token)
-        const isLost = task?.isLive === true // The store executed the ack and lost it, before the response arrived.
+        // The store executed the ack and lost it, before the response arrived.
+        const isLost = task?.isLive === true && state.acked.has(item.token)
         if (task?.tokens.has(item.token) === true && !isLost) task.isAckAcknowledged = true
       }
     }
