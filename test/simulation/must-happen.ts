@@ -28,7 +28,7 @@ export const MUST_HAPPEN = {
   'master lost together with its workers': 0,
   'operator applied the spec of another FleetWorker': 1,
   'operator reset a config': 0,
-  'output push repeated': 1,
+  'output push repeated': 0,
   'outputs refused by a full store': 0,
   'reserve of a draining worker refused': 1,
   'reserve on a third master during a drain': 0,
