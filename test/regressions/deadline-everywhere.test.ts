@@ -7,9 +7,11 @@ import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
 import { CALLS } from '../storage/contract/lifecycle.ts'
 import { DAY, TYPE, start, task } from '../storage/contract/fixture.ts'
+import { SLACK } from '../kit/slack.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../kit/redis-server.ts'
 
-const WITHIN_MS = 2_000
+/** The promise is 2 s. A busy machine may take longer, but less than two waits of 1.5 s, one after the other. */
+const WITHIN_MS = SLACK === 1 ? 2_000 : 2_900
 const CONCURRENT_MS = 300
 /** So many groups of one lane that they wait four deep. */
 const GROUPS = 6
