@@ -8,6 +8,7 @@ import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 
 const ERROR_LINES = 12
+const LINE_CHARACTERS = 200
 const NOT_RUN = new Set(['pending', 'todo', 'disabled'])
 
 /** A file that could not be loaded ran no test, and must not look like one without faults: it counts as one. */
@@ -42,7 +43,7 @@ const excerpt = (text = '') =>
     .split('\n')
     .filter((line) => line.trim() !== '')
     .slice(0, ERROR_LINES)
-    .map((line) => `    ${line.slice(0, 200)}\n`)
+    .map((line) => `    ${line.slice(0, LINE_CHARACTERS)}\n`)
     .join('')
 
 /** The skipped tests that make a run fail. */

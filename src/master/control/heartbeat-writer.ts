@@ -165,7 +165,8 @@ export class HeartbeatWriter {
     }
     for (const [index, connection] of stored.entries()) {
       connection.isStored = false
-      // Another connection has the worker. Its register names this one as replaced, unless the store lost it.
+      // Another connection has the worker, or its record was deleted. A register names the connection that it replaces,
+      // but not if the store lost that one.
       const isReplaced = rows[index]?.conn !== null
       if (connection.isDetached || isReplaced) continue
       this.#deps.stateEvents.flush(connection)

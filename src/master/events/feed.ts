@@ -151,19 +151,15 @@ export class Feed {
   #keep(name: string, chunk: Chunk): void {
     this.#chunks.set(name, chunk)
     this.#chunksBytes += chunk.bytes.length
-    for (const [oldest, { bytes }] of this.#chunks) {
-      if (this.#chunksBytes <= MAX_CHUNKS_BYTES && this.#chunks.size <= MAX_CHUNKS) return
-      this.#chunks.delete(oldest)
-      this.#chunksBytes -= bytes.length
-    }
+    this.#dropWhile(() => this.#chunksBytes > MAX_CHUNKS_BYTES || this.#chunks.size > MAX_CHUNKS)
   }
 
-  /** Drops the chunks of events that the ring no longer has: no reader may send them. */
-  #dropUnreachable(): void {
-    for (const [name, { bytes, next }] of this.#chunks) {
-      if (next > this.#ring.first) return
+  /** Drops chunks, the oldest first, while `isDue` holds for the oldest one. */
+  #dropWhile(isDue: (oldest: Chunk) => boolean): void {
+    for (const [name, chunk] of this.#chunks) {
+      if (!isDue(chunk)) return
       this.#chunks.delete(name)
-      this.#chunksBytes -= bytes.length
+      this.#chunksBytes -= chunk.bytes.length
     }
   }
 
@@ -210,7 +206,7 @@ export class Feed {
     this.#isWakeDue = false
     this.#wokenMs = this.#deps.clock.monotonicMs()
     this.#ends = [...this.#ends.filter((end) => end > this.#ring.first), this.#ring.end]
-    this.#dropUnreachable()
+    this.#dropWhile(({ next }) => next <= this.#ring.first) // No reader may send events that the ring has dropped.
     for (const wake of this.#wakes) wake()
   }
 

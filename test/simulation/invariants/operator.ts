@@ -180,8 +180,8 @@ interface Meaning {
 }
 
 /**
- * What a status says about the config. The reason of Online may change at rest: a store that lost the presence of a
- * master publishes no event when the master writes it again, so `RecentlySeen` becomes `Connected` by a later read.
+ * What a status says about the config. The reason of Online may change at rest: `RecentlySeen` becomes `Connected`
+ * with a later read.
  */
 const meaningOf = ({ observedGeneration, config, conditions = [] }: Record<string, unknown> = {}): Meaning => ({
   observedGeneration,
