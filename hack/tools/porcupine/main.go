@@ -96,7 +96,7 @@ func judge(groups []*group, timeout time.Duration) verdict {
 			defer all.Done()
 			for each := range queue {
 				outcome, cuts, lost := check(each, timeout)
-				found := finding{each.model.name, each.key, nil}
+				found := finding{each.model.name, each.key, each.calls}
 				if outcome == porcupine.Illegal {
 					found.Calls = counterexample(each, timeout)
 				}
@@ -142,14 +142,11 @@ type state struct {
 	past  *past
 }
 
-func (m *model) porcupine(keepsPast bool, skip int) porcupine.Model {
+// porcupine returns the model for one search. `keeps` tells which values are kept in the past of a state: a search
+// keeps the few that decide, so that orders which differ in other values are equal states and are tried once.
+func (m *model) porcupine(keeps func(value any) bool, skip int) porcupine.Model {
 	return porcupine.Model{
-		Init: func() interface{} {
-			if !keepsPast {
-				return state{m.init, nil}
-			}
-			return state{m.init, &past{m.init, nil, nil, 1}}
-		},
+		Init: func() interface{} { return state{m.init, &past{m.init, nil, nil, 1}} },
 		Step: func(from, input, _ interface{}) (bool, interface{}) {
 			at, c := from.(state), input.(*call)
 			if recoveries[c.Operation] {
@@ -157,7 +154,7 @@ func (m *model) porcupine(keepsPast bool, skip int) porcupine.Model {
 				return ok, next
 			}
 			value, ok := m.step(at.value, c)
-			if !ok || !keepsPast || value == at.value {
+			if !ok || value == at.past.value || !keeps(value) {
 				return ok, state{value, at.past}
 			}
 			by := c
@@ -184,18 +181,23 @@ func equalPast(a, b *past) bool {
 }
 
 // back returns an earlier value that explains what a recovery read, and where it was. Several may: a lock that is held
-// may be held under each of its tokens. It is the newest one, after `skip` others; the oldest one if there are fewer.
+// may be held under each of its tokens. It is the newest one, after `skip` other values; the oldest one if there are
+// fewer.
 func (m *model) back(at state, c *call, skip int) (state, *past, bool) {
 	var found *past
 	var value any
 	for each := at.past; each != nil; each = each.prev {
-		if next, ok := m.recover(each.value, at.value, c); ok {
-			found, value = each, next
-			if skip == 0 {
-				break
-			}
+		next, ok := m.recover(each.value, at.value, c)
+		if !ok || (found != nil && found.value == each.value) {
+			continue
+		}
+		if found != nil {
 			skip--
 		}
+		if skip < 0 {
+			break
+		}
+		found, value = each, next
 	}
 	return state{value, &past{value, nil, nil, 1}}, found, found != nil
 }
@@ -208,25 +210,36 @@ func operationsOf(calls []*call) []porcupine.Operation {
 	return operations
 }
 
-func hasRecovery(calls []*call) bool {
-	for _, each := range calls {
+func everything(any) bool { return true }
+
+// decisive returns whether a recovery of the key may go back to a value, and whether the key has a recovery.
+func (g *group) decisive() (func(value any) bool, bool) {
+	found := []*call{}
+	for _, each := range g.calls {
 		if recoveries[each.Operation] {
-			return true
+			found = append(found, each)
 		}
 	}
-	return false
+	return func(value any) bool {
+		for _, each := range found {
+			if _, ok := g.model.recover(value, value, each); ok {
+				return true
+			}
+		}
+		return false
+	}, len(found) > 0
 }
 
 // check returns whether the calls are linearizable, and what recoveries lost in the order that was found.
 func check(g *group, timeout time.Duration) (porcupine.CheckResult, []cut, int) {
-	if !hasRecovery(g.calls) {
-		return porcupine.CheckOperationsTimeout(g.model.porcupine(false, 0), operationsOf(g.calls), timeout), nil, 0
+	keeps, hasRecovery := g.decisive()
+	if !hasRecovery {
+		return porcupine.CheckOperationsTimeout(g.model.porcupine(keeps, 0), operationsOf(g.calls), timeout), nil, 0
 	}
 	for skip := 0; ; skip++ {
-		walk := g.model.porcupine(true, skip)
-		outcome, info := porcupine.CheckOperationsVerbose(walk, operationsOf(g.calls), timeout)
+		outcome, info := porcupine.CheckOperationsVerbose(g.model.porcupine(keeps, skip), operationsOf(g.calls), timeout)
 		if outcome == porcupine.Ok {
-			cuts, lost := replay(g, walk, skip, longest(info))
+			cuts, lost := replay(g, skip, longest(info))
 			return outcome, cuts, lost
 		}
 		// Each further one needs another change before the recovery.
@@ -247,8 +260,9 @@ func longest(info porcupine.LinearizationInfo) []porcupine.Operation {
 }
 
 // replay returns what each recovery lost, in an order of the calls that the model accepts.
-func replay(g *group, walk porcupine.Model, skip int, order []porcupine.Operation) ([]cut, int) {
+func replay(g *group, skip int, order []porcupine.Operation) ([]cut, int) {
 	cuts, lost := []cut{}, 0
+	walk := g.model.porcupine(everything, skip)
 	at := walk.Init()
 	for _, operation := range order {
 		c := operation.Input.(*call)
