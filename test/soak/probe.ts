@@ -89,7 +89,10 @@ const timerClass = (() => {
 
 function measure({ id, countObjects, resetDelay }: ProbeRequest): Probe {
   const delayP99Ms = delay.count === 0 ? 0 : Math.max(0, delay.percentile(99) / 1e6 - RESOLUTION_MS)
-  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  const collectAll = (): void => collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  collectAll()
+  const listeners = countListeners()
+  collectAll() // The references to targets that are gone, of which each request leaves some.
   const { rss, heapUsed, external } = process.memoryUsage()
   const probe = {
     id,
@@ -97,7 +100,7 @@ function measure({ id, countObjects, resetDelay }: ProbeRequest): Probe {
     heapMib: heapUsed / MIB,
     externalMib: external / MIB,
     openFiles: readdirSync('/proc/self/fd').length,
-    listeners: countListeners(),
+    listeners,
     delayP99Ms,
     cpuWaitMs: Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6,
     ...(countObjects && {
