@@ -59,6 +59,20 @@ describe('WaitQueue', () => {
     const again = wait('large 0', 8 * MIB)
     wake()
     expect(await again).toBe('woken')
+    const many = Array.from({ length: 2_000 }, () => wait('many'))
+    wake()
+    expect(new Set(await Promise.all(many))).toEqual(new Set(['woken']))
+  })
+
+  it('frees the bytes of a call once, however often the store returns', async () => {
+    const { wait, wake } = room()
+    const first = wait('first', 8 * MIB)
+    wake()
+    wake()
+    const all = Array.from({ length: 8 }, (_, n) => wait(`large ${n}`, 8 * MIB))
+    expect(await wait('one more', 1)).toBe('STORAGE_UNAVAILABLE')
+    wake()
+    expect(new Set(await Promise.all([first, ...all]))).toEqual(new Set(['woken']))
   })
 
   it('accepts exactly 64 MiB over all lanes, and frees the bytes of calls that were rejected or woken', async () => {
