@@ -80,6 +80,11 @@ export class SoakFleet {
     )
   }
 
+  /** The id of a worker of type `job` that runs nothing, because it has no FleetWorker. */
+  get spareWorker(): string {
+    return `host-0-${this.#perType}`
+  }
+
   /** The operator whose metrics say that it leads. */
   async leader(): Promise<SoakProcess | undefined> {
     for (const operator of this.operators) {
@@ -179,7 +184,7 @@ export class SoakFleet {
       folder,
       env: {
         SOAK_HOST: name,
-        SOAK_COUNTS: JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, this.#perType]))),
+        SOAK_COUNTS: JSON.stringify({ job: this.#perType + (n === 0 ? 1 : 0), beat: this.#perType }),
         SOAK_AUTOMATION_API: SOURCE.api,
         SVC_MASTER_URL: this.urls.at(n % this.urls.length) ?? '',
         SVC_WORKER_TOKEN: WORKER_TOKEN,

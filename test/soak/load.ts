@@ -1,5 +1,6 @@
 /** The clients of a soak: submit tasks, pop outputs, change FleetWorkers. What they see goes to the checkers. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { MAX_EVENTS_BEHIND } from '../../src/protocol/index.ts'
 import type { Call, LeaseOf } from '../kit/history.ts'
 import { ADMIN_TOKEN, type SoakFleet } from './fleet.ts'
 import { HistoryWindows } from './windows.ts'
@@ -66,6 +67,19 @@ export class SoakLoad {
       this.#sweepAll(fleet),
       this.#watchMachine(),
     ]
+  }
+
+  /**
+   * Publishes as many events as a master keeps in memory. A master begins with none, so its memory would grow for an
+   * hour until it keeps the newest ones only.
+   */
+  async fillEvents(fleet: SoakFleet): Promise<void> {
+    for (let mark = 1; mark <= MAX_EVENTS_BEHIND && !this.#isEnded;) {
+      const path = `/automations/job/workers/${fleet.spareWorker}/config`
+      const changed = await this.#request(fleet, 'PATCH', path, { mark })
+      if (changed === undefined || changed === null) await pause(LOOK_EVERY_MS)
+      else mark += 1
+    }
   }
 
   /** Ends the load and waits until every acknowledged task was done and checked. */

@@ -58,6 +58,7 @@ export class SoakRun {
       onHostEnd: (host) => load.hostEnded(host),
     })
     load.start(fleet, options.tasksPerSecond)
+    await load.fillEvents(fleet)
     return new SoakRun(fleet, load, options)
   }
 
@@ -144,6 +145,7 @@ export class SoakRun {
       await target.stop(signal)
       await pause(this.#random.unit() * DOWN_MS)
       await target.start()
+      if (this.#fleet.masters.includes(target)) await this.load.fillEvents(this.#fleet)
     }
     this.load.lastFaultMs = Date.now()
   }
