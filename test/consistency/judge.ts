@@ -8,7 +8,7 @@ import { describe, it } from '@jest/globals'
 const SOURCES = join(import.meta.dirname, '../../hack/tools/porcupine')
 const DECISION_TIMEOUT = '60s'
 
-/** One key whose calls are not linearizable, with a short history that shows it; an undecided one with all its calls. */
+/** A key whose calls are not linearizable, with a short history that shows it, or an undecided one with all calls. */
 interface Finding {
   readonly model: string
   readonly key: string

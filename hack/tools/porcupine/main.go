@@ -142,8 +142,8 @@ type state struct {
 	past  *past
 }
 
-// porcupine returns the model for one search. `keeps` tells which values are kept in the past of a state: a search
-// keeps the few that decide, so that orders which differ in other values are equal states and are tried once.
+// porcupine returns the model for one search. The past of a state contains the values for which `keeps` returns true: a
+// search keeps the few that decide, so that orders which differ in other values are equal states and are tried once.
 func (m *model) porcupine(keeps func(value any) bool, skip int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() interface{} { return state{m.init, &past{m.init, nil, nil, 1}} },
