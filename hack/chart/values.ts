@@ -159,6 +159,7 @@ export const Values = closed({
         1,
         1_000_000_000,
       ),
+      maxSockets: int('Maximum number of workers connected to one master.', 50_000, 1, 100_000),
     }),
     service: closed({
       type: word(

@@ -151,6 +151,18 @@ const controlChannelRows = (l) => [
     'oldest dropped',
   ],
   ['frame of the control channel, in any number of fragments', bytes(l.MAX_FRAME_BYTES), '', '1009'],
+  [
+    'control sockets of a master; of these, not registered yet',
+    `${count(l.DEFAULT_MAX_SOCKETS)}; ${count(l.MAX_UNREGISTERED)}`,
+    '`SVC_MAX_SOCKETS`',
+    '503; the next handshake waits',
+  ],
+  [
+    'control handshakes that wait; how long',
+    `${count(l.MAX_WAITING_HANDSHAKES)}; ${seconds(l.HANDSHAKE_WAIT_MS)}`,
+    '',
+    '503 with `Retry-After`',
+  ],
   ['control sockets being closed for a wrong token, type or id', count(l.MAX_REFUSED_SOCKETS), '', '503'],
   ['outputs in a frame', count(l.MAX_OUTPUTS_PER_FRAME), '', '1007'],
   [

@@ -70,6 +70,7 @@ export async function fromMaster() {
       maxBodyBytes: 1_024,
       maxLostLeases: 10,
       maxQueueLength: 10,
+      maxSockets: 1_000,
     },
   })
   try {

@@ -25,13 +25,15 @@ import {
   DEFAULT_IDEMPOTENCY_TTL_SECONDS,
   DEFAULT_MAX_LOST_LEASES,
   DEFAULT_MAX_QUEUE_LENGTH,
+  DEFAULT_MAX_SOCKETS,
   MAX_BODY_BYTES,
   MAX_TTL_SECONDS,
 } from '../protocol/index.ts'
-import { aborted, systemLoopDelay, systemRandom, systemTime, type Log } from '../runtime/index.ts'
+import { aborted, systemLoopDelay, systemProcessLoad, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type BackendUrl } from './backend.ts'
 import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
 import { auditTo } from './audit-sink.ts'
+import { openFilesAdvice, readOpenFileLimit } from './open-files.ts'
 import { atLeast, flag, hostPort, integer, list, text, type HostPort } from './readers.ts'
 import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, SettingsError, type SettingFault } from './settings.ts'
@@ -62,6 +64,11 @@ const LIMITS = {
     name: 'SVC_MAX_QUEUE_LENGTH',
     help: 'Maximum number of tasks of one automation, including dead ones; further submissions are rejected.',
     fallback: `${DEFAULT_MAX_QUEUE_LENGTH}`,
+  }),
+  maxSockets: setting(integer(1, 100_000), {
+    name: 'SVC_MAX_SOCKETS',
+    help: 'Maximum number of workers that are connected to this master; each needs one open file.',
+    fallback: `${DEFAULT_MAX_SOCKETS}`,
   }),
 } as const
 
@@ -159,6 +166,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const tokens = completed(reading.tokens)
   return withProcess(values, async (log, stop) => {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
+    const openFiles = openFilesAdvice(await readOpenFileLimit(), values.maxSockets)
+    if (openFiles !== null) log.info(openFiles)
     announce(reading.tokens, tokens)
     const password = watchedSecret('SVC_BACKEND_PASSWORD', values.backendPassword ?? '', process.env, systemTime, log)
     const sentinelPassword = watchedSecret(
@@ -275,6 +284,7 @@ export function runMaster({
     timers: systemTime,
     random: systemRandom,
     loopDelay: systemLoopDelay(),
+    processLoad: systemProcessLoad(),
     backend: createBackend(url, log, access),
     backendScheme: url.scheme,
     version: VERSION,

@@ -18,6 +18,8 @@ export interface MasterSettings {
   readonly maxBodyBytes: number
   readonly maxLostLeases: number
   readonly maxQueueLength: number
+  /** Control sockets of this master. */
+  readonly maxSockets: number
 }
 
 export interface MasterDeps {

@@ -10,7 +10,7 @@ import type { RequestListener } from 'node:http'
 import { Gauge, Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
 import { CLOSE } from '../protocol/index.ts'
-import type { Clock, Log, LoopDelay, Random, Timers } from '../runtime/index.ts'
+import type { Clock, Log, LoopDelay, ProcessLoad, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
 import { AuditTrail, type AuditOptions } from './audit/index.ts'
 import {
@@ -50,6 +50,8 @@ export interface MasterOptions {
   readonly log: Log
   /** Measures the event loop delay of this process. If left out, overload is not detected. Stopped with the master. */
   readonly loopDelay?: LoopDelay
+  /** Slows the admission of workers while this process is busy. If left out, it never is. Stopped with the master. */
+  readonly processLoad?: ProcessLoad
   /** Not open yet. */
   readonly backend: Backend
   /** The scheme of the backend's URL, shown in `/me` and in metrics. */
@@ -75,7 +77,7 @@ export interface RunningMaster {
   readonly routes: readonly Route[]
   /** Handles one HTTP request. */
   readonly handle: RequestListener
-  /** Serves one control socket. */
+  /** Handles one handshake of the control channel. */
   readonly accept: Control['accept']
   /** May be called repeatedly. Resolves when the backend is closed. */
   stop(): Promise<void>
@@ -104,7 +106,7 @@ export async function startMaster(options: MasterOptions): Promise<RunningMaster
       url: options.listen === null ? '' : urlOf(options.listen.host, port),
       routes: master.routes,
       handle: master.http.handle,
-      accept: (socket, handshake) => master.control.accept(socket, handshake),
+      accept: (handshake, upgrade) => master.control.accept(handshake, upgrade),
       stop: () => (stopped ??= stop(master, options)),
     }
   } catch (error) {
@@ -177,7 +179,7 @@ async function createDeps(options: MasterOptions): Promise<MasterDeps> {
 /** Creates the parts that workers and tasks need, in the order in which they start. */
 function createFleetParts(
   deps: MasterDeps,
-  { loopDelay }: MasterOptions,
+  { loopDelay, processLoad }: MasterOptions,
   authenticator: Authenticator,
   audit: AuditTrail,
 ) {
@@ -198,6 +200,7 @@ function createFleetParts(
     identify: (bearerToken) => authenticator.identify(bearerToken),
     audit,
     masters,
+    processLoad,
   })
   const rpc = createRpc(deps, queue)
   const pools = createPools(deps)

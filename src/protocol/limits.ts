@@ -120,6 +120,14 @@ export const MAX_BUS_STREAMS = 10_000
 export const MAX_BUS_STREAMS_PER_WORKER = 2 * MAX_BUS_TOPICS
 /** Sockets that were accepted only to send a close code (D70). */
 export const MAX_REFUSED_SOCKETS = 100
+/** `SVC_MAX_SOCKETS`, if it is not set: control sockets of one master. Each costs about 10 KiB. */
+export const DEFAULT_MAX_SOCKETS = 50_000
+/** Number of these sockets whose register is not stored yet (D101). */
+export const MAX_UNREGISTERED = 256
+/** Number of handshakes that wait until the master admits them (D101). */
+export const MAX_WAITING_HANDSHAKES = 20_000
+/** How long a handshake waits at most. Shorter than the 15 s that a worker waits for the upgrade (D101). */
+export const HANDSHAKE_WAIT_MS = 10_000
 
 /** The `n` or `limit` of an inspection that names none (D9). */
 export const DEFAULT_N = { stream: 10, queue: 20, dead: 50, pool: 20, stats: 240 } as const

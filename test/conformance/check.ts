@@ -17,7 +17,7 @@ interface CheckResult {
 const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each)?\(|\](?: as const)?\)\()/
 /** For example `it('first-id, second-id: what it does'`. */
 const TITLE = /^\s*it\(\s*["'`](?<ids>[^:]+): /
-const LAST_DECISION = 100
+const LAST_DECISION = 101
 
 /** The heads of all tests: the lines from the first one to the one with the function, joined, and so their strings. */
 function testHeadsOf(text: string): readonly string[] {

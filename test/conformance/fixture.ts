@@ -158,6 +158,7 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
         maxBodyBytes: 1_048_576,
         maxLostLeases: 10,
         maxQueueLength: 5_000_000,
+        maxSockets: 1_000,
         ...options,
       },
     })

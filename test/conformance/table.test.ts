@@ -26,7 +26,7 @@ describe('the conformance table', () => {
 })
 
 describe('the check', () => {
-  const decisions: readonly Row[] = Array.from({ length: 100 }, (_, i) => [
+  const decisions: readonly Row[] = Array.from({ length: 101 }, (_, i) => [
     `D${i + 1}`,
     'A decision.',
     by('a.test.ts', 'does it'),

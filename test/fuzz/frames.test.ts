@@ -13,7 +13,7 @@ import type { AcceptedSocket } from '../../src/master/index.ts'
 import { CLOSE, decodeMasterFrame, decodeWorkerFrame, FrameFault } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
-import { eventually } from '../kit/index.ts'
+import { advanceUntil, eventually } from '../kit/index.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { runMaster, TOKENS, type TestMaster } from '../kit/running-master.ts'
 import { Mutator, REGISTER } from './mutate.ts'
@@ -106,10 +106,18 @@ class FrameFuzzer {
   async #connect(): Promise<FuzzedSocket> {
     const socket = new FuzzedSocket()
     const handshake = { type: 'mailer', id: 'fuzzed', bearerToken: TOKENS.worker }
-    for (let refusal: string | null = ''; refusal !== null;) {
-      refusal = this.#master.accept(socket, handshake)
-      if (refusal !== null) await this.#time.advance(1_000) // Too many handshakes in this second.
+    let isOpen = false
+    const refuse = (detail: string): never => {
+      throw new Error(`the handshake was refused: ${detail}`)
     }
+    this.#master.accept(handshake, {
+      open: (use) => {
+        isOpen = true
+        use(socket)
+      },
+      refuse,
+    })
+    await advanceUntil(this.#time, 'the socket is admitted', () => isOpen)
     if (this.#sent % 10 === 0) return socket // One in ten sends its first frame without a register.
     socket.emit('message', Buffer.from(JSON.stringify(REGISTER)), false)
     await turn()

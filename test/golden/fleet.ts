@@ -110,6 +110,7 @@ export async function startGolden(release: Release, backend: Backend, time: Time
       maxBodyBytes: 131_072,
       maxLostLeases: 10,
       maxQueueLength: 10_000,
+      maxSockets: 1_000,
     },
     dashboardDir: null,
     version: 'golden',

@@ -43,6 +43,7 @@ const master = await startMaster({
     maxBodyBytes: 131_072,
     maxLostLeases: 10,
     maxQueueLength: 100,
+    maxSockets: 1_000,
   },
   dashboardDir: null,
   version: 'scanned',

@@ -141,6 +141,7 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
       maxBodyBytes: 131_072,
       maxLostLeases: 10,
       maxQueueLength: 10_000,
+      maxSockets: 1_000,
     },
     dashboardDir: null,
     ...options,

@@ -245,19 +245,27 @@ export class Environment {
     const ends = this.#masterEnds.get(ref.id) ?? new Set()
     this.#masterEnds.set(ref.id, ends.add(server))
     server.on('close', () => void ends.delete(server))
-    const refusal = running.accept(server, { ...ref, bearerToken: TOKENS.worker })
-    this.network.send(master, client.process, null, () => {
-      if (refusal !== null)
-        return void client.emit(
-          'unexpected-response',
-          { destroy: () => {} },
-          { statusCode: 503, headers: { 'retry-after': '1' } },
-        )
-      if (client.readyState !== 0) return server.terminate()
-      client.connect(server)
-      this.sockets.set(client.process.name, { worker: client, master: server })
-      client.emit('open')
-    })
+    const respond = (deliver: () => void): void => this.network.send(master, client.process, null, deliver)
+    const leave = running.accept(
+      { ...ref, bearerToken: TOKENS.worker },
+      {
+        open: (use) => {
+          use(server)
+          respond(() => {
+            if (client.readyState !== 0) return server.terminate()
+            client.connect(server)
+            this.sockets.set(client.process.name, { worker: client, master: server })
+            client.emit('open')
+          })
+        },
+        refuse: (_detail, retryAfterSeconds) =>
+          respond(() => {
+            const headers = { 'retry-after': `${retryAfterSeconds}` }
+            client.emit('unexpected-response', { destroy: () => {} }, { statusCode: 503, headers })
+          }),
+      },
+    )
+    if (leave !== null) server.on('close', leave)
   }
 
   /** The master that the load balancer chooses; undefined if that one does not run. */

@@ -53,6 +53,7 @@ beforeEach(async () => {
       maxBodyBytes: 1_048_576,
       maxLostLeases: 10,
       maxQueueLength: 5_000_000,
+      maxSockets: 1_000,
     },
     dashboardDir: null,
     version: '0',

@@ -2,47 +2,38 @@
  * @module master/control/control
  * Serves the control channel: the WebSocket of every worker, from the upgrade request to its close.
  *
- *   upgrade ── path ──▶ token, type, id ── limits ──▶ new ── register ──▶ registered ──▶ closed
- *      │ 404                │ 4401, 1008   │ 503
+ *   upgrade ──▶ Admission ──▶ new ── register ──▶ registered ──▶ closed
  *
  *   frames  ─▶ Inbound ─▶ HeartbeatWriter (states, statistics), OutputSink (outputs)
  *   signals, results of the store ─▶ Outbound ─▶ frames
  *
- * A socket with an invalid token is accepted and then closed with 4401, so that every client can read the code (D12).
  * All sockets share the event handlers; only a {@link Connection} is created per socket.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
-import { WebSocketServer, type RawData } from 'ws'
-import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import type { RawData } from 'ws'
+import { CLOSE } from '../../protocol/index.ts'
 import { LogThrottle, type FrameSocket } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
-import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
-import type { Principal } from '../auth/index.ts'
-import { rejectRaw } from '../http/index.ts'
 import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
+import { Admission, BAD_TOKEN, type AdmissionDeps, type Upgrade } from './admission.ts'
 import { HeartbeatWriter } from './heartbeat-writer.ts'
 import { Connection } from './connection.ts'
-import { boundPieces, ControlSocket, type AcceptedSocket } from './control-socket.ts'
-import { Admission, readHandshake, type Handshake } from './handshake.ts'
+import type { AcceptedSocket } from './control-socket.ts'
+import type { Handshake } from './handshake.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
 import { Outbound } from './outbound.ts'
 import { Backpressure } from './backpressure.ts'
-import { RefusedSockets } from './refused-sockets.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
 
-export interface ControlDeps extends MasterDeps {
+export interface ControlDeps extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad'> {
   readonly registry: Registry
   readonly sink: OutputSink
-  /** Finds the principal of a token. */
-  readonly identify: (bearerToken: string) => Principal | undefined
-  /** If left out, no audit trail is written. */
-  readonly audit?: Audit
   readonly masters: Pick<MasterMembership, 'onBeat'>
 }
 
@@ -50,26 +41,21 @@ export interface Control extends Part {
   /** Handles an upgrade request of the HTTP server, for any path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /**
-   * Serves a socket without an upgrade request, for a simulated network.
-   * @returns why the handshake is refused with status 503; the socket is then not used. Otherwise null.
+   * Handles a handshake, also one of a simulated network.
+   * @returns null if it is decided. Otherwise it waits, and the returned function is to be called if its client
+   *   disconnects meanwhile.
    */
-  accept(socket: AcceptedSocket, handshake: Handshake): string | null
+  accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null
   /** Closes every socket and accepts no new ones. Resolves when all are closed. */
   closeAll(code: number, reason: string): Promise<void>
   /** Closes the sockets whose token is no longer valid (D22). To be called after tokens changed. */
   closeRevoked(): void
 }
 
-interface HandshakeRejection {
-  readonly code: number
-  readonly reason: string
-}
-
 /** Close codes that are used as labels; others count as `other`, because a peer may send any number. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
 /** The first heartbeat after a loss may have begun before it. */
 const BEATS_AFTER_LOSS = 2
-const BAD_TOKEN = 'the worker token is missing or invalid'
 
 export function createControl(deps: ControlDeps): Control {
   return new ControlChannel(deps)
@@ -78,29 +64,18 @@ export function createControl(deps: ControlDeps): Control {
 class ControlChannel implements Control {
   readonly routes = []
   readonly #deps: ControlDeps
-  readonly #server = new WebSocketServer<typeof ControlSocket>({
-    WebSocket: ControlSocket,
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_FRAME_BYTES,
-    maxFragments: 0,
-  })
   readonly #admission: Admission
   readonly #connections = new Map<FrameSocket, Connection>()
   readonly #unregistered = new Set<Connection>()
   readonly #byConn = new Map<string, Connection>()
-  readonly #refusedSockets: RefusedSockets
   readonly #outbound: Outbound
   readonly #backpressure: Backpressure
   readonly #stateEvents: StateEventThrottle
   readonly #heartbeats: HeartbeatWriter
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
-  readonly #refused: Counter<'reason'>
   readonly #closed: Counter<'code'>
   #stops: (() => void)[] = []
-  #closing = false
   /** The heartbeats after which a loss of the event log is handled; 0: there was none. */
   #beatsUntilLoss = 0
   #onEmpty: (() => void)[] = []
@@ -109,8 +84,13 @@ class ControlChannel implements Control {
     const { registry, sink } = deps
     const logThrottle = new LogThrottle(deps.clock)
     this.#deps = deps
-    this.#admission = new Admission(deps.clock)
-    this.#refusedSockets = new RefusedSockets(deps.timers, () => this.#checkEmpty())
+    this.#admission = new Admission({
+      ...deps,
+      sockets: () => this.#connections.size,
+      unregistered: () => this.#unregistered.size,
+      onAdmitted: (socket, handshake) => this.#serve(socket, handshake),
+      onRefusedClosed: () => this.#checkEmpty(),
+    })
     this.#outbound = new Outbound(deps.clock)
     this.#backpressure = new Backpressure(sink)
     this.#stateEvents = new StateEventThrottle({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
@@ -142,12 +122,6 @@ class ControlChannel implements Control {
       outbound: this.#outbound,
       connections: () => this.#connections.values(),
       unregistered: this.#unregistered,
-    })
-    this.#refused = new Counter({
-      name: 'svc_control_refused_total',
-      help: 'Control handshakes refused.',
-      labelNames: ['reason'],
-      registers: [deps.metrics],
     })
     this.#closed = new Counter({
       name: 'svc_control_closed_total',
@@ -182,81 +156,34 @@ class ControlChannel implements Control {
     this.#heartbeat.stop()
     for (const stop of this.#stops) stop()
     await this.#heartbeats.stop()
+    this.#deps.processLoad?.stop()
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const handshake = readHandshake(request)
-    if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
-    const rejection = this.#rejectionOf(handshake)
-    if (rejection?.code === CLOSE.INVALID_TOKEN && !this.#closing) this.#auditRefusal(handshake, request)
-    const unavailable = this.#unavailability(rejection)
-    if (unavailable !== null) return this.#refuse(socket, 503, 'room', unavailable)
-    this.#open(request, socket, head, (accepted) => this.#serve(accepted, handshake, rejection))
+    this.#admission.upgrade(request, socket, head)
   }
 
-  accept(socket: AcceptedSocket, handshake: Handshake): string | null {
-    const rejection = this.#rejectionOf(handshake)
-    const unavailable = this.#unavailability(rejection)
-    if (unavailable === null) this.#serve(socket, handshake, rejection)
-    return unavailable
+  accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null {
+    return this.#admission.accept(handshake, upgrade)
   }
 
   async closeAll(code: number, reason: string): Promise<void> {
-    this.#closing = true
+    this.#admission.close()
     for (const connection of this.#connections.values()) connection.close(code, reason)
-    if (this.#connections.size + this.#refusedSockets.size > 0) await this.#emptied()
+    if (this.#connections.size + this.#admission.refusedSockets > 0) await this.#emptied()
   }
 
   closeRevoked(): void {
     const validity = new Map<string, boolean>()
     for (const connection of this.#connections.values()) {
       const { bearerToken } = connection
-      const valid = validity.get(bearerToken) ?? this.#isWorkerToken(bearerToken)
+      const valid = validity.get(bearerToken) ?? this.#admission.isWorkerToken(bearerToken)
       validity.set(bearerToken, valid)
       if (!valid) connection.close(CLOSE.INVALID_TOKEN, BAD_TOKEN)
     }
   }
 
-  #open(request: IncomingMessage, socket: Duplex, head: Buffer, use: (accepted: ControlSocket) => void): void {
-    this.#server.handleUpgrade(request, socket, head, (accepted) => {
-      boundPieces(accepted, socket)
-      use(accepted)
-    })
-  }
-
-  #refuse(socket: Duplex, status: 404 | 503, reason: string, detail: string): void {
-    this.#refused.inc({ reason })
-    rejectRaw(socket, status, detail, this.#deps.random.uuid(), status === 503 ? { 'retry-after': '1' } : {})
-  }
-
-  #isWorkerToken(bearerToken: string): boolean {
-    return this.#deps.identify(bearerToken)?.role === 'worker'
-  }
-
-  /**
-   * Why a handshake is rejected; null if it is not. The token is checked first, so that strangers learn nothing else.
-   */
-  #rejectionOf({ type, id, bearerToken }: Handshake): HandshakeRejection | null {
-    if (bearerToken === undefined || !this.#isWorkerToken(bearerToken))
-      return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
-    if (!this.#deps.catalog.has(type))
-      return { code: CLOSE.POLICY, reason: 'the automation type of the path is not installed' }
-    return isWorkerId(id) ? null : { code: CLOSE.POLICY, reason: 'the worker id of the path is not valid' }
-  }
-
-  /** Why this master cannot take one more socket; null if it can, which counts the handshake. */
-  #unavailability(rejection: HandshakeRejection | null): string | null {
-    if (this.#closing) return 'the master is stopping'
-    if (rejection === null) return this.#admission.refusal(this.#connections.size, this.#unregistered.size)
-    return this.#refusedSockets.isFull ? 'too many clients are being rejected; try again' : null
-  }
-
-  #serve(socket: AcceptedSocket, handshake: Handshake, rejection: HandshakeRejection | null): void {
-    if (rejection === null) this.#register(socket, handshake)
-    else this.#reject(socket, rejection)
-  }
-
-  #register(socket: AcceptedSocket, { type, id, bearerToken }: Handshake): void {
+  #serve(socket: AcceptedSocket, { type, id, bearerToken }: Handshake): void {
     const entry = this.#deps.catalog.get(type)
     if (entry === undefined || bearerToken === undefined) throw new TypeError('a refused handshake was accepted')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
@@ -266,23 +193,6 @@ class ControlChannel implements Control {
     socket.on('message', this.#onMessage)
     socket.on('pong', this.#onPong)
     socket.on('close', this.#onClose)
-  }
-
-  /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
-  #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
-    const { audit = NO_AUDIT } = this.#deps
-    audit.refusedToken(this.#tokenRejectionOf(bearerToken), request.socket.remoteAddress, request.url ?? '')
-  }
-
-  #tokenRejectionOf(bearerToken: string | undefined): TokenRejection {
-    if (bearerToken === undefined) return 'missing'
-    return this.#deps.identify(bearerToken) === undefined ? 'wrong' : 'role'
-  }
-
-  #reject(socket: FrameSocket, { code, reason }: HandshakeRejection): void {
-    this.#refused.inc({ reason: code === CLOSE.INVALID_TOKEN ? 'token' : 'path' })
-    socket.on('error', ignored)
-    this.#refusedSockets.close(socket, code, reason)
   }
 
   // Shared by all sockets, which call these handlers with the socket as `this`.
@@ -345,14 +255,14 @@ class ControlChannel implements Control {
     const empty = new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
     const cancel = this.#deps.timers.after(CLOSE_GRACE_MS, () => {
       for (const socket of this.#connections.keys()) socket.terminate()
-      this.#refusedSockets.terminateAll()
+      this.#admission.terminateRefused()
     })
     await empty
     cancel()
   }
 
   #checkEmpty(): void {
-    if (this.#connections.size + this.#refusedSockets.size > 0) return
+    if (this.#connections.size + this.#admission.refusedSockets > 0) return
     for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
@@ -366,9 +276,6 @@ class ControlChannel implements Control {
     })
   }
 }
-
-/** An error of a socket is always followed by its close, which is handled. */
-function ignored(): void {}
 
 function onSocket<Args extends readonly unknown[]>(handle: (socket: FrameSocket, ...args: Args) => void) {
   return function (this: FrameSocket, ...args: Args): void {

@@ -1,14 +1,12 @@
 /**
  * @module master/control/handshake
- * Checks an upgrade request: path, token, limits. The token may be sent in the query (the specification allows it), so
- * the query is removed before other code sees the request.
+ * Reads path and token of an upgrade request. The token may be sent in the query (the specification allows it), so the
+ * query is removed before other code sees the request.
  */
 import type { IncomingMessage } from 'node:http'
 import { API_PREFIX } from '../../protocol/index.ts'
-import type { Clock } from '../../runtime/index.ts'
 import { bearerTokenOf } from '../auth/index.ts'
 import { countHeader, originForm } from '../http/index.ts'
-import { MAX_HANDSHAKES_PER_SECOND, MAX_SOCKETS, MAX_UNREGISTERED } from './limits.ts'
 
 export interface Handshake {
   readonly type: string
@@ -45,30 +43,4 @@ export function readHandshake(request: IncomingMessage): Handshake | null {
 function splitOnce(url: string): readonly [string, string] {
   const mark = url.indexOf('?')
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)]
-}
-
-/** Decides whether one more socket may be opened. */
-export class Admission {
-  readonly #clock: Clock
-  #secondBeganMs = -Infinity
-  #handshakes = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** Why the next handshake is rejected; null if it is admitted, which counts it. */
-  refusal(sockets: number, unregistered: number): string | null {
-    if (sockets >= MAX_SOCKETS) return `this master already serves ${MAX_SOCKETS} workers, its limit`
-    if (unregistered >= MAX_UNREGISTERED) return 'too many workers are registering; try again'
-    const nowMs = this.#clock.monotonicMs()
-    if (nowMs - this.#secondBeganMs >= 1_000) {
-      this.#secondBeganMs = nowMs
-      this.#handshakes = 0
-    }
-    if (this.#handshakes >= MAX_HANDSHAKES_PER_SECOND)
-      return 'too many workers are connecting simultaneously; try again'
-    this.#handshakes += 1
-    return null
-  }
 }

@@ -1,11 +1,7 @@
 /** @module master/control/limits  The limits of the control channel. Those of the wire protocol are in src/protocol. */
 
-/** Simultaneous sockets. Each costs about 10 KiB. */
-export const MAX_SOCKETS = 10_000
-/** Of these, sockets that have not registered. */
-export const MAX_UNREGISTERED = 1_000
-/** Handshakes a second: 5,000 workers reconnect within the minute over which their backoff spreads them. */
-export const MAX_HANDSHAKES_PER_SECOND = 500
+/** Bytes that a client may send before the response to its upgrade. A WebSocket client sends none (RFC 6455). */
+export const MAX_EARLY_BYTES = 4_096
 
 /** How long a socket that was accepted only to send a close code may take to close (D70). */
 export const REFUSED_SOCKET_MS = 1_000

@@ -25,8 +25,13 @@ const KEEP_ALIVE_MS = 75_000
 /**
  * `lookEveryMs` is how often Node checks for slow requests. With its default of 30 s they could be four times too slow.
  */
-const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 20_000 }
+const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 120_000 }
 export type ServerLimits = Readonly<typeof LIMITS>
+/**
+ * Connections that the kernel keeps until the event loop accepts them; Linux lowers this to `net.core.somaxconn`. With
+ * Node's default of 511, thousands of workers that reconnect lose their first packet and try again a second later.
+ */
+const ACCEPT_BACKLOG = 4_096
 
 export interface HttpServerDeps {
   readonly app: RequestListener
@@ -105,7 +110,7 @@ export function listen(
   return new Promise((resolve, reject) => {
     const refused = (cause: Error): void =>
       reject(new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }))
-    server.once('error', refused).listen(port, host, () => {
+    server.once('error', refused).listen({ port, host, backlog: ACCEPT_BACKLOG }, () => {
       server.off('error', refused)
       resolve((server.address() as AddressInfo).port)
     })

@@ -86,6 +86,7 @@ describe('muster tasks', () => {
         maxBodyBytes: 1_048_576,
         maxLostLeases: 10,
         maxQueueLength: 10_000,
+        maxSockets: 1_000,
       },
     })
     const bodies = Array.from({ length: 40 }, () => JSON.stringify({ payload: { to: 'é'.repeat(30_000) } }))

@@ -425,4 +425,21 @@ export const ADDITIONS: readonly Row[] = [
       'of an earlier release stay writable above the limit and are registered (D100)',
     ),
   ],
+  [
+    'D101a',
+    'Handshakes wait in order, for a limited time, and are admitted by event-loop delay, registers and memory.',
+    by('master/control/handshake-queue.test.ts', 'admits up to the budget immediately, and the others in order'),
+    by('master/control/handshake-queue.test.ts', 'grows by 10 % a tick while the event loop is in time, up to 200'),
+    by('master/control/handshake-queue.test.ts', 'halves above 50 ms, down to 2, and grows only after 100 ms'),
+    by('master/control/handshake-queue.test.ts', 'admits none above 85 % of the memory, also if nothing waits'),
+    by('master/control/handshake-queue.test.ts', 'refuses those that have waited 10 s, and no other'),
+    by('master/control/handshake-queue.test.ts', 'refuses a handshake beyond 20,000 that wait'),
+  ],
+  [
+    'D101b',
+    'A client that disconnects or floods while it waits leaves the queue; a stopping master rejects all that wait.',
+    by('master/control/handshake.test.ts', 'forgets a client that disconnects while it waits'),
+    by('master/control/handshake.test.ts', 'rejects a client that sends more than 4 KiB while it waits'),
+    by('master/control/handshake.test.ts', 'rejects all that wait when the master stops'),
+  ],
 ]

@@ -30,6 +30,7 @@ export function startPageMaster(
       maxBodyBytes: 1_048_576,
       maxLostLeases: 10,
       maxQueueLength: 100_000,
+      maxSockets: 1_000,
     },
     dashboardDir: join(process.cwd(), 'dist/dashboard'),
   })

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { MAX_HANDSHAKES_PER_SECOND, MAX_UNREGISTERED } from '../../../src/master/control/limits.ts'
+import { FIRST_BUDGET, TICK_MS } from '../../../src/master/control/admission-rate.ts'
+import { MAX_EARLY_BYTES } from '../../../src/master/control/limits.ts'
 import { readHandshake } from '../../../src/master/control/handshake.ts'
+import { HANDSHAKE_WAIT_MS, MAX_UNREGISTERED } from '../../../src/protocol/index.ts'
+import { eventually } from '../../kit/index.ts'
 import { ADMIN_TOKEN, registerFrame, RegistryFixture, WORKER_TOKEN, type WorkerClient } from '../registry/fixture.ts'
 
 let fixture: RegistryFixture
@@ -196,22 +199,108 @@ describe('admission', () => {
       }),
     )
 
-  it('rejects handshakes above the limit with 503 and Retry-After, and accepts them later (G13)', async () => {
-    await open(MAX_HANDSHAKES_PER_SECOND)
-    const answer = await raw(upgrade(CONTROL, GOOD))
-    expect(answer).toMatch(/^HTTP\/1\.1 503 /)
-    expect(answer.toLowerCase()).toContain('retry-after: 1')
-    fixture.time.jump(1_000)
-    expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 101 /)
+  const waiting = async (): Promise<number> =>
+    Number((await fixture.metric('svc_control_handshakes_waiting'))?.split(' ')[1])
+
+  const waits = (count: number): Promise<void> =>
+    eventually(`${count} handshakes wait`, async () => (await waiting()) === count)
+
+  /** Sends an upgrade that has to wait. */
+  async function heldBack(more = ''): Promise<{ socket: Socket; response: Promise<string> }> {
+    const before = await waiting()
+    const socket = connectSocket({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    const response = Promise.race([
+      once(socket, 'data').then(([data]) => String(data)),
+      once(socket, 'close').then(() => 'closed without a response'),
+    ])
+    socket.write(`${upgrade(CONTROL, GOOD)}${more}`, 'latin1')
+    await waits(before + 1)
+    return { socket, response }
+  }
+
+  it('holds handshakes above the budget of a tick, and admits them with the next (G13)', async () => {
+    await open(FIRST_BUDGET)
+    const { response } = await heldBack()
+    await fixture.time.advance(TICK_MS)
+    expect(await response).toMatch(/^HTTP\/1\.1 101 /)
+    expect(await waiting()).toBe(0)
   })
 
-  it('rejects further sockets while too many have not registered (S15)', async () => {
-    for (let opened = 0; opened < MAX_UNREGISTERED; opened += MAX_HANDSHAKES_PER_SECOND) {
-      await open(MAX_HANDSHAKES_PER_SECOND)
-      fixture.time.jump(1_000)
+  it('holds handshakes while 256 sockets have not registered, and rejects them after 10 s (S15)', async () => {
+    for (let opened = 0; opened < MAX_UNREGISTERED; opened += FIRST_BUDGET) {
+      fixture.time.jump(TICK_MS)
+      await open(Math.min(FIRST_BUDGET, MAX_UNREGISTERED - opened))
     }
-    expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 503 /)
+    const { response } = await heldBack()
+    fixture.time.jump(HANDSHAKE_WAIT_MS - TICK_MS)
+    await fixture.time.advance(TICK_MS)
+    const text = await response
+    expect(text).toMatch(/^HTTP\/1\.1 503 /)
+    expect(text.toLowerCase()).toContain('retry-after: 1')
+    expect(fixture.log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: expect.stringContaining('waited for admission') }),
+    )
   }, 20_000)
+
+  it('rejects sockets above the bound immediately, those that wait included', async () => {
+    await fixture.close()
+    fixture = await RegistryFixture.open({ maxSockets: FIRST_BUDGET + 1 })
+    await open(FIRST_BUDGET)
+    const { response } = await heldBack()
+    expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 503 /)
+    await fixture.time.advance(TICK_MS)
+    expect(await response).toMatch(/^HTTP\/1\.1 101 /)
+  })
+
+  it('passes on what a client sent while it waited', async () => {
+    await open(FIRST_BUDGET)
+    const { socket, response } = await heldBack('\x81')
+    const register = Buffer.from(JSON.stringify(registerFrame('w1')))
+    socket.write(
+      Buffer.concat([Buffer.from([0x80 | 126, register.length >> 8, register.length & 255, 0, 0, 0, 0]), register]),
+    )
+    await new Promise((resolve) => void setTimeout(resolve, 50))
+    await fixture.time.advance(TICK_MS)
+    expect(await response).toMatch(/^HTTP\/1\.1 101 /)
+    await eventually('the worker is registered', async () => (await fixture.call('GET', '/w1')).status === 200)
+  })
+
+  it('rejects a client that sends more than 4 KiB while it waits (S15)', async () => {
+    await open(FIRST_BUDGET)
+    const { socket, response } = await heldBack()
+    socket.write(Buffer.alloc(MAX_EARLY_BYTES + 1))
+    expect(await response).toMatch(/^HTTP\/1\.1 400 /)
+    await waits(0)
+  })
+
+  it('forgets a client that disconnects while it waits, by either way', async () => {
+    await open(FIRST_BUDGET)
+    const [ended, reset] = [await heldBack(), await heldBack()]
+    ended.socket.end()
+    reset.socket.resetAndDestroy()
+    await waits(0)
+    expect(await ended.response).toBe('closed without a response')
+    expect(await fixture.metric('svc_control_sockets')).toBe(`svc_control_sockets ${FIRST_BUDGET}`)
+  })
+
+  it('closes a socket with 4401 whose token was revoked while it waited (D22)', async () => {
+    await open(FIRST_BUDGET)
+    const client = fixture.connect('w1')
+    await waits(1)
+    fixture.validTokens.delete(WORKER_TOKEN)
+    await fixture.time.advance(TICK_MS)
+    expect((await client.closed).code).toBe(4401)
+  })
+
+  it('rejects all that wait when the master stops', async () => {
+    await open(FIRST_BUDGET)
+    const held = [await heldBack(), await heldBack()]
+    const closed = fixture.control.closeAll(1001, 'the master is stopping')
+    for (const { response } of held) expect(await response).toMatch(/^HTTP\/1\.1 503 /)
+    await closed
+  })
 })
 
 describe('shutdown of the master', () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
+import { FIRST_BUDGET, TICK_MS } from '../../../src/master/control/admission-rate.ts'
 import { outputFrame, registerFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
 let fixture: RegistryFixture
@@ -43,10 +44,13 @@ describe('pings', () => {
 
   it('are sent in slices of 100, all within the same round', async () => {
     const workers: WorkerClient[] = []
-    for (let n = 0; n < 250; n += 1) workers.push(await fixture.worker(`w${n}`))
+    for (let n = 0; n < 250; n += 1) {
+      if (n % FIRST_BUDGET === 0) fixture.time.jump(TICK_MS)
+      workers.push(await fixture.worker(`w${n}`))
+    }
     const pinged = (): number => workers.filter(({ pings }) => pings > 0).length
     const first = new Promise((resolve) => workers[99]?.socket.once('ping', resolve))
-    await fixture.time.advance(20_000)
+    await fixture.time.advance(20_000 - fixture.time.monotonicMs())
     await first
     await Promise.all(workers.slice(0, 100).map((worker) => worker.settled()))
     expect(pinged()).toBe(100)

@@ -58,6 +58,7 @@ class Store {
         maxBodyBytes: 1_024,
         maxLostLeases: 10,
         maxQueueLength: 1_000,
+        maxSockets: 1_000,
       },
     }
     const masters = createMasterMembership(deps)

@@ -92,6 +92,7 @@ async function serve(routes: readonly Route[] = THINGS) {
     maxBodyBytes: MIB,
     maxLostLeases: 10,
     maxQueueLength: 10,
+    maxSockets: 1_000,
   }
   const http = new Http({
     clock: time,

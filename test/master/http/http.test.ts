@@ -35,6 +35,7 @@ async function serve(...routes: readonly Route[]) {
     maxBodyBytes: 1_024,
     maxLostLeases: 10,
     maxQueueLength: 10,
+    maxSockets: 1_000,
   }
   const http = new Http({
     clock: time,

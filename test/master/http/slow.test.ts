@@ -48,6 +48,7 @@ async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SH
     maxBodyBytes: MAX_BODY_BYTES,
     maxLostLeases: 10,
     maxQueueLength: 10,
+    maxSockets: 1_000,
   }
   const http = new Http({
     clock: time,

@@ -143,6 +143,7 @@ export class QueueFixture {
         maxBodyBytes: 1_048_576,
         maxLostLeases: 10,
         maxQueueLength: 5_000_000,
+        maxSockets: 1_000,
         ...settings,
       },
     }

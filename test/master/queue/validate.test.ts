@@ -80,6 +80,7 @@ describe('tasks/validate', () => {
         maxBodyBytes: 131_072,
         maxLostLeases: 10,
         maxQueueLength: 1,
+        maxSockets: 1_000,
       },
     })
     for (let n = 0; n < 20; n += 1) expect((await validate(master, n % 2 === 0 ? GOOD[0] : BAD[0])).status).toBe(200)

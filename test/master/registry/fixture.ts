@@ -129,6 +129,7 @@ export class RegistryFixture {
       backend?: (real: Backend) => Backend
       catalog?: Catalog
       masterId?: string
+      maxSockets?: number
       shared?: RegistryFixture
     } = {},
   ): Promise<RegistryFixture> {
@@ -147,11 +148,13 @@ export class RegistryFixture {
     backend = (real) => real,
     catalog,
     masterId = 'm1',
+    maxSockets = 10_000,
     shared,
   }: {
     backend?: (real: Backend) => Backend
     catalog?: Catalog
     masterId?: string
+    maxSockets?: number
     shared?: RegistryFixture
   }) {
     const random = seededRandom(7)
@@ -179,6 +182,7 @@ export class RegistryFixture {
         maxBodyBytes: 1_048_576,
         maxLostLeases: 10,
         maxQueueLength: 5_000_000,
+        maxSockets,
       },
     }
     this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref) })

@@ -38,6 +38,7 @@ beforeEach(async () => {
       maxBodyBytes: 1_048_576,
       maxLostLeases: 10,
       maxQueueLength: 1_000,
+      maxSockets: 1_000,
     },
   })
   await backend.workers.register([

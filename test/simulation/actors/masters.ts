@@ -5,6 +5,7 @@ import { TOKENS, type Environment, type StartActor } from '../environment.ts'
 import { StoreClient } from '../store.ts'
 
 const RESTART_MS = 1_000
+const MAX_SOCKETS = 1_000
 
 export const startMasters: StartActor = (environment) => {
   for (let at = 0; at < environment.plan.masters; at += 1) start(environment, `master-${at}`)
@@ -40,7 +41,7 @@ function start(environment: Environment, name: string): void {
     backendScheme: 'memory',
     catalog: CATALOG,
     tokens: { ...TOKENS, workerPeers: [], scopes: new Map() },
-    settings: environment.plan.settings,
+    settings: { ...environment.plan.settings, maxSockets: MAX_SOCKETS },
     dashboardDir: null,
     version: 'simulated',
   })

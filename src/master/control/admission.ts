@@ -1,0 +1,234 @@
+/**
+ * @module master/control/admission
+ * Decides about each handshake of the control channel.
+ *
+ *   upgrade ── path ──▶ token, type, id ──▶ socket bound ──▶ HandshakeQueue ──▶ admitted
+ *                │ 404          │ 4401, 1008       │ 503             │ 503
+ *
+ * A socket with an invalid token is accepted and then closed with 4401, so that every client can read the code (D12).
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Counter, Gauge } from 'prom-client'
+import { WebSocketServer } from 'ws'
+import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import { LogThrottle, type ProcessLoad } from '../../runtime/index.ts'
+import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
+import type { Principal } from '../auth/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { rejectRaw } from '../http/index.ts'
+import { boundPieces, ControlSocket, type AcceptedSocket } from './control-socket.ts'
+import { readHandshake, type Handshake } from './handshake.ts'
+import { HandshakeQueue } from './handshake-queue.ts'
+import { HeldUpgrade } from './held-upgrade.ts'
+import { RefusedSockets } from './refused-sockets.ts'
+
+export interface AdmissionDeps extends MasterDeps {
+  /** Finds the principal of a token. */
+  readonly identify: (bearerToken: string) => Principal | undefined
+  /** If left out, no audit trail is written. */
+  readonly audit?: Audit
+  /** Slows the admission while this process is busy. If left out, it never counts as busy. */
+  readonly processLoad?: ProcessLoad | undefined
+  /** Admitted sockets that are open. */
+  readonly sockets: () => number
+  /** Of these, sockets whose register is not stored yet. */
+  readonly unregistered: () => number
+  readonly onAdmitted: (socket: AcceptedSocket, handshake: Handshake) => void
+  /** Called after a socket closed that had been opened only to send a close code. */
+  readonly onRefusedClosed: () => void
+}
+
+/** An upgrade request. One of the two is called, once, unless its client disconnects before. */
+export interface Upgrade {
+  /** Completes the upgrade, and passes on the socket. */
+  open(use: (socket: AcceptedSocket) => void): void
+  /** Refuses the upgrade with status 503. */
+  refuse(detail: string, retryAfterSeconds: number): void
+}
+
+interface Rejection {
+  readonly code: number
+  readonly reason: string
+}
+
+export const BAD_TOKEN = 'the worker token is missing or invalid'
+const STOPPING = 'the master is stopping'
+
+export class Admission {
+  readonly #deps: AdmissionDeps
+  readonly #server = new WebSocketServer<typeof ControlSocket>({
+    WebSocket: ControlSocket,
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MAX_FRAME_BYTES,
+    maxFragments: 0,
+  })
+  readonly #queue: HandshakeQueue
+  readonly #refusedSockets: RefusedSockets
+  readonly #logThrottle: LogThrottle
+  readonly #refused: Counter<'reason'>
+  #closing = false
+
+  constructor(deps: AdmissionDeps) {
+    const { clock, metrics, random, timers, unregistered } = deps
+    this.#deps = deps
+    this.#queue = new HandshakeQueue({ clock, timers, random, load: deps.processLoad ?? null, unregistered })
+    this.#refusedSockets = new RefusedSockets(timers, () => deps.onRefusedClosed())
+    this.#logThrottle = new LogThrottle(clock)
+    this.#refused = new Counter({
+      name: 'svc_control_refused_total',
+      help: 'Control handshakes refused.',
+      labelNames: ['reason'],
+      registers: [metrics],
+    })
+    const waiting: Gauge = new Gauge({
+      name: 'svc_control_handshakes_waiting',
+      help: 'Control handshakes that wait to be admitted.',
+      registers: [metrics],
+      collect: () => waiting.set(this.#queue.length),
+    })
+  }
+
+  /** Sockets that are being closed with a close code. */
+  get refusedSockets(): number {
+    return this.#refusedSockets.size
+  }
+
+  terminateRefused(): void {
+    this.#refusedSockets.terminateAll()
+  }
+
+  /** Refuses all handshakes from now on, also those that wait. */
+  close(): void {
+    this.#closing = true
+    this.#queue.close(STOPPING)
+  }
+
+  isWorkerToken(bearerToken: string): boolean {
+    return this.#deps.identify(bearerToken)?.role === 'worker'
+  }
+
+  /** Handles an upgrade request of the HTTP server, for any path. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const handshake = readHandshake(request)
+    if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
+    const rejection = this.#rejectionOf(handshake)
+    if (rejection?.code === CLOSE.INVALID_TOKEN && !this.#closing) this.#auditRefusal(handshake, request)
+    let held: HeldUpgrade | null = null
+    const leave = this.#decide(handshake, rejection, {
+      open: (use) => this.#open(request, socket, held?.release() ?? head, use),
+      refuse: (detail, retryAfterSeconds) => {
+        held?.release()
+        this.#refuse(socket, 503, 'room', detail, { 'retry-after': `${retryAfterSeconds}` })
+      },
+    })
+    if (leave === null) return
+    held = new HeldUpgrade(socket, head, (why) => {
+      leave()
+      held?.release()
+      if (why === 'disconnected') socket.destroy()
+      else this.#refuse(socket, 400, 'early_data', 'send nothing before the response to the upgrade')
+    })
+  }
+
+  /**
+   * Handles a handshake, also one of a simulated network.
+   * @returns null if it is decided. Otherwise it waits, and the returned function is to be called if its client
+   *   disconnects meanwhile.
+   */
+  accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null {
+    return this.#decide(handshake, this.#rejectionOf(handshake), upgrade)
+  }
+
+  #decide(handshake: Handshake, rejection: Rejection | null, upgrade: Upgrade): (() => void) | null {
+    const { settings, sockets } = this.#deps
+    if (this.#closing) upgrade.refuse(STOPPING, 1)
+    else if (rejection !== null) this.#reject(upgrade, rejection)
+    else if (sockets() + this.#queue.length >= settings.maxSockets)
+      upgrade.refuse(`this master already serves ${settings.maxSockets} workers, its limit`, 1)
+    else
+      return this.#queue.add({
+        admit: () => this.#admit(handshake, upgrade),
+        refuse: (detail, retryAfterSeconds) => {
+          if (!this.#closing) this.#logRefusal(retryAfterSeconds)
+          upgrade.refuse(detail, retryAfterSeconds)
+        },
+      })
+    return null
+  }
+
+  /** Opens the socket. The token may have been revoked while the handshake waited. */
+  #admit(handshake: Handshake, upgrade: Upgrade): void {
+    const rejection = this.#rejectionOf(handshake)
+    if (rejection === null) upgrade.open((socket) => this.#deps.onAdmitted(socket, handshake))
+    else this.#reject(upgrade, rejection)
+  }
+
+  /** Opens the socket only to send the close code. */
+  #reject(upgrade: Upgrade, { code, reason }: Rejection): void {
+    if (this.#refusedSockets.isFull) return upgrade.refuse('too many clients are being rejected; try again', 1)
+    upgrade.open((socket) => {
+      this.#refused.inc({ reason: code === CLOSE.INVALID_TOKEN ? 'token' : 'path' })
+      socket.on('error', ignored)
+      this.#refusedSockets.close(socket, code, reason)
+    })
+  }
+
+  /**
+   * Why a handshake is rejected; null if it is not. The token is checked first, so that strangers learn nothing else.
+   */
+  #rejectionOf({ type, id, bearerToken }: Handshake): Rejection | null {
+    if (bearerToken === undefined || !this.isWorkerToken(bearerToken))
+      return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
+    if (!this.#deps.catalog.has(type))
+      return { code: CLOSE.POLICY, reason: 'the automation type of the path is not installed' }
+    return isWorkerId(id) ? null : { code: CLOSE.POLICY, reason: 'the worker id of the path is not valid' }
+  }
+
+  #open(request: IncomingMessage, socket: Duplex, head: Buffer, use: (accepted: ControlSocket) => void): void {
+    this.#server.handleUpgrade(request, socket, head, (accepted) => {
+      boundPieces(accepted, socket)
+      socket.resume() // A socket that waited is paused.
+      use(accepted)
+    })
+  }
+
+  #refuse(
+    socket: Duplex,
+    status: 400 | 404 | 503,
+    reason: string,
+    detail: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): void {
+    this.#refused.inc({ reason })
+    rejectRaw(socket, status, detail, this.#deps.random.uuid(), headers)
+  }
+
+  #logRefusal(retryAfterSeconds: number): void {
+    this.#logThrottle.run('handshakes', (suppressed) =>
+      this.#deps.log.warn('rejected workers that waited for admission; they reconnect', {
+        waiting: this.#queue.length,
+        handshakes_per_second: this.#queue.perSecond,
+        is_memory_short: this.#queue.isMemoryShort,
+        retry_after_seconds: retryAfterSeconds,
+        suppressed,
+      }),
+    )
+  }
+
+  /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
+  #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
+    const { audit = NO_AUDIT } = this.#deps
+    audit.refusedToken(this.#tokenRejectionOf(bearerToken), request.socket.remoteAddress, request.url ?? '')
+  }
+
+  #tokenRejectionOf(bearerToken: string | undefined): TokenRejection {
+    if (bearerToken === undefined) return 'missing'
+    return this.#deps.identify(bearerToken) === undefined ? 'wrong' : 'role'
+  }
+}
+
+/** An error of a socket is always followed by its close, which is handled. */
+function ignored(): void {}
