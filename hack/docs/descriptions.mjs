@@ -61,7 +61,8 @@ export const RPC_ERROR_WORDS = {
 export const RPC_WORDS = {
   'tasks.reserve':
     'Leases tasks. Waits up to `wait_ms` for the first one and returns at most 500. Concurrent ' +
-    'calls of one worker all wait; a call ends an earlier one only if both have the same `poll_id` (D78).',
+    'calls of one worker all wait, and are all served while tasks are pending (G31); a call ends an earlier one only ' +
+    'if both have the same `poll_id` (D78).',
   'tasks.ack': 'The task is done. Repeating a successful ack succeeds.',
   'tasks.release': 'Returns tasks to the queue, attempt unchanged.',
   'tasks.extend': 'Restarts the visibility timeout.',

@@ -20,6 +20,10 @@
  * flight then are released, even if the worker polls again meanwhile. Otherwise leases go to the polls of their worker
  * that are open when the store responds, newest first. Leases that no poll takes are released (D78).
  *
+ * A call of the store has limits: 500 leases, 12 MiB, 1,000 expired tasks. Only a call that stays below them shows that
+ * the queue is empty. Until then no waiter ends empty, and a waiter that got nothing is first in the next call (G31).
+ * A refusal ends every poll of its worker that was requested, so that each ineligible worker costs one call at most.
+ *
  * A reserve contains the attempt limit of each worker, and the generation of the config that it was read from. If the
  * generation has changed, the store returns `stale`, and the config is read again.
  *
@@ -155,11 +159,16 @@ export class TaskDispatcher {
       requests.map(({ request }) => request),
     )
     if (dropped > 0) this.#deps.onExpired(dropped)
+    const seen = inspectResults(requests, results, dropped)
     const undelivered: Lease[] = []
-    for (const [at, one] of requests.entries()) undelivered.push(...this.#deliver(one, results[at] ?? NO_LEASES))
+    for (const [at, one] of requests.entries()) {
+      undelivered.push(...this.#deliver(one, results[at] ?? NO_LEASES, seen.isEmpty))
+    }
+    if (seen.isEmpty) this.#waiters.sawEmpty()
     if (undelivered.length > 0) void this.#deps.release(undelivered)
     const promoted = this.#wakeAt(nextDueAtMs)
-    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, requests, results)
+    if (promoted || seen.isCut) return Infinity
+    return seen.isEmpty ? 0 : Math.max(0, ready - seen.leased)
   }
 
   /** Creates the requests of those that still wait. Waiters of an unregistered worker get an error. */
@@ -173,7 +182,7 @@ export class TaskDispatcher {
         MAX_RESERVED_PER_CALL,
         waiters.reduce((sum, waiter) => sum + (waiter.isOpen ? waiter.limit : 0), 0),
       )
-      if (config === undefined) waiters.forEach((waiter) => this.#refuseUnknown(waiter))
+      if (config === undefined) this.#refuseUnknown(worker)
       else if (limit > 0)
         requests.push({ group, request: { worker, limit, gen: config.gen, defaultMaxAttempts: config.maxAttempts } })
     }
@@ -181,7 +190,7 @@ export class TaskDispatcher {
   }
 
   /** Delivers the result for one worker. @returns the leases that no poll took. */
-  #deliver({ group, request }: SentRequest, result: Reservation): readonly Lease[] {
+  #deliver({ group }: SentRequest, result: Reservation, isEmpty: boolean): readonly Lease[] {
     if (result.kind === 'refused') {
       this.#refuse(group, result.reason)
       return []
@@ -190,7 +199,7 @@ export class TaskDispatcher {
     const { leases } = result
     if (this.#dismissed.has(worker)) return leases
     const undelivered = this.#waiters.deliver(worker, leases)
-    for (const waiter of waiters) this.#endUnserved(waiter, leases.length >= request.limit)
+    for (const waiter of waiters) this.#endUnserved(waiter, isEmpty)
     return undelivered
   }
 
@@ -198,30 +207,26 @@ export class TaskDispatcher {
     switch (reason) {
       case 'unknown':
         this.#limits.forget(worker)
-        waiters.forEach((waiter) => this.#refuseUnknown(waiter))
+        this.#refuseUnknown(worker)
         break
       case 'stale':
         this.#limits.forget(worker)
         waiters.forEach((waiter) => this.#waiters.requeue(waiter))
         break
       case 'draining':
-        waiters.forEach((waiter) => waiter.resolve([]))
+        this.#waiters.requestedOf(worker).forEach((waiter) => waiter.resolve([]))
     }
   }
 
-  /** @param more Another poll took the leases meant for this one, so this one has not seen the queue empty. */
-  #endUnserved(waiter: Waiter, more: boolean): void {
-    if (more) this.#waiters.requeue(waiter)
+  /** @param isEmpty The queue was empty after this reserve. Otherwise there may be a task for this waiter. */
+  #endUnserved(waiter: Waiter, isEmpty: boolean): void {
+    if (!isEmpty) this.#waiters.passOver(waiter)
     else if (!waiter.isPatient) waiter.resolve([])
   }
 
-  #refuseUnknown(waiter: Waiter): void {
-    waiter.reject(
-      new RpcError(
-        'unknown_worker',
-        `no worker "${waiter.worker}" of type "${this.#entry.type}" is registered; register first`,
-      ),
-    )
+  #refuseUnknown(worker: string): void {
+    const sentence = `no worker "${worker}" of type "${this.#entry.type}" is registered; register first`
+    for (const waiter of this.#waiters.requestedOf(worker)) waiter.reject(new RpcError('unknown_worker', sentence))
   }
 
   /**
@@ -247,18 +252,30 @@ export class TaskDispatcher {
   }
 }
 
-/** How many of the `ready` tasks are left after a reserve with these results. */
-function leftOf(ready: number, requests: readonly SentRequest[], results: readonly Reservation[]): number {
-  let count = 0
+interface SeenResults {
+  readonly leased: number
+  /** The call stopped at one of its limits, so it does not show whether tasks are left. */
+  readonly isCut: boolean
+  /** A request got less than its limit, so no task was left. */
+  readonly isEmpty: boolean
+}
+
+/** What the results of a reserve show about the queue. */
+function inspectResults(
+  requests: readonly SentRequest[],
+  results: readonly Reservation[],
+  dropped: number,
+): SeenResults {
+  let leased = 0
   let chars = 0
-  let short = false
+  let isShort = false
   for (const [at, { request }] of requests.entries()) {
     const own = results[at] ?? NO_LEASES
     if (own.kind === 'refused') continue
-    count += own.leases.length
+    leased += own.leases.length
     for (const { body } of own.leases) chars += body.length
-    short ||= own.leases.length < request.limit
+    isShort ||= own.leases.length < request.limit
   }
-  if (count >= MAX_LEASES || chars >= LARGE_RESULT_CHARS) return Infinity
-  return short ? 0 : Math.max(0, ready - count)
+  const isCut = leased >= MAX_LEASES || chars >= LARGE_RESULT_CHARS || dropped >= MAX_DROPPED
+  return { leased, isCut, isEmpty: isShort && !isCut }
 }

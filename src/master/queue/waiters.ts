@@ -4,11 +4,14 @@
  * client disconnected, replaced), or with an error.
  *
  * Workers take turns, first come first served. Every poll adds a turn for its worker at the end of the line, and a
- * lease uses the oldest turn of its worker. Of one worker the newest poll is served first, because its connection is
- * most likely to be alive. All polls of a worker share one request to the store (D78).
+ * lease uses the oldest turn of its worker. All polls of a worker share one request to the store (D78). Of one worker
+ * the newest poll is served first, because its connection is most likely to be alive. But a poll that a request carried
+ * and that got nothing while tasks were left comes before all newer ones, until the queue is seen empty (D101, G31).
  *
  *   polls    a1 a2 b1 a3      turns    A A B A      two tasks become ready: both go to worker A, to a3 and then to a2
  *   polls    a1 b1            turns    B A          the next task goes to worker B, although a1 is the oldest poll
+ *   polls    a1 a2            a3 arrives during the store call for both, which returns two tasks: they go to a3 and a2.
+ *                             The next call carries a1, and a1 gets its task, whichever polls arrive meanwhile
  *
  * Limits (G17): 64 polls per worker; above it the oldest ends empty if it has waited 5 s, otherwise the new one is
  * rejected. 20,000 polls in total; above it the new one is rejected.
@@ -77,6 +80,8 @@ export class Waiter {
   readonly isPatient: boolean
   readonly pollId: string | undefined
   readonly sinceMs: number
+  /** How often the queue had been seen empty when this waiter was passed over; null if it never was. */
+  passedOverAfter: number | null = null
   #settle: Settle | null
 
   constructor({ worker, limit, waitMs, pollId }: ReserveOptions, sinceMs: number, settle: Settle) {
@@ -113,6 +118,8 @@ export class Waiters {
   readonly #deps: WaitersDeps
   readonly #turns = new Set<Turn>()
   readonly #unrequested = new Set<Waiter>()
+  /** How often the queue was seen empty. A waiter that was passed over since then has this number. */
+  #timesEmpty = 0
   readonly #byWorker = new Map<string, Polls>()
 
   constructor(deps: WaitersDeps) {
@@ -173,10 +180,26 @@ export class Waiters {
     if (waiter.isOpen) this.#unrequested.add(waiter)
   }
 
+  /** Requeues a waiter that got nothing while tasks were left. It is served before all newer ones (G31). */
+  passOver(waiter: Waiter): void {
+    this.requeue(waiter)
+    waiter.passedOverAfter = this.#timesEmpty
+  }
+
+  /** Records that the queue was empty after a reserve. All waiters are served newest first again. */
+  sawEmpty(): void {
+    this.#timesEmpty += 1
+  }
+
+  /** The open waiters of a worker, except those that no request has carried since they came or were requeued. */
+  requestedOf(worker: string): readonly Waiter[] {
+    return this.#byWorker.get(worker)?.waiters.filter((waiter) => !this.#unrequested.has(waiter)) ?? []
+  }
+
   /** Delivers leases to the open polls of a worker, including new ones. @returns the leases that are left. */
   deliver(worker: string, leases: Leases): Leases {
     let from = 0
-    for (const waiter of this.#byWorker.get(worker)?.waiters.toReversed() ?? []) {
+    for (const waiter of this.#inOrderOfService(worker)) {
       if (from >= leases.length) break
       waiter.resolve(leases.slice(from, from + waiter.limit))
       from += waiter.limit
@@ -188,6 +211,12 @@ export class Waiters {
   dismiss(worker?: string): void {
     const dismissed = worker === undefined ? [...this.#byWorker.values()] : [this.#byWorker.get(worker)]
     for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.resolve([])
+  }
+
+  #inOrderOfService(worker: string): readonly Waiter[] {
+    const waiters = this.#byWorker.get(worker)?.waiters ?? []
+    const isPassedOver = (waiter: Waiter): boolean => waiter.passedOverAfter === this.#timesEmpty
+    return [...waiters.filter(isPassedOver), ...waiters.filter((waiter) => !isPassedOver(waiter)).toReversed()]
   }
 
   /** The newest polls of a worker, as many as it has turns, and the new ones. */

@@ -104,6 +104,42 @@ describe('the line of polls', () => {
     expect([ended.length, waiters.size]).toEqual([2, 1])
   })
 
+  it('delivers first to polls that were passed over, oldest first, until the queue was seen empty', async () => {
+    for (let i = 0; i < 3; i += 1) poll('a')
+    const passOver = (): void => {
+      for (const { waiters: carried } of waiters.next(0, 9)) for (const waiter of carried) waiters.passOver(waiter)
+    }
+    passOver()
+    for (let i = 0; i < 2; i += 1) poll('a')
+    expect(next(0)).toEqual(['a5'])
+    waiters.deliver('a', leases('x', 'y'))
+    await settle()
+    expect(ended).toEqual(['a1: x', 'a2: y'])
+    waiters.sawEmpty()
+    waiters.deliver('a', leases('z'))
+    await settle()
+    expect(ended.slice(2)).toEqual(['a5: z'])
+    poll('a')
+    passOver()
+    poll('a')
+    waiters.deliver('a', leases('u', 'v', 'w'))
+    await settle()
+    expect(ended.slice(3)).toEqual(['a6: u', 'a7: v', 'a4: w'])
+  })
+
+  it('names the polls of a worker that a request carried, and not those that came or were requeued since', () => {
+    expect(waiters.requestedOf('a')).toEqual([])
+    poll('a', { limit: 1 })
+    poll('b', { limit: 2 })
+    expect(waiters.requestedOf('a')).toEqual([])
+    const [group] = waiters.next(0, 9)
+    next(0)
+    poll('a', { limit: 3 })
+    expect(waiters.requestedOf('a').map(({ limit }) => limit)).toEqual([1])
+    for (const waiter of group?.waiters ?? []) waiters.requeue(waiter)
+    expect(waiters.requestedOf('a')).toEqual([])
+  })
+
   it('uses the oldest turn of a worker for a lease, and the own turn of a poll that ends without one', async () => {
     const polls = ['a', 'b', 'a', 'c'].map((worker) => poll(worker)) // Turns a b a c.
     next(0)
