@@ -1,7 +1,7 @@
 /**
  * Checks that an undisturbed fleet works, in the calm phase.
  *
- *   V1  a ready task is leased within 2 s if a worker of its type has a free slot                 (G3, G25)
+ *   V1  a ready task is leased within 2 s if a worker of its type has a free slot            (G3, G25, G31)
  *   V2  no response names the store as unavailable later than 10 s after its return               (G18)
  *   V3  each worker has one socket and is connected within 61 s, and runs its stored config within 31 s, or within
  *       16 s if only a signal was lost                                                              (G6, G12, G26)
