@@ -97,12 +97,19 @@ export const COSTS = {
   p50: 'p50 ms',
   p99: 'p99 ms',
   max: 'max ms',
+  drought: 'drought ms',
 }
+
+/** Fields of which the largest of all rounds is reported, and not the median. */
+const LARGEST = new Set(['max', 'drought'])
 
 function costsOf(own) {
   const known = Object.keys(COSTS).filter((field) => own.every((each) => Number.isFinite(each[field])))
   return Object.fromEntries(
-    known.map((field) => [field, field === 'max' ? Math.max(...own.map(({ max }) => max)) : medianOf(own, field)]),
+    known.map((field) => [
+      field,
+      LARGEST.has(field) ? Math.max(...own.map((each) => each[field])) : medianOf(own, field),
+    ]),
   )
 }
 

@@ -5,7 +5,7 @@
 import { backlog } from './backlog.mjs'
 import { recovered, retried } from './failures.mjs'
 import { idleWorker, reconnectStorm, reportingWorker } from './idle-fleet.mjs'
-import { lanes1, lanes16, lanes64 } from './lanes.mjs'
+import { lanes } from './lanes.mjs'
 import { configNotified } from './notify.mjs'
 import { outputsBatched, outputsEmitted, outputsSingle, pop100 } from './outputs.mjs'
 import { pickup500, pickup2000, pickup5000 } from './pickup.mjs'
@@ -20,9 +20,7 @@ export const rows = [
   pickup500,
   pickup2000,
   pickup5000,
-  lanes1,
-  lanes16,
-  lanes64,
+  ...lanes,
   outputsSingle,
   outputsBatched,
   outputsEmitted,
