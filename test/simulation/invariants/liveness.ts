@@ -47,15 +47,12 @@ class LivenessCheck implements InvariantCheck {
   readonly #workers = new Map<string, WorkerState>()
   /** Since when a type has had a ready task and a free slot without a lease. */
   readonly #unservedSinceMs = new Map<string, number>()
-  /** After a restore that the store does not notice, a generation may be stored again with other fields. */
-  readonly #mayRepeatGens: boolean
   #isReturning = false
   #faultsEndedMs = Infinity
 
   constructor(deps: CheckDeps) {
     this.#deps = deps
     this.#calm = new Calm(deps)
-    this.#mayRepeatGens = deps.plan.faults.some(({ kind }) => kind === 'store_restore')
   }
 
   faultsEnded(): void {
@@ -125,8 +122,7 @@ class LivenessCheck implements InvariantCheck {
     state.storedGen = row.config.gen
     const { applied } = state
     const { enabled, slots } = JSON.parse(row.config.config) as Applied
-    const isSame = this.#mayRepeatGens || (applied.enabled === enabled && applied.slots === slots)
-    const isCurrent = applied.gen === row.config.gen && isSame
+    const isCurrent = applied.gen === row.config.gen && applied.enabled === enabled && applied.slots === slots
     state.staleSinceMs = isCurrent ? Infinity : Math.min(state.staleSinceMs, nowMs)
     // A connection that is silently dead, or a poll that was lost, is noticed only after a while.
     const isRecovered = nowMs - this.#faultsEndedMs > CONNECT_MS + SIGNAL_LOST_MS
