@@ -108,6 +108,8 @@ export class HeartbeatWriter {
 
   /** @returns false if the store rejected the batch, which is then queued again. */
   async #send(batch: readonly Connection[], pending: PendingReports): Promise<boolean> {
+    // A connection that closes during the write may have further frames, so its end is written by the next one.
+    const ended = batch.filter(({ isClosed }) => isClosed)
     const sent = batch.map((connection) => ({
       connection,
       ...connection.report.take(this.#deps.master.clock.monotonicMs()),
@@ -120,10 +122,7 @@ export class HeartbeatWriter {
       this.#requeue(sent, pending, error)
       return false
     }
-    return this.#disconnect(
-      batch.filter(({ isClosed }) => isClosed),
-      pending,
-    )
+    return this.#disconnect(ended, pending)
   }
 
   async #report(sent: readonly Sent[]): Promise<void> {

@@ -148,6 +148,22 @@ describe('the end of a connection', () => {
     })
   })
 
+  it('is stored after frames that wait for an earlier write', async () => {
+    const worker = await fixture.worker('w1')
+    const { workers } = fixture.deps.backend
+    const beat = workers.beat.bind(workers)
+    let proceed = (): void => {}
+    const held = new Promise<void>((resolve) => (proceed = resolve))
+    workers.beat = (items) => held.then(() => beat(items))
+    await says(worker, { state: 'RUNNING' })
+    await says(worker, { state: 'ERROR', last_error: 'last words' })
+    await worker.close()
+    workers.beat = beat
+    proceed()
+    await fixture.time.advance(0)
+    expect(await fixture.get('/w1')).toMatchObject({ connected: false, state: 'ERROR', last_error: 'last words' })
+  })
+
   it('during registration does not leave the worker connected', async () => {
     const { workers } = fixture.deps.backend
     const register = workers.register.bind(workers)
