@@ -253,6 +253,22 @@ describe('a lock', () => {
     await result
   })
 
+  it('is lost when its hold time has passed since the last renewal was sent, not since it was answered', async () => {
+    const { fixture, result, begin } = during(async ({ lock, sleep }) => {
+      const held = await lock.acquire('l', { holdSeconds: 30 })
+      await sleep(41_000)
+      await expect(held?.release()).rejects.toThrow(LeaseLost)
+    })
+    lockResults(fixture).results.set('lock.extend', async () => {
+      if (fixture.time.monotonicMs() > 20_000) return refuse('unavailable')()
+      await fixture.time.sleep(15_000) // Sent after 10 s, and returned after 25 s.
+      return { expires_at: 0 }
+    })
+    begin()
+    await fixture.time.advance(100_000)
+    await result
+  })
+
   it('is renewed with the new hold time after an extend', async () => {
     const { fixture, result, begin } = during(async ({ lock, sleep }) => {
       const held = await lock.acquire('l', { holdSeconds: 3 })

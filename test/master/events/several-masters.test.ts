@@ -187,6 +187,20 @@ describe('the totals of a queue', () => {
     expect(afterBirth).toEqual([...new Set(afterBirth)].toSorted((a, b) => a - b))
     expect(afterBirth.slice(-10)).toEqual([56, 57, 58, 59, 60, 61, 62, 63, 64, 65])
   })
+
+  it('are published once if two masters could read them before either has published', async () => {
+    store = await Store.open()
+    await store.master('m1')
+    await store.master('m2')
+    await store.time.advance(20 * SECOND)
+    const { events } = store.backend
+    const append = events.append.bind(events)
+    events.append = (batch) =>
+      new Promise((resolve, reject) => store.time.after(10, () => void append(batch).then(resolve, reject)))
+    await store.submit('a')
+    await store.time.advance(2 * SECOND)
+    expect(store.takePublished()).toEqual([['queue.totals', queue({ normal: 1, oldest_submitted_at: 5 })]])
+  })
 })
 
 describe('a dead master', () => {

@@ -85,6 +85,8 @@ describe('the sweep', () => {
     })
     await fixture.time.advance(60_000)
     expect(new Set(seen.map(([type]) => type))).toEqual(new Set(['mailer', 'second']))
+    const firstOf = (type: string): number => seen.find(([each]) => each === type)?.[1] ?? 0
+    expect(Math.abs(firstOf('mailer') - firstOf('second'))).toBeGreaterThan(100)
     for (const type of ['mailer', 'second']) {
       const at = seen.filter(([each]) => each === type).map(([, ms]) => ms)
       expect(at[0]).toBeLessThanOrEqual(10_000)

@@ -59,7 +59,9 @@ withRedisServer('a drain with three masters', () => {
       })
       await leased
       expect((await asked.call('POST', `${PATH}/drain`)).status).toBe(200)
+      const drainedMs = performance.now()
       expect((await poll).json).toMatchObject({ result: { tasks: [] } })
+      expect(performance.now() - drainedMs).toBeLessThan(10_000) // Without the signal it ends after 20 s.
       letGo()
       await eventually(async () => (await asked.backend.tasks.locate('mailer', ['t']))[0] === 'pending')
     }, 20_000)

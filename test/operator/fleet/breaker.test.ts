@@ -75,6 +75,7 @@ describe('the circuit breaker', () => {
     const { time, breaker, fail, probes, master, stop } = fixture()
     master.isBack = true
     for (let round = 0; round < 6; round += 1) {
+      breaker.ended(false)
       fail(5)
       await time.advance(15_000)
     }
@@ -91,11 +92,21 @@ describe('the circuit breaker', () => {
     await stop()
   })
 
+  it('sends no probe before the time that a refusal requests', async () => {
+    const { time, breaker, fail, probes, stop } = fixture()
+    fail(4)
+    breaker.ended(true, 20_000)
+    await time.advance(30_000)
+    expect(probes[0]).toBe(20_000)
+    await stop()
+  })
+
   it('ignores calls that were sent before it opened', async () => {
-    const { breaker, fail, turns, stop } = fixture()
+    const { time, breaker, fail, turns, stop } = fixture()
     fail(5)
+    await time.advance(1_000)
     breaker.ended(false)
-    expect(turns).toEqual(['MasterUnreachable'])
+    expect([turns, breaker.unavailableMs]).toEqual([['MasterUnreachable'], 1_000])
     breaker.close()
     fail(4)
     expect(turns).toEqual(['MasterUnreachable', null])

@@ -116,6 +116,21 @@ describe('the lease', () => {
     expect(a.terms[0]?.aborted).toBe(true)
   })
 
+  it('counts a renewal from its start, however long its response takes', async () => {
+    const a = replica('a')
+    await leads(a)
+    let respond = (): void => {}
+    const held = new Promise<void>((resolve) => (respond = resolve))
+    w.fake.script({ method: 'PUT' }, { kind: 'delay', until: held })
+    w.fake.script({}, { kind: 'refuse', status: 500 }, 1_000)
+    await passes(6_000) // The renewal began after 2 s.
+    respond()
+    await passes(4_900)
+    expect(a.elector.mayWrite()).toBe(true)
+    await passes(1_700)
+    expect(a.elector.mayWrite()).toBe(false)
+  })
+
   it('never has two holders: a holder stops before the next one starts, whatever their wall clocks show', async () => {
     const a = replica('a')
     await leads(a)

@@ -167,10 +167,11 @@ describe('the status writer', () => {
     first.put(refOf(object), inForce, 'transition')
     await advanceUntil(w.time, 'the status is written', () => kinds.length === 1)
     const second = writerOver(w.transport)
-    for (let pass = 0; pass < 50; pass += 1) {
+    for (let pass = 0; pass < 130; pass += 1) {
       second.put(refOf(object), { state: 'IDLE', observedGeneration: 1 }, 'transition')
       await w.time.advance(1_000)
     }
+    await runTurns() // Longer than two heartbeats.
     expect(writes()).toHaveLength(1)
   })
 
@@ -325,8 +326,10 @@ describe('the status writer', () => {
     w.fake.script({ method: 'PATCH' }, { kind: 'hang' })
     writer.put(refOf(known('a')), inForce, 'transition')
     await advanceUntil(w.time, 'the write is sent', () => writes().length === 1)
+    const endedMs = w.time.monotonicMs()
     term.abort(new Error('the lease was lost'))
     await advanceUntil(w.time, 'the timers are cleared', () => w.time.pending === 0)
+    expect(w.time.monotonicMs() - endedMs).toBeLessThan(5_000) // A call that hangs ends after 10 s.
     await w.time.advance(60_000)
     expect(writes()).toHaveLength(1)
     expect(w.log.lines).toEqual([])

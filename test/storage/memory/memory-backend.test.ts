@@ -92,6 +92,21 @@ describe('memory backend: memory budget', () => {
     expect(await backend.streams.push(TYPE, 'm1', 2, ['{}'])).toEqual({ length: 2, trimmed: 0 })
   })
 
+  it('keeps a part for tasks, which outputs and values cannot use (D83)', async () => {
+    const { backend } = await opened({ limits })
+    const entry = text(MANY / 10)
+    let pushed = 0
+    const push = () => backend.streams.push(TYPE, 'm1', (pushed += 1), [entry])
+    await expect(
+      (async () => {
+        for (;;) await push()
+      })(),
+    ).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.kv.set('ns', [{ key: 'k', value: entry, ttlMs: null }])).rejects.toEqual(fails('STORAGE_FULL'))
+    await submit(backend, task('a', { body: entry }))
+    expect(await backend.tasks.locate(TYPE, ['a'])).toEqual(['pending'])
+  })
+
   it('still accepts writes that shrink the store or settle tasks', async () => {
     const { backend, lease } = await full()
     expect(
