@@ -1,13 +1,14 @@
 /**
  * Applies a control to the program that Node loads: `CONTROL=FILE.json node --import ./test/controls/apply.ts …`.
- * Fails if the text of the control does not occur exactly once.
+ * `CONTROL` may also be the JSON itself. Fails if the text of the control does not occur exactly once.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import type { Control } from './control.ts'
+import type { Edit } from './control.ts'
 
-const { file, find, replace } = JSON.parse(readFileSync(process.env['CONTROL'] ?? '', 'utf8')) as Control
+const { CONTROL = '' } = process.env
+const { file, find, replace } = JSON.parse(CONTROL.startsWith('{') ? CONTROL : readFileSync(CONTROL, 'utf8')) as Edit
 const target = new URL(`../../${file}`, import.meta.url)
 
 registerHooks({

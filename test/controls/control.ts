@@ -1,6 +1,6 @@
 /**
- * A control: a deliberate defect that a test must find. It is one replacement in one source file, applied while the
- * program is loaded, so the source itself stays as it is.
+ * Reads and runs the controls of the simulation. A control is a deliberate defect that a test must find. It is one
+ * replacement in one source file, applied while the program is loaded, so the source itself stays as it is.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,13 +8,19 @@ import { fileURLToPath } from 'node:url'
 import { simulate } from '../simulation/simulate.ts'
 import type { SearchResult } from '../simulation/search.ts'
 
-export interface Control {
+/** Removes or breaks one safeguard. */
+export interface Edit {
+  /** What the safeguard does, as a sentence without its end. */
+  readonly safeguard: string
   readonly file: string
   /** Must match exactly once. */
   readonly find: string
   readonly replace: string
   /** Why the edit is this one, where that is not obvious. */
   readonly reason?: string
+}
+
+interface Control extends Edit {
   readonly layer: 'simulation'
   /** What finds the defect. */
   readonly invariant: string
@@ -27,17 +33,21 @@ export interface NamedControl extends Control {
   readonly name: string
 }
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FOLDER = join(ROOT, 'test/controls')
-const APPLY = join(FOLDER, 'apply.ts')
+export const APPLY = join(FOLDER, 'apply.ts')
 /** Compiled files of the product stay here, because each control starts a process. */
-const COMPILE_CACHE = join(ROOT, 'coverage/compile-cache')
+export const COMPILE_CACHE = join(ROOT, 'coverage/compile-cache')
+
+/** Lists of what other tests show. */
+const LISTS = new Set(['by-tests.json', 'elsewhere.json'])
 
 const pathOf = (name: string): string => join(FOLDER, `${name}.json`)
 
-/** Reads all controls, in the order of their names. */
+/** Reads all controls of the simulation, in the order of their names. */
 export async function readControls(): Promise<readonly NamedControl[]> {
-  const names = (await readdir(FOLDER)).filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -5))
+  const files = (await readdir(FOLDER)).filter((file) => file.endsWith('.json') && !LISTS.has(file))
+  const names = files.map((file) => file.slice(0, -5))
   return Promise.all(
     names.toSorted().map(async (name) => ({ name, ...(JSON.parse(await readFile(pathOf(name), 'utf8')) as Control) })),
   )
@@ -50,7 +60,7 @@ export function writeControl({ name, ...control }: NamedControl): Promise<void> 
 }
 
 /** How often the text of a control occurs in its file: 1 if it can be applied. */
-export async function countMatches({ file, find }: Control): Promise<number> {
+export async function countMatches({ file, find }: Edit): Promise<number> {
   return (await readFile(join(ROOT, file), 'utf8')).split(find).length - 1
 }
 

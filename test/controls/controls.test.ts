@@ -1,13 +1,18 @@
 /**
- * Shows that each control is found by its invariant. At commit its recorded seed finds it; with SOAK=1 a search from a
- * new base has to find it as well.
+ * Shows that each control is found by its invariant, or by its test. At commit the recorded seed of a control finds it.
+ * With SOAK=1 a search from a new base has to find it as well, and the controls of single tests run.
  */
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from '@jest/globals'
 import { countMatches, readControls, searchWith, type NamedControl } from './control.ts'
+import { pageWithTable, README } from './table.ts'
+import { findWithTest, hasTitle, readShownElsewhere, readTestControls } from './test-control.ts'
 
 const CONTROL_MS = process.env['SOAK'] === '1' ? 1_800_000 : 120_000
 const FRESH_SEEDS = 300
 const CONTROLS = await readControls()
+const TEST_CONTROLS = await readTestControls()
+const ELSEWHERE = await readShownElsewhere()
 
 const finderOf = async (control: NamedControl, seeds = control.seeds): Promise<string> => {
   const { violation, seeds: tried } = await searchWith(control, seeds)
@@ -16,8 +21,21 @@ const finderOf = async (control: NamedControl, seeds = control.seeds): Promise<s
 
 describe('controls', () => {
   it('each matches the source exactly once', async () => {
-    const matches = await Promise.all(CONTROLS.map(async (each) => [each.name, await countMatches(each)]))
+    const all = [...CONTROLS, ...TEST_CONTROLS]
+    const matches = await Promise.all(all.map(async (each) => [each.safeguard, await countMatches(each)]))
     expect(matches.filter(([, count]) => count !== 1)).toEqual([])
+  })
+
+  it('each has its own safeguard, and names a test that exists', async () => {
+    const safeguards = [...CONTROLS, ...TEST_CONTROLS, ...ELSEWHERE].map(({ safeguard }) => safeguard)
+    expect(safeguards.filter((each, at) => safeguards.indexOf(each) !== at)).toEqual([])
+    const named = [...TEST_CONTROLS, ...ELSEWHERE]
+    const titled = await Promise.all(named.map(hasTitle))
+    expect(named.filter((_, at) => titled[at] !== true)).toEqual([])
+  })
+
+  it('are listed in the page of the controls; make controls ARGS=--table writes the list', async () => {
+    expect(await readFile(README, 'utf8')).toBe(await pageWithTable())
   })
 
   for (const control of CONTROLS) {
@@ -40,4 +58,13 @@ describe('controls', () => {
         CONTROL_MS,
       )
   }
+
+  if (process.env['SOAK'] === '1')
+    for (const control of TEST_CONTROLS) {
+      it(
+        `without "${control.safeguard}" a test of ${control.test} fails`,
+        async () => expect(await findWithTest(control)).toEqual(expect.any(String)),
+        CONTROL_MS,
+      )
+    }
 })

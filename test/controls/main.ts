@@ -1,17 +1,26 @@
 /**
- * Runs every control: `node test/controls/main.ts [NAME…]`. The seed that finds a control first is written
- * into its file. A control that its recorded seeds no longer find is searched from a new base.
+ * Runs controls: `node test/controls/main.ts [NAME…]`. Without names, every control. The seed that finds a control of
+ * the simulation first is written into its file. A control that its recorded seeds no longer find is searched from a
+ * new base. A name of a control that a test finds is a part of its safeguard.
  *
  *   --fresh      search every control from a new base, as a nightly run does; writes nothing
  *   --seeds N    seeds of a search, 300 by default
+ *   --table      write the table of README.md, and run nothing
  *
  * Prints a line for each control. Exit code 1: a control was not found.
  */
+import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { countMatches, readControls, searchWith, writeControl, type NamedControl } from './control.ts'
+import { pageWithTable, README } from './table.ts'
+import { findWithTest, readTestControls, type TestControl } from './test-control.ts'
 
 const { values, positionals } = parseArgs({
-  options: { fresh: { type: 'boolean', default: false }, seeds: { type: 'string', default: '300' } },
+  options: {
+    fresh: { type: 'boolean', default: false },
+    seeds: { type: 'string', default: '300' },
+    table: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 })
 const freshBase = Math.floor(Math.random() * 0x1000_0000)
@@ -42,13 +51,36 @@ async function record(control: NamedControl, seed: number, text: string): Promis
   return report(control, true, `recorded again, ${text}`)
 }
 
-function report({ name, invariant }: NamedControl, isFound: boolean, text: string): boolean {
+function report(
+  { name, invariant }: Pick<NamedControl, 'name' | 'invariant'>,
+  isFound: boolean,
+  text: string,
+): boolean {
   process.stdout.write(`${isFound ? 'found' : 'NOT FOUND'} ${name} by ${invariant}: ${text}\n`)
   return isFound
 }
 
-const controls = (await readControls()).filter(({ name }) => positionals.length === 0 || positionals.includes(name))
-let found = 0
-for (const control of controls) if (await check(control)) found += 1
-process.stdout.write(`${found} of ${controls.length} controls found\n`)
-process.exitCode = found === controls.length ? 0 : 1
+async function checkWithTest(control: TestControl): Promise<boolean> {
+  const failed = await findWithTest(control).catch((error: unknown) => String(error))
+  return report(
+    { name: `"${control.safeguard}"`, invariant: control.test },
+    failed !== undefined,
+    failed ?? 'it passes',
+  )
+}
+
+async function run(): Promise<void> {
+  const isWanted = (name: string): boolean =>
+    positionals.length === 0 || positionals.some((each) => name === each || (each.includes(' ') && name.includes(each)))
+  const controls = (await readControls()).filter(({ name }) => isWanted(name))
+  const testControls = (await readTestControls()).filter(({ safeguard }) => isWanted(safeguard))
+  let found = 0
+  for (const control of controls) if (await check(control)) found += 1
+  for (const control of testControls) if (await checkWithTest(control)) found += 1
+  const all = controls.length + testControls.length
+  process.stdout.write(`${found} of ${all} controls found\n`)
+  process.exitCode = found === all ? 0 : 1
+}
+
+if (values.table) await writeFile(README, await pageWithTable())
+else await run()
