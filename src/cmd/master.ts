@@ -166,8 +166,6 @@ export async function run(argv: readonly string[]): Promise<number> {
   const tokens = completed(reading.tokens)
   return withProcess(values, async (log, stop) => {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
-    const openFiles = openFilesAdvice(await readOpenFileLimit(), values.maxSockets)
-    if (openFiles !== null) log.info(openFiles)
     announce(reading.tokens, tokens)
     const password = watchedSecret('SVC_BACKEND_PASSWORD', values.backendPassword ?? '', process.env, systemTime, log)
     const sentinelPassword = watchedSecret(
@@ -195,6 +193,8 @@ export async function run(argv: readonly string[]): Promise<number> {
         audit: auditTo(process.stdout, values.audit),
         ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
       })
+      const openFiles = openFilesAdvice(await readOpenFileLimit(), values.maxSockets)
+      if (openFiles !== null) log.info(openFiles)
       await aborted(stop)
       await master.stop()
     } finally {
