@@ -6,7 +6,7 @@
  * Workers take turns, first come first served. Every poll adds a turn for its worker at the end of the line, and a
  * lease uses the oldest turn of its worker. All polls of a worker share one request to the store (D78). Of one worker
  * the newest poll is served first, because its connection is most likely to be alive. But a poll that a request carried
- * and that got nothing while tasks were left comes before all newer ones, until the queue is seen empty (D101, G31).
+ * and that got nothing while tasks were left comes before all newer ones, until the queue is seen empty (D102, G31).
  *
  *   polls    a1 a2 b1 a3      turns    A A B A      two tasks become ready: both go to worker A, to a3 and then to a2
  *   polls    a1 b1            turns    B A          the next task goes to worker B, although a1 is the oldest poll

@@ -38,7 +38,7 @@ export const WIRE: readonly Row[] = [
     by('master/queue/waiters.test.ts', 'of one JSON-RPC batch each get a task'),
   ],
   [
-    'D101',
+    'D102',
     'While tasks are pending, no reserve of a worker starves or returns empty because of its other reserves (G31).',
     by('master/queue/lanes.test.ts', 'lanes that reserve %d tasks are each served within %d calls of the store (G31)'),
     by('master/queue/waiters-model.test.ts', 'agree on every poll, in any order of polls, ghosts'),

@@ -1,5 +1,5 @@
 /**
- * The line of waiting polls against a model of its rule (D78, D101), with ghosts: polls whose connection is dead, so
+ * The line of waiting polls against a model of its rule (D78, D102), with ghosts: polls whose connection is dead, so
  * that they look alive and lose what they get. The model is a few arrays, and decides who is requested, served, passed
  * over, replaced and refused.
  */
