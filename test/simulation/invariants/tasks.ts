@@ -303,11 +303,15 @@ class TaskCheck implements InvariantCheck {
 
   #extended(type: string, state: TypeState, { id, token }: LeaseRef, result: unknown, nowMs: number): void {
     if (isLost(result)) return
-    const lease = state.tasks.get(id)?.lease
-    if (lease?.token !== token) return this.#fail('I5', `task ${id} was extended with token ${token}`)
+    const task = state.tasks.get(id)
+    if (task?.lease?.token !== token) return this.#fail('I5', `task ${id} was extended with token ${token}`)
     const { expiresAtMs } = result as { expiresAtMs: number }
-    if (expiresAtMs !== lease.expiresAtMs) this.#checkDeadline(type, id, expiresAtMs - nowMs)
-    lease.expiresAtMs = expiresAtMs
+    if (expiresAtMs === task.lease.expiresAtMs) return
+    this.#checkDeadline(type, id, expiresAtMs - nowMs)
+    task.lease.expiresAtMs = expiresAtMs
+    // Of equal deadlines the store ends the one first that was set first.
+    state.inFlight.delete(id)
+    state.inFlight.set(id, task)
   }
 
   /** Takes the expired leases as the store does: in the order of their deadlines. */
