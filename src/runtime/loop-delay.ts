@@ -5,8 +5,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 export interface LoopDelay {
-  /** The 99th percentile of the delay since the last call, in milliseconds; 0 where nothing was measured. */
+  /** The 99th percentile of the delay since the last call of either method, in milliseconds; 0 if nothing was seen. */
   takeP99Ms(): number
+  /** The longest delay since the last call of either method, in milliseconds; 0 if nothing was measured. */
+  takeLongestMs(): number
   stop(): void
 }
 
@@ -18,12 +20,14 @@ const NS_PER_MS = 1e6
 export function systemLoopDelay(): LoopDelay {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
+  const take = (read: () => number): number => {
+    const ms = histogram.count === 0 ? 0 : read() / NS_PER_MS
+    histogram.reset()
+    return Math.max(0, ms - RESOLUTION_MS) // What is recorded is the time between two looks.
+  }
   return {
-    takeP99Ms: () => {
-      const p99Ms = histogram.count === 0 ? 0 : histogram.percentile(99) / NS_PER_MS
-      histogram.reset()
-      return Math.max(0, p99Ms - RESOLUTION_MS) // What is recorded is the time between two looks.
-    },
+    takeP99Ms: () => take(() => histogram.percentile(99)),
+    takeLongestMs: () => take(() => histogram.max),
     stop: () => void histogram.disable(),
   }
 }

@@ -3,8 +3,8 @@
  * Measures how busy this process is: the delay of its event loop, and its share of the memory that it may use. Both
  * decide how many workers a master admits (D101).
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
+import { systemLoopDelay } from './loop-delay.ts'
 
 export interface ProcessLoad {
   /** The longest delay of the event loop since the last call, in milliseconds; 0 where nothing was measured. */
@@ -14,25 +14,17 @@ export interface ProcessLoad {
   stop(): void
 }
 
-const RESOLUTION_MS = 10
-const NS_PER_MS = 1e6
-
 /** Measures this process, from now on. */
 export function systemProcessLoad(): ProcessLoad {
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  histogram.enable()
+  const delay = systemLoopDelay() // Not shared, because each reading starts the measurement anew.
   const containerBytes = process.constrainedMemory() // 0, or more than any machine has, if there is no limit.
   return {
-    takeLongestDelayMs: () => {
-      const longestMs = histogram.count === 0 ? 0 : histogram.max / NS_PER_MS
-      histogram.reset()
-      return Math.max(0, longestMs - RESOLUTION_MS) // What is recorded is the time between two looks.
-    },
+    takeLongestDelayMs: () => delay.takeLongestMs(),
     memoryShare: () => {
       const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes } = getHeapStatistics()
       const containerShare = containerBytes === 0 ? 0 : process.memoryUsage.rss() / containerBytes
       return Math.max(heapBytes / heapLimitBytes, containerShare)
     },
-    stop: () => void histogram.disable(),
+    stop: () => delay.stop(),
   }
 }

@@ -13,7 +13,10 @@ async function watched(p99: readonly number[]) {
   const log = recordingLog()
   const { lines } = log
   const left = [...p99]
-  const overload = createOverload({ timers: time, log }, { takeP99Ms: () => left.shift() ?? 0, stop: () => {} })
+  const overload = createOverload(
+    { timers: time, log },
+    { takeP99Ms: () => left.shift() ?? 0, takeLongestMs: () => 0, stop: () => {} },
+  )
   await overload.start?.()
   stops.push(() => void overload.stop?.())
   const after = async (seconds: number): Promise<boolean> => {
@@ -45,7 +48,11 @@ describe('a master', () => {
   it('rejects new tasks while it is overloaded, and nothing else', async () => {
     const time = new VirtualTime()
     let p99Ms = 900
-    const master = await runMaster({ clock: time, timers: time, loopDelay: { takeP99Ms: () => p99Ms, stop: () => {} } })
+    const master = await runMaster({
+      clock: time,
+      timers: time,
+      loopDelay: { takeP99Ms: () => p99Ms, takeLongestMs: () => 0, stop: () => {} },
+    })
     const SUBMIT = '/api/v1/automations/mailer/tasks'
     const submit = (path = SUBMIT, body: object = { payload: { to: 'x' } }) => master.call('POST', path, { body })
     expect((await submit()).status).toBe(200)
