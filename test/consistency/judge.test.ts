@@ -97,6 +97,13 @@ const row = (from: number, to: number, gen: number, config: string): Timed => [
   { key },
   { gen, config },
 ]
+const raise = (from: number, to: number, above: number, gen: number): Timed => [
+  from,
+  to,
+  'config_raise',
+  { key, above },
+  gen,
+]
 const submit: Timed = [0, 1, 'task_submit', { key }, null]
 const reserve = (from: number, to: number, token: number): Timed => [
   from,
@@ -135,6 +142,13 @@ const GOOD: Readonly<Record<string, readonly Timed[]>> = {
   'a lock may be held by an acquire without a reply': [
     [0, 1, 'lock_acquire', { key, holdMs: HOUR_MS }],
     acquire(2, 3, null),
+  ],
+  'a raise that was sent twice acts before and after a change': [
+    register,
+    raise(2, 9, 1, 3),
+    row(3, 4, 2, 'a'),
+    put(5, 6, 2, 'b', 3),
+    row(7, 8, 3, 'b'),
   ],
   'an extended lock is held longer': [
     acquire(0, 0.1, 7, 1_000),
@@ -223,6 +237,8 @@ const BAD: Readonly<Record<string, readonly Timed[]>> = {
   'a config that falls back': [register, put(2, 3, 0, 'b', 1), row(4, 5, 0, 'a')],
   'a task with two leases': [submit, reserve(2, 3, 5), reserve(4, 5, 6)],
   'a task that is delivered after its ack': [submit, reserve(2, 3, 5), ack(4, 5, 5, 'ok'), reserve(6, 7, 6)],
+  'a raise that acts twice after its end': [register, raise(2, 3, 1, 2), put(5, 6, 2, 'b', 3), row(7, 8, 4, 'b')],
+  'a raise that was sent twice and acts before its start': [register, row(2, 3, 2, 'a'), raise(4, 5, 1, 2)],
   'an ack with an old token': [
     submit,
     reserve(2, 3, 5),

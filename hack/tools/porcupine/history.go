@@ -108,7 +108,8 @@ type group struct {
 	calls []*call
 }
 
-// groupsOf divides a history by model and key. A reserve becomes one call for each task that it returned.
+// groupsOf divides a history by model and key. A reserve becomes one call for each task that it returned. A call that
+// the store may have carried out twice becomes two: one whose result was lost, and one with the result.
 func groupsOf(calls []*call) ([]*group, error) {
 	groups := map[string]*group{}
 	ordered := []*group{}
@@ -133,6 +134,13 @@ func groupsOf(calls []*call) ([]*group, error) {
 			}
 			if err := add(each.Args.Key, each); err != nil {
 				return nil, err
+			}
+			if mayRepeat[each.Operation] && each.isKnown() {
+				first := *each
+				first.Result = nil
+				if err := add(each.Args.Key, &first); err != nil {
+					return nil, err
+				}
 			}
 			continue
 		}

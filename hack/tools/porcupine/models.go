@@ -27,6 +27,10 @@ var readsOnly = map[string]bool{
 	"kv_recover": true, "counter_recover": true, "config_recover": true, "task_recover": true,
 }
 
+// mayRepeat names the changes that the backend sends again when the first response does not arrive. Others may act in
+// between: a raise to 2 is followed by a change to 3, and the repeated raise returns 3.
+var mayRepeat = map[string]bool{"config_raise": true, "lock_extend": true}
+
 // recoveries names the operations that read a value after a loss.
 var recoveries = map[string]bool{
 	"kv_recover": true, "counter_recover": true, "config_recover": true, "task_recover": true, "lock_recover": true,
@@ -82,7 +86,7 @@ func number(raw json.RawMessage) int64 {
 // later returns a deadline that a call set: not before the first value, and passed after the second.
 func later(c *call, ms int64) (int64, int64) {
 	least := c.Start + ms*nsPerMs - slackNs
-	if !c.isKnown() {
+	if c.End == never {
 		return least, never
 	}
 	return least, c.End + ms*nsPerMs + slackNs

@@ -96,7 +96,8 @@ export interface Configs {
    */
   history(ref: Ref, limit: number, skip?: number): Promise<readonly HistoryRow[]>
   /**
-   * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged.
+   * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged. A call may act
+   * twice, with a change of another caller in between; the result is then that of the second time.
    *
    * @param items `above`: a generation that a worker reported, 0 or more.
    * @returns the generation now stored, or why it was not raised.
