@@ -17,26 +17,31 @@ const isFields = (value: unknown): value is Fields =>
 /** Returns every leaf of a value: its path, and its value. */
 function leavesOf(value: unknown, keyed: KeyedLists): Map<string, unknown> {
   const leaves = new Map<string, unknown>()
-  const visit = (each: unknown, steps: readonly string[], plain: string): void => {
+  /** @param steps The path as a JSON array, without its last bracket. */
+  const visit = (each: unknown, steps: string, plain: string): void => {
     const key = keyed[plain]
     if (key !== undefined && Array.isArray(each))
       for (const item of each as Fields[]) {
-        const inner = [...steps, `[${String(item[key])}]`]
-        leaves.set(JSON.stringify(inner), ITEM)
+        const inner = withStep(steps, `[${String(item[key])}]`)
+        leaves.set(`${inner}]`, ITEM)
         visit(item, inner, plain)
       }
-    else if (!isFields(each) || (steps.length > 0 && Object.keys(each).length === 0))
-      leaves.set(JSON.stringify(steps), each)
+    else if (!isFields(each) || (steps !== '[' && Object.keys(each).length === 0)) leaves.set(`${steps}]`, each)
     else
       for (const [name, field] of Object.entries(each))
-        visit(field, [...steps, name], plain === '' ? name : `${plain}.${name}`)
+        visit(field, withStep(steps, name), plain === '' ? name : `${plain}.${name}`)
   }
-  visit(value, [], '')
+  visit(value, '[', '')
   return leaves
 }
 
+const withStep = (steps: string, step: string): string => `${steps}${steps === '[' ? '' : ','}${JSON.stringify(step)}`
+
 /** Represents the existence of an item of a keyed list. */
 const ITEM = Symbol('item')
+
+/** Compares the values of two leaves. */
+const isSame = (one: unknown, other: unknown): boolean => one === other || JSON.stringify(one) === JSON.stringify(other)
 
 export interface Applied {
   readonly object: Fields
@@ -48,7 +53,7 @@ export function applied(live: Fields, managers: Managers, manager: string, wante
   const [now, next] = [leavesOf(live, keyed), leavesOf(wanted, keyed)]
   const others = [...managers].filter(([name]) => name !== manager)
   const conflicts = [...next].flatMap(([leaf, value]) =>
-    value !== ITEM && now.has(leaf) && JSON.stringify(now.get(leaf)) !== JSON.stringify(value)
+    value !== ITEM && now.has(leaf) && !isSame(now.get(leaf), value)
       ? others.filter(([, leaves]) => leaves.has(leaf)).map(([name]) => `conflict with "${name}": ${leaf}`)
       : [],
   )
@@ -62,11 +67,7 @@ export function applied(live: Fields, managers: Managers, manager: string, wante
   const left = new Map(
     others.map(([name, leaves]) => [
       name,
-      new Set(
-        [...leaves].filter(
-          (leaf) => !next.has(leaf) || JSON.stringify(now.get(leaf)) === JSON.stringify(next.get(leaf)),
-        ),
-      ),
+      new Set([...leaves].filter((leaf) => !next.has(leaf) || isSame(now.get(leaf), next.get(leaf)))),
     ]),
   )
   return { object, managers: new Map([...left, [manager, new Set(next.keys())]]), conflicts }
@@ -75,9 +76,7 @@ export function applied(live: Fields, managers: Managers, manager: string, wante
 /** Makes a manager that writes without apply the owner of what it changed. */
 export function taken(managers: Managers, manager: string, before: Fields, after: Fields, keyed: KeyedLists): Managers {
   const [was, is] = [leavesOf(before, keyed), leavesOf(after, keyed)]
-  const differing = new Set(
-    [...is].filter(([leaf, value]) => JSON.stringify(was.get(leaf)) !== JSON.stringify(value)).map(([leaf]) => leaf),
-  )
+  const differing = new Set([...is].filter(([leaf, value]) => !isSame(was.get(leaf), value)).map(([leaf]) => leaf))
   const others = [...managers].map(
     ([name, leaves]) =>
       [

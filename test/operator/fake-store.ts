@@ -67,6 +67,7 @@ export class StatusError extends Error {
 
 interface StoredObject {
   readonly kind: FakeKind
+  /** Is never changed, and has no field without a value. */
   readonly object: FakeObject
   readonly managers: Managers
 }
@@ -137,11 +138,8 @@ export class FakeStore {
       creationTimestamp: new Date(this.#wallMs()).toISOString().replace(/\.\d+/, ''),
       ...(kind.status === true ? { generation: 1 } : {}),
     }
-    const object = completed(kind, {
-      ...rest,
-      ...(kind.status === true || status === undefined ? {} : { status }),
-      metadata,
-    } as FakeObject)
+    const created = { ...rest, ...(kind.status === true || status === undefined ? {} : { status }), metadata }
+    const object = copyOf(completed(kind, created as FakeObject))
     check(kind, object)
     return this.#commit(
       { ...where, name },
@@ -178,7 +176,7 @@ export class FakeStore {
       return this.#apply(where, subresource, body as Body, manager, force)
     const entry = this.#entry(where)
     const isJsonPatch = contentType.startsWith('application/json-patch')
-    const next = isJsonPatch ? jsonPatched(shown(entry), body as never) : mergePatched(shown(entry), body)
+    const next = isJsonPatch ? jsonPatched(view(entry), body as never) : mergePatched(view(entry), body)
     if (next === undefined)
       throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request')
     if (!isJsonPatch) this.#precondition(where, entry.object, (body as Body).metadata)
@@ -333,9 +331,9 @@ export class FakeStore {
             { ...newRest, apiVersion: before['apiVersion'], kind: before['kind'], metadata: { ...metadata, ...fixed } },
             kind.status === true ? oldStatus : newStatus,
           )
-    next = completed(kind, next)
+    next = copyOf(completed(kind, next))
     check(kind, next)
-    if (isDeepStrictEqual(JSON.parse(JSON.stringify(next)), JSON.parse(JSON.stringify(before)))) {
+    if (isDeepStrictEqual(next, before)) {
       this.#entries.set(pathOf(where), { kind, object: before, managers: managersOf(next) })
       return shown(entry)
     }
@@ -412,18 +410,20 @@ const contentOf = (object: FakeObject): object => without(object, 'metadata', 's
 /** The part of an object that has managers. */
 const owned = (object: FakeObject): Record<string, unknown> => {
   const { labels, annotations, finalizers } = object.metadata
-  return JSON.parse(
-    JSON.stringify({ ...without(object, 'apiVersion', 'kind'), metadata: { labels, annotations, finalizers } }),
-  ) as Record<string, unknown>
+  const entries = Object.entries({ labels, annotations, finalizers }).filter(([, value]) => value !== undefined)
+  return { ...without(object, 'apiVersion', 'kind'), metadata: Object.fromEntries(entries) }
 }
 const without = (object: object, ...names: readonly string[]): object =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 
-function shown({ kind, object, managers }: StoredObject): FakeObject {
+/** An object as clients see it, to read only: it shares its fields with the stored one. */
+function view({ kind, object, managers }: StoredObject): FakeObject {
   const managedFields = [...managers.keys()].map((manager) => ({ manager, operation: 'Apply' }))
-  const whole = { ...object, metadata: { ...object.metadata, managedFields } }
-  return JSON.parse(JSON.stringify(completed(kind, whole))) as FakeObject
+  return completed(kind, { ...object, metadata: { ...object.metadata, managedFields } })
 }
+
+const shown = (entry: StoredObject): FakeObject => copyOf(view(entry))
+const copyOf = (object: FakeObject): FakeObject => JSON.parse(JSON.stringify(object)) as FakeObject
 
 /** Adds defaults, to written and read objects alike; otherwise an equal write would count as a change. */
 const completed = (kind: FakeKind, object: FakeObject): FakeObject => kind.defaults?.(object) ?? object

@@ -15,12 +15,21 @@ import type { Situation } from './must-happen.ts'
 import type { Fault } from './plan.ts'
 import type { Exchange, Served } from './pool.ts'
 
-type ExecutedCheck = Required<Pick<InvariantCheck, 'executed'>>
+type Observation = keyof InvariantCheck
+/** Checks that declare this observation. */
+type Observing<K extends Observation> = readonly Required<Pick<InvariantCheck, K>>[]
 
 export class Checker implements Required<InvariantCheck> {
   readonly #checks: readonly InvariantCheck[]
-  /** Those that look at calls of the store. */
-  readonly #executing: readonly ExecutedCheck[]
+  /** For the frequent observations, because most checks declare few of them. */
+  readonly #executing: Observing<'executed'>
+  readonly #appending: Observing<'appended'>
+  readonly #receiving: Observing<'received'>
+  readonly #serving: Observing<'served'>
+  readonly #framing: Observing<'framed'>
+  readonly #running: Observing<'ran'>
+  readonly #feeding: Observing<'fed'>
+  readonly #logging: Observing<'logged'>
   readonly #counted = new Map<Situation, number>()
   #violation: Violation | null = null
   /** While the store executes its log again, nothing is new. */
@@ -35,7 +44,14 @@ export class Checker implements Required<InvariantCheck> {
       },
     }
     this.#checks = CHECKS.map((create) => create(all))
-    this.#executing = this.#checks.filter((check) => check.executed !== undefined) as readonly ExecutedCheck[]
+    this.#executing = this.#observing('executed')
+    this.#appending = this.#observing('appended')
+    this.#receiving = this.#observing('received')
+    this.#serving = this.#observing('served')
+    this.#framing = this.#observing('framed')
+    this.#running = this.#observing('ran')
+    this.#feeding = this.#observing('fed')
+    this.#logging = this.#observing('logged')
   }
 
   get violation(): Violation | null {
@@ -59,7 +75,7 @@ export class Checker implements Required<InvariantCheck> {
   }
 
   appended(events: readonly LoggedEvent[]): void {
-    for (const check of this.#checks) check.appended?.(events)
+    for (const check of this.#appending) check.appended(events)
   }
 
   storeLost(): void {
@@ -73,27 +89,27 @@ export class Checker implements Required<InvariantCheck> {
   }
 
   received(exchange: Exchange): void {
-    for (const check of this.#checks) check.received?.(exchange)
+    for (const check of this.#receiving) check.received(exchange)
   }
 
   served(served: Served): void {
-    for (const check of this.#checks) check.served?.(served)
+    for (const check of this.#serving) check.served(served)
   }
 
   framed(frame: ReceivedFrame): void {
-    for (const check of this.#checks) check.framed?.(frame)
+    for (const check of this.#framing) check.framed(frame)
   }
 
   ran(event: PluginEvent): void {
-    for (const check of this.#checks) check.ran?.(event)
+    for (const check of this.#running) check.ran(event)
   }
 
   fed(reader: string, item: FeedItem): void {
-    for (const check of this.#checks) check.fed?.(reader, item)
+    for (const check of this.#feeding) check.fed(reader, item)
   }
 
   logged(line: LogLine): void {
-    for (const check of this.#checks) check.logged?.(line)
+    for (const check of this.#logging) check.logged(line)
   }
 
   injected(fault: Fault): void {
@@ -114,5 +130,9 @@ export class Checker implements Required<InvariantCheck> {
 
   async finish(): Promise<void> {
     for (const check of this.#checks) await check.finish?.()
+  }
+
+  #observing<K extends Observation>(observation: K): Observing<K> {
+    return this.#checks.filter((check) => check[observation] !== undefined) as unknown as Observing<K>
   }
 }

@@ -81,6 +81,7 @@ export class Environment {
   /** The ends of control sockets at masters that are not closed, by worker. */
   readonly #masterEnds = new Map<string, Set<FrameEnd>>()
   #connections = 0
+  #noted = { atMs: 0, text: '0.000' }
 
   constructor(plan: Plan, trace: ((line: string) => void) | undefined) {
     this.plan = plan
@@ -168,9 +169,16 @@ export class Environment {
   /** Adds an event to the hash and to the trace. */
   note(who: string, what: string, detail?: () => string): void {
     this.events += 1
-    const text = `${this.time.monotonicMs().toFixed(3)} ${who} ${what}`
+    const text = `${this.#timeText()} ${who} ${what}`
     this.hash = seedOf(this.hash ^ 0x811c9dc5, text)
     this.#trace?.(detail === undefined ? text : `${text} ${detail()}`)
+  }
+
+  /** Many events happen at one time. */
+  #timeText(): string {
+    const nowMs = this.time.monotonicMs()
+    if (nowMs !== this.#noted.atMs) this.#noted = { atMs: nowMs, text: nowMs.toFixed(3) }
+    return this.#noted.text
   }
 
   logOf({ name }: SimProcess): Log {

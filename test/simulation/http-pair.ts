@@ -1,6 +1,6 @@
 /**
- * Calls a request handler of Node without a server: a real IncomingMessage and a real ServerResponse whose output goes
- * to `sink`. Only what Express and the master use is replaced, as own properties, because Express replaces prototypes.
+ * Calls a request handler of Node without a server: with a real IncomingMessage, and with a real ServerResponse whose
+ * output goes to `sink`. Only what the master uses is replaced.
  */
 import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
@@ -19,73 +19,110 @@ export type ResponsePart =
   /** The server cut the connection before the end of the response. */
   | { readonly kind: 'cut' }
 
+type Sink = (part: ResponsePart) => void
+type Fields = Readonly<Record<string, string | number>>
+
 /** Handles one request. @returns a function that disconnects the client. */
-export function callHandler(
-  handle: RequestListener,
-  { method, path, headers, body }: PlainRequest,
-  sink: (part: ResponsePart) => void,
-): () => void {
-  const socket = { remoteAddress: '10.0.0.1', readable: false, destroyed: false, destroy: () => cut() }
-  const request = new IncomingMessage(socket as unknown as Socket)
-  const all = { host: 'master', 'content-length': String(Buffer.byteLength(body)), ...headers }
-  Object.assign(request, { method, url: path, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
-  request.headers = all
-  request.rawHeaders = Object.entries(all).flat()
+export function callHandler(handle: RequestListener, plain: PlainRequest, sink: Sink): () => void {
+  const socket = { remoteAddress: '10.0.0.1', readable: false, destroyed: false, destroy: () => response.cut() }
+  const request = requestOf(plain, socket as unknown as Socket)
+  const response = new PairResponse(request, sink)
+  handle(request, response as unknown as ServerResponse)
+  return () => response.disconnect()
+}
+
+function requestOf({ method, path, headers, body }: PlainRequest, socket: Socket): IncomingMessage {
+  const request = new IncomingMessage(socket)
+  request.method = method
+  request.url = path
+  request.httpVersion = '1.1'
+  request.httpVersionMajor = 1
+  request.httpVersionMinor = 1
+  request.headers = { host: 'master', 'content-length': String(Buffer.byteLength(body)), ...headers }
+  request.rawHeaders = Object.entries(request.headers).flat() as string[]
   request.complete = true
   if (body !== '') request.push(body)
   request.push(null)
-  const response = new ServerResponse(request)
-  let head: ResponsePart | null = null
-  // What `headersSent`, `writableEnded` and `writableNeedDrain` read. Properties of our own cost more.
-  const state = response as unknown as Record<string, unknown>
-  let [isHeadSent, isEnded, isClosed] = [false, false, false]
-  const sendHead = (): void => {
-    if (!isHeadSent) sink(head ?? { kind: 'head', status: response.statusCode, headers: {} })
-    isHeadSent = true
-    state['_header'] = 'sent'
+  return request
+}
+
+/** Without the members that are replaced: the methods of Node have more overloads than the master calls. */
+const Base = ServerResponse as unknown as new (
+  request: IncomingMessage,
+) => Omit<
+  ServerResponse,
+  'headersSent' | 'writableFinished' | 'writeHead' | 'flushHeaders' | 'write' | 'end' | 'destroy'
+>
+
+class PairResponse extends Base {
+  readonly #sink: Sink
+  #head: ResponsePart | null = null
+  #hasHead = false
+  #isHeadSent = false
+  #isEnded = false
+  #isClosed = false
+
+  constructor(request: IncomingMessage, sink: Sink) {
+    super(request)
+    this.#sink = sink
   }
-  const write = (chunk: unknown): boolean => {
-    if (isEnded || isClosed) return false
-    sendHead()
-    if (chunk !== undefined && chunk !== '') sink({ kind: 'data', chunk: Buffer.from(chunk as string) })
+
+  get headersSent(): boolean {
+    return this.#hasHead
+  }
+
+  get writableFinished(): boolean {
+    return this.#isEnded
+  }
+
+  writeHead(status: number, fields: Fields = {}): this {
+    const headers: Record<string, string> = {}
+    for (const name in fields) headers[name] = String(fields[name])
+    this.statusCode = status
+    this.#head = { kind: 'head', status, headers }
+    this.#hasHead = true
+    return this
+  }
+
+  flushHeaders(): void {
+    if (!this.#isHeadSent) this.#sink(this.#head ?? { kind: 'head', status: this.statusCode, headers: {} })
+    this.#hasHead = true
+    this.#isHeadSent = true
+  }
+
+  write(chunk?: string | Uint8Array): boolean {
+    if (this.#isEnded || this.#isClosed) return false
+    this.flushHeaders()
+    if (chunk !== undefined && chunk !== '') this.#sink({ kind: 'data', chunk: Buffer.from(chunk as string) })
     return true
   }
-  const close = (): void => {
-    if (isClosed) return
-    isClosed = true
-    response.destroyed = true
-    response.emit('close')
+
+  end(chunk?: string | Uint8Array): this {
+    if (this.#isEnded || this.#isClosed) return this
+    this.write(chunk)
+    this.#isEnded = true
+    this.finished = true // What `writableEnded` and `writableNeedDrain` of Node read.
+    this.#sink({ kind: 'end' })
+    process.nextTick(() => this.disconnect())
+    return this
   }
-  const cut = (): void => {
-    if (!isEnded && !isClosed) sink({ kind: 'cut' })
-    process.nextTick(close)
+
+  destroy(): this {
+    this.cut()
+    return this
   }
-  Object.defineProperty(response, 'writableFinished', { get: () => isEnded })
-  Object.assign(response, {
-    writeHead: (status: number, fields: Record<string, string | number> = {}) => {
-      response.statusCode = status
-      const texts: Record<string, string> = {}
-      for (const [name, value] of Object.entries(fields)) texts[name] = String(value)
-      head = { kind: 'head', status, headers: texts }
-      state['_header'] = 'sent'
-      return response
-    },
-    flushHeaders: sendHead,
-    write,
-    end: (chunk?: unknown) => {
-      if (isEnded || isClosed) return response
-      write(chunk)
-      isEnded = true
-      state['finished'] = true
-      sink({ kind: 'end' })
-      process.nextTick(close)
-      return response
-    },
-    destroy: () => {
-      cut()
-      return response
-    },
-  })
-  handle(request, response)
-  return close
+
+  /** Ends the connection from the side of the master. */
+  cut(): void {
+    if (!this.#isEnded && !this.#isClosed) this.#sink({ kind: 'cut' })
+    process.nextTick(() => this.disconnect())
+  }
+
+  /** The connection is gone. Repeatable. */
+  disconnect(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.destroyed = true
+    this.emit('close')
+  }
 }

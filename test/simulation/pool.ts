@@ -102,29 +102,33 @@ class Body implements AsyncIterable<Buffer> {
 
 class SimPool implements HttpPool {
   readonly #deps: PoolDeps
-  readonly #destroy = new AbortController()
+  /** Ends each request that is under way. */
+  readonly #underWay = new Set<(reason: Error) => void>()
+  #isDestroyed = false
 
   constructor(deps: PoolDeps) {
     this.#deps = deps
   }
 
   async destroy(): Promise<void> {
-    this.#destroy.abort(failure('UND_ERR_DESTROYED'))
+    this.#isDestroyed = true
+    for (const abort of this.#underWay) abort(failure('UND_ERR_DESTROYED'))
   }
 
   request(request: HttpPoolRequest): Promise<HttpPoolResponse> {
     const { network, process, target } = this.#deps
     const master = target()
-    const signals = [request.signal, this.#destroy.signal]
-    const aborted = signals.find((signal) => signal.aborted)
-    if (aborted !== undefined) return Promise.reject(aborted.reason as Error)
+    const { signal } = request
+    if (signal.aborted) return Promise.reject(signal.reason as Error)
+    if (this.#isDestroyed) return Promise.reject(failure('UND_ERR_DESTROYED'))
     return new Promise((resolve, reject) => {
       const body = new Body()
       let disconnect = (): void => {}
       let isOver = false
       const over = (): void => {
         isOver = true
-        for (const signal of signals) signal.removeEventListener('abort', onAbort)
+        signal.removeEventListener('abort', onAbort)
+        this.#underWay.delete(abort)
       }
       const fail = (error: Error): void => {
         if (isOver) return
@@ -132,11 +136,13 @@ class SimPool implements HttpPool {
         reject(error)
         body.fail(error)
       }
-      const onAbort = (): void => {
-        fail(signals.find((signal) => signal.aborted)?.reason as Error)
+      const abort = (reason: Error): void => {
+        fail(reason)
         disconnect()
       }
-      for (const signal of signals) signal.addEventListener('abort', onAbort)
+      const onAbort = (): void => abort(signal.reason as Error)
+      signal.addEventListener('abort', onAbort)
+      this.#underWay.add(abort)
       if (master === undefined) return void process.after(1, () => fail(failure('ECONNREFUSED')))
       let status = 0
       let headers: Readonly<Record<string, string>> = {}

@@ -23,6 +23,8 @@ interface RpcResponse {
 }
 
 const SETTLES = new Set(['tasks.ack', 'tasks.nack', 'tasks.release'])
+/** Few bodies contain such a call, and parsing each of them would take time. */
+const CONCERNED = /"tasks\.(?:ack|nack|release|extend)"/
 /** Without faults an outcome is acknowledged within this time. */
 const DELIVERED_WITHIN_MS = 20_000
 const LOST_MANY =
@@ -59,7 +61,7 @@ class SettleCheck implements InvariantCheck {
   }
 
   received({ process, path, body, status, text }: Exchange): void {
-    if (status !== 200 || !path.endsWith('/rpc')) return
+    if (status !== 200 || !path.endsWith('/rpc') || !CONCERNED.test(body)) return
     const calls = listOf(JSON.parse(body)) as readonly RpcRequest[]
     if (!calls.some(({ method }) => SETTLES.has(method) || method === 'tasks.extend')) return
     const responses = listOf(JSON.parse(text)) as readonly RpcResponse[]
