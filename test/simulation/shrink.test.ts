@@ -38,6 +38,14 @@ it('keeps the two faults of twenty that only fail together, and as few processes
   expect(runs).toBeLessThanOrEqual(MAX_RUNS)
 })
 
+it('declares no worker that a smaller plan lacks', async () => {
+  const ran: Plan[] = []
+  const fails = (plan: Plan): boolean => ran.push(plan) > 0 && plan.declared >= 2
+  const { plan } = await shrink({ ...planOf([]), operators: 2, declared: 3 }, withLimits(fails))
+  expect(plan).toMatchObject({ workers: ['short', 'long'], declared: 2, operators: 1 })
+  expect(ran.filter(({ declared, workers }) => declared > workers.length)).toEqual([])
+})
+
 it('runs at most the given number of plans, and returns one that fails', async () => {
   let ran = 0
   const isEven = (plan: Plan): boolean => (ran += 1) > 0 && plan.faults.length % 2 === 0

@@ -88,8 +88,12 @@ function fewerActors({ masters, workers, operators, declared }: Plan): readonly 
     ...(operators > 1 ? [{ operators: 1 }] : []),
     ...(declared > 1 ? [{ declared: 1 }] : []),
   ]
-  const halves = workers.length > 3 ? [{ workers: workers.slice(0, Math.ceil(workers.length / 2)) }] : []
-  const lessOne = workers.length > 1 ? [{ workers: workers.slice(0, -1) }] : []
+  const first = (count: number): Partial<Plan> => ({
+    workers: workers.slice(0, count),
+    declared: Math.min(declared, count), // A FleetWorker of a removed worker would have no type.
+  })
+  const halves = workers.length > 3 ? [first(Math.ceil(workers.length / 2))] : []
+  const lessOne = workers.length > 1 ? [first(workers.length - 1)] : []
   return [...cluster, ...(masters > 1 ? [{ masters: 1 }, { masters: masters - 1 }] : []), ...halves, ...lessOne]
 }
 
