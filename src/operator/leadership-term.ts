@@ -12,6 +12,7 @@
 import { LogThrottle, sleep, type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import {
+  type DeletedClaims,
   FLEET_WORKERS,
   reconcile,
   ReconcileMemory,
@@ -51,6 +52,7 @@ export interface LeadershipTermDeps {
   readonly log: Log
   readonly transport: KubeTransport
   readonly cache: WritableCache<FleetWorkerObject>
+  readonly deletedClaims: DeletedClaims
   readonly queue: WorkQueue
   readonly events: EventRecorder
   readonly fleet: Fleet
@@ -210,12 +212,25 @@ function createResync({ cache, fleet, handlers, log, queue, time, watches }: Lea
 }
 
 function createReconcileDeps(
-  { cache, events, fleet, leadership, log, permits, time, transport, watches, workers }: LeadershipTermDeps,
+  {
+    cache,
+    deletedClaims,
+    events,
+    fleet,
+    leadership,
+    log,
+    permits,
+    time,
+    transport,
+    watches,
+    workers,
+  }: LeadershipTermDeps,
   own: Pick<ReconcileDeps, 'status' | 'sources' | 'memory'>,
 ): ReconcileDeps {
   return {
     ...own,
     cache,
+    deletedClaims,
     table: fleet,
     master: fleet.master,
     edits: fleet.edits,

@@ -6,9 +6,9 @@
  *   master ──feed, lists──▶ table ─────┘  ▲ parked           └─PATCH, claim──▶ master
  *                                         └── breaker, while the master is unreachable
  *
- * Watch, table and queue live as long as the process, so a standby is warm. Everything that writes belongs to a term of
- * leadership (leadership-term.ts). Shutdown: no new key starts, running reconciles may finish, statuses are sent, the
- * lease is released.
+ * Watch, table, queue and deleted claims live as long as the process, so a standby is warm. Everything that writes
+ * belongs to a term of leadership (leadership-term.ts). Shutdown: no new key starts, running reconciles may finish,
+ * statuses are sent, the lease is released.
  * @see D44, D45
  */
 import { Registry } from 'prom-client'
@@ -24,6 +24,7 @@ import {
 } from '../runtime/index.ts'
 import { createFleetMetrics, Fleet } from './fleet/index.ts'
 import {
+  DeletedClaims,
   FLEET_WORKERS,
   INDICES,
   keptSpec,
@@ -107,6 +108,7 @@ class Operator implements RunningOperator {
   readonly #transport: ClosableTransport
   readonly #permits: Permits
   readonly #cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
+  readonly #deletedClaims = new DeletedClaims()
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
   readonly #fleet: Fleet
@@ -297,6 +299,7 @@ class Operator implements RunningOperator {
       onRestart: this.#metrics.onRestart,
       onChange: (change, source) => {
         this.#workers.changed(change, source === 'watch' && this.#term !== undefined)
+        this.#deletedClaims.onChange(change)
         this.#handlers.onFleetWorker(change, source)
       },
     })
@@ -311,6 +314,7 @@ class Operator implements RunningOperator {
       log,
       transport: this.#transport,
       cache: this.#cache,
+      deletedClaims: this.#deletedClaims,
       queue: this.#queue,
       events: this.#events,
       fleet: this.#fleet,

@@ -12,10 +12,10 @@
  * `taken_over`: a resource held the claim before, and now finds the claim of a resource that does not exist here. So
  * another cluster uses the same namespace name. If both operators took over claims that look orphaned, they would take
  * the worker from each other endlessly. The claim of a resource that was deleted here is `orphaned`: a paused master
- * executed a late request.
+ * executed a late request, or a failover of the store lost the newest claim.
  * A stray claim is replaced. Claims are free strings, so any client with a token could otherwise end drift correction
  * (D66).
- * @see D31, D39, D51
+ * @see D31, D39, D51, D103
  */
 import { MAX_MANAGED_BY_CHARS } from '../../protocol/index.ts'
 import type { Claimant, ClaimFacts, ClaimClass } from './ports.ts'

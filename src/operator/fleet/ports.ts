@@ -167,7 +167,8 @@ export interface Claimant {
  * ours        the claim of this resource
  * duplicate   another live resource of this operator: the rule for duplicates decides
  * orphaned    a resource that no longer exists, in a watched namespace: may be taken over
- * taken_over  as `orphaned`, but this resource held the claim before: another cluster has that resource and owns it
+ * taken_over  as `orphaned`, but this resource held the claim before, and that resource was not deleted here: another
+ *             cluster has it and owns the worker
  * foreign     another operator
  * stray       no operator: may be taken over, or any client with a token could end drift correction
  */
@@ -181,7 +182,7 @@ export interface ClaimFacts {
   /** The claims of all live resources. */
   readonly isLive: (claim: string) => boolean
   readonly watches: (namespace: string) => boolean
-  /** Whether a resource that this process has reconciled had the claim, and is deleted. */
+  /** Whether a resource that this process has cached had the claim, and is deleted. */
   readonly wasDeletedHere: (claim: string) => boolean
   /** `status.config.epoch` is set: as far as its status shows, this resource holds the claim. */
   readonly hasHeldBefore: boolean

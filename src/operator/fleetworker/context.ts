@@ -13,6 +13,7 @@ import type {
   ReconcileOutcome,
   StatusWriter,
 } from '../kube/index.ts'
+import type { DeletedClaims } from './deleted-claims.ts'
 import type { ReconcileMemory, WorkerState } from './memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
@@ -37,6 +38,8 @@ export interface ReconcileDeps {
   readonly leadership: Pick<Leadership, 'mayWrite' | 'confirm'>
   /** One per term. */
   readonly memory: ReconcileMemory
+  /** One per process. */
+  readonly deletedClaims: Pick<DeletedClaims, 'has'>
   readonly clock: Clock
   readonly log: Log
   /** Limits warnings about missing rights to one per minute and namespace. */

@@ -98,7 +98,7 @@ function claimClassOf(
     own: workerState.claim,
     isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
     watches: deps.watches,
-    wasDeletedHere: (claim) => deps.memory.wasDeleted(claim),
+    wasDeletedHere: (claim) => deps.deletedClaims.has(claim),
     // A restored store shows claims from before.
     hasHeldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }),
   })

@@ -9,6 +9,7 @@
 export * from './bounds.ts'
 export * from './conditions.ts'
 export type { DriftOutcome, ReconcileDeps } from './context.ts'
+export { DeletedClaims } from './deleted-claims.ts'
 export * from './desired.ts'
 export * from './diff.ts'
 export { ReconcileMemory } from './memory.ts'

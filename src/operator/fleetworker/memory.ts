@@ -9,7 +9,7 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
-import { BoundedMap, type Random } from '../../runtime/index.ts'
+import type { Random } from '../../runtime/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { type FleetWorkerObject, claimFor, workerOf } from './resource.ts'
@@ -53,12 +53,8 @@ export interface WorkerState {
 /** Digest of refused inputs for the status. Inputs have versions and no values, so a plain digest reveals nothing. */
 export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
-/** Maximum number of remembered claims of deleted resources. A late request of an even older one is unlikely. */
-const MAX_DELETED_CLAIMS = 1_000
-
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, WorkerState>()
-  readonly #deletedClaims = new BoundedMap<string, true>(MAX_DELETED_CLAIMS)
   readonly #hmacKey: Uint8Array
   /** Uids of the first round that were not reconciled yet. */
   readonly #unseen = new Set<string>()
@@ -75,7 +71,6 @@ export class ReconcileMemory {
       known.generation = generation
       return known
     }
-    if (known !== undefined && known.uid !== uid) this.#deletedClaims.set(known.claim, true)
     const workerState: WorkerState = {
       uid,
       generation,
@@ -122,13 +117,7 @@ export class ReconcileMemory {
   forget(key: ObjectKey): WorkerState | undefined {
     const entry = this.#entries.get(key)
     this.#entries.delete(key)
-    if (entry !== undefined) this.#deletedClaims.set(entry.claim, true)
     return entry
-  }
-
-  /** Whether the resource of a claim was reconciled in this term and then deleted. */
-  wasDeleted(claim: string): boolean {
-    return this.#deletedClaims.get(claim) !== undefined
   }
 
   /** Digest for comparing two values. It is keyed, so it is useless outside of this process. */

@@ -64,6 +64,12 @@ export const ADDITIONS: readonly Row[] = [
     ),
   ],
   [
+    'D103',
+    'A FleetWorker takes its worker back from the claim of one that was deleted here, but from no other operator.',
+    by('operator/fleetworker/reconcile.test.ts', 'is taken back in a term that began after the deletion (G19, G26)'),
+    by('operator/fleetworker/reconcile.test.ts', 'is not taken from another cluster, in no term'),
+  ],
+  [
     'D70',
     'The token is checked first: rejected control sockets use no capacity for workers.',
     by(

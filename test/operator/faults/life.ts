@@ -4,7 +4,7 @@
  */
 import { Registry } from 'prom-client'
 import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
-import { INDICES, keptSpec, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
+import { DeletedClaims, INDICES, keptSpec, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import { FLEET_WORKERS } from '../../../src/operator/fleetworker/resource.ts'
 import {
   ALWAYS_LEADING,
@@ -49,6 +49,7 @@ export class Life {
   readonly queue: WorkQueue
   readonly fleet: Fleet
   readonly handlers: EventHandlers
+  readonly #deletedClaims = new DeletedClaims()
   readonly #parts: LifeParts
   readonly #abort = new AbortController()
   readonly #metrics: KubeMetrics
@@ -113,7 +114,10 @@ export class Life {
       cache: this.cache,
       resource: FLEET_WORKERS,
       namespace: undefined,
-      onChange: (change, source) => this.handlers.onFleetWorker(change, source),
+      onChange: (change, source) => {
+        this.#deletedClaims.onChange(change)
+        this.handlers.onFleetWorker(change, source)
+      },
     })
   }
 
@@ -158,6 +162,7 @@ export class Life {
       log,
       transport,
       cache: this.cache,
+      deletedClaims: this.#deletedClaims,
       queue: this.queue,
       events: this.#events,
       fleet: this.fleet,

@@ -11,6 +11,7 @@ import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { claimOf } from '../../../src/operator/fleet/index.ts'
 import {
   CONSENT_ANNOTATION,
+  DeletedClaims,
   FLEET_WORKERS,
   INDICES,
   keptSpec,
@@ -29,6 +30,7 @@ import {
   ApplyStatusWriter,
   PooledTransport,
   WritableCache,
+  type Change,
   type ObjectRef,
   type ReconcileOutcome,
 } from '../../../src/operator/kube/index.ts'
@@ -109,6 +111,7 @@ export class ReconcileFixture {
   isLeading = true
   confirms = 0
   cache!: WritableCache<FleetWorkerObject>
+  deletedClaims!: DeletedClaims
   sources!: Sources
   status!: ApplyStatusWriter<FleetWorkerObject, FleetWorkerStatus>
   deps!: ReconcileDeps
@@ -126,10 +129,16 @@ export class ReconcileFixture {
     this.restart()
   }
 
-  /** Starts another process, or another term: only the state in the two servers remains. */
+  /** Starts another term of the same process. */
+  beginTerm(): void {
+    this.deps = { ...this.deps, memory: new ReconcileMemory(random()) }
+  }
+
+  /** Starts another process: only the state in the two servers remains. */
   restart(): void {
     const { time, transport, log } = this
     this.cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
+    this.deletedClaims = new DeletedClaims()
     this.sources = new Sources({
       transport,
       clock: time,
@@ -161,6 +170,7 @@ export class ReconcileFixture {
       transport,
       status: this.status,
       memory: new ReconcileMemory(random()),
+      deletedClaims: this.deletedClaims,
       clock: time,
       log,
       logThrottle: new LogThrottle(time),
@@ -357,8 +367,12 @@ export class ReconcileFixture {
   seeCluster(): void {
     const all = this.fake.store.list(FLEETWORKERS, undefined) as unknown as FleetWorkerObject[]
     for (const old of this.cache.all())
-      if (!all.some(({ metadata }) => metadata.uid === old.metadata.uid)) this.cache.remove(old)
-    for (const each of all) this.cache.offer(each)
+      if (!all.some(({ metadata }) => metadata.uid === old.metadata.uid)) this.#changed(this.cache.remove(old))
+    for (const each of all) this.#changed(this.cache.offer(each))
+  }
+
+  #changed(change: Change<FleetWorkerObject> | undefined): void {
+    if (change !== undefined) this.deletedClaims.onChange(change)
   }
 
   reconcile(name: string, namespace = 'ns'): Promise<ReconcileOutcome> {

@@ -201,8 +201,8 @@ describe('reconcile: one worker', () => {
   })
 })
 
-describe('reconcile: a late request of a deleted resource', () => {
-  it('takes the worker back from the claim that it wrote (G19, G21)', async () => {
+describe('reconcile: the claim of a deleted resource that returns', () => {
+  it('is taken back after a late request (G19, G21)', async () => {
     fixture.create('w1', { config: { url: 'http://a' } })
     await fixture.settle('w1')
     const earlier = fixture.claim('w1')
@@ -217,6 +217,36 @@ describe('reconcile: a late request of a deleted resource', () => {
       'True InSync',
     ])
     await fixture.expectQuiet('w1')
+  })
+
+  it('is taken back in a term that began after the deletion (G19, G26)', async () => {
+    fixture.create('rival', { workerId: 'w1', config: { url: 'http://a' } })
+    await fixture.settle('rival')
+    const earlier = fixture.claim('rival')
+    fixture.remove('rival')
+    await fixture.see()
+    fixture.beginTerm()
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.settle('w1')
+    expect((await fixture.record('w1')).managed_by).toBe(fixture.claim('w1'))
+    await fixture.claimed('w1', earlier) // A failover lost the newest claim. No generation shows it.
+    await fixture.settle('w1')
+    expect([(await fixture.record('w1')).managed_by, fixture.condition('w1', 'Synced')]).toEqual([
+      fixture.claim('w1'),
+      'True InSync',
+    ])
+  })
+
+  it('is not taken from another cluster, in no term', async () => {
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.settle('w1')
+    await fixture.claimed('w1', 'kubernetes:ns/rival#99999999')
+    fixture.beginTerm()
+    await fixture.settle('w1')
+    expect([(await fixture.record('w1')).managed_by, fixture.condition('w1', 'Synced')]).toEqual([
+      'kubernetes:ns/rival#99999999',
+      'False OwnershipConflict',
+    ])
   })
 })
 
