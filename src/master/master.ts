@@ -21,7 +21,7 @@ import {
   type TokenSettings,
 } from './auth/index.ts'
 import { createCatalogRoutes } from './catalog/index.ts'
-import { createControl, type Control } from './control/index.ts'
+import { createControl, StartupUpgrades, type Control } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
 import { StoreEpoch } from './epoch.ts'
 import { createEvents } from './events/index.ts'
@@ -91,15 +91,16 @@ export interface RunningMaster {
 export async function startMaster(options: MasterOptions): Promise<RunningMaster> {
   if (options.catalog.size === 0)
     throw new Error('no automation is installed; list automation modules in SVC_AUTOMATIONS')
-  await openBackend(options)
-  const master = await compose(options).catch(async (error: unknown) => {
+  const authenticator = createAuthenticator(options.tokens)
+  const startup = await openBackend(options, authenticator)
+  const master = await compose(options, authenticator).catch(async (error: unknown) => {
+    await startup?.close()
     await options.backend.close()
     throw error
   })
   try {
     for (const part of master.parts) await part.start?.()
-    const port = await master.http.listen(options.listen)
-    if (options.listen !== null) options.log.info('the master listens', { host: options.listen.host, port })
+    const port = await serve(master, options, startup)
     let stopped: Promise<void> | null = null
     return {
       port,
@@ -110,38 +111,80 @@ export async function startMaster(options: MasterOptions): Promise<RunningMaster
       stop: () => (stopped ??= stop(master, options)),
     }
   } catch (error) {
+    await startup?.close()
     await stop(master, options)
     throw error
   }
 }
 
-/** Opens the backend. A backend that reports a long step gets a listener for the probes until it is open (D97). */
-async function openBackend({ backend, listen, clock, random, log }: MasterOptions): Promise<void> {
-  let startup: StartupListener | undefined
-  let listening: Promise<unknown> = Promise.resolve()
+/** What listens until the master serves. */
+interface Startup {
+  readonly listener: StartupListener
+  readonly port: number
+  readonly upgrades: StartupUpgrades
+  close(): Promise<void>
+}
+
+/**
+ * Opens the backend. A backend that reports a long step gets a listener for the probes and the workers until the master
+ * serves (D97, D101).
+ *
+ * @returns null if nothing listens.
+ */
+async function openBackend(
+  { backend, listen, clock, random, timers, log }: MasterOptions,
+  authenticator: Authenticator,
+): Promise<Startup | null> {
+  let listener: StartupListener | null = null
+  let listening: Promise<number | null> = Promise.resolve(null)
+  const isWorkerToken = (bearerToken: string): boolean => authenticator.identify(bearerToken)?.role === 'worker'
+  const upgrades = new StartupUpgrades({ clock, timers, isWorkerToken })
   const onProgress = (step: string): void => {
-    if (startup === undefined && listen !== null) {
-      startup = new StartupListener({ address: listen, clock, requestId: () => random.uuid() })
-      listening = startup
-        .listen()
-        .catch((error: unknown) => log.warn('cannot serve probes while opening the store', { error }))
+    if (listener === null && listen !== null) {
+      listener = new StartupListener({
+        address: listen,
+        clock,
+        requestId: () => random.uuid(),
+        onUpgrade: (request, socket, head, refuse) => upgrades.add(request, socket, head, refuse),
+      })
+      listening = listener.listen().catch((error: unknown) => {
+        log.warn('cannot serve probes while opening the store', { error })
+        return null
+      })
     }
-    startup?.report(step)
+    listener?.report(step)
+  }
+  const close = async (): Promise<void> => {
+    upgrades.close()
+    await listener?.close()
   }
   try {
     await backend.open(new AbortController().signal, onProgress)
-  } finally {
+  } catch (error) {
     await listening
-    await startup?.close()
+    await close()
+    throw error
   }
+  const port = await listening
+  return listener === null || port === null ? null : { listener, port, upgrades, close }
+}
+
+/** Begins to serve, on the server that has listened since the start if there is one. @returns the port, or 0. */
+async function serve({ http, control }: Composed, { listen, log }: MasterOptions, startup: Startup | null) {
+  const port = startup?.port ?? (await http.listen(listen))
+  if (startup !== null) {
+    http.takeOver(startup.listener.server)
+    for (const upgrade of startup.upgrades.take()) control.resume(upgrade)
+  }
+  if (listen !== null) log.info('the master listens', { host: listen.host, port })
+  return port
 }
 
 type Composed = Awaited<ReturnType<typeof compose>>
 
 /** Creates every part without starting it. */
-async function compose(options: MasterOptions) {
+async function compose(options: MasterOptions, authenticator: Authenticator) {
   const deps = await createDeps(options)
-  const authenticator = createAuthenticator(options.tokens)
   const audit = new AuditTrail(deps, options.audit ?? { classes: new Set(), write: () => true })
   const fleet = createFleetParts(deps, options, authenticator, audit)
   const { control, queue } = fleet

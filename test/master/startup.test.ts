@@ -1,20 +1,29 @@
 /** A master while its store is checked after an unclean stop, with a real file and a real storage thread (D97). */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
+import { HANDSHAKE_WAIT_MS } from '../../src/protocol/index.ts'
 import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
 import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
 import { THREAD_URL } from '../storage/sqlite/fixture.ts'
+import { eventually } from '../kit/eventually.ts'
 import { freePort } from '../kit/free-port.ts'
-import { runMaster } from '../kit/running-master.ts'
+import { runMaster, TOKENS } from '../kit/running-master.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 const PAGE = 4_096
+const HARDWARE = { cores: 2, ram_gb: 4, hostname: 'node-7', kernel: '6.1' }
 const folder = temporaryFolder()
+const sockets: WebSocket[] = []
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.terminate()
+})
 
 /** A host whose `open` ends when the test calls `release`, like the slow open of a large file. */
 class SlowHost extends ThreadHost {
@@ -75,7 +84,7 @@ async function checkingMaster(file: string) {
   const port = await freePort()
   const time = new VirtualTime()
   const backend = backendOn(file, host, time)
-  const started = runMaster({ backend, listen: { host: '127.0.0.1', port }, clock: time })
+  const started = runMaster({ backend, listen: { host: '127.0.0.1', port }, clock: time, timers: time })
   const ended = started.then(
     () => 'started',
     (error: unknown) => error,
@@ -91,6 +100,28 @@ async function checkingMaster(file: string) {
   return { host, time, url, started, ended }
 }
 
+/** Opens the control socket of a worker. */
+function connectWorker(url: string, id: string, token: string = TOKENS.worker) {
+  let onSent: () => void
+  const sent = new Promise<void>((resolve) => void (onSent = resolve))
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/v1/automations/mailer/workers/${id}/control`, {
+    headers: { authorization: `Bearer ${token}` },
+    finishRequest: (request) => request.end(onSent),
+  })
+  sockets.push(socket)
+  socket.on('error', () => undefined)
+  return { socket, sent }
+}
+
+/** The refusal of an upgrade. */
+async function refusalOf(socket: WebSocket) {
+  const [, { statusCode: status, headers }] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  return { status, retryAfter: headers['retry-after'] }
+}
+
+/** Resolves when the server has read what other connections sent before. */
+const seenBy = async (url: string): Promise<void> => void (await (await fetch(`${url}/healthz`)).text())
+
 describe('a master whose SQLite store is checked after an unclean stop', () => {
   it('is alive but not ready, reports the check, and serves nothing before the check has ended', async () => {
     const { host, time, url, started } = await checkingMaster(await uncleanStore('slow.db'))
@@ -103,16 +134,47 @@ describe('a master whose SQLite store is checked after an unclean stop', () => {
     const tasks = `${url}/api/v1/automations/mailer/tasks`
     const submit = await fetch(tasks, { method: 'POST', body: '{"payload":{"to":"x"}}' })
     expect([submit.status, submit.headers.get('retry-after'), await submit.json()]).toEqual([503, '2', { detail }])
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/api/v1/automations/mailer/workers/w-1/control`)
-    socket.on('error', () => undefined)
-    const [, refusal] = (await once(socket, 'unexpected-response')) as [unknown, { readonly statusCode: number }]
-    expect(refusal.statusCode).toBe(503)
-    socket.terminate()
+    expect(await refusalOf(connectWorker(url, 'w-1', 'guess').socket)).toEqual({ status: 503, retryAfter: '2' })
     host.release()
     const master = await started
     expect(master.url).toBe(url)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect(await master.backend.kv.get('n', ['k'])).toEqual(['1'])
+  })
+
+  it('holds the upgrades of workers, and admits them when it serves (D101)', async () => {
+    const { host, url, started } = await checkingMaster(await uncleanStore('held.db'))
+    const workers = ['w-1', 'w-2'].map((id) => connectWorker(url, id))
+    const opened = workers.map(({ socket }) => once(socket, 'open'))
+    const idle = connect(Number(new URL(url).port), '127.0.0.1')
+    await Promise.all([...workers.map(({ sent }) => sent), once(idle, 'connect')])
+    await seenBy(url)
+    host.release()
+    const master = await started
+    await Promise.all(opened)
+    for (const [at, { socket }] of workers.entries()) {
+      const sent = { worker_id: `w-${at + 1}`, automation_type: 'mailer', protocol_version: 1, hardware: HARDWARE }
+      socket.send(JSON.stringify({ type: 'register', ...sent }))
+    }
+    await eventually('both are registered', async () => {
+      const { json } = await master.call('GET', '/api/v1/automations/mailer/workers?connected=true')
+      return (json as readonly unknown[]).length === 2
+    })
+    idle.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n') // A connection from before is served as well.
+    expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /)
+    idle.destroy()
+  })
+
+  it('rejects an upgrade that it has held for 10 s (D101)', async () => {
+    const { host, time, url, started } = await checkingMaster(await uncleanStore('long.db'))
+    const { socket, sent } = connectWorker(url, 'w-1')
+    const refusal = refusalOf(socket)
+    await sent
+    await seenBy(url)
+    await time.advance(HANDSHAKE_WAIT_MS)
+    expect(await refusal).toEqual({ status: 503, retryAfter: '2' })
+    host.release()
+    await started
   })
 
   it('fails with STORAGE_CORRUPT and names the file when the check finds damage', async () => {

@@ -21,7 +21,9 @@ import { boundPieces, ControlSocket, type AcceptedSocket } from './control-socke
 import { readHandshake, type Handshake } from './handshake.ts'
 import { HandshakeQueue } from './handshake-queue.ts'
 import { HeldUpgrade } from './held-upgrade.ts'
+import { EARLY_DATA } from './limits.ts'
 import { RefusedSockets } from './refused-sockets.ts'
+import type { PendingUpgrade } from './startup-upgrades.ts'
 
 export interface AdmissionDeps extends MasterDeps {
   /** Finds the principal of a token. */
@@ -114,22 +116,28 @@ export class Admission {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const handshake = readHandshake(request)
     if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
+    this.resume({ request, socket, head, handshake, arrivedAtMs: this.#deps.clock.monotonicMs() })
+  }
+
+  /** Handles an upgrade whose handshake was read before, while the master started. */
+  resume({ request, socket, head, handshake, arrivedAtMs }: PendingUpgrade): void {
     const rejection = this.#rejectionOf(handshake)
     if (rejection?.code === CLOSE.INVALID_TOKEN && !this.#closing) this.#auditRefusal(handshake, request)
     let held: HeldUpgrade | null = null
-    const leave = this.#decide(handshake, rejection, {
+    const upgrade: Upgrade = {
       open: (use) => this.#open(request, socket, held?.release() ?? head, use),
       refuse: (detail, retryAfterSeconds) => {
         held?.release()
         this.#refuse(socket, 503, 'room', detail, { 'retry-after': `${retryAfterSeconds}` })
       },
-    })
+    }
+    const leave = this.#decide(handshake, rejection, upgrade, arrivedAtMs)
     if (leave === null) return
     held = new HeldUpgrade(socket, head, (why) => {
       leave()
       held?.release()
       if (why === 'disconnected') socket.destroy()
-      else this.#refuse(socket, 400, 'early_data', 'send nothing before the response to the upgrade')
+      else this.#refuse(socket, 400, 'early_data', EARLY_DATA)
     })
   }
 
@@ -139,23 +147,31 @@ export class Admission {
    *   disconnects meanwhile.
    */
   accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null {
-    return this.#decide(handshake, this.#rejectionOf(handshake), upgrade)
+    return this.#decide(handshake, this.#rejectionOf(handshake), upgrade, this.#deps.clock.monotonicMs())
   }
 
-  #decide(handshake: Handshake, rejection: Rejection | null, upgrade: Upgrade): (() => void) | null {
+  #decide(
+    handshake: Handshake,
+    rejection: Rejection | null,
+    upgrade: Upgrade,
+    arrivedAtMs: number,
+  ): (() => void) | null {
     const { settings, sockets } = this.#deps
     if (this.#closing) upgrade.refuse(STOPPING, 1)
     else if (rejection !== null) this.#reject(upgrade, rejection)
     else if (sockets() + this.#queue.length >= settings.maxSockets)
       upgrade.refuse(`this master already serves ${settings.maxSockets} workers, its limit`, 1)
     else
-      return this.#queue.add({
-        admit: () => this.#admit(handshake, upgrade),
-        refuse: (detail, retryAfterSeconds) => {
-          if (!this.#closing) this.#logRefusal(retryAfterSeconds)
-          upgrade.refuse(detail, retryAfterSeconds)
+      return this.#queue.add(
+        {
+          admit: () => this.#admit(handshake, upgrade),
+          refuse: (detail, retryAfterSeconds) => {
+            if (!this.#closing) this.#logRefusal(retryAfterSeconds)
+            upgrade.refuse(detail, retryAfterSeconds)
+          },
         },
-      })
+        arrivedAtMs,
+      )
     return null
   }
 

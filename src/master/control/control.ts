@@ -29,6 +29,7 @@ import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
 import { Outbound } from './outbound.ts'
 import { Backpressure } from './backpressure.ts'
+import type { PendingUpgrade } from './startup-upgrades.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
 
 export interface ControlDeps extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad'> {
@@ -40,6 +41,8 @@ export interface ControlDeps extends MasterDeps, Pick<AdmissionDeps, 'identify' 
 export interface Control extends Part {
   /** Handles an upgrade request of the HTTP server, for any path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Handles an upgrade that waited while the master started. */
+  resume(upgrade: PendingUpgrade): void
   /**
    * Handles a handshake, also one of a simulated network.
    * @returns null if it is decided. Otherwise it waits, and the returned function is to be called if its client
@@ -161,6 +164,10 @@ class ControlChannel implements Control {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#admission.upgrade(request, socket, head)
+  }
+
+  resume(upgrade: PendingUpgrade): void {
+    this.#admission.resume(upgrade)
   }
 
   accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null {

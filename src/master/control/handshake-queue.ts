@@ -74,9 +74,10 @@ export class HandshakeQueue {
 
   /**
    * Admits or refuses the handshake, or lets it wait.
+   * @param arrivedAtMs Earlier than now if it waited while the master started; that time counts.
    * @returns null if it is decided; otherwise a function that removes it from the queue.
    */
-  add(handshaking: Handshaking): (() => void) | null {
+  add(handshaking: Handshaking, arrivedAtMs = this.#deps.clock.monotonicMs()): (() => void) | null {
     const nowMs = this.#deps.clock.monotonicMs()
     if (this.#waiting.size === 0 && this.#hasPlace(nowMs)) {
       this.#admit(handshaking)
@@ -86,7 +87,7 @@ export class HandshakeQueue {
       this.#refuse(handshaking, 'too many workers are connecting; try again')
       return null
     }
-    const waiting = { handshaking, expiresAtMs: nowMs + HANDSHAKE_WAIT_MS }
+    const waiting = { handshaking, expiresAtMs: arrivedAtMs + HANDSHAKE_WAIT_MS }
     this.#waiting.add(waiting)
     this.#startTicks()
     return () => {

@@ -1,3 +1,4 @@
 /** The control channel: the WebSockets of the workers. */
 export { createControl, type Control } from './control.ts'
 export type { AcceptedSocket } from './control-socket.ts'
+export { StartupUpgrades } from './startup-upgrades.ts'

@@ -2,6 +2,7 @@
 
 /** Bytes that a client may send before the response to its upgrade. A WebSocket client sends none (RFC 6455). */
 export const MAX_EARLY_BYTES = 4_096
+export const EARLY_DATA = 'send nothing before the response to the upgrade'
 
 /** How long a socket that was accepted only to send a close code may take to close (D70). */
 export const REFUSED_SOCKET_MS = 1_000

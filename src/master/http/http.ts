@@ -2,7 +2,7 @@
  * @module master/http/http
  * Connects the parts of this folder to the HTTP server of the master.
  */
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter } from 'prom-client'
 import { MAX_DRY_RUNS_PER_SECOND, MAX_REQUESTS_PER_SOCKET } from '../../protocol/index.ts'
@@ -14,14 +14,9 @@ import { createApp } from './app.ts'
 import { RequestContext } from './request-context.ts'
 import { RateLimiter } from './rate-limit.ts'
 import type { Route } from './route.ts'
-import { createHttpServer, listen, type ServerLimits } from './server.ts'
+import { HttpServer, type Address, type HttpHandlers, type ServerLimits } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { InFlightRequests } from './in-flight-requests.ts'
-
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
 
 export interface HttpDeps extends Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'> {
   readonly routes: readonly Route[]
@@ -41,8 +36,8 @@ export class Http {
   /** Handles one request, of any server or of a simulated network. */
   readonly handle: RequestListener
   readonly #inFlight: InFlightRequests
-  readonly #sockets = new Set<Duplex>()
-  readonly #server: Server
+  readonly #handlers: HttpHandlers
+  #server: HttpServer
 
   constructor(deps: HttpDeps) {
     const { clock, metrics, timers } = deps
@@ -78,8 +73,8 @@ export class Http {
       onShed: shared.onShed,
     })
     this.handle = createRequestListener(deps, shared, responseWriter, this.#inFlight)
-    this.#server = createServer(deps, shared, this.handle)
-    this.#server.on('connection', (socket) => this.#track(socket))
+    this.#handlers = createHandlers(deps, shared, this.handle)
+    this.#server = new HttpServer(this.#handlers, deps.limits)
   }
 
   /**
@@ -90,20 +85,22 @@ export class Http {
    */
   async listen(address: Address | null): Promise<number> {
     this.#inFlight.start()
-    return address === null ? 0 : listen(this.#server, address)
+    return address === null ? 0 : this.#server.listen(address)
+  }
+
+  /** Serves a server that listens already, instead of one of its own. */
+  takeOver(server: HttpServer): void {
+    this.#inFlight.start()
+    this.#server = server
+    server.use(this.#handlers)
   }
 
   /** Accepts no new connections, ends long polls and streams, and finishes requests in progress within `withinMs`. */
   async close(withinMs: number): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve))
+    const closed = this.#server.close()
     await this.#inFlight.drain(withinMs)
-    for (const socket of this.#sockets) socket.destroy()
+    this.#server.destroyConnections()
     await closed
-  }
-
-  #track(socket: Duplex): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
   }
 }
 
@@ -136,16 +133,15 @@ function createRequestListener(
   })
 }
 
-function createServer(
-  { onUpgrade, limits }: HttpDeps,
+function createHandlers(
+  { onUpgrade }: HttpDeps,
   { requestId, requests, onRefusal, onShed }: Shared,
   app: RequestListener,
-): Server {
-  return createHttpServer({
+): HttpHandlers {
+  return {
     requestId,
     onUpgrade,
     onRefusal,
-    limits,
     requests,
     onDrop: () => onShed('connections'),
     app: (request, response) => {
@@ -154,7 +150,7 @@ function createServer(
         socket.destroy() // Already rejected. Node parses everything that a client sends ahead.
       else if (!socket.destroyed) app(request, response)
     },
-  })
+  }
 }
 
 /** Creates request ids: unique among all masters and restarts, short and cheap. */

@@ -1,7 +1,7 @@
 /** The HTTP layer of the master: route table, admission checks, limits and responses. */
 export { createDashboard } from './dashboard.ts'
 export { FairShare } from './fair-share.ts'
-export { Http, type Address } from './http.ts'
+export { Http } from './http.ts'
 export { checkDocument } from './json-document.ts'
 export { createOpenApi } from './openapi.ts'
 export { RateLimiter } from './rate-limit.ts'
@@ -15,5 +15,5 @@ export {
   type RouteRequest,
   type StreamBody,
 } from './route.ts'
-export { rejectRaw } from './server.ts'
+export { rejectRaw, type Address } from './server.ts'
 export { StartupListener } from './startup.ts'

@@ -1,7 +1,10 @@
 /**
  * @module master/http/server
- * Creates the HTTP server with its limits. A message that never becomes a request (broken framing, headers that are too
+ * Runs the HTTP server with its limits. A message that never becomes a request (broken framing, headers that are too
  * large or too slow) gets a response in raw bytes, and its connection ends.
+ *
+ * What handles the requests can be replaced while the server listens, so a master that was starting begins to serve
+ * without closing its address: connections that wait to be accepted would be reset.
  *
  * Of the upgrades that a request may offer, only `websocket` is accepted. Any other (`h2c`, which some HTTP clients
  * offer with every request) is ignored, and the request is served as it is (RFC 9110 section 7.8).
@@ -14,7 +17,7 @@ import {
   type Server,
   type ServerOptions as NodeServerOptions,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
 import { headFault, isWebSocketUpgrade } from './request-head.ts'
@@ -27,13 +30,18 @@ const KEEP_ALIVE_MS = 75_000
  */
 const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 120_000 }
 export type ServerLimits = Readonly<typeof LIMITS>
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
 /**
  * Connections that the kernel keeps until the event loop accepts them; Linux lowers this to `net.core.somaxconn`. With
  * Node's default of 511, thousands of workers that reconnect lose their first packet and try again a second later.
  */
 const ACCEPT_BACKLOG = 4_096
 
-export interface HttpServerDeps {
+/** Handles what arrives at a server. */
+export interface HttpHandlers {
   readonly app: RequestListener
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly requestId: () => string
@@ -43,8 +51,6 @@ export interface HttpServerDeps {
   readonly onRefusal: (status: number) => void
   /** Called for each connection above the limit, which is closed without a response. */
   readonly onDrop: () => void
-  /** Lower limits for tests. */
-  readonly limits?: Partial<ServerLimits> | undefined
 }
 
 /** Supported by Node 22.21 and 24.9 or later. Earlier versions treat every offer as an upgrade. */
@@ -52,69 +58,98 @@ interface UpgradeChoice {
   readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean
 }
 
-export function createHttpServer({
-  app,
-  onUpgrade,
-  requestId,
-  requests,
-  onRefusal,
-  onDrop,
-  limits: lower = {},
-}: HttpServerDeps): Server {
-  const limits = { ...LIMITS, ...lower }
-  const options: NodeServerOptions & UpgradeChoice = {
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: limits.headersWithinMs,
-    requestTimeout: limits.requestWithinMs,
-    connectionsCheckingInterval: limits.lookEveryMs,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    insecureHTTPParser: false,
-    requireHostHeader: false, // The application rejects a missing Host header, with a detail.
-    // After a request without a response it is an ordinary request, which the application rejects in turn (D73).
-    shouldUpgradeCallback: (request) => isWebSocketUpgrade(request) && requests.count(request.socket) === 0,
-  }
-  const server = createServer(options, app)
-  // Node drops further headers silently; one more shows that there were too many.
-  server.maxHeadersCount = MAX_HEADERS + 1
-  server.maxConnections = limits.connections
-  server.on('drop', onDrop)
-  server.on('checkContinue', app) // The body reader sends 100 Continue after the sender was accepted.
-  server.on('checkExpectation', app) // The application rejects it, with a detail.
-  const reject = (socket: Duplex, status: number, detail: string): void => {
-    onRefusal(status)
-    rejectRaw(socket, status, detail, requestId())
-  }
-  server.on('upgrade', (request, socket, head) => {
-    const fault = headFault(request)
-    if (requests.count(socket) > 0)
-      socket.destroy() // Only reached if Node is too old for `shouldUpgradeCallback`.
-    else if (fault === null) onUpgrade(request, socket, head)
-    else reject(socket, fault.status, fault.detail)
-  })
-  server.on('connect', (_request, socket) =>
-    reject(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
-  )
-  server.on('clientError', (error: ClientError, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || requests.isResponding(socket)) return void socket.destroy()
-    const [status, detail] = meaning(error)
-    reject(socket, status, detail)
-  })
-  return server
-}
+export class HttpServer {
+  readonly #server: Server
+  /** All open connections, also those that were upgraded. */
+  readonly #sockets = new Set<Socket>()
+  #handlers: HttpHandlers
 
-/** Starts listening. @returns the port. @throws {Error} if the address cannot be used. */
-export function listen(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const refused = (cause: Error): void =>
-      reject(new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }))
-    server.once('error', refused).listen({ port, host, backlog: ACCEPT_BACKLOG }, () => {
-      server.off('error', refused)
-      resolve((server.address() as AddressInfo).port)
+  /** @param lower Lower limits for tests. */
+  constructor(handlers: HttpHandlers, lower: Partial<ServerLimits> = {}) {
+    const limits = { ...LIMITS, ...lower }
+    this.#handlers = handlers
+    const options: NodeServerOptions & UpgradeChoice = {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: limits.headersWithinMs,
+      requestTimeout: limits.requestWithinMs,
+      connectionsCheckingInterval: limits.lookEveryMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      insecureHTTPParser: false,
+      requireHostHeader: false, // The application rejects a missing Host header, with a detail.
+      // After a request without a response it is an ordinary request, which the application rejects in turn (D73).
+      shouldUpgradeCallback: (request) =>
+        isWebSocketUpgrade(request) && this.#handlers.requests.count(request.socket) === 0,
+    }
+    const app: RequestListener = (request, response) => this.#handlers.app(request, response)
+    this.#server = createServer(options, app)
+    // Node drops further headers silently; one more shows that there were too many.
+    this.#server.maxHeadersCount = MAX_HEADERS + 1
+    this.#server.maxConnections = limits.connections
+    this.#server.on('connection', (socket) => this.#track(socket))
+    this.#server.on('drop', () => this.#handlers.onDrop())
+    this.#server.on('checkContinue', app) // The body reader sends 100 Continue after the sender was accepted.
+    this.#server.on('checkExpectation', app) // The application rejects it, with a detail.
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    this.#server.on('connect', (_request, socket) =>
+      this.#reject(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
+    )
+    this.#server.on('clientError', (error, socket) => this.#onClientError(error, socket))
+  }
+
+  /** Replaces what handles the requests from now on. */
+  use(handlers: HttpHandlers): void {
+    this.#handlers = handlers
+  }
+
+  /** Starts listening. @returns the port. @throws {Error} if the address cannot be used. */
+  listen({ host, port }: Address): Promise<number> {
+    const server = this.#server
+    return new Promise((resolve, reject) => {
+      const refused = (cause: Error): void =>
+        reject(
+          new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }),
+        )
+      server.once('error', refused).listen({ port, host, backlog: ACCEPT_BACKLOG }, () => {
+        server.off('error', refused)
+        resolve((server.address() as AddressInfo).port)
+      })
     })
-  })
+  }
+
+  /** Accepts no further connections. Resolves when all are closed. */
+  async close(): Promise<void> {
+    await new Promise((resolve) => void this.#server.close(resolve))
+  }
+
+  /** Closes all connections abruptly. */
+  destroyConnections(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const fault = headFault(request)
+    if (this.#handlers.requests.count(socket) > 0)
+      socket.destroy() // Only reached if Node is too old for `shouldUpgradeCallback`.
+    else if (fault === null) this.#handlers.onUpgrade(request, socket, head)
+    else this.#reject(socket, fault.status, fault.detail)
+  }
+
+  #onClientError(error: ClientError, socket: Duplex): void {
+    if (error.code === 'ECONNRESET' || !socket.writable || this.#handlers.requests.isResponding(socket))
+      return void socket.destroy()
+    const [status, detail] = meaning(error)
+    this.#reject(socket, status, detail)
+  }
+
+  #reject(socket: Duplex, status: number, detail: string): void {
+    this.#handlers.onRefusal(status)
+    rejectRaw(socket, status, detail, this.#handlers.requestId())
+  }
 }
 
 /** Writes a refusal to a socket that has no response object, and closes it. */

@@ -2,45 +2,57 @@
  * @module master/http/startup
  * Serves the address of the API while the store is being opened. `/healthz` returns 200, so that a liveness probe does
  * not restart a master whose store takes minutes to check. `/readyz` returns 503 and the current step. Every other
- * request gets 503 with `Retry-After` (D97).
+ * request gets 503 with `Retry-After` (D97), and upgrades may be held (D101). When the master serves, it takes over the
+ * server with all its connections.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { ReadyBody } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
-import { createHttpServer, listen, rejectRaw } from './server.ts'
+import { HttpServer, rejectRaw, type Address } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 
 const RETRY_AFTER = { 'retry-after': '2' }
 
 export interface StartupListenerDeps {
-  readonly address: { readonly host: string; readonly port: number }
+  readonly address: Address
   readonly clock: Clock
   readonly requestId: () => string
+  /** Holds an upgrade or calls `refuse`; without a detail it gets the one of every request. */
+  readonly onUpgrade: (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    refuse: (status: 400 | 503, detail?: string) => void,
+  ) => void
 }
 
 export class StartupListener {
+  readonly server: HttpServer
   readonly #deps: StartupListenerDeps
-  readonly #server: ReturnType<typeof createHttpServer>
   readonly #startedMs: number
   #step = ''
 
   constructor(deps: StartupListenerDeps) {
-    const { requestId, clock } = deps
+    const { requestId, clock, onUpgrade } = deps
     this.#deps = deps
     this.#startedMs = clock.monotonicMs()
-    this.#server = createHttpServer({
+    this.server = new HttpServer({
       requestId,
       requests: new SocketRequests(),
       onRefusal: () => undefined,
       onDrop: () => undefined,
       app: (request, response) => this.#respond(request, response),
-      onUpgrade: (_request, socket) => rejectRaw(socket, 503, this.#detail(), requestId(), RETRY_AFTER),
+      onUpgrade: (request, socket, head) =>
+        onUpgrade(request, socket, head, (status, detail = this.#detail()) =>
+          rejectRaw(socket, status, detail, requestId(), status === 503 ? RETRY_AFTER : {}),
+        ),
     })
   }
 
-  /** @throws {Error} if the address cannot be used. */
+  /** @returns the port. @throws {Error} if the address cannot be used. */
   listen(): Promise<number> {
-    return listen(this.#server, this.#deps.address)
+    return this.server.listen(this.#deps.address)
   }
 
   /** Sets the step that `/readyz` and the refusals name. */
@@ -48,12 +60,11 @@ export class StartupListener {
     this.#step = step
   }
 
-  /** Resolves when the address is free. */
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve())
-      this.#server.closeAllConnections()
-    })
+  /** Resolves when the address is free. To be called only if no master took over the server. */
+  async close(): Promise<void> {
+    const closed = this.server.close()
+    this.server.destroyConnections()
+    await closed
   }
 
   #detail(): string {

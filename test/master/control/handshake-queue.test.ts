@@ -27,11 +27,14 @@ beforeEach(() => {
   })
 })
 
-const add = (id: number): (() => void) | null =>
-  queue.add({
-    admit: () => void admitted.push(id),
-    refuse: (detail, retryAfterSeconds) => void refused.push({ id, detail, retryAfterSeconds }),
-  })
+const add = (id: number, arrivedAtMs = time.monotonicMs()): (() => void) | null =>
+  queue.add(
+    {
+      admit: () => void admitted.push(id),
+      refuse: (detail, retryAfterSeconds) => void refused.push({ id, detail, retryAfterSeconds }),
+    },
+    arrivedAtMs,
+  )
 const ids = (count: number, from = 0): number[] => Array.from({ length: count }, (_, at) => from + at)
 const addAll = (count: number, from = 0): (() => void)[] => ids(count, from).flatMap((id) => add(id) ?? [])
 
@@ -108,6 +111,16 @@ describe('the queue of handshakes', () => {
     expect(refused).toEqual([])
     await time.advance(TICK_MS)
     expect(refused.map(({ id }) => id)).toEqual([0, 1])
+    expect(queue.length).toBe(1)
+  })
+
+  it('counts the time that a handshake waited while the master started', async () => {
+    await time.advance(9_000)
+    unregistered = MAX_UNREGISTERED
+    add(0, 0)
+    add(1)
+    await time.advance(1_000 + TICK_MS)
+    expect(refused.map(({ id }) => id)).toEqual([0])
     expect(queue.length).toBe(1)
   })
 
