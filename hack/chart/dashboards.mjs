@@ -57,6 +57,7 @@ const BOARDS = {
         ['sum(svc_control_sockets)', 'open'],
         ['sum by (code) (rate(svc_control_closed_total[5m]))', 'closed {{code}}'],
       ],
+      ['Workers that wait to be admitted', 'none', ['max by (pod) (svc_control_handshakes_waiting)', '{{pod}}']],
       [
         'HTTP requests that ended with an error',
         'ops',
