@@ -78,6 +78,23 @@ describe('the line of polls', () => {
     expect(waiters.next(2, 9).map((group) => group.waiters.map(({ limit }) => limit))).toEqual([[2, 3]])
   })
 
+  it('counts the turns of a worker that the request already carries, also when no other worker may join', () => {
+    for (const worker of ['a', 'b', 'a', 'a']) poll(worker)
+    next(0)
+    expect(next(1, 1)).toEqual(['a1'])
+    expect(next(4, 1)).toEqual(['a1'])
+    expect(next(4, 2)).toEqual(['a3', 'b1'])
+  })
+
+  it('removes the own turn of a poll that a failed call ends, not the oldest of its worker', async () => {
+    for (const worker of ['a', 'b', 'a']) poll(worker)
+    const [group] = waiters.next(0, 9)
+    group?.waiters.at(-1)?.reject('the store is unavailable')
+    expect(next(1)).toEqual(['a1'])
+    await settle()
+    expect(ended).toEqual(['a3: the store is unavailable'])
+  })
+
   it('carries a poll again when it asks for it, unless it has ended', async () => {
     poll('a')
     const [group] = waiters.next(0, 9)
