@@ -275,6 +275,20 @@ describe('admission', () => {
     await waits(0)
   })
 
+  it('does not count what a client sends after its admission', async () => {
+    await open(FIRST_BUDGET)
+    const client = fixture.connect('w1')
+    await waits(1)
+    await fixture.time.advance(TICK_MS)
+    await client.opened
+    client.send(registerFrame('w1', { hardware: { cores: 1, ram_gb: 4, hostname: 'h'.repeat(2_000), kernel: 'k' } }))
+    await client.settled()
+    for (const payload of ['x'.repeat(MAX_EARLY_BYTES), 'y'])
+      client.send({ type: 'output', slot_id: 0, ts: 1, payload: { payload } })
+    await client.settled()
+    expect(await fixture.get('/w1')).toMatchObject({ connected: true })
+  })
+
   it('forgets a client that disconnects while it waits, by either way', async () => {
     await open(FIRST_BUDGET)
     const [ended, reset] = [await heldBack(), await heldBack()]
