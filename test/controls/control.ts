@@ -39,7 +39,7 @@ export const APPLY = join(FOLDER, 'apply.ts')
 /** Compiled files of the product stay here, because each control starts a process. */
 export const COMPILE_CACHE = join(ROOT, 'coverage/compile-cache')
 
-/** Lists of what other tests show. */
+/** Lists of controls that other tests find. */
 const LISTS = new Set(['by-tests.json', 'elsewhere.json'])
 
 const pathOf = (name: string): string => join(FOLDER, `${name}.json`)

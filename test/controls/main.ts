@@ -61,11 +61,11 @@ function report(
 }
 
 async function checkWithTest(control: TestControl): Promise<boolean> {
-  const failed = await findWithTest(control).catch((error: unknown) => String(error))
+  const failure = await findWithTest(control)
   return report(
     { name: `"${control.safeguard}"`, invariant: control.test },
-    failed !== undefined,
-    failed ?? 'it passes',
+    failure !== undefined,
+    failure === undefined ? 'it passes' : `${failure.title}: ${failure.error.split('\n')[0]}`,
   )
 }
 

@@ -1,29 +1,43 @@
 /**
  * Runs the tests of one file whose titles contain a text, in this process: `node test/controls/run-test.ts FILE TITLE`.
- * Stops at the first failure. Prints one line of JSON: how many tests ran, and the title of the one that failed.
+ * Stops at the first failure. Prints one line of JSON: how many tests ran, and how the first one failed. An exception
+ * that no code catches counts as a failure of the running test.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { InProcessTests, replaceJest } from '../mutation/in-process.ts'
-import { collect } from '../mutation/jest-globals.ts'
+import { InProcessTests, replaceJest, type Outcome } from '../mutation/in-process.ts'
+import { collect, type Test } from '../mutation/jest-globals.ts'
 
 export interface TestRun {
   readonly tests: number
-  readonly failed: string | null
+  readonly failure: TestFailure | null
 }
 
-const LIMIT_MS = 30_000
-const [file = '', title = ''] = process.argv.slice(2)
+export interface TestFailure {
+  readonly title: string
+  readonly kind: Exclude<Outcome['kind'], 'passed'>
+  readonly error: string
+}
 
+const [file = '', title = '', limitMs = '30000'] = process.argv.slice(2)
+let tests: readonly Test[] = []
+let running: Test | undefined
+
+process.on('uncaughtException', (error) => {
+  if (running !== undefined) end({ title: running.title, kind: 'failed', error: error.message })
+})
 replaceJest()
 const all = await collect(file, () => import(pathToFileURL(resolve(file)).href))
-const tests = all.filter((test) => test.title.includes(title))
+tests = all.filter((test) => test.title.includes(title))
 const inProcess = new InProcessTests()
-let failed: string | null = null
-for (const test of tests) {
-  if ((await inProcess.run(test, LIMIT_MS)).kind === 'passed') continue
-  failed = test.title
-  break
+for (running of tests) {
+  const outcome = await inProcess.run(running, Number(limitMs))
+  if (outcome.kind !== 'passed') end({ title: running.title, ...outcome })
 }
-process.stdout.write(`${JSON.stringify({ tests: tests.length, failed } satisfies TestRun)}\n`)
-process.exit() // A test that failed may leave servers and timers behind.
+end(null)
+
+/** A test that failed may leave servers and timers behind. */
+function end(failure: TestFailure | null): never {
+  process.stdout.write(`${JSON.stringify({ tests: tests.length, failure } satisfies TestRun)}\n`)
+  process.exit()
+}

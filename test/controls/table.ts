@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readControls, ROOT } from './control.ts'
-import { readShownElsewhere, readTestControls } from './test-control.ts'
+import { readElsewhere, readTestControls } from './test-control.ts'
 
 interface Row {
   readonly safeguard: string
@@ -20,7 +20,7 @@ async function readRows(): Promise<readonly Row[]> {
     file,
     shownBy: `${invariant} of the simulation: \`${name}\``,
   }))
-  const tested = [...(await readTestControls()), ...(await readShownElsewhere())].map(
+  const tested = [...(await readTestControls()), ...(await readElsewhere())].map(
     ({ safeguard, file, test, title }) => ({
       safeguard,
       file,

@@ -76,6 +76,8 @@ export const beforeAll = (body: Body): void => void here().beforeAll.push(body)
 export const beforeEach = (body: Body): void => void here().beforeEach.push(body)
 export const afterEach = (body: Body): void => void here().afterEach.push(body)
 export const afterAll = (body: Body): void => void here().afterAll.push(body)
+/** The limits of in-process.ts apply instead. */
+export const jest = { setTimeout: (): void => undefined }
 
 const ofJest = createRequire(import.meta.resolve('@jest/globals'))
 export const { jestExpect: expect } = ofJest('@jest/expect') as { jestExpect: unknown }
