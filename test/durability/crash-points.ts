@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { seededRandom } from '../../src/runtime/index.ts'
+import { History } from '../kit/history.ts'
 import { buildCrashLog, readCrashLog, runRecorded, type DiskOperation } from './crash-log.ts'
 import { Disk, VARIANTS, writeImage, type DiskImage, type Variant } from './disk.ts'
-import { noteOf } from './marks.ts'
+import { historyOf, noteOf } from './marks.ts'
 
 /** A folder in memory where there is one, because recovered stores sync their files and the result is not kept. */
 const MEMORY_FOLDER = '/dev/shm'
@@ -217,6 +218,12 @@ export function afterEachFault({ operations, phases }: Recording): readonly Cras
 /** The number of rounds in which a call of the store failed because of its fault. */
 export function roundsWithFaults({ operations, phases }: Recording): number {
   return new Set(phases.filter((_, i) => operations[i]?.kind === 'fault')).size
+}
+
+/** The number of calls without a result. */
+export function unknownCalls({ operations }: Recording): number {
+  const lines = historyOf(marksOf(operations).map(({ line }) => line))
+  return History.of(lines).calls.filter(({ end }) => end === Infinity).length
 }
 
 /** How many of the operations are in each phase. */

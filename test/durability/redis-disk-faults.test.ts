@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { withGcc } from './crash-log.ts'
-import { afterEachFault, CrashLab, roundsWithFaults, type Loss, type Recording } from './crash-points.ts'
+import { afterEachFault, CrashLab, roundsWithFaults, unknownCalls, type Loss, type Recording } from './crash-points.ts'
 import { noCounts, redisAlways } from './redis-judge.ts'
 
 const IS_SOAK = process.env['SOAK'] === '1'
@@ -76,6 +76,7 @@ withGcc('a Redis on a disk with faults', () =>
         async () => {
           const recording = await recorded(['fsync:6000ms:0:1'])
           expect(recording.phases).toContain('after fsync:6000ms:0:1: the server lives')
+          expect(unknownCalls(recording)).toBeGreaterThan(0)
           expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
         },
         TIMEOUT_MS,
