@@ -5,6 +5,9 @@
  *        alternate, and a replica writes only while the lease names it (G24); at rest nothing is written (G20)
  *   V3   60 s after faults end each worker has the config of its FleetWorker, and the status says so (G19, G22, G23)
  *
+ * The claim of a deleted FleetWorker may return. A leader that started after the deletion cannot distinguish it from
+ * one of another cluster, and leaves the worker to it with OwnershipConflict (D103).
+ *
  * A spec has a revision, which rises with each edit. The claim of the FleetWorker is the actor of its writes, and ends
  * with a part of its uid. After 60 s of calm each FleetWorker is reconciled 50 more times.
  */
@@ -15,7 +18,7 @@ import { LEASES } from '../../operator/fake-apiserver.ts'
 import { FLEETWORKERS } from '../../operator/fleetworker/kinds.ts'
 import type { FakeEvent, FakeObject } from '../../operator/fake-store.ts'
 import { NAMESPACE, type SimApiServer } from '../operator/api-server.ts'
-import type { CheckDeps, CreateCheck, InvariantCheck, OperatorWrite } from './invariant.ts'
+import type { CheckDeps, CreateCheck, InvariantCheck, LogLine, OperatorWrite } from './invariant.ts'
 
 /** Faults of the calm phase begin later than the sum of both. */
 const SETTLES_MS = 60_000
@@ -25,6 +28,10 @@ const MORE_RECONCILES = 50
 const SILENT_MS = 20_000
 /** The rest of a status shows what the worker reports, whose tasks may fail at any time. */
 const CONDITIONS: ReadonlySet<string> = new Set(['Synced', 'Online', 'Applied'])
+
+const UID_CHARS = 8
+/** The part of a uid at the end of a claim. */
+const uidOf = (claim: string): string => claim.slice(claim.lastIndexOf('#') + 1)
 
 interface Applied {
   /** The highest revision that was stored for the last writer. */
@@ -47,6 +54,10 @@ class OperatorCheck implements InvariantCheck {
   readonly #statuses = new Map<string, FakeObject['status']>()
   /** FleetWorkers whose worker was silent when the fleet came to rest. */
   readonly #silent = new Set<string>()
+  /** When a FleetWorker was deleted, by the part of its uid that its claim contains. */
+  readonly #deletedMs = new Map<string, number>()
+  /** When each process of the operator started last. */
+  readonly #startedMs = new Map<string, number>()
   #isAtRest = false
   /** The store executes again what it kept after a loss. */
   #isReplaying = false
@@ -74,11 +85,15 @@ class OperatorCheck implements InvariantCheck {
     this.#isReplaying = false
   }
 
+  logged({ process, message }: LogLine): void {
+    if (message === 'the operator has started') this.#startedMs.set(process, this.#deps.time.monotonicMs())
+  }
+
   operatorWrites({ side, replica, method, path }: OperatorWrite): void {
     if (path.includes('/leases') || path.includes('/events')) return
-    const holder = this.#api.list(LEASES, NAMESPACE)[0]?.spec?.['holderIdentity']
+    const holder = this.#leader
     const what = `${method} ${path}`
-    if (holder !== replica) this.#deps.fail('I16', `${replica} sent ${what} while the lease named ${String(holder)}`)
+    if (holder !== replica) this.#deps.fail('I16', `${replica} sent ${what} while the lease named ${holder}`)
     if (this.#isAtRest && side === 'master') this.#deps.fail('I16', `at rest the operator sent ${what}`)
   }
 
@@ -114,9 +129,21 @@ class OperatorCheck implements InvariantCheck {
   }
 
   #isBeingDeleted(actor: string): boolean {
-    const uid = actor.slice(actor.lastIndexOf('#') + 1)
+    const uid = uidOf(actor)
     const object = this.#fleetWorkers.find(({ metadata }) => metadata.uid.startsWith(uid))
     return object === undefined || object.metadata.deletionTimestamp !== undefined
+  }
+
+  /** The replica that the lease names. */
+  get #leader(): string {
+    return String(this.#api.list(LEASES, NAMESPACE)[0]?.spec?.['holderIdentity'])
+  }
+
+  /** Whether the leader started after the FleetWorker of a claim was deleted. */
+  #isUnknownToLeader(claim: string | null | undefined): boolean {
+    const deletedMs = this.#deletedMs.get(uidOf(claim ?? '')) ?? Infinity
+    const [process = ''] = this.#leader.split('_')
+    return deletedMs < (this.#startedMs.get(process) ?? 0)
   }
 
   get #fleetWorkers(): readonly FakeObject[] {
@@ -133,6 +160,7 @@ class OperatorCheck implements InvariantCheck {
   async #differenceOf({ metadata, spec = {}, status = {} }: FakeObject): Promise<string | null> {
     const { type, workerId, slots, config } = spec as Record<string, string>
     const [row] = await this.#deps.backend().workers.get([{ type: String(type), id: String(workerId) }])
+    if (this.#isUnknownToLeader(row?.managedBy) && JSON.stringify(status).includes('"OwnershipConflict"')) return null
     const stored = row === null || row === undefined ? null : (JSON.parse(row.config.config) as Record<string, unknown>)
     const wanted = { ...(config as unknown as object), slots }
     const found = Object.fromEntries(Object.keys(wanted).map((name) => [name, stored?.[name]]))
@@ -162,8 +190,9 @@ class OperatorCheck implements InvariantCheck {
   }
 
   /** At rest, a status may only change in what the worker reports. */
-  #changed({ kind, object }: FakeEvent): void {
+  #changed({ kind, type, object }: FakeEvent): void {
     if (kind !== FLEETWORKERS) return
+    if (type === 'DELETED') this.#deletedMs.set(object.metadata.uid.slice(0, UID_CHARS), this.#deps.time.monotonicMs())
     const before = this.#statuses.get(object.metadata.uid)
     this.#statuses.set(object.metadata.uid, object.status)
     if (!this.#isAtRest) return
