@@ -61,12 +61,14 @@ function report(
 }
 
 async function checkWithTest(control: TestControl): Promise<boolean> {
-  const failure = await findWithTest(control)
-  return report(
-    { name: `"${control.safeguard}"`, invariant: control.test },
-    failure !== undefined,
-    failure === undefined ? 'it passes' : `${failure.title}: ${failure.error.split('\n')[0]}`,
+  const { isFound, text } = await findWithTest(control).then(
+    (failure) =>
+      failure === undefined
+        ? { isFound: false, text: 'it passes' }
+        : { isFound: true, text: `${failure.title}: ${failure.error.split('\n')[0]}` },
+    (error: unknown) => ({ isFound: false, text: String(error) }),
   )
+  return report({ name: `"${control.safeguard}"`, invariant: control.test }, isFound, text)
 }
 
 async function run(): Promise<void> {
