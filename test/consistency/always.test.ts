@@ -4,11 +4,12 @@
  */
 import { writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { expect } from '@jest/globals'
 import { recordRun } from '../kit/record-run.ts'
 import type { ClientProcesses } from './client-processes.ts'
 import type { Defect } from './defects.ts'
 import type { Verdict } from './judge.ts'
+import { overlapping } from '../kit/overlapping.ts'
 import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
 import { countOf, makeFaults, startClients, startRedisAt, summaryOf, type FaultCount } from './one-redis.ts'
 
@@ -34,8 +35,9 @@ interface Run {
   readonly faults: readonly FaultCount[]
 }
 
-describeLab('one Redis with appendfsync always', (lab) => {
+describeLab('one Redis with appendfsync always', (openLab) => {
   async function run({ kinds, isDone }: Plan, defect?: Defect): Promise<Run> {
+    await using lab = openLab()
     const network = lab.network()
     const host = network.add()
     const server = lab.open(await startRedisAt(network, host, { appendfsync: 'always' }))
@@ -67,7 +69,7 @@ describeLab('one Redis with appendfsync always', (lab) => {
     return { verdict, ended, faults }
   }
 
-  it(
+  overlapping(
     'stays linearizable through partitions, freezes and kills (G1, G4, G5, G15)',
     async () => {
       const { verdict, ended, faults } = await run(PLAN)
@@ -91,7 +93,7 @@ describeLab('one Redis with appendfsync always', (lab) => {
     TIMEOUT_MS,
   )
 
-  it.each<[Defect['kind'] & ('lock_as_two_calls' | 'repeated_add'), string, Plan]>([
+  overlapping.each<[Defect['kind'] & ('lock_as_two_calls' | 'repeated_add'), string, Plan]>([
     ['lock_as_two_calls', 'lock', ONE_FREEZE],
     ['repeated_add', 'counter', LOST_REPLIES],
   ])(

@@ -3,16 +3,27 @@
  * each shard has the state of a prefix of its history. A slot that moves loses nothing. The loss is printed. SOAK=1
  * makes each kind of failover three times, with min-replicas-to-write 0 and 1.
  */
-import { expect, it } from '@jest/globals'
+import { expect } from '@jest/globals'
 import { migrateSlot } from '../storage/redis/cluster-fixture.ts'
 import type { ClientProcesses } from './client-processes.ts'
 import { slotOfKey, startClusterAt, type ClusterStore } from './cluster.ts'
 import { expectPrefixes, runFailovers } from './failover-run.ts'
 import { FAILOVERS, type FailoverKind } from './failovers.ts'
+import { overlapping } from '../kit/overlapping.ts'
 import { describeLab, IS_SOAK, TIMEOUT_MS } from './lab.ts'
 
-const KINDS: readonly FailoverKind[] = IS_SOAK ? Array.from({ length: 3 }, () => FAILOVERS).flat() : ['part', 'kill']
-const MIN_REPLICAS = IS_SOAK ? [0, 1] : [0]
+type Case = readonly [minReplicas: number, kinds: readonly FailoverKind[]]
+const ALL_KINDS = Array.from({ length: 3 }, () => FAILOVERS).flat()
+/** At commit each failover has a store of its own, so that they overlap. */
+const CASES: readonly Case[] = IS_SOAK
+  ? [
+      [0, ALL_KINDS],
+      [1, ALL_KINDS],
+    ]
+  : [
+      [0, ['part']],
+      [0, ['kill']],
+    ]
 /** Slots of keys of each model. */
 const MOVED = ['kv g0/', 'lock g1/', 'counter g2/', 'config g3/']
 
@@ -30,10 +41,11 @@ async function moveSlots({ primaries, shardOf }: ClusterStore): Promise<void> {
 const epochOf = async ({ observer }: ClientProcesses): Promise<string> =>
   (await observer.ask({ kind: 'store' }, 'store')).epoch
 
-describeLab('a Redis Cluster with replicas', (lab) => {
-  it.each(MIN_REPLICAS)(
-    'moves slots without a loss, and loses only the newest changes in a failover, min-replicas-to-write %d (G5)',
-    async (minReplicas) => {
+describeLab('a Redis Cluster with replicas', (openLab) => {
+  overlapping.each(CASES)(
+    'moves slots without a loss, and loses only the newest changes in a failover, min-replicas-to-write %d: %s (G5)',
+    async (minReplicas, kinds) => {
+      await using lab = openLab()
       const network = lab.network()
       const store = await startClusterAt(network, minReplicas, lab.open)
       const epochs: string[] = []
@@ -41,7 +53,7 @@ describeLab('a Redis Cluster with replicas', (lab) => {
         lab,
         network,
         store,
-        kinds: KINDS,
+        kinds,
         before: async (clients) => {
           epochs.push(await epochOf(clients))
           await moveSlots(store)

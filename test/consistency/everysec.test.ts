@@ -4,14 +4,15 @@
  */
 import { writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { expect } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 import { recordRun } from '../kit/record-run.ts'
 import type { RedisOptions } from '../kit/redis-server.ts'
 import { withGcc } from '../durability/crash-log.ts'
 import { SteppedClock } from './clock-step.ts'
-import { describeLab, IS_SOAK, SEED, TIMEOUT_MS } from './lab.ts'
+import { overlapping } from '../kit/overlapping.ts'
+import { describeLab, IS_SOAK, SEED, TIMEOUT_MS, type Lab } from './lab.ts'
 import { holesOf, reusedTokens } from './loss.ts'
 import type { Verdict } from './judge.ts'
 import { startClients, startRedisAt } from './one-redis.ts'
@@ -32,8 +33,9 @@ interface Run {
   readonly unexpected: readonly string[]
 }
 
-describeLab('one Redis with appendfsync everysec', (lab) => {
+describeLab('one Redis with appendfsync everysec', (openLab) => {
   async function run(
+    lab: Lab,
     appendfsync: RedisOptions['appendfsync'] & string,
     cuts: number,
     clock?: SteppedClock,
@@ -96,10 +98,11 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
     }
   }
 
-  it(
+  overlapping(
     'has a new epoch and the state of a prefix after each power cut (G1, G5, G26)',
     async () => {
-      const { verdict, epochs, holes, reused, unexpected } = await run('everysec', CUTS)
+      await using lab = openLab()
+      const { verdict, epochs, holes, reused, unexpected } = await run(lab, 'everysec', CUTS)
       const lost = Object.values(verdict.lost).reduce((sum, each) => sum + each, 0)
       recordRun({
         layer: 'L5',
@@ -123,11 +126,13 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
   )
 
   withGcc('clock of the store', () => {
-    it(
+    overlapping(
       'reuses no token and ends no long hold when the clock of the store steps by hours (G5, G9)',
       async () => {
+        await using lab = openLab()
         const clock = lab.open(new SteppedClock(temporaryFolder()))
         const { verdict, epochs, shiftsHours, holes, reused, unexpected } = await run(
+          lab,
           'everysec',
           IS_SOAK ? 20 : 2,
           clock,
@@ -144,11 +149,12 @@ describeLab('one Redis with appendfsync everysec', (lab) => {
     )
   })
 
-  it(
+  overlapping(
     'finds a store that keeps its epoch after it lost changes',
     async () => {
       // Under `always` nothing may be lost, so a restart keeps the epoch. This disk confirms what it has not written.
-      const { verdict, epochs } = await run('always', 1)
+      await using lab = openLab()
+      const { verdict, epochs } = await run(lab, 'always', 1)
       expect(Object.keys(verdict.lost).length).toBeGreaterThan(0)
       expect(new Set(epochs).size).toBe(1)
     },

@@ -5,6 +5,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { overlapping } from '../kit/overlapping.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { countMatches, readControls, searchWith, type NamedControl } from './control.ts'
 import { pageWithTable, README } from './table.ts'
@@ -50,7 +51,7 @@ describe('controls', () => {
   })
 
   for (const control of CONTROLS) {
-    it(
+    overlapping(
       `"${control.name}" is found by ${control.invariant} from its recorded seed`,
       async () => expect(await finderOf(control)).toBe(control.invariant),
       CONTROL_MS,

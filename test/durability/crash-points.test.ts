@@ -4,7 +4,8 @@
  *
  * CRASH_POINT=1234C runs one point again. CRASH_SEED=7 chooses other points. SOAK=1 runs 1,000 points.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { overlapping } from '../kit/overlapping.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { copyWith, NO_FOLDER_SYNC, SYNCHRONOUS_NORMAL } from './controls.ts'
 import { withGcc } from './crash-log.ts'
@@ -27,7 +28,7 @@ withGcc('a SQLite store after a power cut', () => {
     }, TIMEOUT_MS)
     afterAll(() => lab.close())
 
-    it(
+    overlapping(
       'has every acknowledged change, and reuses no token and no generation (G1, G2, G5, G7, G15)',
       async () => {
         const recording = await lab.record()
@@ -51,7 +52,7 @@ withGcc('a SQLite store after a power cut', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if the disk drops every fsync',
       async () => {
         const recording = await lab.record({ env: { CRASHLOG_DROP: 'all' }, lives: [['first']] })
@@ -62,7 +63,7 @@ withGcc('a SQLite store after a power cut', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if commits are synced by checkpoints only',
       async () => {
         const program = copyWith(SYNCHRONOUS_NORMAL, lab.folder('normal'))
@@ -74,7 +75,7 @@ withGcc('a SQLite store after a power cut', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if the name of a new folder is not synced',
       async () => {
         const program = copyWith(NO_FOLDER_SYNC, lab.folder('no-folder-sync'))
@@ -85,7 +86,7 @@ withGcc('a SQLite store after a power cut', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if calls are confirmed before their commit',
       async () => {
         const recording = await lab.record({ args: ['late'], lives: [['first']] })

@@ -49,6 +49,8 @@ export interface CrashStore {
   readonly lives: readonly (readonly string[])[]
   /** Whether the store needs a file system that keeps the order of changes of names, as ext4 and XFS do. */
   readonly needsOrderedNames: boolean
+  /** So many points are judged simultaneously; 1 by default. More are of use where the judge waits for a process. */
+  readonly maxJudged?: number
   /**
    * Opens the store on the files below `root`, and returns what it lost or doubled.
    *
@@ -64,6 +66,7 @@ export class CrashLab {
   readonly #recovered = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'muster-recovered-'))
   readonly #library = join(this.#folder, 'crashlog.so')
   #runs = 0
+  #judged = 0
 
   constructor(store: CrashStore) {
     this.#store = store
@@ -73,6 +76,10 @@ export class CrashLab {
   /** Removes the folders. */
   close(): void {
     for (const folder of [this.#folder, this.#recovered]) rmSync(folder, { recursive: true, force: true })
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 
   /** Returns the path of a new folder. */
@@ -125,7 +132,7 @@ export class CrashLab {
   /**
    * Judges the points, in the order of their operations.
    *
-   * @param isEnough Called with the losses so far, after each point; true ends the search.
+   * @param isEnough Called with the losses so far, before each point; true ends the search.
    */
   async losses(
     { operations, phases }: Recording,
@@ -135,19 +142,30 @@ export class CrashLab {
     const disk = new Disk(this.#store.needsOrderedNames)
     const losses: Loss[] = []
     const marks = marksOf(operations)
-    let done = 0
-    for (const point of points.toSorted((a, b) => a.operation - b.operation)) {
-      for (; done < point.operation; done += 1) disk.apply(operations[done] as DiskOperation)
+    const underWay = new Set<Promise<void>>()
+    const judge = async (point: CrashPoint): Promise<void> => {
       const violations = await this.#judge(disk.image(point.variant, randomOf(point)), marks, point.operation)
       if (violations.length > 0) losses.push({ point, phase: phases[point.operation - 1] ?? '', violations })
-      if (isEnough(losses)) break
+    }
+    let done = 0
+    try {
+      for (const point of points.toSorted((a, b) => a.operation - b.operation)) {
+        if (isEnough(losses)) break
+        for (; done < point.operation; done += 1) disk.apply(operations[done] as DiskOperation)
+        const judged = judge(point).finally(() => underWay.delete(judged))
+        underWay.add(judged)
+        if (underWay.size >= (this.#store.maxJudged ?? 1)) await Promise.race(underWay)
+      }
+      await Promise.all(underWay)
+    } finally {
+      await Promise.allSettled(underWay)
     }
     return losses
   }
 
   async #judge(image: DiskImage, marks: readonly Mark[], operation: number): Promise<readonly string[]> {
     const lines = marks.filter((each) => each.operation < operation).map(({ line }) => line)
-    const root = join(this.#recovered, 'root')
+    const root = join(this.#recovered, `root-${(this.#judged += 1)}`)
     writeImage(image, root)
     try {
       return await this.#store.judge(root, lines)

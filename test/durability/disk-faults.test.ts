@@ -4,7 +4,8 @@
  *
  * SOAK=1 makes each of the first 24 operations of each kind fail.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { overlapping } from '../kit/overlapping.ts'
 import { SLACK } from '../kit/slack.ts'
 import { copyWith, LOG_KEPT_AFTER_FAULT, LOG_NOT_WRITTEN_AGAIN } from './controls.ts'
 import { withGcc } from './crash-log.ts'
@@ -28,7 +29,17 @@ withGcc('a SQLite store on a disk with faults', () => {
     }, TIMEOUT_MS)
     afterAll(() => lab.close())
 
-    it.each([
+    overlapping(
+      'makes a call unknown whose fsync takes 9 s, blocks no event loop, and then serves all calls (G18)',
+      async () => {
+        const { outcome, p99Ms } = JSON.parse(await lab.run('slow-disk-load.ts')) as { outcome: string; p99Ms: number }
+        expect(outcome).toBe('STORAGE_UNAVAILABLE, unknown')
+        expect(p99Ms).toBeLessThan(100 * SLACK)
+      },
+      TIMEOUT_MS,
+    )
+
+    overlapping.each([
       ['an fsync fails once', FIRSTS.map((first) => `fsync:${EIO}:${first}:1`)],
       ['fsyncs fail for a while', LONG_FSYNC_FAULTS],
       ['a write fails', FIRSTS.map((first) => `write:${EIO}:${3 * first}:1`)],
@@ -49,7 +60,7 @@ withGcc('a SQLite store on a disk with faults', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'loses nothing if it is restarted on a full disk after a failed fsync (G1)',
       async () => {
         const recording = await lab.record({ program: 'full-disk-load.ts', lives: [[]] })
@@ -59,17 +70,7 @@ withGcc('a SQLite store on a disk with faults', () => {
       TIMEOUT_MS,
     )
 
-    it(
-      'makes a call unknown whose fsync takes 9 s, blocks no event loop, and then serves all calls (G18)',
-      async () => {
-        const { outcome, p99Ms } = JSON.parse(await lab.run('slow-disk-load.ts')) as { outcome: string; p99Ms: number }
-        expect(outcome).toBe('STORAGE_UNAVAILABLE, unknown')
-        expect(p99Ms).toBeLessThan(100 * SLACK)
-      },
-      TIMEOUT_MS,
-    )
-
-    it(
+    overlapping(
       'fails this test if a log on a full disk is not written again',
       async () => {
         const program = copyWith(LOG_NOT_WRITTEN_AGAIN, lab.folder('not-again'), 'full-disk-load.ts')
@@ -79,7 +80,7 @@ withGcc('a SQLite store on a disk with faults', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if the log is used further after a failed fsync',
       async () => {
         const program = copyWith(LOG_KEPT_AFTER_FAULT, lab.folder('log-kept'), 'fault-load.ts')

@@ -7,8 +7,9 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { seededRandom } from '../../src/runtime/index.ts'
+import { overlapping } from '../kit/overlapping.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { copyWith, SYNCHRONOUS_NORMAL } from './controls.ts'
@@ -48,11 +49,12 @@ const PARENT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 withLoopDisks('a store after a power cut of a real disk', () => {
   let folder = ''
+  let runs = 0
 
-  beforeEach(() => {
+  beforeAll(() => {
     folder = mkdtempSync(join(PARENT, 'muster-power-cuts-'))
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   /**
    * Tries to cut in each of the phases equally often, at random moments. A short phase may end before its cut.
@@ -74,7 +76,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
       const wanted = Math.min(CUTS_PER_RUN, count - cuts.length)
       const chosen = new Set(Array.from({ length: wanted }, (_, i) => (tried + i) % phases.length))
       tried += wanted
-      const runFolder = join(folder, `run-${run}`)
+      const runFolder = join(folder, `run-${(runs += 1)}`)
       const inOrder = phases.filter((_, i) => chosen.has(i))
       const made = await powerCuts({ ...load, folder: runFolder, phases: inOrder, random })
       losses.push(...(await lossesOf(made, load.store, runFolder)))
@@ -95,7 +97,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
   }
 
   describe('a SQLite store after a power cut of a real disk', () => {
-    it(
+    overlapping(
       'has every acknowledged change, and reuses no token and no generation (G1, G2, G5, G7, G15)',
       async () => {
         const { cuts, losses, byPhase } = await judged({ store: SQLITE }, SQLITE_PHASES, CUTS)
@@ -107,7 +109,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
       TIMEOUT_MS,
     )
 
-    it(
+    overlapping(
       'fails this test if commits are synced by checkpoints only',
       async () => {
         mkdirSync(join(folder, 'normal'))
@@ -122,7 +124,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
 
   withRedisServer('a Redis after a power cut of a real disk', () =>
     describe('a Redis after a power cut of a real disk', () => {
-      it(
+      overlapping(
         'has with appendfsync always every acknowledged change, and keeps its epoch (G1, G2, G5, G7, G15)',
         async () => {
           const counts = noCounts()
@@ -141,7 +143,7 @@ withLoopDisks('a store after a power cut of a real disk', () => {
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'has with appendfsync everysec all but the last 2 s, which fails the test above (G26)',
         async () => {
           const counts = noCounts()

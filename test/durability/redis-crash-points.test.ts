@@ -8,7 +8,8 @@
 import { copyFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect } from '@jest/globals'
+import { overlapping } from '../kit/overlapping.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { withGcc } from './crash-log.ts'
@@ -38,19 +39,12 @@ const TIMEOUT_MS = IS_SOAK ? 7_200_000 : 600_000
 
 withGcc('a Redis after a power cut', () =>
   withRedisServer('a Redis after a power cut', () => {
-    const counts = noCounts()
-    const always = redisAlways(counts)
-    const everysec = redisEverysec(counts)
-    let lab: CrashLab
-
-    beforeEach(() => void Object.assign(counts, noCounts()))
-    afterEach(() => lab.close())
-
     describe('a Redis after a power cut', () => {
-      it(
+      overlapping(
         'has with appendfsync always every acknowledged change, and keeps its epoch (G1, G2, G5, G7, G15)',
         async () => {
-          lab = new CrashLab(always)
+          const counts = noCounts()
+          using lab = new CrashLab(redisAlways(counts))
           const recording = await lab.recordOrLoad()
           const operations = chooseOperations(recording, POINTS, SEED)
           const points = allVariants(operations)
@@ -71,10 +65,11 @@ withGcc('a Redis after a power cut', () =>
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'has with appendfsync everysec all but the last 2 s, a new epoch, and reuses no token (G26)',
         async () => {
-          lab = new CrashLab(everysec)
+          const counts = noCounts()
+          using lab = new CrashLab(redisEverysec(counts))
           const recording = await lab.recordOrLoad()
           const operations = chooseOperations(recording, EVERYSEC_POINTS, SEED)
           const losses = await lab.losses(recording, allVariants(operations))
@@ -94,13 +89,13 @@ withGcc('a Redis after a power cut', () =>
         TIMEOUT_MS,
       )
 
-      it.each([
+      overlapping.each([
         ['the disk drops every fsync', ['always', 'first'], { CRASHLOG_DROP: 'all' }],
         ['the server syncs each second', ['everysec', 'first'], {}],
       ])(
         'fails this test if %s',
         async (_, life, env) => {
-          lab = new CrashLab(always)
+          using lab = new CrashLab(redisAlways(noCounts()))
           const recording = await lab.record({ env, lives: [life] })
           const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
           const losses = await lab.losses(recording, points)
@@ -109,10 +104,10 @@ withGcc('a Redis after a power cut', () =>
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'fails this test if the names of new files are not synced',
         async () => {
-          lab = new CrashLab(always)
+          using lab = new CrashLab(redisAlways(noCounts()))
           const recording = await lab.record({ env: { CRASHLOG_DROP: 'folders' }, lives: [['always', 'first']] })
           const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
           expect(await lab.losses(recording, points, (losses) => losses.length > 0)).not.toEqual([])

@@ -4,7 +4,8 @@
  *
  * SOAK=1 makes each of the first 24 operations of each kind fail.
  */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect } from '@jest/globals'
+import { overlapping } from '../kit/overlapping.ts'
 import { recordRun } from '../kit/record-run.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { withGcc } from './crash-log.ts'
@@ -14,39 +15,37 @@ import { noCounts, redisAlways } from './redis-judge.ts'
 const IS_SOAK = process.env['SOAK'] === '1'
 const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
 const [EIO, ENOSPC, EROFS] = [5, 28, 30]
+const MAX_PAIRS = 3
 /** An even number of them. */
 const FIRSTS = IS_SOAK ? Array.from({ length: 24 }, (_, i) => i) : [0, 3]
 
 withGcc('a Redis on a disk with faults', () =>
   withRedisServer('a Redis on a disk with faults', () => {
     describe('a Redis on a disk with faults', () => {
-      let lab: CrashLab
       let recordings = 0
 
-      beforeEach(() => {
-        lab = new CrashLab(redisAlways(noCounts()))
-      }, TIMEOUT_MS)
-      afterEach(() => lab.close())
-
-      async function recorded(faults: readonly string[], appendfsync = 'always'): Promise<Recording> {
+      async function recorded(lab: CrashLab, faults: readonly string[], appendfsync = 'always'): Promise<Recording> {
         const env = { CRASHLOG_FAULT_FILE: `${lab.folder(`fault-${(recordings += 1)}`)}/current` }
         const recording = await lab.record({ program: 'redis-fault-load.ts', env, lives: [[appendfsync, ...faults]] })
         expect(roundsWithFaults(recording)).toBe(faults.length)
         return recording
       }
 
-      it(
+      overlapping(
         'ends if it cannot write or sync, loses nothing, and serves all calls within 10 s of its start (G1, G18)',
         async () => {
+          using lab = new CrashLab(redisAlways(noCounts()))
           const kinds = [`write:${ENOSPC}`, `write:${EIO}`, `write:${EROFS}`]
           const losses: Loss[] = []
-          for (const pair of pairsOf(kinds.flatMap((kind) => FIRSTS.map((first) => `${kind}:${first}`)))) {
-            const recording = await recorded(pair)
+          const endsIn = async (pair: readonly string[]): Promise<void> => {
+            const recording = await recorded(lab, pair)
             expect(new Set(recording.phases.filter((phase) => phase.startsWith('after')))).toEqual(
               new Set(pair.map((fault) => `after ${fault}: the server ended`)),
             )
             losses.push(...(await lab.losses(recording, afterEachFault(recording))))
           }
+          const pairs = [...pairsOf(kinds.flatMap((kind) => FIRSTS.map((first) => `${kind}:${first}`)))]
+          while (pairs.length > 0) await Promise.all(pairs.splice(0, MAX_PAIRS).map(endsIn))
           recordRun({
             layer: 'disk',
             command: `${IS_SOAK ? 'SOAK=1 ' : ''}npm test -- test/durability/redis-disk-faults`,
@@ -59,10 +58,11 @@ withGcc('a Redis on a disk with faults', () =>
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'may lose acknowledged changes if an fsync fails, it is started again, and the power is cut',
         async () => {
-          const recording = await recorded([`fsync:${EIO}:0`, `fsync:${EIO}:3`])
+          using lab = new CrashLab(redisAlways(noCounts()))
+          const recording = await recorded(lab, [`fsync:${EIO}:0`, `fsync:${EIO}:3`])
           const losses = await lab.losses(recording, afterEachFault(recording))
           const variants = new Set(losses.map(({ point }) => point.variant))
           expect(variants.has('A')).toBe(false)
@@ -71,10 +71,11 @@ withGcc('a Redis on a disk with faults', () =>
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'makes calls unknown during a write of 6 s, and then serves all calls (G18)',
         async () => {
-          const recording = await recorded(['fsync:6000ms:0:1'])
+          using lab = new CrashLab(redisAlways(noCounts()))
+          const recording = await recorded(lab, ['fsync:6000ms:0:1'])
           expect(recording.phases).toContain('after fsync:6000ms:0:1: the server lives')
           expect(unknownCalls(recording)).toBeGreaterThan(0)
           expect(await lab.losses(recording, afterEachFault(recording))).toEqual([])
@@ -82,10 +83,11 @@ withGcc('a Redis on a disk with faults', () =>
         TIMEOUT_MS,
       )
 
-      it(
+      overlapping(
         'lives with everysec on a full disk, and serves all calls within 10 s of free space (G18)',
         async () => {
-          const recording = await recorded([`write:${ENOSPC}`], 'everysec')
+          using lab = new CrashLab(redisAlways(noCounts()))
+          const recording = await recorded(lab, [`write:${ENOSPC}`], 'everysec')
           expect(recording.phases).toContain(`after write:${ENOSPC}: the server lives`)
         },
         TIMEOUT_MS,

@@ -13,6 +13,8 @@ import { damageOf, RedisProcess, repairAppendOnlyFile, type Fsync } from './redi
 /** `everysec` syncs each second, and lets the sync before take a second too. */
 const LOSS_MS = 2_000
 const RECOVERY_SEED = 3
+/** A recovery mostly waits for the start of its server. */
+const MAX_JUDGED = 4
 
 /** What happened in the judged recoveries that is no violation. The storage page describes each case. */
 export interface RecoveryCounts {
@@ -53,6 +55,7 @@ export function redisAlways(counts: RecoveryCounts): CrashStore {
     ],
     // At the end of a rewrite, Redis syncs a renamed file and the manifest that names it with one fsync.
     needsOrderedNames: true,
+    maxJudged: MAX_JUDGED,
     judge: (root, marks) =>
       withServer(root, { appendfsync: 'always', counts, marks }, async (server) => {
         const history = History.of(historyOf(marks))
@@ -77,6 +80,7 @@ export function redisEverysec(counts: RecoveryCounts): CrashStore {
     program: 'redis-load.ts',
     lives: [['everysec', 'first']],
     needsOrderedNames: true,
+    maxJudged: MAX_JUDGED,
     judge: (root, marks) =>
       withServer(root, { appendfsync: 'everysec', counts, marks }, async (server) => {
         const url = parseStoreUrl(server.url)

@@ -1,5 +1,7 @@
 /** Tests that a long search fails if it never reached a situation. */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from '@jest/globals'
 import { MUST_HAPPEN, neverReached } from './must-happen.ts'
@@ -8,22 +10,30 @@ import type { SearchResult } from './search.ts'
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 const SEARCH_MS = 120_000
 
+interface Search {
+  readonly status: number | null
+  readonly result: SearchResult
+  readonly stderr: string
+}
+
+/** Searches two seeds, where a search of `gate` seeds has to reach every situation. */
+async function search(gate: number): Promise<Search> {
+  const args = [MAIN, '--base', '0', '--seeds', '2', '--gate', String(gate)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const [[status], stdout, stderr] = await Promise.all([exited, text(child.stdout), text(child.stderr)])
+  return { status, result: JSON.parse(stdout) as SearchResult, stderr }
+}
+
 it(
   'fails a search of the gated length that does not reach every situation, and no shorter one',
-  () => {
-    const search = (
-      gate: number,
-    ): { readonly status: number | null; readonly result: SearchResult; stderr: string } => {
-      const args = [MAIN, '--base', '0', '--seeds', '2', '--gate', String(gate)]
-      const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-      return { status, result: JSON.parse(stdout) as SearchResult, stderr }
-    }
-    const long = search(2)
+  async () => {
+    const [long, short] = await Promise.all([search(2), search(3)])
     const missing = neverReached(long.result.counted)
     expect(missing).toContain('config generation raised after a restore')
     expect(long).toMatchObject({ status: 3, result: { violation: null, neverReached: missing } })
     expect(long.stderr).toContain(`never reached: ${missing[0]}`)
-    expect(search(3)).toMatchObject({ status: 0, result: { neverReached: [] } })
+    expect(short).toMatchObject({ status: 0, result: { neverReached: [] } })
   },
   SEARCH_MS,
 )
