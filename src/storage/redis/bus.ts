@@ -11,6 +11,7 @@
  *
  * A message may be lost, and everything that rests on one has another way to come true. Whenever the connection was
  * made anew all channels are subscribed again, then the types that were waited for are woken, in case a wake was lost.
+ * A wake names its publisher, which ignores it: it knows already which of its calls made tasks pending.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import { FleetError } from '../../protocol/index.ts'
@@ -21,6 +22,7 @@ import { isReply, notOpen, unavailable } from './errors.ts'
 import { metaKey, shardedTopic, topicKey } from './keys.ts'
 import { script } from './script.ts'
 import type { ShardedBus } from './sharded-bus.ts'
+import { wokenType } from './tasks-layout.ts'
 import { WAIT_MS } from './waiting.ts'
 import { explain } from './connection-errors.ts'
 
@@ -84,7 +86,7 @@ export class RedisBus implements Bus {
   open(): Promise<void> {
     this.#deps.sharded?.bus.open()
     this.#unavailableSince = this.#deps.time.monotonicMs()
-    this.#listen('wake', (type) => this.#tell({ kind: 'wake', type }))
+    this.#listen('wake', (message) => this.#onWake(message))
     this.#cancelProbe = this.#deps.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
     return this.#subscribed(OPEN_WITHIN_MS)
@@ -281,6 +283,11 @@ export class RedisBus implements Bus {
   #onMessage(channel: string, data: string): void {
     const name = channel.slice(this.#deps.caller.channel('').length)
     for (const listener of this.#channels.get(name) ?? []) listener(data)
+  }
+
+  #onWake(message: string): void {
+    const type = wokenType(message, this.#deps.caller)
+    if (type !== null) this.#tell({ kind: 'wake', type })
   }
 
   #signalled(text: string): void {

@@ -34,6 +34,8 @@ export interface Caller {
    * argument.
    */
   readonly channel: (name: string) => string
+  /** Identifies this backend among all publishers of the store, so that it can ignore its own messages. */
+  readonly publisher: string
 }
 
 export interface CallOptions {

@@ -64,6 +64,7 @@ export class Connection implements Caller {
   constructor(options: ConnectionOptions) {
     const { time, clock, url, log } = options
     this.#options = options
+    this.publisher = options.random.uuid()
     this.#room = new WaitQueue(time)
     this.#health = new HealthTracker({ time, log, where: describeUrl(url) })
     const start = clock === undefined ? 0 : clock.wallMs() - clock.monotonicMs()
@@ -71,6 +72,7 @@ export class Connection implements Caller {
   }
 
   readonly runId = (): string => this.#runId
+  readonly publisher: string
 
   /** Channels know nothing of databases, so the name does. */
   readonly channel = (name: string): string => {
@@ -159,20 +161,18 @@ export class Connection implements Caller {
   /** How a connection that listens is to be made now. */
   subscriber(): RedisOptions {
     if (this.#topology === null) throw notOpen()
-    return {
-      ...clientOptions(this.#options.random),
-      socketTimeout: WAIT_MS,
-      ...redisOptionsOf(this.#options),
-      ...this.#topology.subscriberAddress(),
-    }
+    return { ...this.#listenerOptions(), ...this.#topology.subscriberAddress() }
   }
 
   /** How a connection that listens to a channel of this slot is to be made now. */
   subscriberTo(slot: number): { readonly name: string; readonly options: RedisOptions } | undefined {
     const node = this.#topology?.nodeOf(slot)
     if (node === undefined) return undefined
-    const options = { ...clientOptions(this.#options.random), socketTimeout: WAIT_MS, ...redisOptionsOf(this.#options) }
-    return { name: node.name, options: { ...options, ...hostPortOf(node.name, '') } }
+    return { name: node.name, options: { ...this.#listenerOptions(), ...hostPortOf(node.name, '') } }
+  }
+
+  #listenerOptions(): RedisOptions {
+    return { ...clientOptions(this.#options.random), socketTimeout: WAIT_MS, ...redisOptionsOf(this.#options) }
   }
 
   /** Reads anew which node of a Cluster serves which slot. */

@@ -4,7 +4,7 @@
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
-import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { READS, listOf, readTicket, run, wakeOf } from './tasks-layout.ts'
 import type { DeadPage, DeadRow } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -48,7 +48,7 @@ export const replay = async (
   type: string,
   n: number,
   until: number | string = '+inf',
-): Promise<number> => Number(await run(caller, REPLAY, type, [caller.channel('wake'), type, n, until]))
+): Promise<number> => Number(await run(caller, REPLAY, type, [...wakeOf(caller, type), n, until]))
 
 export const newestDeath = async (caller: Caller, type: string): Promise<number> =>
   Number(await run(caller, NEWEST_DEATH, type, [], READS))
@@ -62,7 +62,7 @@ export async function applyToDead(
   action: 'replay' | 'remove',
   ids: readonly string[],
 ): Promise<readonly ('replayed' | 'removed' | 'not_dead')[]> {
-  const results = listOf(await run(caller, APPLY_TO_DEAD, type, [caller.channel('wake'), type, action, ...ids]))
+  const results = listOf(await run(caller, APPLY_TO_DEAD, type, [...wakeOf(caller, type), action, ...ids]))
   const done = action === 'replay' ? 'replayed' : 'removed'
   return ids.map((_, i) => (results[i] === 1 ? done : 'not_dead'))
 }

@@ -44,6 +44,23 @@ export const run = (
   options?: CallOptions,
 ): Promise<Reply> => caller.run(script, keysOfType(script, type), args, options)
 
+/**
+ * The channel and the message by which a script wakes the masters when an empty tier got a task. A process ignores its
+ * own message, because the result shows how many tasks became pending.
+ *
+ * @param publisher '' if the process that runs the script has to be woken too.
+ */
+export const wakeOf = (caller: Caller, type: string, publisher = caller.publisher): readonly [string, string] => [
+  caller.channel('wake'),
+  `${type} ${publisher}`, // Types contain no spaces.
+]
+
+/** @returns the type to wake; null for a message of this process. */
+export function wokenType(message: string, caller: Caller): string | null {
+  const [type = '', publisher] = message.split(' ')
+  return publisher === caller.publisher ? null : type
+}
+
 /** Bytes of a body below which it does not count towards the size of a response: 500 of them are 2 MiB. */
 const SHORT_BODY = 4_096
 

@@ -4,7 +4,7 @@
  * where the token is the one the lease was issued with; an item named twice is settled once.
  */
 import { script } from './script.ts'
-import { READS, listOf, run } from './tasks-layout.ts'
+import { READS, listOf, run, wakeOf } from './tasks-layout.ts'
 import {
   EXTEND_LOST,
   fingerprintOf,
@@ -44,7 +44,7 @@ export async function ack(caller: Caller, type: string, leases: readonly LeaseRe
 }
 
 export async function release(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-  const results = listOf(await run(caller, RELEASE, type, [caller.channel('wake'), type, ...pairsOf(leases)]))
+  const results = listOf(await run(caller, RELEASE, type, [...wakeOf(caller, type), ...pairsOf(leases)]))
   return leases.map((_, i) => lostOf(results[i]) ?? 'ok')
 }
 

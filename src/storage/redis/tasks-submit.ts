@@ -7,7 +7,7 @@
  * ids would look new; the call is recognised by its slot and number instead, and its first result is returned (D79).
  */
 import { script } from './script.ts'
-import { READS, listOf, run, ticketOf } from './tasks-layout.ts'
+import { READS, listOf, run, ticketOf, wakeOf } from './tasks-layout.ts'
 import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
@@ -22,7 +22,7 @@ export async function submit(
   tasks: readonly NewTask[],
   maxLength: number | undefined,
 ): Promise<readonly SubmitItemResult[]> {
-  const args: (string | number)[] = [caller.channel('wake'), type, windowMs, maxLength ?? '', '', '', 0]
+  const args: (string | number)[] = [...wakeOf(caller, type), windowMs, maxLength ?? '', '', '', 0]
   const keys: string[] = []
   let shapes = ''
   for (const task of tasks) {

@@ -66,6 +66,7 @@ function callerOn(client: Redis, clock: Clock, prefix: string): Caller {
   return {
     runId: () => 'run-1',
     channel: (name) => `${prefix}:${name}`,
+    publisher: 'direct',
     run: async ({ sha, source }: Script, keys, args) => {
       try {
         return await send('EVALSHA', sha, keys, args)

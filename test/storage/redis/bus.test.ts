@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
-import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { fails, HOSTILE, inFlight, nack, ref, reserve, submit, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { Forwarder } from './forwarder.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 
@@ -63,11 +63,28 @@ withRedisServer('redis bus', () => {
       expect(ones.received).toEqual([])
     })
 
-    it('wakes every master when a task is added to an empty tier', async () => {
+    it('wakes every other master when a task is added to an empty tier', async () => {
       const { first, second } = await twoMasters()
-      const twos = signalsOf(second)
+      const [ones, twos] = [signalsOf(first), signalsOf(second)]
       await submit(first, 'a')
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
+      await first.bus.signal('m1', { kind: 'wake', type: 'x' })
+      expect(await ones.next(1)).toEqual([{ kind: 'wake', type: 'x' }]) // Its own message came before this one.
+    })
+
+    it('wakes on the message of an older release, which names no publisher', async () => {
+      const { server, first } = await twoMasters()
+      const ones = signalsOf(first)
+      await server.connect().publish('muster:wake', TYPE)
+      expect(await ones.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
+    })
+
+    it('wakes every master when a reserve makes more retries pending than it returns', async () => {
+      const { first } = await twoMasters()
+      const ones = signalsOf(first)
+      await nack(first, await inFlight(first, 'a', 'b'), { retryInMs: 0 })
+      expect(await reserve(first, 1)).toHaveLength(1)
+      expect(await ones.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
     })
 
     it('resubscribes after a lost connection and wakes all waiting types', async () => {

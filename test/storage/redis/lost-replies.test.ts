@@ -188,6 +188,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       const losing: Caller = {
         runId: caller.runId,
         channel: caller.channel,
+        publisher: caller.publisher,
         run: async (...args) => {
           const reply = await caller.run(...args)
           if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')
@@ -221,6 +222,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       const losing: Caller = {
         runId: caller.runId,
         channel: caller.channel,
+        publisher: caller.publisher,
         run: async (...args) => {
           const reply = await caller.run(...args)
           if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')

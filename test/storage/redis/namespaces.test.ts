@@ -38,6 +38,7 @@ function interrupted(name: string, on: string, meanwhile: () => Promise<unknown>
   return {
     runId: caller.runId,
     channel: caller.channel,
+    publisher: caller.publisher,
     run: async (script, keys, args, options) => {
       const reply = await caller.run(script, keys, args, options)
       if (script.name === name && keys[0] === on && !isDone) {

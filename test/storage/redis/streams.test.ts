@@ -165,6 +165,7 @@ withRedisServer('redis streams', () => {
       const held: Caller = {
         runId: () => '',
         channel: (name) => name,
+        publisher: '',
         run: (_script, keys, args) => {
           started.push(`${keys[0]} ${args[1]}`)
           return args[1] === 1 ? first : Promise.resolve([1, 0])

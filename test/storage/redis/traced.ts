@@ -47,6 +47,7 @@ export class TracedCaller implements Caller {
 
   readonly runId = (): string => this.life
   readonly channel = (name: string): string => `muster:${name}`
+  readonly publisher = 'traced'
 
   async run(
     script: Script,

@@ -84,6 +84,7 @@ class Noting implements Caller {
   readonly repeatable: [script: string, repeatable: boolean][] = []
   readonly runId = (): string => ''
   readonly channel = (name: string): string => name
+  readonly publisher = ''
 
   run(
     script: Parameters<Caller['run']>[0],

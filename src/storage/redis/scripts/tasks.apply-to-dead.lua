@@ -5,7 +5,7 @@
 -- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
--- ARGV[3]     type
+-- ARGV[3]     wake message
 -- ARGV[4]     'replay' or 'remove'
 -- ARGV[5..]   ids
 -- Returns 1 for each task that was dead, else 0.

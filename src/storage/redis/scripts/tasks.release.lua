@@ -5,7 +5,7 @@
 -- KEYS[4..5]  V L  deadlines, leases
 -- KEYS[6]     M  HASH with the token counter
 -- ARGV[2]     wake channel
--- ARGV[3]     type
+-- ARGV[3]     wake message
 -- ARGV[4..]   id and token of each
 -- Returns nil if all are released, else for each 1, or a code of include/lost-lease.lua.
 --- @keys P0 P1 P2 V L M

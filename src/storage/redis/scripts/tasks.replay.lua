@@ -5,7 +5,7 @@
 -- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
--- ARGV[3]     type
+-- ARGV[3]     wake message
 -- ARGV[4]     maximum number of tasks
 -- ARGV[5]     greatest number of a death, or +inf
 -- Returns how many were queued.

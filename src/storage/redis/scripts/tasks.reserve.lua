@@ -12,7 +12,7 @@
 -- KEYS[15..16]  G DR  generations and drains of workers, from the registry
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
--- ARGV[3]       type
+-- ARGV[3]       wake message
 -- ARGV[4]       visibility in ms
 -- ARGV[5]       run of the store
 -- ARGV[6]       slot of the call

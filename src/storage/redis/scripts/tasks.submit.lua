@@ -12,7 +12,7 @@
 -- KEYS[10]    M  HASH with the running totals
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
--- ARGV[3]     type
+-- ARGV[3]     wake message
 -- ARGV[4]     idempotency window in ms
 -- ARGV[5]     bound on the number of tasks, or ''
 -- ARGV[6]     shapes

@@ -11,7 +11,7 @@
 -- KEYS[14]      M  HASH with the running totals
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
--- ARGV[3]       type
+-- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.

@@ -1,7 +1,7 @@
 -- Queues tickets, a list of them per tier, and wakes the masters if a tier was empty. It needs the keys P0, P1 and P2.
 --
 -- ARGV[2]  wake channel
--- ARGV[3]  type, the message
+-- ARGV[3]  wake message
 --- @include "commands"
 local TIERS, woken = { P0, P1, P2 }, false
 local function push_back(tiers)
