@@ -22,6 +22,7 @@ export class FakeWorker {
   socket = null
   /** The master has read `register`, because the response to the ping after it arrived. */
   isRegistered = false
+  /** Responses other than the upgrade, and connections that were accepted and then reset before a response. */
   refusals = 0
   onFrame = () => {}
 
@@ -56,12 +57,14 @@ export class FakeWorker {
   #connect() {
     if (this.#ended) return
     let retryAfterMs = 0
+    let wasOpen = false
     const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${controlPath(this.#type, this.id)}`, {
       headers: HEADERS,
       perMessageDeflate: false,
     })
     this.socket = socket
     socket.on('open', () => {
+      wasOpen = true
       this.send({
         type: 'register',
         worker_id: this.id,
@@ -78,7 +81,10 @@ export class FakeWorker {
       request.destroy()
       socket.terminate()
     })
-    socket.on('error', () => {}) // Reported by `close` too.
+    socket.on('error', ({ code }) => {
+      // Reported by `close` too.
+      if (code === 'ECONNRESET' && !wasOpen) this.refusals += 1
+    })
     socket.on('close', () => this.#closed(retryAfterMs))
   }
 

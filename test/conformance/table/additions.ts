@@ -448,4 +448,12 @@ export const ADDITIONS: readonly Row[] = [
     by('master/control/handshake.test.ts', 'rejects a client that sends more than 4 KiB while it waits'),
     by('master/control/handshake.test.ts', 'rejects all that wait when the master stops'),
   ],
+  [
+    'D101c',
+    'Workers that connect while the master opens its store wait until it serves, for 10 s in all.',
+    by('master/startup.test.ts', 'holds the upgrades of workers, and admits them when it serves'),
+    by('master/startup.test.ts', 'rejects an upgrade that it has held for 10 s'),
+    by('master/control/startup-upgrades.test.ts', 'are refused immediately without a worker token, and on other paths'),
+    by('master/control/handshake-queue.test.ts', 'counts the time that a handshake waited while the master started'),
+  ],
 ]
