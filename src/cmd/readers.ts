@@ -38,6 +38,16 @@ export function atLeast(least: number): Read<number> {
   }
 }
 
+/** Parses unix seconds, or ISO 8601 with a time zone. */
+export const time: Read<number> = (value) => {
+  const isIso = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
+  const isSeconds = /^\d+(\.\d+)?$/.test(value)
+  const seconds = isIso ? Date.parse(value) / 1_000 : Number(value)
+  if (!(isIso || isSeconds) || !Number.isFinite(seconds))
+    throw new Error(`${JSON.stringify(value)} is not a time; for example 2030-01-31T08:00:00Z, or unix seconds`)
+  return seconds
+}
+
 export function oneOf<const T extends string>(...known: readonly T[]): Read<T> {
   return (value) => {
     const found = known.find((each) => each === value)

@@ -10,6 +10,7 @@ import {
   MAX_MANAGED_BY_CHARS,
   MAX_N,
   MAX_NAME_CHARS,
+  MAX_DELAY_SECONDS,
   MAX_TTL_SECONDS,
   MIN_HOLD_MS,
 } from './limits.ts'
@@ -68,6 +69,10 @@ export const N = Type.Integer({ minimum: 1, maximum: MAX_N })
 export const Priority = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })
 /** The lifetime of a task: 1 second to one year. */
 export const TtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
+/** `delay_seconds` of a task (D104). */
+export const DelaySeconds = Type.Number({ minimum: 0, maximum: MAX_DELAY_SECONDS })
+/** `not_before` of a task (D104). */
+export const NotBefore = Type.Number({ minimum: 0, description: 'unix seconds' })
 /** The attempts of a task: 1 to 1,000. */
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 /** The hold of a lock or claim: 1,000 to 43,200,000 ms. */

@@ -19,6 +19,8 @@ import {
   Priority,
   Seconds,
   Strict,
+  DelaySeconds,
+  NotBefore,
   TtlSeconds,
 } from './names.ts'
 
@@ -168,6 +170,8 @@ const taskFields = {
   task_id: Maybe(Name),
   priority: Maybe(Priority),
   ttl_seconds: Maybe(TtlSeconds),
+  delay_seconds: Maybe(DelaySeconds),
+  not_before: Maybe(NotBefore),
   max_attempts: Maybe(MaxAttempts),
   idempotency_key: Maybe(Name),
 }
@@ -213,6 +217,7 @@ const queueItem = {
   attempt: Type.Integer(),
   submitted_at: Seconds,
   priority: Type.Integer(),
+  not_before: Type.Optional(Seconds),
 }
 /** A pending task. */
 export const QueueItem = ResponseObject(queueItem)

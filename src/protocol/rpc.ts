@@ -29,6 +29,7 @@ export const ReservedTask = Strict({
   max_attempts: Type.Integer(),
   priority: Type.Integer(),
   submitted_at: Seconds,
+  not_before: Type.Optional(Seconds),
   expires_at: Seconds,
 })
 export type ReservedTask = Static<typeof ReservedTask>

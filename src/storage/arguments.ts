@@ -213,6 +213,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         name('id', task.id)
         if (task.key !== null) name('key', task.key)
         integer('tier', task.tier, 0, 2)
+        if (task.notBeforeMs !== undefined) integer('notBeforeMs', task.notBeforeMs, 0, ANY)
         if (task.ttlMs !== null) ttl('ttlMs', task.ttlMs)
         if (task.maxAttempts !== null) integer('maxAttempts', task.maxAttempts, 1, MAX_ATTEMPTS)
         integer('submittedAtMs', task.submittedAtMs, 0, ANY)

@@ -24,6 +24,11 @@ export function expiryOf(ttlMs: number | null, nowMs: EpochMs): EpochMs | null {
   return ttlMs === null ? null : nowMs + ttlMs
 }
 
+/** When a submitted task becomes pending: `nowMs` or later (D104). */
+export function dueOf({ notBeforeMs = 0 }: { readonly notBeforeMs?: EpochMs }, nowMs: EpochMs): EpochMs {
+  return Math.max(notBeforeMs, nowMs)
+}
+
 /** Whether a reserve drops the pending task instead of leasing it. */
 export function hasExpired(expiresAtMs: EpochMs | null, nowMs: EpochMs): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs

@@ -13,6 +13,7 @@ import {
   oneOf,
   text,
   workerId,
+  time,
 } from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
@@ -95,6 +96,8 @@ describe('the readers', () => {
     ['host:port', hostPort, '[::1]:80', { host: '::1', port: 80 }],
     ['whole number', integer(0, 10), '10', 10],
     ['number', atLeast(0), '0.5', 0.5],
+    ['unix seconds', time, '1700000000.25', 1_700_000_000.25],
+    ['ISO 8601', time, '2030-01-31T09:00:00.5+01:00', 1_896_076_800.5],
     ['namespaces', kubeNames, 'team-a, team-b,team-a', ['team-a', 'team-b']],
     ['memory://', backendUrl, 'memory://', { scheme: 'memory' }],
     ['mem://', backendUrl, 'mem://', { scheme: 'memory' }],
@@ -111,6 +114,10 @@ describe('the readers', () => {
     [integer(0, 10), '1.5', /whole number/],
     [atLeast(0), 'NaN', /0 or more/],
     [atLeast(0), '-1', /0 or more/],
+    [time, '', /is not a time/],
+    [time, '2030-01-31', /is not a time/],
+    [time, '2030-13-31T08:00:00Z', /is not a time/],
+    [time, '0x10', /is not a time/],
     [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/],
     [httpUrl, 'http://u:p@h', /user name or a password/],
     [masterUrl, 'http://h/?token=x', /query or a fragment/],

@@ -74,6 +74,63 @@ onEachStore('tasks', (open) => {
     },
   )
 
+  it('D104a, D104b: schedules a task with delay_seconds or not_before, and delivers it when it is due', async () => {
+    const fixture = await withWorker()
+    const { task_id: later } = await fixture.submit({ delay_seconds: 60.5 })
+    const { task_id: soon } = await fixture.submit({ not_before: fixture.now + 30, priority: 1 })
+    const { task_id: now } = await fixture.submit({ not_before: fixture.now - 30 })
+    expect([await fixture.place(later), await fixture.place(soon), await fixture.place(now)]).toEqual([
+      'scheduled',
+      'scheduled',
+      'pending',
+    ])
+    expect(await queue(fixture)).toMatchObject({ length: 1, items: [{ id: now, not_before: fixture.now - 30 }] })
+    expect(names(await fixture.reserve('w-1', 10))).toEqual([now])
+    const at = fixture.now
+    fixture.time.jump(30 * SECOND)
+    const [urgent] = await fixture.reserve('w-1', 10)
+    expect(urgent).toMatchObject({ task_id: soon, not_before: at + 30, submitted_at: at })
+    fixture.time.jump(30.5 * SECOND)
+    expect(names(await fixture.reserve('w-1', 10))).toEqual([later])
+  })
+
+  it('D104c: counts ttl_seconds from the delay, and delayed tasks towards the bound of the queue', async () => {
+    const fixture = await withWorker({ maxQueueLength: 2 })
+    for (let i = 0; i < 2; i += 1) await fixture.submit({ delay_seconds: 60, ttl_seconds: 10 })
+    expect(await fixture.status('POST', '/mailer/tasks', { payload: { to: 'x' } })).toBe(503)
+    fixture.time.jump(69 * SECOND)
+    expect(await fixture.reserve('w-1', 1)).toHaveLength(1)
+    fixture.time.jump(2 * SECOND)
+    expect(await fixture.reserve('w-1', 1)).toEqual([])
+    expect((await queue(fixture)).length).toBe(0)
+  })
+
+  it('D104d: rejects both times together, and bad ones, in a submit, a batch item and a dry run', async () => {
+    const fixture = await withWorker()
+    const good = { payload: { to: 'x' } }
+    const bad = [
+      { ...good, delay_seconds: 1, not_before: 1 },
+      { ...good, delay_seconds: -1 },
+      { ...good, delay_seconds: 31_536_001 },
+      { ...good, not_before: fixture.now + 31_536_100 },
+    ]
+    for (const body of bad) {
+      expect(await fixture.status('POST', '/mailer/tasks', body)).toBe(422)
+      expect(await fixture.ok('POST', '/mailer/tasks/validate', body)).toMatchObject({ valid: false })
+    }
+    const tasks = [...bad, { ...good, delay_seconds: 31_536_000 }, { ...good, delay_seconds: null, not_before: null }]
+    const { results } = await fixture.ok('POST', '/mailer/tasks/batch', { tasks })
+    expect((results as Json[]).map(({ error, queued }) => error?.status ?? queued)).toEqual([
+      422,
+      422,
+      422,
+      422,
+      true,
+      true,
+    ])
+    expect((await queue(fixture)).length).toBe(1)
+  })
+
   it('submit/idempotency-setting: uses the configured window', async () => {
     const fixture = await withWorker({ idempotencyTtlSeconds: 10 })
     await fixture.submit({ idempotency_key: 'k' })

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import {
+  dueOf,
   expiryOf,
   extendedDeadline,
   hasExpired,
@@ -85,6 +86,9 @@ describe('the times of a task', () => {
   it('end at the end of the ttl, or never', () => {
     expect(expiryOf(1_000, 5_000)).toBe(6_000)
     expect(expiryOf(null, 5_000)).toBeNull()
+    expect(dueOf({}, 5_000)).toBe(5_000)
+    expect(dueOf({ notBeforeMs: 4_999 }, 5_000)).toBe(5_000)
+    expect(dueOf({ notBeforeMs: 5_001 }, 5_000)).toBe(5_001)
     expect(hasExpired(6_000, 5_999)).toBe(false)
     expect(hasExpired(6_000, 6_000)).toBe(true)
     expect(hasExpired(null, Infinity)).toBe(false)

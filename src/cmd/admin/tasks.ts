@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type TaskBody,
 } from '../../protocol/index.ts'
-import { integer, text } from '../readers.ts'
+import { atLeast, integer, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { isObject, jsonOperand, objectsInput } from './input.ts'
 import { DRY_RUN, typeOperand } from './options.ts'
@@ -39,6 +39,18 @@ const SUBMIT_OPTIONS = {
     value: 'N',
     help: 'Drop the task if it is older than this when a worker would reserve it.',
     read: integer(1, 31_536_000),
+  },
+  delay: {
+    name: 'delay',
+    value: 'SECONDS',
+    help: 'Run the task only after this time; fractions are allowed.',
+    read: atLeast(0),
+  },
+  notBefore: {
+    name: 'not-before',
+    value: 'TIME',
+    help: 'Run the task only from this time on: ISO 8601, such as 2030-01-31T08:00:00Z, or unix seconds.',
+    read: time,
   },
   maxAttempts: {
     name: 'max-attempts',
@@ -82,6 +94,7 @@ const submit = verb({
   examples: [
     `http-request --payload '{"url":"http://127.0.0.1:8080/healthz"}'`,
     'http-request -f tasks.ndjson',
+    `http-request --payload '{"url":"http://127.0.0.1:8080/healthz"}' --delay 30`,
     'http-request --payload @- --dry-run <payload.json',
   ],
   options: SUBMIT_OPTIONS,
@@ -104,6 +117,8 @@ async function tasksOf({
     throw new SettingsError([
       { name: '--payload', problem: 'is missing or combined with -f; pass either --payload JSON or -f FILE' },
     ])
+  if (options.delay !== undefined && options.notBefore !== undefined)
+    throw new SettingsError([{ name: '--delay', problem: 'is combined with --not-before; pass only one of them' }])
   if (options.payload !== undefined) {
     const payload = jsonOperand('--payload', options.payload === '@-' ? await io.stdin() : options.payload)
     if (!isObject(payload))
@@ -128,6 +143,8 @@ async function tasksOf({
 function shared({
   priority,
   ttlSeconds,
+  delay,
+  notBefore,
   maxAttempts,
   taskId,
   idempotencyKey,
@@ -135,6 +152,8 @@ function shared({
   const given = {
     priority,
     ttl_seconds: ttlSeconds,
+    delay_seconds: delay,
+    not_before: notBefore,
     max_attempts: maxAttempts,
     task_id: taskId,
     idempotency_key: idempotencyKey,

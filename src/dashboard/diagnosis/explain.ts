@@ -183,8 +183,8 @@ function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiti
     return {
       tone: 'warn',
       text:
-        `${plural(queue.scheduled, 'task is', 'tasks are')} waiting for a retry: ` +
-        'each failed and runs again after its backoff.',
+        `${plural(queue.scheduled, 'task is', 'tasks are')} scheduled: ` +
+        'each is delayed, or failed and runs again after its backoff.',
       link: toWorkers('Show workers with an error', `type:${type} error:yes`),
     }
   if (waiting > 0 && queue.in_flight >= slots)

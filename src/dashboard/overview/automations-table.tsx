@@ -14,7 +14,7 @@ const COLUMNS = [
   'Waiting',
   'Oldest',
   'In flight',
-  'Retrying',
+  'Scheduled',
   'Dead',
   'Output',
 ] as const
@@ -61,7 +61,7 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
       )}
       <Cell of="Oldest">{oldestOf(queue)}</Cell>
       <Cell of="In flight">{queue === null ? '' : countText(queue.in_flight)}</Cell>
-      <Cell of="Retrying">{queue === null ? '' : countText(queue.scheduled)}</Cell>
+      <Cell of="Scheduled">{queue === null ? '' : countText(queue.scheduled)}</Cell>
       <Cell of="Dead">{deadOf(type, queue)}</Cell>
       <Cell of="Output">
         <a href={formatRoute({ page: 'output', type })}>{countText(stream.length)}</a>

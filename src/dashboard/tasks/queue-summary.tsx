@@ -17,7 +17,7 @@ const COLUMNS = [
   'Low',
   'Oldest',
   'In flight',
-  'Retrying',
+  'Scheduled',
   'Dead',
   'Workers',
   'Slots',
@@ -78,7 +78,7 @@ function QueueRow({
       <Cell of="In flight" className="number">
         {countText(inFlight)}
       </Cell>
-      <Cell of="Retrying" className="number">
+      <Cell of="Scheduled" className="number">
         {countText(scheduled)}
       </Cell>
       <Cell of="Dead" className="number">

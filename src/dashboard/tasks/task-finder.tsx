@@ -12,7 +12,7 @@ const EVERY_MS = 2_000
 const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
   pending: 'Waiting in the queue.',
   in_flight: 'Leased by a worker.',
-  scheduled: 'Failed, waiting for its retry.',
+  scheduled: 'Delayed, or failed and waiting for its retry.',
   dead: 'Out of attempts.',
 }
 

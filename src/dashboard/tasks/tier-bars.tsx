@@ -38,7 +38,7 @@ export function TierBars({ type, queue }: { readonly type: string; readonly queu
           <dd>{countText(queue.in_flight)}</dd>
         </div>
         <div>
-          <dt>retrying</dt>
+          <dt>scheduled</dt>
           <dd>{countText(queue.scheduled)}</dd>
         </div>
         <div>

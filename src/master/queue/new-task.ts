@@ -1,5 +1,5 @@
 /** @module master/queue/new-task  Creates the task of the store from a task body of the API. */
-import { compileValidator, TaskBody, type FieldError } from '../../protocol/index.ts'
+import { compileValidator, MAX_DELAY_SECONDS, TaskBody, type FieldError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Clock, Random } from '../../runtime/index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
@@ -7,20 +7,43 @@ import type { NewTask, Tier } from '../../storage/index.ts'
 const validateTask = compileValidator(TaskBody)
 
 /** All faults of a task body, including its payload (422). Pointers start at the task body. */
-export function taskFaults(body: unknown, entry: CatalogEntry): readonly FieldError[] {
+export function taskFaults(body: unknown, entry: CatalogEntry, nowMs: number): readonly FieldError[] {
   const faults = validateTask(body)
+  if (faults.length === 0) return remainingFaults(body as TaskBody, entry, nowMs)
   const { payload } = Object(body) as { payload?: unknown }
   return isObject(payload) ? [...faults, ...payloadFaults(payload, entry)] : faults
 }
 
-/** Faults of the payload only, for a body that was already checked. */
-export function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
+/** Faults that the schema of a task body does not find: of its payload and of its times. */
+export function remainingFaults(body: TaskBody, entry: CatalogEntry, nowMs: number): readonly FieldError[] {
+  const faults = payloadFaults(body.payload, entry)
+  const fault = delayFault(body, nowMs)
+  return fault === null ? faults : [...faults, { path: '/not_before', keyword: 'delay', params: {}, message: fault }]
+}
+
+function delayFault({ delay_seconds: delay, not_before: notBefore }: TaskBody, nowMs: number): string | null {
+  if (notBefore === undefined || notBefore === null) return null
+  if (delay !== undefined && delay !== null) return 'must not be combined with delay_seconds'
+  return notBefore - nowMs / 1_000 > MAX_DELAY_SECONDS ? 'must not be more than a year ahead' : null
+}
+
+function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
   return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
 }
 
+/** What a new task needs from the master. */
+export interface NewTaskDeps {
+  readonly clock: Clock
+  readonly random: Random
+  /** The backend's time, from which a delay counts. */
+  readonly backendNowMs: () => number
+}
+
 /** @param exactPayload The payload with its numbers as they were sent (D75). */
-export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, random: Random): NewTask {
+export function newTask(body: TaskBody, exactPayload: unknown, { clock, random, backendNowMs }: NewTaskDeps): NewTask {
   const { task_id: ownId, ttl_seconds: ttlSeconds = null } = body
+  const notBeforeMs = notBeforeOf(body, backendNowMs)
+  const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
   const priority = body.priority ?? 0
   const submitted = clock.wallMs()
   return {
@@ -31,8 +54,18 @@ export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, ran
     ttlMs: ttlSeconds === null ? null : ttlSeconds * 1_000,
     maxAttempts: body.max_attempts ?? null,
     submittedAtMs: submitted,
-    body: `{"payload":${JSON.stringify(exactPayload)},"priority":${priority},"submitted_at":${submitted / 1_000}}`,
+    ...(notBeforeMs !== undefined && { notBeforeMs }),
+    body:
+      `{"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
+      `${delay}"submitted_at":${submitted / 1_000}}`,
   }
+}
+
+/** The time before which the task may not run (D104). */
+function notBeforeOf(body: TaskBody, backendNowMs: () => number): number | undefined {
+  const { delay_seconds: delay, not_before: notBefore } = body
+  if (typeof notBefore === 'number') return Math.round(notBefore * 1_000)
+  return typeof delay === 'number' ? Math.round(backendNowMs() + delay * 1_000) : undefined
 }
 
 /**

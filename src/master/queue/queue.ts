@@ -212,6 +212,7 @@ export class Queue implements Part {
       ...submitRoutes({
         clock,
         random,
+        backendNowMs: () => this.#backendTime.nowMs(),
         isOverloaded,
         queueOf,
         refused: this.#metrics.refused,

@@ -20,11 +20,11 @@ import {
   type BatchResult,
   type FieldError,
 } from '../../protocol/index.ts'
-import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
+import { inSpan } from '../../runtime/index.ts'
 import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
 import { route, type RateLimiter, type Route } from '../http/index.ts'
-import { newTask, payloadFaults, taskFaults } from './new-task.ts'
+import { newTask, remainingFaults, taskFaults, type NewTaskDeps } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
@@ -32,9 +32,7 @@ const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 /** An estimate of how long workers need to free a part of the queue. */
 const FULL_RETRY_SECONDS = 10
 
-export interface SubmitDeps {
-  readonly clock: Clock
-  readonly random: Random
+export interface SubmitDeps extends NewTaskDeps {
   readonly limiter: RateLimiter
   readonly isOverloaded: () => boolean
   readonly queueOf: (type: string) => TypeQueue
@@ -46,7 +44,7 @@ type BatchResult_ = Static<typeof BatchResult>
 type RejectReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
 
 export function submitRoutes(deps: SubmitDeps): readonly Route[] {
-  return [singleRoute(deps), batchRoute(deps), dryRunRoute()]
+  return [singleRoute(deps), batchRoute(deps), dryRunRoute(deps)]
 }
 
 function singleRoute(deps: SubmitDeps): Route {
@@ -68,9 +66,9 @@ function singleRoute(deps: SubmitDeps): Route {
         { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
         async (span) => {
           admit(deps, entry, principal.key, 1)
-          const faults = payloadFaults(body.payload, entry)
+          const faults = remainingFaults(body, entry, deps.backendNowMs())
           if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
-          const task = newTask(body, exactBody.payload, deps.clock, deps.random)
+          const task = newTask(body, exactBody.payload, deps)
           span.setAttribute('fleet.task_id', task.id)
           const [stored] = await deps.queueOf(entry.type).submit([task])
           const result = resultOf(deps, entry, task, body.priority ?? 0, stored)
@@ -109,7 +107,7 @@ function batchRoute(deps: SubmitDeps): Route {
   })
 }
 
-function dryRunRoute(): Route {
+function dryRunRoute({ backendNowMs }: SubmitDeps): Route {
   return route({
     method: 'POST',
     path: `${TASKS}/validate`,
@@ -124,7 +122,7 @@ function dryRunRoute(): Route {
     summary: 'Checks a task as a submit would, and queues nothing.',
     handle: ({ entry, body }) => {
       if (entry.validatePayload === null) throw notBatch(entry)
-      const errors = taskFaults(body, entry)
+      const errors = taskFaults(body, entry, backendNowMs())
       return { body: { valid: errors.length === 0, errors } }
     },
   })
@@ -165,10 +163,10 @@ async function submitBatch(
   bodies: readonly unknown[],
   exactBodies: readonly unknown[],
 ): Promise<readonly BatchResult_[]> {
-  const faults = bodies.map((body) => taskFaults(body, entry))
+  const faults = bodies.map((body) => taskFaults(body, entry, deps.backendNowMs()))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
-  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps.clock, deps.random))
+  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps))
   const outcomes = tasks.length === 0 ? [] : await deps.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error

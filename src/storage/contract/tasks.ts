@@ -3,6 +3,8 @@
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
  * dead-letter queue.
  *
+ *   scheduled ◀──submit with a later time
+ *
  *   pending ──reserve──▶ in flight ──ack──▶ removed
  *      ▲                    ├─ release; sweep, deadline passed ──▶ pending
  *      │                    ├─ nack, attempts left ──▶ scheduled ──due──▶ pending
@@ -32,13 +34,18 @@ export interface NewTask {
   /** Idempotency key, 1 to 256 characters; `null` for none. */
   readonly key: string | null
   readonly tier: Tier
-  /** The task is dropped if it is still pending after this time, 1,000 ms to one year; `null`: never. */
+  /** The task is scheduled until then (D104). If omitted or not in the future, it is pending immediately. */
+  readonly notBeforeMs?: EpochMs
+  /**
+   * The task is dropped if it is still pending after this time, 1,000 ms to one year; `null`: never. It counts from the
+   * submit, or from `notBeforeMs` if that is later.
+   */
   readonly ttlMs: number | null
   /** 1 to 1,000; `null`: that of the worker that reserves the task (D26). */
   readonly maxAttempts: number | null
   /** The master's time of the submit. It is shown, and nothing is decided by it. */
   readonly submittedAtMs: EpochMs
-  /** `{"payload":…,"priority":…,"submitted_at":…}`, with the fields in this order. */
+  /** `{"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in this order. */
   readonly body: JsonText
 }
 
@@ -105,7 +112,7 @@ export interface ReserveResult {
   readonly results: readonly Reservation[]
   /** Number of tasks that were dropped because their ttl had passed. */
   readonly dropped: number
-  /** When the next scheduled retry is due; `null` if none is scheduled. */
+  /** When the next scheduled task is due; `null` if none is scheduled. */
   readonly nextDueAtMs: EpochMs | null
 }
 
@@ -138,7 +145,7 @@ export interface NackItem extends LeaseRef {
 export interface SweepResult {
   /** Number of tasks whose lease had expired and that are pending again. */
   readonly requeued: number
-  /** Number of retries that were due and are pending. */
+  /** Number of scheduled tasks that were due and are pending. */
   readonly promoted: number
   /** Number of tasks that lost their lease too often and are dead. */
   readonly dead: number
@@ -186,7 +193,7 @@ interface Totals {
 export interface Counts {
   /** Pending tasks by tier: high, normal, low. */
   readonly tiers: readonly [number, number, number]
-  /** Number of tasks that wait for a retry. */
+  /** Number of tasks that wait for a retry, or for the time before which they may not run. */
   readonly scheduled: number
   /** Number of leased tasks. */
   readonly inFlight: number
@@ -204,7 +211,8 @@ export interface Counts {
  */
 export interface Tasks extends DeadLetters {
   /**
-   * Queues tasks at the back of their tiers. Items act in order: a later item sees an earlier one.
+   * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
+   * later item sees an earlier one.
    *
    * The key of a task is checked before its id. A key is recorded for its window also if its own task id was a
    * duplicate; a repeat does not prolong the window.
@@ -229,7 +237,7 @@ export interface Tasks extends DeadLetters {
   /**
    * Leases pending tasks to waiting workers. Higher tiers come first; within a tier, first in, first out.
    *
-   * Due retries are made pending first, at most 1,000 per call. Tasks whose ttl has passed are dropped, at most 1,000
+   * Due tasks are made pending first, at most 1,000 per call. Tasks whose ttl has passed are dropped, at most 1,000
    * per call. Whether a worker may reserve is read from its record in the same step. A call leases at most 500 tasks
    * and about 12 MiB of bodies; the first task is leased whatever its size.
    *
@@ -282,7 +290,7 @@ export interface Tasks extends DeadLetters {
   extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): PerItem<ExtendLeaseResult>
   /**
    * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
-   * deadlines, or die. Due retries go to the back of their tiers in due order. Expired idempotency keys are forgotten.
+   * deadlines, or die. Due tasks go to the back of their tiers in due order. Expired idempotency keys are forgotten.
    *
    * @param type The automation type.
    * @param maxLost A task that loses its lease this many times is dead; 0: never.

@@ -3,6 +3,8 @@
  * Keeps the tasks of one automation type and moves them between pending, in flight, scheduled and dead. A task is a
  * single object that all structures refer to; its `place` names the current one.
  *
+ *   submit ─▶ tiers, or retries if it is delayed
+ *
  *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
  *        ▲                            └─retry──▶ retries (by due time) ──▶ back of its tier
  *        └──────────replay────────── dead letters (oldest first) ◀─moveToDead┘
@@ -15,7 +17,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
-import { expiryOf, extendedDeadline, hasExpired } from '../index.ts'
+import { dueOf, expiryOf, extendedDeadline, hasExpired } from '../index.ts'
 import type { Counts, LeaseLost, NewTask } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -70,16 +72,19 @@ export class TaskQueue {
     return this.#fence.isAhead(token) ? 'not_issued' : 'lease_lost'
   }
 
-  submit({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask, nowMs: number): void {
+  submit(submitted: NewTask, nowMs: number): void {
+    const { id, tier, ttlMs, maxAttempts, submittedAtMs, body } = submitted
+    const dueAtMs = dueOf(submitted, nowMs)
+    const isDelayed = dueAtMs > nowMs
     const task: Task = {
       id,
       tier,
       ttlMs,
       ownMax: maxAttempts,
-      submitted,
+      submitted: submittedAtMs,
       body,
-      place: 'pending',
-      expiresAtMs: expiryOf(ttlMs, nowMs),
+      place: isDelayed ? 'scheduled' : 'pending',
+      expiresAtMs: expiryOf(ttlMs, dueAtMs),
       attempt: 0,
       lost: 0,
       token: 0,
@@ -91,7 +96,8 @@ export class TaskQueue {
     }
     this.#live.set(id, task)
     this.#store.budget.add(sizeOf(task))
-    this.tiers[tier].push(task)
+    if (isDelayed) this.#retries.add(dueAtMs, task)
+    else this.tiers[tier].push(task)
     this.totals.submitted += 1
   }
 

@@ -67,11 +67,12 @@ const SHORT_BODY = 4_096
 export const READS: CallOptions = { repeatable: true }
 export const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])
 
-/** `expires` is left to the script: the time is the store's. */
-export function ticketOf({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask): string {
+/** `expires` is left to the script, because the time is the store's. In a submit, it is `notBeforeMs`. */
+export function ticketOf(task: NewTask): string {
+  const { id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, notBeforeMs = '', body } = task
   const bytes = Buffer.byteLength(body)
   const look = ttlMs === null && bytes < SHORT_BODY ? 0 : 1
-  return `${submitted}|${bytes}||${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
+  return `${submitted}|${bytes}|${notBeforeMs}|${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
 }
 
 export interface Ticket {

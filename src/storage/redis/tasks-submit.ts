@@ -28,7 +28,7 @@ export async function submit(
   for (const task of tasks) {
     args.push(task.id, ticketOf(task), task.body)
     if (task.key !== null) keys.push(task.key)
-    shapes += String.fromCharCode(48 + task.tier + (task.ttlMs === null ? 0 : 4) + (task.key === null ? 0 : 8))
+    shapes += shapeOf(task)
   }
   args[4] = shapes
   const results = listOf(
@@ -39,6 +39,12 @@ export async function submit(
     }),
   )
   return tasks.map((task, i) => resultOf(task, results[i] ?? 0))
+}
+
+/** One character for what the script has to know, as described there. */
+function shapeOf({ tier, ttlMs, key, notBeforeMs }: NewTask): string {
+  const delay = notBeforeMs === undefined ? 0 : 16
+  return String.fromCharCode(48 + tier + (ttlMs === null ? 0 : 4) + (key === null ? 0 : 8) + delay)
 }
 
 /** An id that was drawn for this call and is known already stands for this very task. */

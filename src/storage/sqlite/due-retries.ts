@@ -1,4 +1,7 @@
-/** @module storage/sqlite/due-retries  DueRetries makes scheduled tasks pending when their retry is due. */
+/**
+ * @module storage/sqlite/due-retries
+ * DueRetries makes scheduled tasks pending when they are due: retries, and tasks that were submitted with a delay.
+ */
 import type { Tier } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Queue } from './queues.ts'

@@ -1,5 +1,14 @@
 /** @module storage/sqlite/engine-submit  TaskSubmission queues tasks, unless their id or idempotency key is known. */
-import { expiryOf, QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type Sync, type Tasks } from '../index.ts'
+import {
+  dueOf,
+  expiryOf,
+  QUEUED,
+  QUEUE_FULL,
+  type NewTask,
+  type SubmitItemResult,
+  type Sync,
+  type Tasks,
+} from '../index.ts'
 import type { Database } from './driver.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
@@ -19,12 +28,17 @@ type InsertTask = [
   ttl: number | null,
   ownMax: number | null,
 ]
+type InsertDelayed = [due: number, ...InsertTask]
 
 function statementsOf(db: Database) {
   return {
     insert: db.prepare<InsertTask>(
       `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
         VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+    ),
+    insertDelayed: db.prepare<InsertDelayed>(
+      `INSERT INTO task(due, pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
+        VALUES(?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
     ),
     insertBody: db.prepare<[number, string]>('INSERT INTO body(pk, body) VALUES(?, ?)'),
     findKey: db.prepare<[number, string], { id: string; expires: number }>(
@@ -99,25 +113,19 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   }
 
   /** @returns false if there is a row with this id. */
-  #insert(queue: Queue, { id, tier, submittedAtMs, ttlMs, maxAttempts, body }: NewTask): boolean {
+  #insert(queue: Queue, task: NewTask): boolean {
+    const { id, tier, submittedAtMs, ttlMs, maxAttempts, body } = task
     const pk = this.#queues.nextPk()
-    const ttlAt = expiryOf(ttlMs, this.#txn.nowMs)
-    const { changes } = this.#sql.insert.run(
-      pk,
-      queue.type,
-      id,
-      tier,
-      tier,
-      queue.back,
-      submittedAtMs,
-      ttlAt,
-      ttlMs,
-      maxAttempts,
-    )
+    const dueAtMs = dueOf(task, this.#txn.nowMs)
+    const ttlAt = expiryOf(ttlMs, dueAtMs)
+    const isDelayed = dueAtMs > this.#txn.nowMs
+    const row: InsertTask = [pk, queue.type, id, tier, tier, queue.back, submittedAtMs, ttlAt, ttlMs, maxAttempts]
+    const { changes } = isDelayed ? this.#sql.insertDelayed.run(dueAtMs, ...row) : this.#sql.insert.run(...row)
     if (changes === 0) return false
     this.#sql.insertBody.run(pk, body)
     queue.back += 1
-    queue.pending[tier] += 1
+    if (isDelayed) queue.scheduled += 1
+    else queue.pending[tier] += 1
     return true
   }
 

@@ -48,6 +48,29 @@ describe('muster tasks', () => {
     expect(await run('tasks submit mailer --payload @-', { stdin: '{"to":"stdin"}' })).toMatchObject({ code: 0 })
   })
 
+  it('submit --delay and --not-before schedule a task (D104)', async () => {
+    const { run } = await startMaster()
+    const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--task-id']
+    expect(await run([...submit, 'd', '--delay', '90.5'])).toMatchObject({ code: 0 })
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+    expect(await run([...submit, 'n', '--not-before', tomorrow])).toMatchObject({ code: 0 })
+    expect(await run([...submit, 'past', '--not-before', '1700000000.5'])).toMatchObject({ code: 0 })
+    for (const [id, place] of [
+      ['d', 'scheduled'],
+      ['n', 'scheduled'],
+      ['past', 'pending'],
+    ] as const)
+      expect(cells((await run(`tasks get mailer ${id}`)).out)[1]).toEqual([id, place])
+    expect(await run([...submit, 'x', '--delay', '1', '--not-before', '1'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--delay'),
+    })
+    expect(await run([...submit, 'x', '--not-before', 'tomorrow'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('2030-01-31T08:00:00Z'),
+    })
+  })
+
   it('submit -f reads a body, or one per line, sends 1,000 per request, exits with 1 if one failed (D38)', async () => {
     const { master, run } = await startMaster()
     expect(

@@ -456,4 +456,8 @@ export const ADDITIONS: readonly Row[] = [
     by('master/control/startup-upgrades.test.ts', 'are refused immediately without a worker token, and on other paths'),
     by('master/control/handshake-queue.test.ts', 'counts the time that a handshake waited while the master started'),
   ],
+  ['D104a', 'A task with delay_seconds or a later not_before is scheduled until then.'],
+  ['D104b', 'A delayed task then goes to the back of its tier, and shows not_before.'],
+  ['D104c', 'ttl_seconds counts from the delay, and delayed tasks count towards the bound of the queue.'],
+  ['D104d', 'Both times together, negative ones and those more than a year ahead are rejected with 422.'],
 ]

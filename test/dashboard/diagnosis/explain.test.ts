@@ -60,7 +60,7 @@ describe('explainQueue', () => {
       {},
       /^5 tasks are waiting and none is in flight, although 2 slots on 1 worker could/,
     ],
-    ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks are waiting for a retry/],
+    ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks are scheduled/],
     ['processing', [worker()], { in_flight: 1 }, /^Processing: 1 task in flight/],
     ['empty queue', [], { normal: 0 }, /^No tasks left: all tasks/],
     ['only dead tasks', [], { normal: 0, dead: 2 }, /^No tasks left except the dead ones/],

@@ -129,6 +129,25 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual([id])
   })
 
+  it('gets a delayed task when it is due, also if it is submitted while it waits (D104)', async () => {
+    await open()
+    const { seen } = poll('w')
+    await settled(fixture)
+    const now = fixture.time.wallMs()
+    const late = await fixture.submit('a@b', { delay_seconds: 5 })
+    const soon = await fixture.submit('a@b', { not_before: (now + 1_234) / 1_000 })
+    expect([await fixture.place(late), await fixture.place(soon)]).toEqual(['scheduled', 'scheduled'])
+    await fixture.time.advance(1_233)
+    expect(seen.ids).toBeNull()
+    await fixture.time.advance(15)
+    expect(seen.ids).toEqual([soon])
+    const next = poll('w')
+    await fixture.time.advance(5_000 - 1_248 - 1)
+    expect(next.seen.ids).toBeNull()
+    await fixture.time.advance(15)
+    expect(next.seen.ids).toEqual([late])
+  })
+
   it('gets a retry that is scheduled while it waits', async () => {
     await open()
     const id = await fixture.submit()

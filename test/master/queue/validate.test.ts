@@ -11,6 +11,8 @@ const GOOD: readonly object[] = [
   { payload: { to: 'x' } },
   { payload: { to: 'x', more: 1 }, task_id: 't', priority: -5, ttl_seconds: 1, max_attempts: 1, idempotency_key: 'k' },
   { payload: { to: '' }, ttl_seconds: null },
+  { payload: { to: 'x' }, delay_seconds: 0.25, not_before: null },
+  { payload: { to: 'x' }, delay_seconds: null, not_before: 1.5 },
 ]
 const BAD: readonly object[] = [
   {},
@@ -22,6 +24,7 @@ const BAD: readonly object[] = [
   { payload: { to: 'x' }, task_id: '' },
   { payload: { to: 'x' }, idempotency_key: 'a\nb' },
   { payload: { to: 'x' }, unknown: 1 },
+  { payload: { to: 5 }, delay_seconds: 1, not_before: 1 },
 ]
 
 onEachStore('tasks/validate', (open) => {

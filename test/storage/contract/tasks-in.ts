@@ -16,6 +16,7 @@ import {
   leasesOf,
   nack,
   pending,
+  reopen,
   reserve,
   sole,
   submit,
@@ -54,6 +55,74 @@ export function tasksIn(name: string, create: Create): void {
       expect(results).toEqual(known.map((id) => ({ kind: 'duplicate', duplicateOf: id })))
       expect(await backend.tasks.locate(TYPE, known)).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
       expect(await pending(backend)).toEqual(['pending'])
+    })
+
+    it('schedules a task with a later time, and queues it at the back of its tier when it is due (D104)', async () => {
+      const { backend, clock } = await open()
+      const at = clock.wallMs() + MINUTE
+      await submit(backend, task('late', { notBeforeMs: at + 1 }), task('soon', { tier: 0, notBeforeMs: at }))
+      expect(await backend.tasks.locate(TYPE, ['late', 'soon'])).toEqual(['scheduled', 'scheduled'])
+      const [counts] = await backend.tasks.counts([TYPE])
+      expect(counts).toMatchObject({ tiers: [0, 0, 0], scheduled: 2, totals: { submitted: 2 } })
+      const none = await ask(backend, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
+      expect(none).toMatchObject({ results: [NOTHING], nextDueAtMs: at })
+      await submit(backend, 'first')
+      clock.advance(MINUTE - 1)
+      expect(await pending(backend)).toEqual(['first'])
+      clock.advance(2)
+      expect(ids(await reserve(backend))).toEqual(['soon', 'first', 'late'])
+      expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ scheduled: 0, inFlight: 3 })
+    })
+
+    it('promotes a delayed task in a sweep, and keeps its body, attempts and id (D104)', async () => {
+      const { backend, clock } = await open()
+      const delayed = task('a', { ownId: true, maxAttempts: 1, notBeforeMs: clock.wallMs() + SECOND })
+      await submit(backend, delayed)
+      expect(await backend.tasks.submit(TYPE, DAY, [delayed])).toEqual([{ kind: 'duplicate', duplicateOf: 'a' }])
+      clock.advance(SECOND)
+      expect(await backend.tasks.sweep(TYPE, 0, 100)).toMatchObject({ promoted: 1 })
+      const [lease] = await reserve(backend)
+      expect(lease).toMatchObject({ id: 'a', attempt: 0, maxAttempts: 1, body: delayed.body })
+    })
+
+    it('queues a task whose time has passed, and counts delayed ones towards the bound (D104)', async () => {
+      const { backend, clock } = await open()
+      const now = clock.wallMs()
+      await submit(backend, task('past', { notBeforeMs: now - HOUR, ttlMs: MINUTE }), task('now', { notBeforeMs: now }))
+      expect(await pending(backend)).toEqual(['past', 'now'])
+      const results = await backend.tasks.submit(
+        TYPE,
+        DAY,
+        ['b', 'c'].map((id) => task(id, { notBeforeMs: now + HOUR })),
+        3,
+      )
+      expect(results).toEqual([{ kind: 'queued' }, { kind: 'queue_full' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('d')], 3)).toEqual([{ kind: 'queue_full' }])
+    })
+
+    it('counts a ttl from the time before which a task may not run (D104)', async () => {
+      const { backend, clock } = await open()
+      await submit(
+        backend,
+        ...['a', 'b'].map((id) => task(id, { ttlMs: MINUTE, key: id, notBeforeMs: clock.wallMs() + HOUR })),
+      )
+      clock.advance(HOUR + MINUTE - 1)
+      expect(ids(await reserve(backend, 1))).toHaveLength(1)
+      clock.advance(1)
+      expect(await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).toMatchObject({
+        results: [NOTHING],
+        dropped: 1,
+      })
+    })
+
+    it('keeps delayed tasks when the store is reopened, if it is durable (D104)', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('a', { notBeforeMs: clock.wallMs() + MINUTE }))
+      await reopen(backend)
+      if (!backend.capabilities.durable) return
+      expect(await backend.tasks.locate(TYPE, ['a'])).toEqual(['scheduled'])
+      clock.advance(MINUTE)
+      expect(ids(await reserve(backend))).toEqual(['a'])
     })
 
     it('accepts an id again once its task is gone', async () => {

@@ -120,6 +120,24 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         max,
       ),
   })),
+  'the delay of a task': onTasks((inner) => ({
+    submit: (type, ttl, tasks, max) =>
+      inner.submit(
+        type,
+        ttl,
+        tasks.map((task) => ({ ...task, notBeforeMs: 0 })),
+        max,
+      ),
+  })),
+  'the delay in the TTL of a task': onTasks((inner) => ({
+    submit: (type, ttl, tasks, max) =>
+      inner.submit(
+        type,
+        ttl,
+        tasks.map((task) => ({ ...task, ttlMs: task.notBeforeMs === undefined ? task.ttlMs : task.ttlMs && 1 })),
+        max,
+      ),
+  })),
   'the refill after a dropped task': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)

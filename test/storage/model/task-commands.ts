@@ -65,6 +65,28 @@ const deadlinesOf = (fixture: ModelFixture, of: string): Set<number> =>
 const leasesOf = (fixture: ModelFixture, of: string, wanted: readonly Pick[]): LeaseRef[] =>
   wanted.map((each) => fixture.leaseOf(of, fixture.store.tasks(of).in('in_flight'), each))
 
+const submitDelayed = command(
+  'submit delayed',
+  fc.record({
+    type,
+    items: fc.array(fc.tuple(newTask, fc.constantFrom(-1_000, 0, 500, 2_000, 5_000, 30_000)), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    bound: fc.option(fc.nat(12), { freq: 3, nil: undefined }),
+  }),
+  async ({ type: of, items, bound }, fixture, { backend }) => {
+    const model = fixture.store.tasks(of)
+    const taken = new Set(model.in('scheduled').map(({ at }) => at))
+    const { now } = fixture.time
+    const tasks = items.map(([item, delayMs]) => ({
+      ...taskOf(fixture, item),
+      notBeforeMs: delayMs > 0 ? unused(taken, now + delayMs) : now + delayMs,
+    }))
+    same(await backend.tasks.submit(of, WINDOW_MS, tasks, bound), model.submit(WINDOW_MS, tasks, bound))
+  },
+)
+
 const submit = command(
   'submit',
   fc.record({
@@ -277,6 +299,7 @@ export const taskCommands: AnyCommand[] = [
   submit,
   submit,
   submit,
+  submitDelayed,
   reserve,
   reserve,
   reserve,
@@ -295,6 +318,7 @@ export const taskCommands: AnyCommand[] = [
   twoSweeps,
   replay,
   replay,
+  applyToDead,
   applyToDead,
   applyToDead,
   clearDead,

@@ -4,6 +4,7 @@
  * as its own test. The backend chooses the tokens, so the model takes over those that were issued.
  */
 import {
+  dueOf,
   expiryOf,
   extendedDeadline,
   hasExpired,
@@ -39,7 +40,7 @@ export interface Time {
 type Settled = 'ok' | 'lease_lost'
 
 /** `line`: the tier in which it waits. `at`: its deadline, due time or time of death. */
-type Task = Omit<NewTask, 'key' | 'ownId'> & {
+type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
   place: TaskPlace | 'gone'
   line: Tier
   expires: number | null
@@ -73,7 +74,8 @@ export class TasksModel {
   }
   submit(windowMs: number, tasks: readonly NewTask[], maxLength = Infinity): SubmitItemResult[] {
     const { now } = this.#time
-    return tasks.map(({ key, ownId, ...task }) => {
+    return tasks.map(({ key, ownId, notBeforeMs = 0, ...task }) => {
+      const due = dueOf({ notBeforeMs }, now)
       const known = key === null ? undefined : this.keys.get(key)
       if (known !== undefined && known.ends > now) return { kind: 'duplicate', duplicateOf: known.id }
       const isKnown = this.locate(task.id) !== null
@@ -82,14 +84,14 @@ export class TasksModel {
       if (isKnown) return ownId ? { kind: 'duplicate', duplicateOf: task.id } : { kind: 'queued' }
       this.#tasks.push({
         ...task,
-        place: 'pending',
+        place: due > now ? 'scheduled' : 'pending',
         line: task.tier,
-        expires: expiryOf(task.ttlMs, now),
+        expires: expiryOf(task.ttlMs, due),
         attempt: 0,
         lost: 0,
         token: 0,
         max: 0,
-        at: 0,
+        at: due,
         error: '',
       })
       this.totals.submitted += 1

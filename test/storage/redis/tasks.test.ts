@@ -88,6 +88,11 @@ async function moves(): Promise<
   const but = (...gone: readonly string[]): string[] => live.filter((id) => !gone.includes(id))
   return [
     { name: 'submit', keeps: [...live, 'new'], call: () => submit(task('new', { ownId: true, ttlMs: HOUR })) },
+    {
+      name: 'submit, delayed',
+      keeps: [...live, 'later'],
+      call: () => submit(task('later', { ownId: true, ttlMs: HOUR, notBeforeMs: clock.wallMs() + SECOND })),
+    },
     { name: 'reserve', keeps: live, call: () => reserve() },
     { name: 'ack', keeps: but('t00003'), call: () => tasks.ack(TYPE, held.slice(3, 4)) },
     { name: 'release', keeps: live, call: () => tasks.release(TYPE, held.slice(3, 5)) },
@@ -287,6 +292,22 @@ withRedisServer('redis scripts of tasks', () => {
       clock.advance(VISIBILITY)
       expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(true)
       expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(false)
+    })
+
+    it('are published for a delayed task that is the first to be due (D104)', async () => {
+      const later = (id: string, ms: number): NewTask => task(id, { notBeforeMs: clock.wallMs() + ms })
+      expect(await wakes(() => submit(later('a', MINUTE)))).toBe(true)
+      expect(await wakes(() => submit(later('b', MINUTE + 1)))).toBe(false)
+      expect(await wakes(() => submit(later('c', HOUR), later('d', SECOND)))).toBe(true)
+      expect(await wakes(() => submit(later('now', 0)))).toBe(true) // Its tier was empty.
+      expect(await reserve()).toMatchObject({ nextDueAtMs: clock.wallMs() + SECOND })
+    })
+
+    it('and delays cost a submit without one no command', async () => {
+      const plain = await commandsOf(() => submit(task('a')))
+      expect(plain.filter((command) => ['ZADD', 'SADD', 'ZRANGE'].includes(command))).toEqual([])
+      const delayed = await commandsOf(() => submit(task('b', { notBeforeMs: clock.wallMs() + MINUTE })))
+      expect(delayed).toEqual(expect.arrayContaining(['ZRANGE', 'ZADD', 'SADD']))
     })
 
     it('are published for promoted retries that a reserve leaves in the queue', async () => {

@@ -2,7 +2,8 @@
 -- Queues tasks. The whole batch is decided before anything is written: keys first, then ids, then the bound. A later
 -- item sees an earlier one.
 --
--- A shape is one character per task: '0' + its tier + 4 if it has a ttl + 8 if it has a key.
+-- A shape is one character per task: '0' + its tier + 4 if it has a ttl + 8 if it has a key + 16 if its ticket has a
+-- time before which it may not run, in place of `expires`.
 --
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]     T  HASH of bodies
@@ -10,6 +11,7 @@
 -- KEYS[7]     C  HASH of the last submit of each process
 -- KEYS[8..9]  I IZ  idempotency windows
 -- KEYS[10]    M  HASH with the running totals
+-- KEYS[11..12]  D S  scheduled tickets, scheduled ids
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
@@ -21,7 +23,7 @@
 -- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one
 -- Returns nil if all were queued, else for each 0 queued, 1 its id is known, 2 the queue is full, or the first id of
 -- its key.
---- @keys P0 P1 P2 T DT DM C I IZ M
+--- @keys P0 P1 P2 T DT DM C I IZ M D S
 --- @include "commands"
 --- @include "now"
 --- @include "int"
@@ -49,11 +51,12 @@ local room = ARGV[5] ~= '' and ARGV[5] - dead_count - call('HLEN', T) or math.hu
 local results, refused, at_key = {}, false, 0
 local bodies, tiers, taken, taken_keys, starts, ends = {}, { {}, {}, {} }, {}, {}, {}, {}
 local window_end = int(now + ARGV[4])
+local due, delayed, earliest = {}, {}, nil
 local queued = 0
 for i = 1, n do
   local shape, id, result = byte(shapes, i) - 48, ids[i], 0
   local key
-  if shape >= 8 then
+  if shape % 16 >= 8 then
     at_key = at_key + 1
     key = keys[at_key]
     local first = taken_keys[key]
@@ -67,17 +70,27 @@ for i = 1, n do
     if known[i] or dead_records[i] or taken[id] then result = 1 elseif queued >= room then result = 2 end
   end
   if result == 0 then
-    local ticket = ARGV[7 + 3 * i]
+    local ticket, from = ARGV[7 + 3 * i], now
+    if shape >= 16 then
+      local head, not_before, tail = match(ticket, '^(%d+|%d+|)(%d+)(.*)$')
+      ticket, from = head .. tail, math.max(now, tonumber(not_before))
+    end
     if shape % 8 >= 4 then
       local head, tail, ttl = match(ticket, '^(%d+|%d+|)(|%d|(%d+).*)$')
-      ticket = head .. int(now + ttl) .. tail
+      ticket = head .. int(from + ttl) .. tail
     end
     queued = queued + 1
     taken[id] = true
     bodies[2 * queued - 1] = id
     bodies[2 * queued] = ARGV[8 + 3 * i]
-    local tier = tiers[shape % 4 + 1]
-    tier[#tier + 1] = ticket
+    if from > now then
+      due[#due + 1], due[#due + 2] = int(from), ticket
+      delayed[#delayed + 1] = id
+      if not earliest or from < earliest then earliest = from end
+    else
+      local tier = tiers[shape % 4 + 1]
+      tier[#tier + 1] = ticket
+    end
   else
     refused = true
   end
@@ -93,6 +106,12 @@ end
 
 if queued > 0 then
   push_back(tiers)
+  if earliest then
+    local first = call('ZRANGE', D, 0, 0, 'WITHSCORES')[2]
+    if not first or earliest < tonumber(first) then woken = true end -- The masters wait for the wrong time.
+    write('ZADD', D, due)
+    write('SADD', S, delayed)
+  end
   write('HSET', T, bodies)
   call('HINCRBY', M, 'submitted', queued)
   wake()

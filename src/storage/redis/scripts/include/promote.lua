@@ -1,4 +1,4 @@
--- Moves due retries to the back of their tiers, in due order. Returns how many, and when the next one is due. It needs
+-- Moves due tasks to the back of their tiers, in due order. Returns how many, and when the next one is due. It needs
 -- the keys D and S.
 --- @include "commands"
 --- @include "now"
