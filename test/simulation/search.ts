@@ -40,6 +40,8 @@ export interface SearchOptions {
 
 const MAX_SHRINK_RUNS = 200
 const MAX_SHRINK_MS = 120_000
+/** Each further frame of the stack of an error takes time. A run with a trace shows them all. */
+const FRAMES_WITHOUT_TRACE = 2
 // Bound before the clock is forbidden: only the limits of a search use it.
 const realMs = performance.now.bind(performance)
 
@@ -47,7 +49,7 @@ const realMs = performance.now.bind(performance)
 export async function search(plans: Iterable<Plan>, options: SearchOptions): Promise<SearchResult> {
   const counted: Record<string, number> = {}
   const before = new Set(process.getActiveResourcesInfo())
-  const restorers = [forbidRealTime(), linkSignalsWeakly()]
+  const restorers = [forbidRealTime(), linkSignalsWeakly(), limitStacks(options.trace !== undefined)]
   const startedCpu = process.cpuUsage()
   let [seeds, runs, events] = [0, 0, 0]
   let violated: RunResult | null = null
@@ -81,6 +83,15 @@ export async function search(plans: Iterable<Plan>, options: SearchOptions): Pro
     differing,
     leftOpen: process.getActiveResourcesInfo().filter((kind) => !before.has(kind)),
     neverReached: [],
+  }
+}
+
+/** @returns a function that restores the limit. */
+function limitStacks(isTraced: boolean): () => void {
+  const { stackTraceLimit } = Error
+  if (!isTraced) Error.stackTraceLimit = FRAMES_WITHOUT_TRACE
+  return () => {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 
