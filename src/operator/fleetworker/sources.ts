@@ -5,7 +5,7 @@
  * share it. A new version enqueues those resources. A source that was missing or unusable is polled more often, because
  * a user is probably about to fix it.
  *
- *   poll ── another version, deleted, created ──▶ onChange
+ *   poll or read ── another version, deleted, created ──▶ onChange
  *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, then dropped
  *
  * Data is requested only with the consent of its owner, an annotation on the Secret or ConfigMap. Without it, every
@@ -183,23 +183,12 @@ export class Sources {
 
   async #poll(name: SourceName, signal: AbortSignal): Promise<void> {
     if (!ADDRESS.test(name) || this.#deps.reserved.has(name)) return
-    const before = this.#known.get(name)
     try {
-      const after = await this.#look(name, signal)
-      if (before !== undefined && before.version !== after) this.#deps.onChange(name)
+      await this.#get(name, METADATA, signal)
     } catch (error) {
       if (!signal.aborted)
         this.#deps.log.debug('failed to check a Secret or ConfigMap for changes, retrying', { source: name, error })
     }
-  }
-
-  /** Reads the current version. A source that may not be read counts as missing. */
-  async #look(name: SourceName, signal: AbortSignal): Promise<Known['version']> {
-    const holder = await this.#get(name, METADATA, signal).catch((error: unknown) => {
-      if (error instanceof KubeError && error.status === 403) return undefined
-      throw error
-    })
-    return knownOf(holder).version
   }
 
   async #one(
@@ -285,14 +274,21 @@ export class Sources {
         { method: 'GET', path: objectPath(resource, { namespace, name: object }), accept },
         signal,
       )
-      this.#known.set(name, knownOf(body))
+      this.#learn(name, knownOf(body))
       return body
     } catch (error) {
       if (!(error instanceof KubeError) || (error.status !== 404 && error.status !== 403)) throw error
-      this.#known.set(name, knownOf(undefined))
+      this.#learn(name, knownOf(undefined)) // A source that may not be read counts as missing.
       if (error.status === 403) throw error
       return undefined
     }
+  }
+
+  /** A read for one resource may find a change before the poll does. All resources with this source are notified. */
+  #learn(name: SourceName, now: Known): void {
+    const before = this.#known.get(name)
+    this.#known.set(name, now)
+    if (before !== undefined && before.version !== now.version) this.#deps.onChange(name)
   }
 
   #keep(at: string, text: string): void {

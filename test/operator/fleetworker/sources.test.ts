@@ -103,6 +103,17 @@ describe('the sources of configs', () => {
     expect(fixture.fake.seen('GET', /secrets/)).toEqual([])
   })
 
+  it('notifies when a read for one resource finds another version than the others know', async () => {
+    fixture.secret('s', { key: 'old' })
+    for (const name of ['a', 'b']) fixture.create(name, from('s'))
+    await read('a')
+    await read('b')
+    expect(fixture.changedSources).toEqual([])
+    fixture.secret('s', { key: 'new' })
+    await read('b')
+    expect(fixture.changedSources).toEqual(['secrets/ns/s'])
+  })
+
   it('notifies when a source is created, changed and deleted', async () => {
     fixture.create('a', from('s'))
     fixture.seeCluster()
