@@ -38,7 +38,10 @@ export class Load {
     this.#deps = deps
   }
 
-  /** Generations that were found below a known one, and leases whose token the store says it never issued (G26). */
+  /**
+   * Generations that were found below a known one, workers whose record vanished, and leases whose token the store says
+   * it never issued (G26).
+   */
   get regressions(): number {
     return this.#regressions + this.#notIssued
   }
@@ -75,6 +78,7 @@ export class Load {
     const row = await calls.getConfig(key)
     if (row === undefined) return undefined
     if (row === null) {
+      this.#regressions += 1
       this.#gens.delete(key)
       this.#registered.delete(key)
       return undefined
