@@ -62,9 +62,14 @@ export class SoakFleet {
     const fleet = new SoakFleet(options, store)
     await store.start()
     await fleet.api.start()
-    for (let n = 0; n < store.masters; n += 1) await fleet.#addMaster(n)
-    for (const n of [0, 1]) await fleet.#addOperator(n)
-    for (const n of [0, 1]) await fleet.#addHost(n)
+    try {
+      for (let n = 0; n < store.masters; n += 1) await fleet.#addMaster(n)
+      for (const n of [0, 1]) await fleet.#addOperator(n)
+      for (const n of [0, 1]) await fleet.#addHost(n)
+    } catch (error) {
+      await fleet.stop()
+      throw error
+    }
     fleet.#createResources()
     return fleet
   }

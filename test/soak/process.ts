@@ -11,6 +11,7 @@ import type { Probe, ProbeRequest } from './probe.ts'
 const PROBE = fileURLToPath(new URL('probe.ts', import.meta.url))
 const RECORD_FD = 3
 const MEASURE_MS = 60_000
+const LINES_IN_ERROR = 20
 const ERROR_LINE = /^(?:\S+ )?error\b/i
 
 export interface ProcessOptions {
@@ -44,6 +45,8 @@ export class SoakProcess {
   #child: ChildProcess | undefined
   #isStopping = false
   #requests = 0
+  /** For the error of a process that ended before it was ready. */
+  #lastLines: readonly string[] = []
   #ended = Promise.resolve()
 
   constructor(options: ProcessOptions) {
@@ -78,7 +81,13 @@ export class SoakProcess {
     const records = createInterface({ input: child.stdio[RECORD_FD] as Readable })
     records.on('line', (line) => onRecord?.(line))
     this.#ended = this.#watch(child, once(records, 'close'), onEnd)
-    await ready?.()
+    if (ready !== undefined) await Promise.race([ready(), this.#endedEarly()])
+  }
+
+  /** Rejects if the process ends without having been stopped. */
+  async #endedEarly(): Promise<void> {
+    await this.#ended
+    if (!this.#isStopping) throw new Error(`${this.name} ended before it was ready:\n${this.#lastLines.join('\n')}`)
   }
 
   /** Ends the process. Resolves when it has ended. */
@@ -108,6 +117,7 @@ export class SoakProcess {
   }
 
   #logLine(line: string): void {
+    if (line.trim() !== '') this.#lastLines = [...this.#lastLines, line].slice(-LINES_IN_ERROR)
     this.#log.write(`${new Date().toISOString()} ${line}\n`)
     if (ERROR_LINE.test(line)) this.errors.push(line)
   }
