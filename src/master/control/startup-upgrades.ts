@@ -7,7 +7,7 @@
  *          │                  └── its client disconnects: forgotten; floods: 400
  *          └── 20,000 held, another path, not a worker token ──▶ refused with 503
  *
- * Only clients with a worker token may take a place. The others get the answer of every request during the start.
+ * Only clients with a worker token may take a place. The others get the response of every request during the start.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -33,7 +33,7 @@ export interface PendingUpgrade {
   readonly arrivedAtMs: number
 }
 
-/** Writes a refusal to the socket. Without a detail it is the one of every request during the start. */
+/** Writes a refusal to the socket. Without a detail, it is the response of every request during the start. */
 export type RefuseUpgrade = (status: 400 | 503, detail?: string) => void
 
 interface Held {

@@ -47,15 +47,13 @@ export const run = (
 /**
  * The channel and the message by which a script wakes the masters when an empty tier got a task. A process ignores its
  * own message, because the result shows how many tasks became pending.
- *
- * @param publisher '' if the process that runs the script has to be woken too.
  */
-export const wakeOf = (caller: Caller, type: string, publisher = caller.publisher): readonly [string, string] => [
+export const wakeOf = (caller: Caller, type: string): readonly [string, string] => [
   caller.channel('wake'),
-  `${type} ${publisher}`, // Types contain no spaces.
+  `${type} ${caller.publisher}`, // Types contain no spaces.
 ]
 
-/** @returns the type to wake; null for a message of this process. */
+/** @returns the type to wake; null for a message of this process. A message without a publisher wakes every process. */
 export function wokenType(message: string, caller: Caller): string | null {
   const [type = '', publisher] = message.split(' ')
   return publisher === caller.publisher ? null : type

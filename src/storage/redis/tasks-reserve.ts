@@ -15,7 +15,7 @@
  * slot, gives these leases back first, attempt and lost leases unchanged (D81); so they never count towards the DLQ.
  */
 import { script } from './script.ts'
-import { READS, listOf, readTicket, run, wakeOf } from './tasks-layout.ts'
+import { READS, listOf, readTicket, run } from './tasks-layout.ts'
 import type { Lease, Reservation, ReserveRefusal, ReserveResult, ReserveRequest } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
@@ -34,8 +34,8 @@ export async function reserve(
   visibilityMs: number,
   requests: readonly ReserveRequest[],
 ): Promise<ReserveResult> {
-  // Its own process is woken too: the result does not show how many retries became pending.
-  const args: (string | number)[] = [...wakeOf(caller, type, ''), visibilityMs, caller.runId(), '', 0, 0]
+  // The message names no publisher, so it wakes this process too: the result does not show how many tasks became due.
+  const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId(), '', 0, 0]
   for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
   const [until, before, dropped, nextDue, letters, ...found] = listOf(
     await calls.take(type, ({ slot, number, lostFrom }) => {
