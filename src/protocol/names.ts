@@ -73,6 +73,8 @@ export const TtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
 export const DelaySeconds = Type.Number({ minimum: 0, maximum: MAX_DELAY_SECONDS })
 /** `not_before` of a task (D104). */
 export const NotBefore = Type.Number({ minimum: 0, description: 'unix seconds' })
+/** `idempotency_ttl_seconds` of a task (D105). */
+export const IdempotencyTtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
 /** The attempts of a task: 1 to 1,000. */
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 /** The hold of a lock or claim: 1,000 to 43,200,000 ms. */

@@ -20,6 +20,7 @@ import {
   Seconds,
   Strict,
   DelaySeconds,
+  IdempotencyTtlSeconds,
   NotBefore,
   TtlSeconds,
 } from './names.ts'
@@ -174,6 +175,7 @@ const taskFields = {
   not_before: Maybe(NotBefore),
   max_attempts: Maybe(MaxAttempts),
   idempotency_key: Maybe(Name),
+  idempotency_ttl_seconds: Maybe(IdempotencyTtlSeconds),
 }
 /** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)

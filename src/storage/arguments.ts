@@ -212,6 +212,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('tasks', tasks, (task) => {
         name('id', task.id)
         if (task.key !== null) name('key', task.key)
+        if (task.keyTtlMs !== undefined) ttl('keyTtlMs', task.keyTtlMs)
         integer('tier', task.tier, 0, 2)
         if (task.notBeforeMs !== undefined) integer('notBeforeMs', task.notBeforeMs, 0, ANY)
         if (task.ttlMs !== null) ttl('ttlMs', task.ttlMs)

@@ -138,6 +138,34 @@ onEachStore('tasks', (open) => {
     expect(await fixture.submit({ idempotency_key: 'k' })).toMatchObject({ queued: true })
   })
 
+  it('D105a: shortens the window of one key with idempotency_ttl_seconds', async () => {
+    const fixture = await withWorker()
+    const both = async (): Promise<boolean[]> => {
+      const tasks = [{ idempotency_key: 'short', idempotency_ttl_seconds: 60 }, { idempotency_key: 'long' }]
+      const body = { tasks: tasks.map((task) => ({ payload: { to: 'a@b' }, ...task })) }
+      const { results } = await fixture.ok('POST', '/mailer/tasks/batch', body)
+      return (results as { queued: boolean }[]).map(({ queued }) => queued)
+    }
+    expect(await both()).toEqual([true, true])
+    fixture.time.jump(59 * SECOND)
+    expect(await both()).toEqual([false, false])
+    fixture.time.jump(2 * SECOND)
+    expect(await both()).toEqual([true, false])
+  })
+
+  it('D105b: rejects a window without a key, of 0, and above the setting', async () => {
+    const fixture = await withWorker({ idempotencyTtlSeconds: 600 })
+    const good = { payload: { to: 'a@b' }, idempotency_key: 'k' }
+    for (const window of [0, 1.5, 601, '60'])
+      expect(await fixture.status('POST', '/mailer/tasks', { ...good, idempotency_ttl_seconds: window })).toBe(422)
+    const keyless = { payload: { to: 'a@b' }, idempotency_ttl_seconds: 60 }
+    const { body } = await fixture.call('POST', `${API}/automations/mailer/tasks/validate`, { body: keyless })
+    expect(body.errors).toMatchObject([{ path: '/idempotency_ttl_seconds', message: 'needs idempotency_key' }])
+    const tasks = [keyless, { ...good, idempotency_ttl_seconds: 600 }, { ...good, idempotency_ttl_seconds: null }]
+    const { results } = await fixture.ok('POST', '/mailer/tasks/batch', { tasks })
+    expect((results as Json[]).map(({ error, queued }) => error?.status ?? queued)).toEqual([422, true, false])
+  })
+
   it('D27: reports a client id that is pending, in flight, scheduled or dead as a duplicate', async () => {
     const fixture = await withWorker()
     const again = async (): Promise<Json> => fixture.submit({ task_id: 'mine' })

@@ -7,18 +7,31 @@ import type { NewTask, Tier } from '../../storage/index.ts'
 const validateTask = compileValidator(TaskBody)
 
 /** All faults of a task body, including its payload (422). Pointers start at the task body. */
-export function taskFaults(body: unknown, entry: CatalogEntry, nowMs: number): readonly FieldError[] {
+export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
   const faults = validateTask(body)
-  if (faults.length === 0) return remainingFaults(body as TaskBody, entry, nowMs)
+  if (faults.length === 0) return remainingFaults(body as TaskBody, entry, bounds)
   const { payload } = Object(body) as { payload?: unknown }
   return isObject(payload) ? [...faults, ...payloadFaults(payload, entry)] : faults
 }
 
-/** Faults that the schema of a task body does not find: of its payload and of its times. */
-export function remainingFaults(body: TaskBody, entry: CatalogEntry, nowMs: number): readonly FieldError[] {
+/** Faults that the schema of a task body does not find: of its payload, its times and the window of its key. */
+export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
   const faults = payloadFaults(body.payload, entry)
-  const fault = delayFault(body, nowMs)
-  return fault === null ? faults : [...faults, { path: '/not_before', keyword: 'delay', params: {}, message: fault }]
+  const delay = delayFault(body, bounds.backendNowMs())
+  const window = windowFault(body, bounds.idempotencyTtlSeconds)
+  if (delay === null && window === null) return faults
+  return [
+    ...faults,
+    ...(delay === null ? [] : [{ path: '/not_before', keyword: 'delay', params: {}, message: delay }]),
+    ...(window === null ? [] : [{ path: '/idempotency_ttl_seconds', keyword: 'window', params: {}, message: window }]),
+  ]
+}
+
+function windowFault(body: TaskBody, maxSeconds: number): string | null {
+  const { idempotency_ttl_seconds: seconds = null, idempotency_key: key = null } = body
+  if (seconds === null) return null
+  if (key === null) return 'needs idempotency_key'
+  return seconds > maxSeconds ? `must not be more than ${maxSeconds}, the window of this master` : null
 }
 
 function delayFault({ delay_seconds: delay, not_before: notBefore }: TaskBody, nowMs: number): string | null {
@@ -31,17 +44,22 @@ function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldErr
   return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
 }
 
-/** What a new task needs from the master. */
-export interface NewTaskDeps {
-  readonly clock: Clock
-  readonly random: Random
+/** What the times of a task are checked against. */
+interface TaskBounds {
   /** The backend's time, from which a delay counts. */
   readonly backendNowMs: () => number
+  /** The window of an idempotency key without its own; a task may shorten it (D105). */
+  readonly idempotencyTtlSeconds: number
+}
+/** What a new task needs from the master. */
+export interface NewTaskDeps extends TaskBounds {
+  readonly clock: Clock
+  readonly random: Random
 }
 
 /** @param exactPayload The payload with its numbers as they were sent (D75). */
 export function newTask(body: TaskBody, exactPayload: unknown, { clock, random, backendNowMs }: NewTaskDeps): NewTask {
-  const { task_id: ownId, ttl_seconds: ttlSeconds = null } = body
+  const { task_id: ownId, ttl_seconds: ttlSeconds = null, idempotency_ttl_seconds: keyTtlSeconds } = body
   const notBeforeMs = notBeforeOf(body, backendNowMs)
   const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
   const priority = body.priority ?? 0
@@ -50,6 +68,7 @@ export function newTask(body: TaskBody, exactPayload: unknown, { clock, random, 
     id: ownId ?? timedUuid(submitted, random),
     ownId: typeof ownId === 'string',
     key: body.idempotency_key ?? null,
+    ...(typeof keyTtlSeconds === 'number' && { keyTtlMs: keyTtlSeconds * 1_000 }),
     tier: tierOf(priority),
     ttlMs: ttlSeconds === null ? null : ttlSeconds * 1_000,
     maxAttempts: body.max_attempts ?? null,

@@ -213,6 +213,7 @@ export class Queue implements Part {
         clock,
         random,
         backendNowMs: () => this.#backendTime.nowMs(),
+        idempotencyTtlSeconds: settings.idempotencyTtlSeconds,
         isOverloaded,
         queueOf,
         refused: this.#metrics.refused,

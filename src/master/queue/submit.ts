@@ -66,7 +66,7 @@ function singleRoute(deps: SubmitDeps): Route {
         { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
         async (span) => {
           admit(deps, entry, principal.key, 1)
-          const faults = remainingFaults(body, entry, deps.backendNowMs())
+          const faults = remainingFaults(body, entry, deps)
           if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
           const task = newTask(body, exactBody.payload, deps)
           span.setAttribute('fleet.task_id', task.id)
@@ -107,7 +107,7 @@ function batchRoute(deps: SubmitDeps): Route {
   })
 }
 
-function dryRunRoute({ backendNowMs }: SubmitDeps): Route {
+function dryRunRoute(deps: SubmitDeps): Route {
   return route({
     method: 'POST',
     path: `${TASKS}/validate`,
@@ -122,7 +122,7 @@ function dryRunRoute({ backendNowMs }: SubmitDeps): Route {
     summary: 'Checks a task as a submit would, and queues nothing.',
     handle: ({ entry, body }) => {
       if (entry.validatePayload === null) throw notBatch(entry)
-      const errors = taskFaults(body, entry, backendNowMs())
+      const errors = taskFaults(body, entry, deps)
       return { body: { valid: errors.length === 0, errors } }
     },
   })
@@ -163,7 +163,7 @@ async function submitBatch(
   bodies: readonly unknown[],
   exactBodies: readonly unknown[],
 ): Promise<readonly BatchResult_[]> {
-  const faults = bodies.map((body) => taskFaults(body, entry, deps.backendNowMs()))
+  const faults = bodies.map((body) => taskFaults(body, entry, deps))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps))

@@ -33,6 +33,8 @@ export interface NewTask {
   readonly ownId: boolean
   /** Idempotency key, 1 to 256 characters; `null` for none. */
   readonly key: string | null
+  /** The window of the key if the task has its own, 1,000 ms to one year (D105). That of the call if omitted. */
+  readonly keyTtlMs?: number
   readonly tier: Tier
   /** The task is scheduled until then (D104). If omitted or not in the future, it is pending immediately. */
   readonly notBeforeMs?: EpochMs
@@ -218,7 +220,7 @@ export interface Tasks extends DeadLetters {
    * duplicate; a repeat does not prolong the window.
    *
    * @param type The automation type, 1 to 256 characters.
-   * @param idempotencyTtlMs The window of new keys, 1,000 ms to one year.
+   * @param idempotencyTtlMs The window of new keys without their own, 1,000 ms to one year.
    * @param tasks 1 to 500 tasks.
    * @param maxLength The most tasks of the type, dead ones included, 0 or more; unbounded if omitted. Duplicates are
    *   recognised even at the bound.

@@ -78,7 +78,8 @@ export class MemoryTasks implements Sync<Tasks> {
       const isKnown = this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined
       if (!isKnown && queue.size >= maxLength) return QUEUE_FULL
       if (!isKnown) queue.submit(task, now)
-      if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs) // Also of a duplicate (D80).
+      const keyTtlMs = task.keyTtlMs ?? idempotencyTtlMs
+      if (task.key !== null) queue.keys.record(task.key, task.id, now + keyTtlMs) // Also of a duplicate (D80).
       return isKnown && task.ownId ? { kind: 'duplicate', duplicateOf: task.id } : QUEUED
     })
   }

@@ -22,7 +22,7 @@ export async function submit(
   tasks: readonly NewTask[],
   maxLength: number | undefined,
 ): Promise<readonly SubmitItemResult[]> {
-  const args: (string | number)[] = [...wakeOf(caller, type), windowMs, maxLength ?? '', '', '', 0]
+  const args: (string | number)[] = [...wakeOf(caller, type), windowsOf(tasks, windowMs), maxLength ?? '', '', '', 0]
   const keys: string[] = []
   let shapes = ''
   for (const task of tasks) {
@@ -39,6 +39,12 @@ export async function submit(
     }),
   )
   return tasks.map((task, i) => resultOf(task, results[i] ?? 0))
+}
+
+/** One window for all keys, or one for each key if any task has its own (D105). */
+function windowsOf(tasks: readonly NewTask[], windowMs: number): string | number {
+  if (tasks.every(({ keyTtlMs }) => keyTtlMs === undefined)) return windowMs
+  return tasks.flatMap(({ key, keyTtlMs = windowMs }) => (key === null ? [] : [keyTtlMs])).join()
 }
 
 /** One character for what the script has to know, as described there. */

@@ -77,10 +77,9 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     const type = this.#names.number(KIND.type, typeName)
     const queue = this.#queues.change(type)
     const fence = this.#sequences.change(type)
-    const keyExpiresAtMs = this.#txn.nowMs + idempotencyTtlMs
     return tasks.map((task) => {
       const isFull = lengthOf(queue) >= maxLength
-      return this.#submit(task, queue, fence, isFull, keyExpiresAtMs)
+      return this.#submit(task, queue, fence, isFull, this.#txn.nowMs + (task.keyTtlMs ?? idempotencyTtlMs))
     })
   }
 

@@ -461,4 +461,6 @@ export const ADDITIONS: readonly Row[] = [
   ['D104b', 'A delayed task then goes to the back of its tier, and shows not_before.'],
   ['D104c', 'ttl_seconds counts from the delay, and delayed tasks count towards the bound of the queue.'],
   ['D104d', 'Both times together, negative ones and those more than a year ahead are rejected with 422.'],
+  ['D105a', 'idempotency_ttl_seconds shortens the window of an idempotency key.'],
+  ['D105b', 'A window without a key, of 0, or above the setting is rejected with 422.'],
 ]

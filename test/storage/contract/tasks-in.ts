@@ -209,6 +209,23 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('fourth', { key: 'l' }))
     })
 
+    it('ends the window of a key after the time of its own task (D105)', async () => {
+      const { backend, clock } = await open()
+      const tasks = [task('a', { key: 'k', keyTtlMs: MINUTE }), task('b'), task('c', { key: 'l' })]
+      await submit(backend, ...tasks)
+      clock.advance(MINUTE - SECOND)
+      const again = [task('d', { key: 'l', keyTtlMs: MINUTE }), task('e', { key: 'k' })]
+      const known = [
+        { kind: 'duplicate', duplicateOf: 'c' },
+        { kind: 'duplicate', duplicateOf: 'a' },
+      ]
+      expect(await backend.tasks.submit(TYPE, DAY, again)).toEqual(known)
+      clock.advance(2 * SECOND)
+      expect(await backend.tasks.submit(TYPE, DAY, again)).toEqual([known[0], { kind: 'queued' }])
+      clock.advance(DAY - MINUTE)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('f', { key: 'l' })])).toEqual([{ kind: 'queued' }])
+    })
+
     it('checks the key before the id, and stores the key of a duplicate (D80)', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }), task('b', { ownId: true }))

@@ -15,7 +15,7 @@
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
--- ARGV[4]     idempotency window in ms
+-- ARGV[4]     idempotency windows in ms, separated by commas: one for all keys, or one for each key
 -- ARGV[5]     bound on the number of tasks, or ''
 -- ARGV[6]     shapes
 -- ARGV[7]     slot of the call
@@ -50,7 +50,8 @@ local room = ARGV[5] ~= '' and ARGV[5] - dead_count - call('HLEN', T) or math.hu
 
 local results, refused, at_key = {}, false, 0
 local bodies, tiers, taken, taken_keys, starts, ends = {}, { {}, {}, {} }, {}, {}, {}, {}
-local window_end = int(now + ARGV[4])
+local window_ends = {}
+for window in string.gmatch(ARGV[4], '%d+') do window_ends[#window_ends + 1] = int(now + window) end
 local due, delayed, earliest = {}, {}, nil
 local queued = 0
 for i = 1, n do
@@ -95,6 +96,7 @@ for i = 1, n do
     refused = true
   end
   if key and (result == 0 or result == 1) then -- Also of a duplicate (D80).
+    local window_end = window_ends[at_key] or window_ends[1]
     taken_keys[key] = id
     starts[#starts + 1] = key
     starts[#starts + 1] = window_end .. ':' .. id
