@@ -9,7 +9,7 @@ const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 const trees: Tree[] = []
 afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
-/** Runs `a.test.js` and `b.test.js` in a process, as the tests of the project run, and returns all that jest printed. */
+/** Runs `a.test.js` and `b.test.js` in a process, as the tests of the project run. @returns all that jest printed. */
 function tested(a: string, b = "test('b', () => {})\n"): Ran {
   const jest = {
     testEnvironment: 'node',
