@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Python programs that tests need into .tools/NAME, with the versions and hashes of
 # hack/NAME-requirements.txt and without the packages of the machine. `python` is for the tests of the API, `checkov`
-# checks the rendered chart, `valkey` is the server that the chart runs by default.
-# Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov or valkey.
+# checks the rendered chart, `valkey` is the server that the chart runs by default, `clients` is for the Python worker.
+# Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov, valkey or clients.
 # Exit: 0, also when the installation fails (the tests that need them are then named skips); with CI=true 1 then.
 #       Safe to run again.
 set -euo pipefail
@@ -15,7 +15,9 @@ wanted=$(cksum <"$requirements")
 
 if [ -e "$folder/ready" ] && [ "$(cat "$folder/ready")" = "$wanted" ]; then exit 0; fi
 
-has_python() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; }
+least=10
+if [ "$name" = clients ]; then least=11; fi
+has_python() { python3 -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, $least))" >/dev/null 2>&1; }
 
 install() {
   has_python || { hack/install-debian.sh python3 python3-venv && has_python; } || return 1
