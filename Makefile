@@ -34,6 +34,7 @@ dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (
 test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
 	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check
 	@hack/install-python.sh
+	@hack/install-python.sh clients
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then

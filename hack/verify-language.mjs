@@ -39,7 +39,7 @@ const ALLOWED = /GOING_AWAY|Going Away|going away/g
 
 const READ = /\.(?:ts|tsx|mjs|lua|css|sh|md|yaml|yml|tpl|txt|json|html|py|go|toml|c)$/
 const SKIPPED = /(?:^|\/)(?:node_modules\/|package-lock\.json$|verify-language\.(?:mjs|test\.ts)$)/
-const FOLDERS = ['src', 'hack', 'charts', 'crds', 'manifests', 'test']
+const FOLDERS = ['src', 'hack', 'charts', 'clients', 'crds', 'manifests', 'test']
 const FILES = ['README.md', 'Makefile']
 
 const isChecked = (path) => path.startsWith(values.only ?? '')

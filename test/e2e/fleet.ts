@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildCatalog } from '../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../src/automations/index.ts'
-import { killAll, startMuster, type Proc } from '../kit/built-command.ts'
+import { killAll, startMuster, startProgram, type Proc } from '../kit/built-command.ts'
 import { canaries } from '../kit/canary.ts'
 import { eventually, freePort } from '../kit/index.ts'
 import { learnSecrets } from '../kit/outputs.ts'
@@ -90,6 +90,25 @@ export class Fleet {
       SVC_AUTOMATIONS: 'muster/automations',
       ...settings,
     })
+  }
+
+  /** Starts a worker that is a program of another language. */
+  startForeignWorker(
+    command: readonly [program: string, ...args: string[]],
+    type: string,
+    id: string,
+    settings: Readonly<Record<string, string>> = {},
+  ): Proc {
+    const [program, ...args] = command
+    const proc = startProgram(program, args, {
+      SVC_MASTER_URL: this.url,
+      SVC_WORKER_TOKEN: WORKER_TOKEN,
+      SVC_AUTOMATION_TYPE: type,
+      SVC_WORKER_ID: id,
+      ...settings,
+    })
+    this.#started.push(proc)
+    return proc
   }
 
   spawn(subcommand: string, environment: Readonly<Record<string, string>>): Proc {

@@ -17,7 +17,16 @@ export interface Proc {
 export function startMuster(args: readonly string[], environment: Readonly<Record<string, string>>): Proc {
   if (!existsSync(BUILT_COMMAND))
     throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
-  const child = spawn(process.execPath, [BUILT_COMMAND, ...args], {
+  return startProgram(process.execPath, [BUILT_COMMAND, ...args], environment)
+}
+
+/** Starts a program with these settings only, apart from PATH. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Proc {
+  const child = spawn(program, args, {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

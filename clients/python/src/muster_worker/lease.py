@@ -1,0 +1,77 @@
+"""One reserved task, as its slot uses it. Only the first outcome counts, and a lost lease stops the run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .limits import MAX_RETRY_SECONDS, truncate_error
+from .signals import StopSignal
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The outcome of a task, as it is sent to the master."""
+
+    method: str
+    item: dict[str, Any]
+
+
+class LeaseHolder(Protocol):
+    """Owner of the leases; see leases.py."""
+
+    def settle(self, lease: "HeldLease", outcome: Settlement) -> None:
+        """Queues the outcome of a lease."""
+
+    async def extend(self, lease: "HeldLease") -> None:
+        """Extends a lease. Raises LeaseLost."""
+
+
+class HeldLease:
+    """`config` is the config that was active when the task was reserved."""
+
+    def __init__(self, task: Mapping[str, Any], config: Mapping[str, Any], holder: LeaseHolder) -> None:
+        self.id: str = task["task_id"]
+        self.token: int = task["token"]
+        self.payload: dict[str, Any] = task["payload"]
+        self.attempt: int = task["attempt"]
+        self.config = config
+        self.lost = StopSignal()
+        self._holder = holder
+        self._settled = False
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Identifies the lease in a call."""
+        return {"task_id": self.id, "token": self.token}
+
+    async def extend(self) -> None:
+        """Extends the lease now. Raises LeaseLost."""
+        await self._holder.extend(self)
+
+    def ack(self) -> None:
+        """The task succeeded."""
+        self._settle(Settlement("tasks.ack", self.key))
+
+    def nack(self, error: str, *, retry_in: float | None = None, permanent: bool = False) -> None:
+        """The task failed."""
+        item = {**self.key, "error": truncate_error(error)}
+        if retry_in is not None:
+            item["retry_in_ms"] = round(min(max(retry_in, 0), MAX_RETRY_SECONDS) * 1_000)
+        self._settle(Settlement("tasks.nack", {**item, "permanent": True} if permanent else item))
+
+    def release(self) -> None:
+        """The task returns to the queue without counting an attempt."""
+        self._settle(Settlement("tasks.release", self.key))
+
+    def end(self) -> None:
+        """Marks the lease as lost. Outcomes that the slot reports later are ignored."""
+        self._settled = True
+        self.lost.set("lease_lost")
+
+    def _settle(self, outcome: Settlement) -> None:
+        if not self._settled:
+            self._settled = True
+            self._holder.settle(self, outcome)
+
+
+AddOutcome = Callable[[Settlement], None]

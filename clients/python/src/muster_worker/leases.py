@@ -1,0 +1,101 @@
+"""Tracks every lease of this worker, from the response of a reserve until its outcome is queued.
+
+Extends all leases in one call at each third of the visibility timeout (D25), so that two consecutive calls may fail
+before a lease expires. Only the master ends a lease early, with `lease_lost`; the worker's own clock never does. The
+fencing token rejects a late outcome (D24).
+
+The timeout is the shorter one of what the automation declares and what the leases show: their `expires_at` less the
+`Date` of the response, which is in whole seconds.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import LeaseLost, RpcError
+from .lease import AddOutcome, HeldLease, Settlement
+from .limits import MAX_SETTLE_ITEMS
+from .logs import Log
+from .rpc_client import RpcClient
+
+_MAX_CALL_SECONDS = 15.0
+_MIN_VISIBILITY_SECONDS = 0.75
+
+
+class Leases:
+    """Owns the leases of a worker."""
+
+    def __init__(self, log: Log, rpc: RpcClient, visibility_seconds: float, add_outcome: AddOutcome) -> None:
+        self._log, self._rpc, self._add_outcome = log, rpc, add_outcome
+        self.visibility_seconds = visibility_seconds
+        self._held: dict[int, HeldLease] = {}
+        self._changed = asyncio.Event()
+
+    @property
+    def size(self) -> int:
+        """Number of leases."""
+        return len(self._held)
+
+    async def run(self) -> None:
+        """Extends all leases periodically, until it is cancelled."""
+        wait = self._every
+        while True:
+            try:
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+                self._changed.clear()
+                wait = self._every
+            except TimeoutError:
+                wait = await self._extend_all()
+
+    def hold(self, task: Mapping[str, Any], config: Mapping[str, Any], served_at: float = 0.0) -> HeldLease:
+        """Tracks a reserved task. `served_at`: the `Date` of its response, or 0."""
+        lease = HeldLease(task, config, self)
+        self._held[lease.token] = lease
+        if served_at > 0:
+            seen = max(float(task["expires_at"]) - served_at - 1, _MIN_VISIBILITY_SECONDS)
+            if seen < self.visibility_seconds - 1:
+                self.visibility_seconds = seen
+                self._changed.set()
+        return lease
+
+    def settle(self, lease: HeldLease, outcome: Settlement) -> None:
+        """Queues the outcome of a lease, which ends it."""
+        self._held.pop(lease.token, None)
+        self._add_outcome(outcome)
+
+    async def extend(self, lease: HeldLease) -> None:
+        """Extends one lease now. Raises LeaseLost."""
+        if lease.token in self._held:
+            await self._extend_many([lease])
+        if lease.lost.is_set:
+            raise LeaseLost(f"the lease of task {lease.id} was lost; another worker may have the task")
+
+    def release_all(self) -> None:
+        """Releases all remaining leases, before the process ends."""
+        for lease in list(self._held.values()):
+            lease.release()
+
+    @property
+    def _every(self) -> float:
+        return self.visibility_seconds / 3
+
+    async def _extend_all(self) -> float:
+        """Returns the seconds until the next call."""
+        held = list(self._held.values())
+        parts = [held[start : start + MAX_SETTLE_ITEMS] for start in range(0, len(held), MAX_SETTLE_ITEMS)]
+        started = asyncio.get_running_loop().time()
+        try:
+            await asyncio.gather(*(self._extend_many(part) for part in parts))
+        except RpcError as error:
+            self._log.warn("failed to extend leases, retrying", leases=len(held), error=str(error))
+            return self._every / 3
+        return max(0.0, self._every - (asyncio.get_running_loop().time() - started))
+
+    async def _extend_many(self, leases: list[HeldLease]) -> None:
+        params = {"tasks": [lease.key for lease in leases]}
+        response = await self._rpc.call("tasks.extend", params, min(_MAX_CALL_SECONDS, self._every))
+        for lease, result in zip(leases, response.get("results", []), strict=False):
+            if result.get("ok") is False and self._held.pop(lease.token, None) is not None:
+                self._log.warn("lease lost: the task may have been given to another worker", task_id=lease.id)
+                lease.end()

@@ -1,0 +1,89 @@
+"""Runs the types of test/e2e/automations/python.mjs. The payload of a task selects what its run does."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from muster_worker import Context, Permanent, RetryIn, batch, continuous, run
+
+FOLDER = Path(os.environ["FOLDER"])
+
+
+async def hold(ctx: Context, name: str) -> None:
+    """Writes `NAME.started`, and waits for the file `NAME.go`."""
+    with (FOLDER / f"{name}.started").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    while not (FOLDER / f"{name}.go").exists():
+        await ctx.sleep(0.02)
+
+
+async def use_primitives(ctx: Context) -> None:
+    await ctx.kv.set("k", {"text": "\U0001f389"}, ttl_seconds=60)
+    held = await ctx.lock.acquire("door", hold_seconds=5)
+    assert held is not None
+    async with held:
+        refused = await ctx.lock.acquire("door", hold_seconds=5) is None
+    await ctx.pool("seats").put([{"id": "a", "payload": {}, "tags": {"row": "1"}}])
+    seat = await ctx.pool("seats").claim(hold_seconds=5, match={"row": "1"})
+    assert seat is not None
+    async with seat:
+        await ctx.emit(
+            {
+                "value": await ctx.kv.get("k"),
+                "refused": refused,
+                "again": (await ctx.counter.add("n", 2), await ctx.counter.get("n")),
+                "seat": seat.id,
+            }
+        )
+
+
+@batch("py", secrets=("password",))
+async def py(ctx: Context) -> None:
+    payload = ctx.task.payload
+    match payload["do"]:
+        case "emit":
+            for n in range(payload["n"]):
+                await ctx.emit({"task_id": ctx.task.id, "n": n, "greeting": ctx.config["greeting"]})
+        case "hold":
+            await hold(ctx, payload["name"])
+            await ctx.emit({"name": payload["name"], "attempt": ctx.task.attempt, "pid": os.getpid()})
+        case "fail twice":
+            if ctx.task.attempt == 0:
+                raise RetryIn(0.2, "later")
+            if ctx.task.attempt == 1:
+                raise ValueError("not yet")
+            await ctx.emit({"attempt": ctx.task.attempt})
+        case "give up":
+            raise Permanent(f"the password is {ctx.config['password']}")
+        case "exit":
+            raise SystemExit("a run must not end the worker")
+        case "primitives":
+            await use_primitives(ctx)
+        case "never end":
+            (FOLDER / "never.started").touch()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                (FOLDER / "never.why").write_text(str(ctx.why))
+
+
+@batch("py-plain")
+def py_plain(ctx):
+    (FOLDER / "plain.started").touch()
+    if ctx.task.payload["do"] == "emit":
+        ctx.emit({"n": ctx.counter.add("plain", 1), "greeting": ctx.config["greeting"]})
+        ctx.task.extend()
+    else:
+        ctx.cancelled.wait()
+        (FOLDER / "plain.why").write_text(str(ctx.why))
+
+
+@continuous("py-ticks")
+async def py_ticks(ctx: Context) -> None:
+    while True:
+        await ctx.emit({"greeting": ctx.config["greeting"]})
+        ctx.metrics.counter("ticks").add()
+        await ctx.sleep(0.1)
+
+
+run(py, py_plain, py_ticks)
