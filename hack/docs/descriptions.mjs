@@ -107,7 +107,9 @@ export const EVENT_WORDS = {
   'worker.draining': 'A drain was requested.',
   'worker.forgotten': 'The record was deleted.',
   'worker.claimed': 'Another client manages the config; null: none does.',
-  'queue.totals': 'The counts of tasks changed. At most once per second and type.',
+  'queue.totals': 'The counts of tasks changed, or a pause began or ended. At most once per second and type.',
+  'queue.paused': 'The queue was paused, or its pause was replaced.',
+  'queue.resumed': 'The queue was resumed by a call. A pause that ends by time has only a `queue.totals`.',
   reset: 'Earlier events are not available: read everything again.',
 }
 

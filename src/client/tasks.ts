@@ -3,6 +3,8 @@ import type {
   BatchResults,
   ClearedBody,
   DeadBody,
+  PauseBody,
+  PausedBody,
   QueueBody,
   QueueSample,
   ReplayedBody,
@@ -83,6 +85,29 @@ export class Tasks {
    */
   queue(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<QueueBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
+  }
+
+  /**
+   * Pauses a queue, or replaces its pause: no task is leased until it is resumed, or until the given time. The request
+   * is repeated when its response was lost.
+   * @param pause `note`: why. At most one of `until` in unix seconds and `seconds`; without both the pause does not end
+   *   by time.
+   * @returns the pause.
+   * @throws {MasterError} INVALID when the time is not in the future or more than a year ahead.
+   */
+  pause(type: string, pause: PauseBody = {}, options?: RequestOptions): Promise<MasterResponse<PausedBody>> {
+    return this.#transport.call(
+      { method: 'PUT', path: pathOf(type, ['queue', 'pause']), body: pause, repeat: 'always' },
+      options,
+    )
+  }
+
+  /**
+   * Resumes a queue. Does nothing if it is not paused.
+   * @returns `paused` is null.
+   */
+  resume(type: string, options?: RequestOptions): Promise<MasterResponse<PausedBody>> {
+    return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['queue', 'pause']), repeat: 'always' }, options)
   }
 
   /**

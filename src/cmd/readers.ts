@@ -48,6 +48,17 @@ export const time: Read<number> = (value) => {
   return seconds
 }
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+/** Parses a duration such as `90s`, `30m`, `2h` or `1.5d`. @returns seconds. */
+export const duration: Read<number> = (value) => {
+  const { number, unit = '' } = /^(?<number>\d+(\.\d+)?)(?<unit>[smhd])$/.exec(value)?.groups ?? {}
+  const seconds = Number(number) * (UNIT_SECONDS[unit] ?? Number.NaN)
+  if (!Number.isFinite(seconds))
+    throw new Error(`${JSON.stringify(value)} is not a duration; for example 90s, 30m or 2h`)
+  return seconds
+}
+
 export function oneOf<const T extends string>(...known: readonly T[]): Read<T> {
   return (value) => {
     const found = known.find((each) => each === value)

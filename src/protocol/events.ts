@@ -17,7 +17,16 @@ const ofType = { type: Type.String(), ts: Seconds }
 const ofWorker = { type: Type.String(), worker_id: Type.String(), ts: Seconds }
 const StateName = Type.Enum([...WORKER_STATES])
 
-/** The tasks of a type, by where they are (D48). */
+/** The pause of a queue (D106). `until`: when it ends without a call; null: only a resume ends it. */
+export const QueuePause = Data({
+  note: Nullable(Type.String()),
+  actor: Type.String(),
+  since: Seconds,
+  until: Nullable(Seconds),
+})
+export type QueuePause = Static<typeof QueuePause>
+
+/** The tasks of a type, by where they are (D48). `paused` is absent unless the queue is paused (D106). */
 export const QueueTotals = Data({
   high: Type.Integer(),
   normal: Type.Integer(),
@@ -26,6 +35,7 @@ export const QueueTotals = Data({
   scheduled: Type.Integer(),
   dead: Type.Integer(),
   oldest_submitted_at: Nullable(Seconds),
+  paused: Type.Optional(QueuePause),
 })
 export type QueueTotals = Static<typeof QueueTotals>
 
@@ -52,6 +62,8 @@ export const EVENTS = {
   'worker.forgotten': Data(ofWorker),
   'worker.claimed': Data({ ...ofWorker, managed_by: Nullable(Type.String()) }),
   'queue.totals': Data({ ...ofType, queue: QueueTotals }),
+  'queue.paused': Data({ ...ofType, paused: QueuePause }),
+  'queue.resumed': Data({ ...ofType, actor: Type.String() }),
   reset: Data({ ts: Seconds }),
 } as const
 

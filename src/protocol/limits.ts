@@ -19,7 +19,7 @@ export const MAX_N = 10_000
 export const MAX_NAME_CHARS = 256
 /** Longest `ttl_seconds` of a task or a value: one year. */
 export const MAX_TTL_SECONDS = 31_536_000
-/** The longest delay of a task: one year. */
+/** The longest delay of a task, and the longest pause of a queue that ends by time: one year. */
 export const MAX_DELAY_SECONDS = 31_536_000
 /** Longest delay of a retry: one day. */
 export const MAX_RETRY_IN_MS = 86_400_000

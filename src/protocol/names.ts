@@ -75,6 +75,8 @@ export const DelaySeconds = Type.Number({ minimum: 0, maximum: MAX_DELAY_SECONDS
 export const NotBefore = Type.Number({ minimum: 0, description: 'unix seconds' })
 /** `idempotency_ttl_seconds` of a task (D105). */
 export const IdempotencyTtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
+/** `seconds` of a pause: 1 second to one year (D106). */
+export const PauseSeconds = Type.Number({ minimum: 1, maximum: MAX_DELAY_SECONDS })
 /** The attempts of a task: 1 to 1,000. */
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 /** The hold of a lock or claim: 1,000 to 43,200,000 ms. */

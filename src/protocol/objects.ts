@@ -3,6 +3,7 @@
  * Lists the shapes that have a name in the OpenAPI document. Other shapes are written out wherever they are used.
  */
 import type { TSchema } from 'typebox'
+import { QueuePause } from './events.ts'
 import { Hardware, SlotStats, Stats } from './frames.ts'
 import {
   AutomationDescriptor,
@@ -43,6 +44,7 @@ export const OBJECTS: Readonly<Record<string, TSchema>> = {
   SubmitResult,
   BatchResult,
   QueueItem,
+  QueuePause,
   DeadItem,
   PoolItem,
   ReservedTask,

@@ -4,7 +4,7 @@
  * Requests are strict; responses may gain fields. Keys are the wire's snake_case.
  */
 import { Type, type Static } from 'typebox'
-import { QueueTotals } from './events.ts'
+import { QueuePause, QueueTotals } from './events.ts'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
 import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
 import { PERMISSIONS } from './permissions.ts'
@@ -22,6 +22,7 @@ import {
   DelaySeconds,
   IdempotencyTtlSeconds,
   NotBefore,
+  PauseSeconds,
   TtlSeconds,
 } from './names.ts'
 
@@ -223,9 +224,19 @@ const queueItem = {
 }
 /** A pending task. */
 export const QueueItem = ResponseObject(queueItem)
-/** The length of a queue and its first tasks. */
-export const QueueBody = ResponseObject({ length: Type.Integer(), items: Type.Array(QueueItem) })
+/** The length of a queue and its first tasks. `paused` is absent unless the queue is paused (D106). */
+export const QueueBody = ResponseObject({
+  length: Type.Integer(),
+  paused: Type.Optional(QueuePause),
+  items: Type.Array(QueueItem),
+})
 export type QueueBody = Static<typeof QueueBody>
+/** The body that pauses a queue (D106): at most one of `until` and `seconds`; without both, until it is resumed. */
+export const PauseBody = Strict({ note: Maybe(Name), until: Maybe(NotBefore), seconds: Maybe(PauseSeconds) })
+export type PauseBody = Static<typeof PauseBody>
+/** Whether a queue is paused. */
+export const PausedBody = ResponseObject({ paused: Nullable(QueuePause) })
+export type PausedBody = Static<typeof PausedBody>
 /** A dead task. */
 export const DeadItem = ResponseObject({
   ...queueItem,

@@ -282,6 +282,13 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('ids', ids, (id) => name('id', id))
     },
     counts: (types) => names('types', types),
+    pause: (type, pause) => {
+      name('type', type)
+      name('actor', pause.actor)
+      optional(pause.note, (note) => name('note', note))
+      optional(pause.untilMs, (ms) => integer('untilMs', ms, 0, ANY))
+    },
+    resume: (type) => name('type', type),
   },
   pools: {
     put: (pool, items) => {

@@ -3,7 +3,7 @@
  * Defines the rules of tasks that need no storage: expiry, attempts, retry delays and death. They are pure functions,
  * so the backends that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
-import type { NackItem, RetryPolicy } from './backend.ts'
+import type { NackItem, Pause, RetryPolicy } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
 
 /** What a nack does with the task. `attempt` counts its failed runs, this one included. */
@@ -32,6 +32,21 @@ export function dueOf({ notBeforeMs = 0 }: { readonly notBeforeMs?: EpochMs }, n
 /** Whether a reserve drops the pending task instead of leasing it. */
 export function hasExpired(expiresAtMs: EpochMs | null, nowMs: EpochMs): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs
+}
+
+/** The pause, if it lasts at `nowMs`; otherwise `null` (D106). */
+export function lastingPause(pause: Pause | null, nowMs: EpochMs): Pause | null {
+  return pause === null || (pause.untilMs !== null && pause.untilMs <= nowMs) ? null : pause
+}
+
+/** The field of a result that shows the pause; absent if there is none. */
+export function pausedOf(pause: Pause | null): { readonly paused?: Pause } {
+  return pause === null ? {} : { paused: pause }
+}
+
+/** The earlier of two times; `null`: never. */
+export function earlierOf(a: EpochMs | null, b: EpochMs | null): EpochMs | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
 /** How many failed runs the task may have: its own number, else that of the worker's config (D26). */

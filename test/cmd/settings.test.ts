@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { backendUrl } from '../../src/cmd/backend.ts'
 import {
   atLeast,
+  duration,
   hostPort,
   httpUrl,
   integer,
@@ -96,6 +97,10 @@ describe('the readers', () => {
     ['host:port', hostPort, '[::1]:80', { host: '::1', port: 80 }],
     ['whole number', integer(0, 10), '10', 10],
     ['number', atLeast(0), '0.5', 0.5],
+    ['seconds', duration, '90s', 90],
+    ['minutes', duration, '30m', 1_800],
+    ['hours', duration, '1.5h', 5_400],
+    ['days', duration, '2d', 172_800],
     ['unix seconds', time, '1700000000.25', 1_700_000_000.25],
     ['ISO 8601', time, '2030-01-31T09:00:00.5+01:00', 1_896_076_800.5],
     ['namespaces', kubeNames, 'team-a, team-b,team-a', ['team-a', 'team-b']],
@@ -114,6 +119,9 @@ describe('the readers', () => {
     [integer(0, 10), '1.5', /whole number/],
     [atLeast(0), 'NaN', /0 or more/],
     [atLeast(0), '-1', /0 or more/],
+    [duration, '', /30m or 2h/],
+    [duration, '30', /is not a duration/],
+    [duration, '1h30m', /is not a duration/],
     [time, '', /is not a time/],
     [time, '2030-01-31', /is not a time/],
     [time, '2030-13-31T08:00:00Z', /is not a time/],

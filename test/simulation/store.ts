@@ -29,7 +29,7 @@ const CALL_MS = 1_500
 const MAX_BUSY_MS = 3_000
 const LOSSES_APART_MS = 2_000
 /** Methods after which a type may have tasks in a tier that was empty. */
-const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead'])
+const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', 'resume'])
 
 /** Methods that change nothing. */
 const READING = new Set(
@@ -178,7 +178,9 @@ export class StoreServer {
     const { group, method, args } = call
     const isTask = group === 'tasks'
     if (this.#isFull) this.#checkCapacity(call)
-    const before = WAKING.has(method) && isTask ? await this.#tiers(args[0] as string) : null
+    const isResumed = method === 'resume' // Wakes whatever is pending.
+    const tiers = isTask && WAKING.has(method) ? await this.#tiers(args[0] as string) : null
+    const before = tiers?.map((length) => (isResumed ? 0 : length)) ?? null
     const result = await this.#run(call)
     if (before !== null) await this.#wake(args[0] as string, before)
     return result

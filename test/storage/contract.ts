@@ -14,6 +14,7 @@ import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksIn } from './contract/tasks-in.ts'
+import { tasksPause } from './contract/tasks-pause.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
 import { tasksSweep } from './contract/tasks-sweep.ts'
@@ -36,6 +37,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksSettle,
     tasksSweep,
     tasksEdges,
+    tasksPause,
     streams,
     streamBounds,
     pieces,

@@ -5,10 +5,12 @@
 import { describe, expect, it } from '@jest/globals'
 import {
   dueOf,
+  earlierOf,
   expiryOf,
   extendedDeadline,
   hasExpired,
   isLostTooOften,
+  lastingPause,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
@@ -92,6 +94,21 @@ describe('the times of a task', () => {
     expect(hasExpired(6_000, 5_999)).toBe(false)
     expect(hasExpired(6_000, 6_000)).toBe(true)
     expect(hasExpired(null, Infinity)).toBe(false)
+  })
+
+  it('end a pause at its end, or never (D106)', () => {
+    const pause = { note: null, actor: 'ada', sinceMs: 1_000, untilMs: 6_000 }
+    expect(lastingPause(pause, 5_999)).toBe(pause)
+    expect(lastingPause(pause, 6_000)).toBeNull()
+    expect(lastingPause({ ...pause, untilMs: null }, Infinity)).toMatchObject({ actor: 'ada' })
+    expect(lastingPause(null, 0)).toBeNull()
+    expect([earlierOf(1, 2), earlierOf(2, 1), earlierOf(null, 2), earlierOf(1, null), earlierOf(null, null)]).toEqual([
+      1,
+      1,
+      2,
+      1,
+      null,
+    ])
   })
 
   it('are extended, and never shortened', () => {

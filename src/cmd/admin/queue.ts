@@ -1,15 +1,24 @@
 /**
  * @module cmd/admin/queue
- * `muster queue` lists pending tasks. `muster dead` lists, replays and clears dead-lettered tasks.
- * @see D29, D50
+ * `muster queue` lists pending tasks, and pauses and resumes queues. `muster dead` lists, replays and clears
+ * dead-lettered tasks.
+ * @see D29, D50, D106
  */
-import { MAX_TASKS_PER_BATCH, type DeadBody, type QueueBody, type SelectedBody } from '../../protocol/index.ts'
+import {
+  MAX_TASKS_PER_BATCH,
+  type DeadBody,
+  type PausedBody,
+  type QueueBody,
+  type SelectedBody,
+} from '../../protocol/index.ts'
+import { duration, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { count, TASK_IDS, typeOperand } from './options.ts'
 import { brief, when, type Column } from './printer.ts'
 import { EXIT, verb, type Invocation, type Noun } from './verb.ts'
 
 type QueueItem = QueueBody['items'][number]
+type Pause = NonNullable<PausedBody['paused']>
 type DeadItem = DeadBody['items'][number]
 
 const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
@@ -31,12 +40,73 @@ const queueLs = verb({
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.queue(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, QUEUE_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`${body.items.length} of ${body.length}`)
+    if (printer.format === 'table') {
+      printer.note(`${body.items.length} of ${body.length}`)
+      if (body.paused !== undefined) printer.note(pauseText(body.paused))
+    }
     return EXIT.OK
   },
 })
 
-export const queue: Noun = { summary: 'list pending tasks', verbs: [queueLs] }
+function pauseText({ note, actor, since, until }: Pause): string {
+  const end = until === null ? 'until it is resumed' : `until ${when(until)}`
+  return `paused by ${actor} since ${when(since)} ${end}${note === null ? '' : `: ${note}`}`
+}
+
+const PAUSE_COLUMNS: readonly Column<Pause>[] = [
+  { head: 'PAUSED BY', cell: (row) => row.actor },
+  { head: 'SINCE', cell: (row) => when(row.since) },
+  { head: 'UNTIL', cell: (row) => when(row.until) },
+  { head: 'NOTE', cell: (row) => row.note },
+]
+
+const pause = verb({
+  name: 'pause',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Pauses a queue: no task is leased until it is resumed, or until the given time. Running tasks finish.',
+  changes: true,
+  examples: ['http-request --note "the API is down" --for 30m', 'http-request --until 2030-01-31T08:00:00Z'],
+  options: {
+    note: { name: 'note', value: 'TEXT', help: 'Why the queue is paused, shown with the pause.', read: text },
+    for: { name: 'for', value: 'DURATION', help: 'Resume after this time, such as 90s, 30m or 2h.', read: duration },
+    until: {
+      name: 'until',
+      value: 'TIME',
+      help: 'Resume at this time: ISO 8601, such as 2030-01-31T08:00:00Z, or unix seconds.',
+      read: time,
+    },
+  },
+  run: async ({ operands, options, client, printer }) => {
+    const { note, for: seconds, until } = options
+    if (seconds !== undefined && until !== undefined)
+      throw new SettingsError([{ name: '--for', problem: 'is combined with --until; pass only one of them' }])
+    const given = Object.entries({ note, seconds, until }).filter(([, value]) => value !== undefined)
+    const { body } = await client.tasks.pause(typeOperand(operands[0]), Object.fromEntries(given))
+    await printer.rows(body.paused === null ? [] : [body.paused], PAUSE_COLUMNS, body)
+    return EXIT.OK
+  },
+})
+
+const resume = verb({
+  name: 'resume',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Resumes a paused queue. Does nothing if it is not paused.',
+  changes: true,
+  examples: ['http-request'],
+  options: {},
+  run: async ({ operands, client, printer }) => {
+    const type = typeOperand(operands[0])
+    const { body } = await client.tasks.resume(type)
+    await printer.rows([body], [{ head: 'PAUSED', cell: () => 'no' }], body)
+    return EXIT.OK
+  },
+})
+
+export const queue: Noun = { summary: 'list pending tasks, pause or resume a queue', verbs: [queueLs, pause, resume] }
 
 const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
   { head: 'TASK', cell: (row) => row.id },

@@ -146,6 +146,7 @@ export function explainQueue(facts: QueueFacts): readonly Cause[] {
         link: null,
       },
     ]
+  if (queue.paused !== undefined) return [pauseCause(queue.paused), ...deadCause(type, queue)]
   const { able, causes, stopped } = filterWorkers(type, workers)
   const decisive = stopped ?? paceOf(facts, able, waiting)
   return [decisive, ...(stopped === null ? tierCauses(queue, decisive) : []), ...causes, ...deadCause(type, queue)]
@@ -156,6 +157,15 @@ const nothingWaits = (type: string, { dead }: QueueTotals): Cause => ({
   text: dead === 0 ? `No tasks left: all tasks of ${type} are done.` : 'No tasks left except the dead ones.',
   link: null,
 })
+
+function pauseCause({ note, actor, until }: NonNullable<QueueTotals['paused']>): Cause {
+  const end = until === null ? 'until the queue is resumed' : `until ${new Date(until * 1_000).toISOString()}`
+  return {
+    tone: 'warn',
+    text: `Paused by ${actor}${note === null ? '' : ` (${note})`}: no task is leased ${end}.`,
+    link: null,
+  }
+}
 
 function filterWorkers(
   type: string,

@@ -1,4 +1,5 @@
 /** Tokens: read from settings, recognised in requests, replaced while running. */
+export { actorOf } from './actor.ts'
 export {
   bearerTokenOf,
   covers,

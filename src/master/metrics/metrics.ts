@@ -151,6 +151,11 @@ function fleetText({ types, pools, workers }: Share, nowMs: number): string {
       batch.map(({ labels, counts }) => ({ labels, value: counts.dead })),
     ),
     gauge(
+      'svc_queue_paused',
+      'Whether the queue is paused, so that no task is leased.',
+      batch.map(({ labels, counts }) => ({ labels, value: counts.paused === undefined ? 0 : 1 })),
+    ),
+    gauge(
       'svc_pool_size',
       'Items of the pool.',
       pools.map(({ pool, size }) => ({ labels: { pool }, value: size })),

@@ -25,6 +25,7 @@ import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.
 import { requirePermission } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { Inspections, InspectionBody } from '../inspections/index.ts'
+import { pauseBody } from './counts.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
@@ -181,8 +182,9 @@ async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> 
 
 /** Writes the queue as one read returned it. Tasks that left the queue before their body was read are omitted. */
 async function writeQueue(out: InspectionBody, tasks: Tasks, type: string, n: number): Promise<void> {
-  const { length, items, rest = [] } = await out.read(() => tasks.queue(type, n, out.room))
-  out.text(`{"length":${length},"items":[`)
+  const { length, items, rest = [], paused } = await out.read(() => tasks.queue(type, n, out.room))
+  const pauseText = paused === undefined ? '' : `"paused":${JSON.stringify(pauseBody(paused))},`
+  out.text(`{"length":${length},${pauseText}"items":[`)
   out.items(items.map(queueText))
   for (let from = 0; from < rest.length && out.room > 0;) {
     const part = rest.slice(from, from + BODIES_PER_PIECE)

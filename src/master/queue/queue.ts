@@ -12,6 +12,7 @@ import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { pauseRoutes } from './pause.ts'
 import { QueueMetrics } from './queue-metrics.ts'
 import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
@@ -206,13 +207,14 @@ export class Queue implements Part {
   }
 
   #createRoutes(): readonly Route[] {
-    const { backend, clock, inspections, isOverloaded, random, settings } = this.#deps
+    const { backend, clock, inspections, isOverloaded, log, random, settings } = this.#deps
+    const backendNowMs = (): number => this.#backendTime.nowMs()
     const queueOf = (type: string): TypeQueue => this.#queueOf(type)
     return [
       ...submitRoutes({
         clock,
         random,
-        backendNowMs: () => this.#backendTime.nowMs(),
+        backendNowMs,
         idempotencyTtlSeconds: settings.idempotencyTtlSeconds,
         isOverloaded,
         queueOf,
@@ -220,6 +222,7 @@ export class Queue implements Part {
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
+      ...pauseRoutes({ backend, clock, log, backendNowMs, queueOf }),
     ]
   }
 

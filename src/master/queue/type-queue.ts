@@ -15,7 +15,9 @@ import {
   type LeaseLost,
   type LeaseRef,
   type NackItem,
+  type NewPause,
   type NewTask,
+  type Pause,
   type SubmitItemResult,
   type Tasks,
 } from '../../storage/index.ts'
@@ -143,6 +145,18 @@ export class TypeQueue {
       outcomes.delete(id)
       return outcome
     })
+  }
+
+  /** Reserves lease nothing from now on, and those that wait keep waiting (D106). */
+  pause(pause: NewPause): Promise<Pause> {
+    return this.#tasks.pause(this.entry.type, pause)
+  }
+
+  /** @returns false if the queue was not paused. */
+  async resume(): Promise<boolean> {
+    const wasPaused = await this.#tasks.resume(this.entry.type)
+    if (wasPaused) this.wake()
+    return wasPaused
   }
 
   wake(tasks?: number): void {

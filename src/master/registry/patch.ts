@@ -16,10 +16,8 @@ import {
   FleetError,
   forbiddenKeys,
   keptBoundSecrets,
-  invalid,
   maskSecrets,
   mergeConfig,
-  MAX_ACTOR_CHARS,
   MAX_CONFIG_BYTES,
   MAX_FIELD_ERRORS,
   pointerStep,
@@ -32,7 +30,6 @@ import {
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Backend, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { Principal } from '../auth/index.ts'
 import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
 import { unknownWorker } from './unknown-worker.ts'
@@ -224,15 +221,4 @@ function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
     keyword: fault.keyword,
     params: {},
   }
-}
-
-const PRINTABLE = /^[\x20-\x7e]+$/
-
-/** The author of a change in the history: the role of the token and the name that the caller sent (D39). */
-export function actorOf({ role }: Principal, stated: string | undefined): string {
-  if (stated === undefined) return role
-  if (stated.length > MAX_ACTOR_CHARS || !PRINTABLE.test(stated)) {
-    throw invalid('/headers/Muster-Actor', `must be 1 to ${MAX_ACTOR_CHARS} printable ASCII characters`, 'format', {})
-  }
-  return `${role} ${stated}`
 }

@@ -1,7 +1,7 @@
 /**
  * @module storage/contract/tasks
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
- * dead-letter queue.
+ * dead-letter queue, pauses.ts its pause.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -18,6 +18,7 @@
 import type { JsonText } from '../../protocol/index.ts'
 import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { Pause, Pauses } from './pauses.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
 export type Tier = 0 | 1 | 2
@@ -114,7 +115,10 @@ export interface ReserveResult {
   readonly results: readonly Reservation[]
   /** Number of tasks that were dropped because their ttl had passed. */
   readonly dropped: number
-  /** When the next scheduled task is due; `null` if none is scheduled. */
+  /**
+   * When the next scheduled task is due, or the pause ends that kept pending tasks from these workers, whichever is
+   * earlier; `null` if neither happens by time.
+   */
   readonly nextDueAtMs: EpochMs | null
 }
 
@@ -177,6 +181,8 @@ export interface QueuePage {
    * none.
    */
   readonly rest?: readonly QueueTicket[]
+  /** Omitted if the queue is not paused. */
+  readonly paused?: Pause
 }
 
 /** Running totals since the store was created. */
@@ -204,6 +210,8 @@ export interface Counts {
   /** The earliest `submittedAtMs` among the first pending task of each tier; `null` if nothing is pending. */
   readonly oldestSubmittedAtMs: EpochMs | null
   readonly totals: Totals
+  /** Omitted if the queue is not paused. */
+  readonly paused?: Pause
 }
 
 /**
@@ -211,7 +219,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters {
+export interface Tasks extends DeadLetters, Pauses {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.
@@ -239,16 +247,17 @@ export interface Tasks extends DeadLetters {
   /**
    * Leases pending tasks to waiting workers. Higher tiers come first; within a tier, first in, first out.
    *
-   * Due tasks are made pending first, at most 1,000 per call. Tasks whose ttl has passed are dropped, at most 1,000
-   * per call. Whether a worker may reserve is read from its record in the same step. A call leases at most 500 tasks
-   * and about 12 MiB of bodies; the first task is leased whatever its size.
+   * Due tasks are made pending first, at most 1,000 per call. While the queue is paused, nothing is leased or dropped.
+   * Tasks whose ttl has passed are dropped, at most 1,000 per call. Whether a worker may reserve is read from its
+   * record in the same step. A call leases at most 500 tasks and about 12 MiB of bodies; the first task is leased
+   * whatever its size.
    *
    * @param type The automation type.
    * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000 ms.
    * @param requests 1 to 500, one per waiting worker, served in order. The tasks of a refused worker go to the others.
    * @returns one result per request, in the same order: the leases, or the reason why the worker may not reserve.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: leases that were never delivered expire.
-   * @see D24, D25, D26, D28
+   * @see D24, D25, D26, D28, D106
    */
   reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<ReserveResult>
   /**

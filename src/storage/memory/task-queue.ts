@@ -17,8 +17,8 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
-import { dueOf, expiryOf, extendedDeadline, hasExpired } from '../index.ts'
-import type { Counts, LeaseLost, NewTask } from '../index.ts'
+import { dueOf, expiryOf, extendedDeadline, hasExpired, lastingPause, pausedOf } from '../index.ts'
+import type { Counts, LeaseLost, NewPause, NewTask, Pause } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -42,6 +42,8 @@ export class TaskQueue {
   readonly #live = new Map<string, Task>()
   readonly #deadlines = new TimerQueue<Task>()
   readonly #retries = new TimerQueue<Task>()
+  /** Also one that has ended by time. */
+  #pause: Pause | null = null
 
   constructor(store: Store) {
     this.#store = store
@@ -222,8 +224,32 @@ export class TaskQueue {
     return this.#retries.next()
   }
 
+  /** The pause that lasts now. */
+  get pause(): Pause | null {
+    return lastingPause(this.#pause, this.#store.now())
+  }
+
+  /** If the queue is paused already, it stays so since the same time. */
+  setPause(pause: NewPause): Pause {
+    const stored = { ...pause, sinceMs: this.pause?.sinceMs ?? this.#store.now() }
+    this.#pause = stored
+    return stored
+  }
+
+  /** @returns false if the queue was not paused. */
+  endPause(): boolean {
+    const wasPaused = this.pause !== null
+    this.#pause = null
+    return wasPaused
+  }
+
   nextDeadline(): number | null {
     return this.#deadlines.next()
+  }
+
+  get pendingCount(): number {
+    const [high, normal, low] = this.tiers
+    return high.length + normal.length + low.length
   }
 
   *pending(): Generator<Task> {
@@ -245,6 +271,7 @@ export class TaskQueue {
       dead: this.dead.size,
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
       totals: { ...this.totals },
+      ...pausedOf(this.pause),
     }
   }
 

@@ -5,11 +5,13 @@
 import { MAX_RESPONSE_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
   cutError,
+  earlierOf,
   EXTEND_LOST,
   isLostTooOften,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
+  pausedOf,
   QUEUED,
   QUEUE_FULL,
   takeWithin,
@@ -26,7 +28,9 @@ import type {
   LeaseLost,
   LeaseRef,
   NackItem,
+  NewPause,
   NewTask,
+  Pause,
   TaskPlace,
   QueuePage,
   DeadPage,
@@ -88,13 +92,17 @@ export class MemoryTasks implements Sync<Tasks> {
     const queue = this.#of(type)
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
-    const allowance: Allowance = { tasks: MAX_RESERVED_PER_CALL, chars: Infinity, drops: MAX_DROPS }
+    const { pause } = queue
+    const tasks = pause === null ? MAX_RESERVED_PER_CALL : 0
+    const allowance: Allowance = { tasks, chars: Infinity, drops: MAX_DROPS }
     const results = requests.map((request): Reservation => {
       const reason = this.#refusal(type, request)
       if (reason !== null) return { kind: 'refused', reason }
       return { kind: 'leased', leases: lease(queue, request, allowance, now, now + visibilityMs) }
     })
-    return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: queue.nextDue() }
+    const isHeldBack = queue.pendingCount > 0 && results.some(({ kind }) => kind === 'leased')
+    const pauseEndMs = isHeldBack ? (pause?.untilMs ?? null) : null
+    return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: earlierOf(queue.nextDue(), pauseEndMs) }
   }
 
   ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
@@ -182,11 +190,12 @@ export class MemoryTasks implements Sync<Tasks> {
 
   queue(type: string, n: number, bytes = MAX_RESPONSE_BYTES): QueuePage {
     const queue = this.#of(type)
-    const length = queue.tiers.reduce((sum, tier) => sum + tier.length, 0)
+    const length = queue.pendingCount
     const tasks = takeWithin(queue.pending(), charsOf, Infinity, n)
     const items = takeWithin(tasks, charsOf, bytes).map(({ id, attempt, body }) => ({ id, attempt, body }))
-    if (items.length === tasks.length) return { length, items }
-    return { length, items, rest: tasks.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
+    const page = { length, items, ...pausedOf(queue.pause) }
+    if (items.length === tasks.length) return page
+    return { ...page, rest: tasks.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
   }
 
   bodies(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
@@ -249,6 +258,14 @@ export class MemoryTasks implements Sync<Tasks> {
 
   counts(types: readonly string[]): readonly Counts[] {
     return types.map((type) => this.#of(type).counts())
+  }
+
+  pause(type: string, pause: NewPause): Pause {
+    return this.#of(type).setPause(pause)
+  }
+
+  resume(type: string): boolean {
+    return this.#of(type).endPause()
   }
 
   /** Why this worker may not reserve; null if it may. */

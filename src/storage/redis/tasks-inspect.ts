@@ -5,6 +5,7 @@
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { readPause } from './tasks-pause.ts'
 import type { Counts, TaskPlace, QueuePage, QueueRow, QueueTicket } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -25,8 +26,9 @@ export async function locate(
 }
 
 export async function queue(caller: Caller, type: string, n: number, bytes = MAX_RESPONSE_BYTES): Promise<QueuePage> {
-  const [length, tickets, shown] = (await run(caller, SHOW, type, [n, bytes], READS)) as readonly [
+  const [length, paused, tickets, shown] = (await run(caller, SHOW, type, [n, bytes], READS)) as readonly [
     number,
+    string | null,
     readonly string[],
     readonly Reply[],
   ]
@@ -38,7 +40,7 @@ export async function queue(caller: Caller, type: string, n: number, bytes = MAX
     if (i >= shown.length) rest.push({ id, attempt })
     else if (typeof body === 'string') items.push({ id, attempt, body })
   }
-  return { length, items, ...(rest.length > 0 && { rest }) }
+  return { length, items, ...(rest.length > 0 && { rest }), ...readPause(paused) }
 }
 
 export async function bodies(
@@ -68,7 +70,8 @@ async function countsOf(caller: Caller, type: string): Promise<Counts> {
     nacked = 0,
     died = 0,
   ] = reply.slice(0, 10).map(Number)
-  const next = reply.slice(10).map((ticket) => readTicket(String(ticket)).submitted)
+  const [paused = null, ...first] = reply.slice(10)
+  const next = first.map((ticket) => readTicket(String(ticket)).submitted)
   return {
     tiers: [high, normal, low],
     scheduled,
@@ -76,5 +79,6 @@ async function countsOf(caller: Caller, type: string): Promise<Counts> {
     dead,
     oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
     totals: { submitted, acked, nacked, died },
+    ...readPause(paused),
   }
 }

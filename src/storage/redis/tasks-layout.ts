@@ -14,7 +14,8 @@
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
  *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to
  *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
- *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died (running totals)
+ *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died (running totals), ps (the
+ *                     pause, also one that has ended by time)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -22,6 +23,7 @@
  *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
  *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
+ *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
  *
  * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has
  * to read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need

@@ -6,6 +6,7 @@ import { cutError } from '../index.ts'
 import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
 import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { reserve } from './tasks-reserve.ts'
+import { pause, resume } from './tasks-pause.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
 import { CallSlots } from './call-slots.ts'
 import { submit } from './tasks-submit.ts'
@@ -39,5 +40,7 @@ export function createTasks(caller: Caller, process: string): Tasks {
     clearDead: (type) => clearDead(caller, type),
     applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
     counts: (types) => counts(caller, types),
+    pause: (type, wanted) => pause(caller, type, wanted),
+    resume: (type) => resume(caller, type),
   }
 }

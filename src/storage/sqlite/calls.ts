@@ -59,6 +59,8 @@ const RULES = {
     clearDead: WRITE,
     applyToDead: WRITE,
     counts: READ,
+    pause: WRITE,
+    resume: WRITE,
   },
   pools: { put: GROWS, remove: WRITE, claim: WRITE, extend: WRITE, release: WRITE, list: READ, sizes: READ },
   kv: { get: READ, set: SPAREABLE, delete: WRITE },

@@ -1,6 +1,8 @@
 /** @module storage/sqlite/engine-inspect  TaskInspection finds, lists and counts tasks. It changes nothing. */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import {
+  lastingPause,
+  pausedOf,
   takeWithin,
   type Counts,
   type QueuePage,
@@ -15,6 +17,7 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, pendingOf, type Queue, type Queues } from './queues.ts'
 import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
+import type { Transaction } from './transaction.ts'
 
 /** By number of the place. */
 const PLACES: readonly TaskPlace[] = ['pending', 'in_flight', 'scheduled', 'dead']
@@ -45,13 +48,15 @@ function statementsOf(db: Database) {
 }
 
 export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'bodies' | 'counts'> {
+  readonly #txn: Transaction
   readonly #names: Names
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, names, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
+    this.#txn = txn
     this.#names = names
     this.#sequences = sequences
     this.#queues = queues
@@ -75,7 +80,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
     const tickets = this.#sql.pending.all(queue.type, n)
     const items = takeWithin(this.#withBodies(tickets), ({ id, body }) => id.length + body.length, bytes)
     const rest = tickets.slice(items.length).map(({ id, attempt }) => ({ id, attempt }))
-    return { length: pendingOf(queue), items, ...(rest.length > 0 && { rest }) }
+    return { length: pendingOf(queue), items, ...(rest.length > 0 && { rest }), ...this.#pausedOf(queue) }
   }
 
   bodies(typeName: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
@@ -98,7 +103,12 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
       dead: queue.dead,
       oldestSubmittedAtMs: this.#oldestOf(queue),
       totals: { submitted, acked, nacked, died },
+      ...this.#pausedOf(queue),
     }
+  }
+
+  #pausedOf({ pause }: Readonly<Queue>): Pick<Counts, 'paused'> {
+    return pausedOf(lastingPause(pause, this.#txn.nowMs))
   }
 
   /** The earliest submit among the first pending tasks of the tiers; `null` if nothing is pending. */

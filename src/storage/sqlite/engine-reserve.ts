@@ -5,7 +5,9 @@
  */
 import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
+  earlierOf,
   hasExpired,
+  lastingPause,
   maxAttemptsOf,
   type Lease,
   type Reservation,
@@ -20,7 +22,7 @@ import type { Database } from './driver.ts'
 import type { DueRetries } from './due-retries.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
-import type { Queue, Queues } from './queues.ts'
+import { pendingOf, type Queue, type Queues } from './queues.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -105,11 +107,16 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const queue = this.#queues.change(type)
     this.#retries.promote(queue, MAX_PROMOTED)
     const refusals = requests.map((request) => this.#refusal(type, request))
-    const wanted = wantedBy(requests, refusals)
+    const pause = lastingPause(queue.pause, this.#txn.nowMs)
+    const accepted = wantedBy(requests, refusals)
+    const wanted = pause === null ? accepted : 0
     const allowance = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED }
     const picked = TIERS.flatMap((tier) => this.#pick(queue, tier, allowance))
     const results = this.#leaseAll(queue, picked, requests, refusals, this.#txn.nowMs + visibilityMs)
-    return { results, dropped: MAX_DROPPED - allowance.drops, nextDueAtMs: this.#retries.nextDueAtMs(queue) }
+    const isHeldBack = accepted > 0 && pendingOf(queue) > 0
+    const pauseEndMs = isHeldBack ? (pause?.untilMs ?? null) : null
+    const nextDueAtMs = earlierOf(this.#retries.nextDueAtMs(queue), pauseEndMs)
+    return { results, dropped: MAX_DROPPED - allowance.drops, nextDueAtMs }
   }
 
   /** Why this worker may not reserve; `null` if it may. */

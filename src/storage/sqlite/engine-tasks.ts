@@ -2,7 +2,7 @@
  * @module storage/sqlite/engine-tasks
  * SqliteTasks implements the task queues. Each part does one step of a task's life: engine-submit.ts queues tasks,
  * engine-reserve.ts leases them, engine-settle.ts ends leases, engine-sweep.ts does what is due by time, engine-dead.ts
- * keeps the dead ones, and engine-inspect.ts reads.
+ * keeps the dead ones, engine-pause.ts pauses queues, and engine-inspect.ts reads.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
  * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
@@ -15,7 +15,9 @@ import type {
   LeaseLost,
   LeaseRef,
   NackItem,
+  NewPause,
   NewTask,
+  Pause,
   QueuePage,
   ReserveRequest,
   ReserveResult,
@@ -30,6 +32,7 @@ import { DueRetries } from './due-retries.ts'
 import { DeadTasks } from './engine-dead.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { TaskInspection } from './engine-inspect.ts'
+import { TaskPause } from './engine-pause.ts'
 import { TaskReservation } from './engine-reserve.ts'
 import { TaskSettlement } from './engine-settle.ts'
 import { TaskSubmission } from './engine-submit.ts'
@@ -44,6 +47,7 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #sweep: TaskSweep
   readonly #inspection: TaskInspection
   readonly #dead: DeadTasks
+  readonly #pause: TaskPause
 
   constructor(engine: EngineDeps) {
     const deps: TaskDeps = { ...engine, queues: new Queues(engine.db, engine.txn), rows: new TaskRows(engine.db) }
@@ -54,6 +58,7 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#sweep = new TaskSweep(deps, retries)
     this.#inspection = new TaskInspection(deps)
     this.#dead = new DeadTasks(deps)
+    this.#pause = new TaskPause(deps)
   }
 
   submit(
@@ -127,6 +132,14 @@ export class SqliteTasks implements Sync<Tasks> {
     ids: readonly string[],
   ): readonly ('replayed' | 'removed' | 'not_dead')[] {
     return this.#dead.applyToDead(type, action, ids)
+  }
+
+  pause(type: string, pause: NewPause): Pause {
+    return this.#pause.pause(type, pause)
+  }
+
+  resume(type: string): boolean {
+    return this.#pause.resume(type)
   }
 
   /** Removes cleared tasks that cost about `limit` rows. @returns what they cost. */

@@ -3,7 +3,7 @@
  * Queues keeps the counts of each task queue and the next positions at its ends in memory, so that no call counts rows.
  * They are read from the tables at open and follow the transaction after that.
  */
-import type { Tier } from '../index.ts'
+import type { Pause, Tier } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
@@ -22,6 +22,8 @@ export interface Queue extends Kept {
   front: number
   back: number
   death: number
+  /** Also one that has ended by time. */
+  pause: Pause | null
 }
 
 interface Group {
@@ -37,6 +39,8 @@ const GROUPS = `SELECT type, place, tier, count(*) AS rows, min(ord) AS first, m
   FROM task LEFT JOIN fence ON fence.n = task.type
   WHERE place <> 3 OR ord > coalesce(dead_cut, 0) GROUP BY type, place, tier`
 
+const PAUSES = 'SELECT type, note, actor, since AS sinceMs, until AS untilMs FROM pause'
+
 export class Queues {
   readonly #txn: Transaction
   readonly #queues = new Map<number, Queue>()
@@ -51,6 +55,8 @@ export class Queues {
       this.#make(type).death = cut + 1
     for (const group of db.prepare<[], Group>(GROUPS).iterate())
       count(this.#queues.get(group.type) ?? this.#make(group.type), group)
+    for (const { type, ...pause } of db.prepare<[], Pause & { type: number }>(PAUSES).iterate())
+      (this.#queues.get(type) ?? this.#make(type)).pause = pause
   }
 
   find(type: number): Readonly<Queue> | undefined {
@@ -83,6 +89,7 @@ export class Queues {
       front: -1,
       back: 1,
       death: 1,
+      pause: null,
       kept: 0,
     }
     this.#queues.set(type, queue)

@@ -11,6 +11,8 @@
  *   place 2: by (due, ord)    when the retry is due; `ord` grows with the nacks
  *   place 3: by ord           the order of death; `due` is its time. Up to `fence.dead_cut` the rows count as absent
  *
+ * `pause` has a row for each queue that was paused, also if the pause has ended by time.
+ *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
 
@@ -72,3 +74,12 @@ CREATE INDEX lock_until ON lock(ns, until);
 export const MIGRATIONS: readonly string[] = [VERSION_1]
 /** The version this program writes and reads. */
 export const SCHEMA = MIGRATIONS.length
+
+/**
+ * Tables that this version gained later, created at every open where they are missing. A program that does not know
+ * them ignores them, so they need no new version, and an earlier program still opens the file.
+ */
+export const ADDITIONS = `
+CREATE TABLE IF NOT EXISTS pause(type INTEGER PRIMARY KEY, until INTEGER, since INTEGER NOT NULL, actor TEXT NOT NULL,
+  note TEXT) STRICT;
+`

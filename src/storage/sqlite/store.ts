@@ -14,7 +14,7 @@ import { FleetError } from '../../protocol/index.ts'
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
 import { prepareFile, writeAgain } from './files.ts'
 import { checkLog } from './log-mark.ts'
-import { APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
+import { ADDITIONS, APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
 import { statSync } from 'node:fs'
 
 export interface Store {
@@ -135,6 +135,7 @@ function enter(db: Database, path: string, newEpoch: string, onCheck: OnCheck): 
 function migrate(db: Database): void {
   const version = Number(db.pragma('user_version', { simple: true }))
   for (const step of MIGRATIONS.slice(version)) db.exec(step)
+  db.exec(ADDITIONS)
   if (version === SCHEMA) return
   db.pragma(`application_id = ${APPLICATION_ID}`)
   db.pragma(`user_version = ${SCHEMA}`)

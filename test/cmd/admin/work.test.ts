@@ -163,6 +163,44 @@ describe('muster queue and muster dead', () => {
     ])
   })
 
+  it('pause and resume a queue, and ls shows the pause (D106)', async () => {
+    const { run } = await startMaster()
+    await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}'])
+    expect((await run('queue ls mailer')).err).toBe('1 of 1\n')
+    const until = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000).toISOString().replace('.000', '')
+    const paused = await run(['queue', 'pause', 'mailer', '--note', 'mail server is down', '--until', until])
+    expect(paused.code).toBe(0)
+    const [head, row] = cells(paused.out)
+    expect(head).toEqual(['PAUSED BY', 'SINCE', 'UNTIL', 'NOTE'])
+    expect(row).toEqual([expect.stringMatching(/^admin cli:/), expect.any(String), until, 'mail server is down'])
+    const { err, out } = await run('queue ls mailer')
+    expect(err).toMatch(/^1 of 1\npaused by admin cli:.* since \S+Z until \S+Z: mail server is down\n$/)
+    expect(out).not.toContain('paused')
+    expect(JSON.parse((await run('queue ls mailer -o json')).out)).toMatchObject({
+      paused: { note: 'mail server is down', until: Date.parse(until) / 1_000 },
+    })
+    const { out: shorter } = await run('queue pause mailer --for 30m -o json')
+    const { since, until: end, note } = JSON.parse(shorter).paused
+    expect([note, since < end, end - Date.now() / 1_000 < 1_801]).toEqual([null, true, true])
+    expect(cells((await run('queue pause mailer')).out)[1]?.[2]).toBe('-')
+    expect(await run('queue resume mailer -o json')).toMatchObject({ code: 0, out: '{\n  "paused": null\n}\n' })
+    expect(cells((await run('queue resume mailer')).out)).toEqual([['PAUSED'], ['no']])
+    expect((await run('queue ls mailer')).err).toBe('1 of 1\n')
+  })
+
+  it('pause rejects a wrong time', async () => {
+    const { run } = await startMaster()
+    expect(await run('queue pause mailer --for 30m --until 1')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('pass only one of them'),
+    })
+    expect(await run('queue pause mailer --for 30')).toMatchObject({ code: 2, err: expect.stringContaining('30m') })
+    expect(await run('queue pause mailer --until 1')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('must be in the future'),
+    })
+  })
+
   it('replay and clear prompt for confirmation, and print how many tasks they changed', async () => {
     const { master, run } = await startMaster()
     await makeDead(master, ['a', 'b', 'c'])

@@ -463,4 +463,9 @@ export const ADDITIONS: readonly Row[] = [
   ['D104d', 'Both times together, negative ones and those more than a year ahead are rejected with 422.'],
   ['D105a', 'idempotency_ttl_seconds shortens the window of an idempotency key.'],
   ['D105b', 'A window without a key, of 0, or above the setting is rejected with 422.'],
+  ['D106a', 'A paused queue leases nothing until it is resumed. Queue, overview and metrics show the pause.'],
+  ['D106b', 'until or seconds end a pause without a call.'],
+  ['D106c', 'Submits, settles, due tasks and expiry continue while the queue is paused.'],
+  ['D106d', 'A wrong time or note is rejected with 422, a type without a queue with 400.'],
+  ['D106e', 'queue.paused and queue.resumed name who paused and who resumed the queue.'],
 ]

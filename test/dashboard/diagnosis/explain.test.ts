@@ -61,6 +61,18 @@ describe('explainQueue', () => {
       /^5 tasks are waiting and none is in flight, although 2 slots on 1 worker could/,
     ],
     ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks are scheduled/],
+    [
+      'a pause',
+      [worker()],
+      { paused: { note: 'mail is down', actor: 'admin', since: 1, until: null } },
+      /^Paused by admin \(mail is down\): no task is leased until the queue is resumed\.$/,
+    ],
+    [
+      'a pause that ends by time',
+      [worker()],
+      { paused: { note: null, actor: 'admin', since: 1, until: 60 } },
+      /^Paused by admin: no task is leased until 1970-01-01T00:01:00.000Z\.$/,
+    ],
     ['processing', [worker()], { in_flight: 1 }, /^Processing: 1 task in flight/],
     ['empty queue', [], { normal: 0 }, /^No tasks left: all tasks/],
     ['only dead tasks', [], { normal: 0, dead: 2 }, /^No tasks left except the dead ones/],

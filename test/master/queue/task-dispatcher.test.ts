@@ -148,6 +148,33 @@ describe('a reserve', () => {
     expect(next.seen.ids).toEqual([late])
   })
 
+  it('gets its task when the paused queue is resumed, and waits until then (D106)', async () => {
+    await open()
+    const { seen } = poll('w')
+    await settled(fixture)
+    await fixture.call('PUT', '/automations/mailer/queue/pause', {})
+    const id = await fixture.submit()
+    await fixture.time.advance(10_000)
+    expect(seen.ids).toBeNull()
+    expect(await fixture.take('v')).toEqual([])
+    await fixture.call('DELETE', '/automations/mailer/queue/pause')
+    await settled(fixture)
+    expect(seen.ids).toEqual([id])
+  })
+
+  it('gets its task when the pause ends by time (D106)', async () => {
+    await open()
+    const until = fixture.time.wallMs() / 1_000 + 5.25
+    await fixture.call('PUT', '/automations/mailer/queue/pause', { body: { until } })
+    const { seen } = poll('w')
+    await settled(fixture)
+    const id = await fixture.submit()
+    await fixture.time.advance(5_249)
+    expect(seen.ids).toBeNull()
+    await fixture.time.advance(15)
+    expect(seen.ids).toEqual([id])
+  })
+
   it('gets a retry that is scheduled while it waits', async () => {
     await open()
     const id = await fixture.submit()

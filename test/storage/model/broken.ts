@@ -138,6 +138,12 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         max,
       ),
   })),
+  'the pause of a queue': onTasks((inner) => ({
+    pause: async (type, pause) => ({ ...(await inner.pause(type, { ...pause, untilMs: 0 })), untilMs: pause.untilMs }),
+  })),
+  'the end of a pause': onTasks((inner) => ({
+    pause: (type, pause) => inner.pause(type, { ...pause, untilMs: null }),
+  })),
   'the refill after a dropped task': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)

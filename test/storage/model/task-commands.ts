@@ -293,6 +293,23 @@ const inspect = command(
   },
 )
 
+const pause = command(
+  'pause',
+  fc.record({
+    type,
+    note: fc.option(fc.constant('n')),
+    endsInMs: fc.option(fc.constantFrom(0, 500, 2_000, 10_000), { freq: 5 }),
+  }),
+  async ({ type: of, note, endsInMs }, fixture, { backend }) => {
+    const wanted = { note, actor: 'ada', untilMs: endsInMs === null ? null : fixture.time.now + endsInMs }
+    same(await backend.tasks.pause(of, wanted), fixture.store.tasks(of).pause(wanted))
+  },
+)
+
+const resume = command('resume', fc.record({ type }), async ({ type: of }, fixture, { backend }) => {
+  expect(await backend.tasks.resume(of)).toBe(fixture.store.tasks(of).resume())
+})
+
 /** Commands that move a task through its lifecycle are the most frequent. */
 export const taskCommands: AnyCommand[] = [
   submit,
@@ -323,4 +340,7 @@ export const taskCommands: AnyCommand[] = [
   applyToDead,
   clearDead,
   inspect,
+  pause,
+  resume,
+  resume,
 ]

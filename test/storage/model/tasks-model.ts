@@ -5,13 +5,16 @@
  */
 import {
   dueOf,
+  earlierOf,
   expiryOf,
   extendedDeadline,
   hasExpired,
   isLostTooOften,
+  lastingPause,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
+  pausedOf,
 } from '../../../src/storage/index.ts'
 import type {
   Counts,
@@ -20,7 +23,9 @@ import type {
   Lease,
   LeaseRef,
   NackItem,
+  NewPause,
   NewTask,
+  Pause,
   TaskPlace,
   QueueRow,
   Reservation,
@@ -59,9 +64,13 @@ export class TasksModel {
   readonly #time: Time
   /** In the order in which they reached their current place. */
   #tasks: Task[] = []
+  #pause: Pause | null = null
 
   constructor(time: Time) {
     this.#time = time
+  }
+  get #paused(): Pause | null {
+    return lastingPause(this.#pause, this.#time.now)
   }
   in(place: TaskPlace): readonly Task[] {
     const found = this.#tasks.filter((task) => task.place === place)
@@ -115,7 +124,7 @@ export class TasksModel {
       const reason = refusals[i] ?? null
       if (reason !== null) return { kind: 'refused', reason }
       const mine: Lease[] = []
-      for (const task of this.in('pending')) {
+      for (const task of this.#paused === null ? this.in('pending') : []) {
         if (mine.length === limit) break
         if (hasExpired(task.expires, now)) dropped += this.#move(task, 'gone')
         else {
@@ -136,7 +145,9 @@ export class TasksModel {
       }
       return { kind: 'leased', leases: mine }
     })
-    return { results, dropped, nextDueAtMs: this.in('scheduled')[0]?.at ?? null }
+    const isHeldBack = this.in('pending').length > 0 && refusals.includes(null)
+    const pauseEnd = isHeldBack ? (this.#paused?.untilMs ?? null) : null
+    return { results, dropped, nextDueAtMs: earlierOf(this.in('scheduled')[0]?.at ?? null, pauseEnd) }
   }
   ack(refs: readonly LeaseRef[]): Settled[] {
     return refs.map((ref) => {
@@ -226,12 +237,13 @@ export class TasksModel {
       return 'removed'
     })
   }
-  queue(n: number): { length: number; items: QueueRow[] } {
+  queue(n: number): { length: number; items: QueueRow[]; paused?: Pause } {
     return {
       length: this.in('pending').length,
       items: this.in('pending')
         .slice(0, n)
         .map(({ id, attempt, body }) => ({ id, attempt, body })),
+      ...pausedOf(this.#paused),
     }
   }
   dead(n: number): { length: number; items: DeadRow[] } {
@@ -260,7 +272,17 @@ export class TasksModel {
       dead: length('dead'),
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
       totals: { ...this.totals },
+      ...pausedOf(this.#paused),
     }
+  }
+  pause(pause: NewPause): Pause {
+    this.#pause = { ...pause, sinceMs: this.#paused?.sinceMs ?? this.#time.now }
+    return this.#pause
+  }
+  resume(): boolean {
+    const wasPaused = this.#paused !== null
+    this.#pause = null
+    return wasPaused
   }
   #held({ id, token }: LeaseRef): Task | undefined {
     return this.#tasks.find((task) => task.place === 'in_flight' && task.id === id && task.token === token)

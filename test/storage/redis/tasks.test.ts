@@ -197,7 +197,7 @@ withRedisServer('redis scripts of tasks', () => {
         'nack, dying': 10,
         dead: 4,
         replay: 9,
-        queue: 6,
+        queue: 7,
         sweep: 9,
         'sweep, none': 3,
         'reserve, none': 8,
@@ -301,6 +301,14 @@ withRedisServer('redis scripts of tasks', () => {
       expect(await wakes(() => submit(later('c', HOUR), later('d', SECOND)))).toBe(true)
       expect(await wakes(() => submit(later('now', 0)))).toBe(true) // Its tier was empty.
       expect(await reserve()).toMatchObject({ nextDueAtMs: clock.wallMs() + SECOND })
+    })
+
+    it('are published by a resume, for masters whose reserves wait (D106)', async () => {
+      const pause = { note: null, actor: 'ada', untilMs: null }
+      await submit(...batch(1))
+      expect(await wakes(() => tasks.pause(TYPE, pause))).toBe(false)
+      expect(await wakes(() => tasks.resume(TYPE))).toBe(true)
+      expect(await wakes(() => tasks.resume(TYPE))).toBe(false)
     })
 
     it('and delays cost a submit without one no command', async () => {

@@ -96,6 +96,24 @@ describe('the file of a SQLite store', () => {
     expect(received).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
   })
 
+  it('gains the tables that an earlier program did not create, and stays open to that program', async () => {
+    const { file } = folder()
+    const first = await openedAt(file)
+    await submit(first, 'a')
+    await first.close()
+    const earlier = new Sqlite(file)
+    const version = earlier.pragma('user_version', { simple: true })
+    earlier.exec('DROP TABLE pause')
+    earlier.close()
+    const backend = await openedAt(file)
+    const pause = { note: null, actor: 'ada', untilMs: null }
+    await backend.tasks.pause(TYPE, pause)
+    await backend.close()
+    const again = await openedAt(file)
+    expect((await again.tasks.queue(TYPE, 1)).paused).toMatchObject(pause)
+    expect(version).toBe(SCHEMA)
+  })
+
   it('is a single file after a clean stop', async () => {
     const { file } = folder()
     const backend = await openedAt(file)

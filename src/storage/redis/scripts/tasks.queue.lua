@@ -3,11 +3,14 @@
 --
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]     T  HASH of bodies
+-- KEYS[5]     M  HASH with the pause
+-- ARGV[1]     time of a test, or ''
 -- ARGV[2]     maximum number of tickets
 -- ARGV[3]     maximum of bytes, exceeded by a single larger body
--- Returns { number of pending tasks, tickets, bodies of the first tickets }.
---- @keys P0 P1 P2 T
+-- Returns { number of pending tasks, the pause that lasts or nil, tickets, bodies of the first tickets }.
+--- @keys P0 P1 P2 T M
 --- @include "commands"
+--- @include "pause"
 
 local n, limit, total, full, length = tonumber(ARGV[2]), tonumber(ARGV[3]), 0, false, 0
 local tickets, ids = {}, {}
@@ -24,4 +27,4 @@ for _, tier in ipairs({ P0, P1, P2 }) do
     end
   end
 end
-return { length, tickets, fetch(T, ids) }
+return { length, (lasting_pause(call('HGET', M, 'ps'))) or false, tickets, fetch(T, ids) }

@@ -7,7 +7,7 @@
 -- KEYS[8]       T  HASH of bodies
 -- KEYS[9..10]   V L  deadlines, leases
 -- KEYS[11..12]  D S  scheduled tickets, scheduled ids
--- KEYS[13]      M  HASH with the token counter
+-- KEYS[13]      M  HASH with the token counter and the pause
 -- KEYS[14]      R  HASH of the last reserve of each process
 -- KEYS[15..16]  G DR  generations and drains of workers, from the registry
 -- ARGV[1]       time of a test, or ''
@@ -19,8 +19,9 @@
 -- ARGV[7]       number of the call
 -- ARGV[8]       number of the first call of the slot whose result was lost
 -- ARGV[9..]     worker, limit, generation and default max attempts of each request
--- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or nil,
--- one letter per request (u unknown, d draining, s stale, o ok), then ticket and body of each lease.
+-- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
+-- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), then ticket
+-- and body of each lease.
 --- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
@@ -32,6 +33,7 @@
 --- @include "queue"
 --- @include "promote"
 --- @include "call-slots"
+--- @include "pause"
 
 -- Retries that one call promotes.
 local MAX_PROMOTED = 1000
@@ -118,6 +120,13 @@ for t = 1, 3 do
   end
 end
 
+local m = (n > 0 or drops > 0) and call('HMGET', M, 'f', 'run', 'n', 'ps')
+local pause, pause_end = lasting_pause(m and m[4])
+if pause then
+  n, drops, outlived, cuts = 0, 0, {}, { 0, 0, 0 }
+  if pause_end and not (next_due and tonumber(next_due) < pause_end) then next_due = int(pause_end) end
+end
+
 local function cut(before, leased)
   if evicted then call('HDEL', R, evicted) end
   call('HSET', R, slot, ARGV[7] .. ':' .. int(now) .. ':' .. int(before) .. ':' .. cjson.encode(leased))
@@ -132,7 +141,7 @@ if n == 0 then
   return { 0, 0, drops, next_due or false, letters }
 end
 
-local bodies, m = fetch(T, ids), call('HMGET', M, 'f', 'run', 'n')
+local bodies = fetch(T, ids)
 local first = newest(m[1], m[2], ARGV[5])
 if floor((first + n) / SEGMENT) > floor(first / SEGMENT) then first = math.ceil((first + 1) / SEGMENT) * SEGMENT end
 local deadline = int(now + ARGV[4])
