@@ -4,7 +4,8 @@
 //
 // Entry points are the files that package.json names (`bin`, and `exports` of code) and every file that is loaded by
 // its path. They share chunks, so `import 'muster/automation'` in a plugin loads the same module as the master. The
-// dependencies of dist/package.json are the packages outside the bundle. LICENSE, README.md, crds/ and the licences of
+// dependencies of dist/package.json are the packages outside the bundle. The published client is bundled alone, because
+// the shared chunks need Node and it runs in browsers too. LICENSE, README.md, crds/ and the licences of
 // the bundled packages are copied to dist/. The types beside the bundle come from `tsc -p tsconfig.build.json`, the
 // dashboard from vite.
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,6 +16,7 @@ import { licencesOf } from './build-licences.mjs'
 process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
 
 const LOADED_BY_PATH = ['src/storage/sqlite/thread.ts']
+const FOR_BROWSERS = ['src/client/public.ts']
 // Native, or it loads parts of itself by name.
 const OUTSIDE = ['better-sqlite3', '@opentelemetry/api', '@opentelemetry/sdk-node']
 const OPTIONAL_OF_WS = ['bufferutil', 'utf-8-validate']
@@ -108,24 +110,33 @@ const missing = entryPoints.filter((path) => !existsSync(path))
 const present = entryPoints.filter((path) => existsSync(path))
 rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would accumulate.
 mkdirSync('dist', { recursive: true })
-const { metafile } = await build({
+const common = {
   absWorkingDir: process.cwd(),
-  entryPoints: present,
   outbase: 'src',
   outdir: 'dist',
-  chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
-  splitting: true,
   format: 'esm',
+  sourcemap: true,
+  sourcesContent: false, // Stack traces need only positions, and the sources would be half of the package.
+  logLevel: 'warning',
+}
+const { metafile } = await build({
+  ...common,
+  entryPoints: present.filter((path) => !FOR_BROWSERS.includes(path)),
+  chunkNames: 'chunks/[name]-[hash]',
+  splitting: true,
   platform: 'node',
   target: 'node22',
   external: [...OUTSIDE, ...OPTIONAL_OF_WS],
   banner: { js: REQUIRE },
-  sourcemap: true,
-  sourcesContent: false, // Stack traces need only positions, and the sources would be half of the package.
   metafile: true,
-  logLevel: 'warning',
   plugins: [withoutModels, withScripts],
+})
+await build({
+  ...common,
+  entryPoints: present.filter((path) => FOR_BROWSERS.includes(path)),
+  platform: 'neutral',
+  target: 'es2023',
 })
 for (const path of bins.filter((each) => existsSync(each))) makeExecutable(path)
 for (const path of COPIED.filter((each) => existsSync(each))) cpSync(path, `dist/${path}`, { recursive: true })

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // Fails when an import under src/ breaks the direction, bypasses an index, or takes a package from outside its home.
-// Fails also when folders of an area import each other in a circle, or a head comment names another file as @module.
+// Fails also when folders of an area import each other in a circle, a head comment names another file as @module, or
+// the published client reaches a package or a module of Node.
 // Usage: node hack/verify-imports.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
 //
-// An area is a folder of the layout. It may import its own files, and the index.ts of the areas in its row. A folder
-// inside an area that has an index.ts is imported through it as well.
+// An area is a folder of the layout. It may import its own files, and the index.ts of the areas in its row; some areas
+// have further entries, in ENTRIES. A folder inside an area that has an index.ts is imported through it as well.
 // A package with a row in HOME may be imported by that one area; any other package may be imported anywhere.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path/posix'
@@ -19,17 +20,18 @@ const MAY_IMPORT = {
   'protocol/event-stream': [],
   runtime: ['runtime/backoff'],
   'runtime/backoff': [],
+  'runtime/web': [],
   automation: PARTS,
   'automation/testing': [...PARTS, 'automation', 'storage', 'storage/memory'],
   automations: ['automation'], // First-party automations see what a third party sees.
   storage: PARTS,
   ...Object.fromEntries(BACKENDS.map((area) => [area, [...PARTS, 'storage']])),
-  client: [...PARTS, 'protocol/event-stream'],
+  client: [...PARTS, 'protocol/event-stream', 'runtime/backoff', 'runtime/web', 'automation'],
   master: [...PARTS, 'automation', 'storage'],
   worker: [...PARTS, 'protocol/event-stream', 'automation'],
   'operator/kube': ['runtime'],
   operator: [...PARTS, 'client', 'operator/kube'],
-  dashboard: ['protocol', 'protocol/event-stream', 'runtime/backoff'], // Of the protocol, types alone.
+  dashboard: ['protocol', 'protocol/event-stream', 'runtime/backoff'],
   cmd: [
     ...PARTS,
     ...BACKENDS,
@@ -43,6 +45,12 @@ const MAY_IMPORT = {
     'operator/kube',
   ],
 }
+/** Entries of an area beside its index.ts. */
+const ENTRIES = { protocol: ['protocol/plain.ts'], automation: ['automation/public.ts'] }
+/** Areas of which another one may import only types. */
+const ONLY_TYPES = { dashboard: ['protocol'], client: ['automation'] }
+/** Runs in browsers: it may not reach a package or a module of Node. */
+const FOR_BROWSERS = 'client/public.ts'
 const HOME = {
   ioredis: 'storage/redis',
   'better-sqlite3': 'storage/sqlite',
@@ -93,8 +101,8 @@ function fault(file, { type, target }) {
   const other = areaOf(path)
   if (other === area) return faultInside(file, path)
   if (!MAY_IMPORT[area].includes(other)) return `${area} may not import ${other ?? path}`
-  if (path !== `${other}/index.ts`) return `bypasses ${other}/index.ts`
-  return area === 'dashboard' && other === 'protocol' && !type ? 'the dashboard may import only types' : undefined
+  if (path !== `${other}/index.ts` && !ENTRIES[other]?.includes(path)) return `bypasses ${other}/index.ts`
+  return !type && ONLY_TYPES[area]?.includes(other) ? `the ${area} may import only types` : undefined
 }
 
 /** An import within an area: of another folder, only its index.ts. Records it for {@link circles}. */
@@ -105,6 +113,25 @@ function faultInside(file, path) {
   if (path !== `${to}/index.ts`) return from.startsWith(`${to}/`) ? undefined : `bypasses ${to}/index.ts`
   if (from !== areaOf(file)) FOLDER_IMPORTS.set(from, (FOLDER_IMPORTS.get(from) ?? new Set()).add(to))
   return undefined
+}
+
+const importsOf = (file) =>
+  [...readFileSync(join('src', file), 'utf8').replaceAll(COMMENT_LINE, '').matchAll(IMPORT)].map(({ groups }) => groups)
+
+/** @returns one line for each package and each module of Node that the published client reaches, with its path. */
+function browserFaults() {
+  if (!existsSync(join('src', FOR_BROWSERS))) return []
+  const from = new Map([[FOR_BROWSERS, undefined]])
+  const wayTo = (file) => (file === undefined ? [] : [...wayTo(from.get(file)), file])
+  const found = []
+  for (const file of from.keys())
+    for (const { type, target } of importsOf(file)) {
+      if (type) continue
+      const path = pathOf(file, target)
+      if (path === undefined) found.push(`src/${FOR_BROWSERS}: reaches '${target}': ${wayTo(file).join(' -> ')}`)
+      else if (!from.has(path)) from.set(path, file)
+    }
+  return found
 }
 
 /** @returns one line for each folder that imports itself through other folders of its area. */
@@ -126,22 +153,21 @@ function circles() {
 
 function faultsOf(file) {
   if (areaOf(file) === undefined) return [`src/${file}: no area of the layout holds this file`]
-  const text = readFileSync(join('src', file), 'utf8')
-  const imports = [...text.replaceAll(COMMENT_LINE, '').matchAll(IMPORT)].flatMap(({ groups }) => {
-    const why = fault(file, groups)
-    return why === undefined ? [] : [`src/${file}: '${groups.target}': ${why}`]
+  const imports = importsOf(file).flatMap((each) => {
+    const why = fault(file, each)
+    return why === undefined ? [] : [`src/${file}: '${each.target}': ${why}`]
   })
-  return [...imports, ...moduleFaults(file, text)]
+  return [...imports, ...moduleFaults(file)]
 }
 
 /** A renamed file keeps no head comment with its former name. */
-function moduleFaults(file, text) {
-  const named = MODULE_TAG.exec(text)?.groups.path
+function moduleFaults(file) {
+  const named = MODULE_TAG.exec(readFileSync(join('src', file), 'utf8'))?.groups.path
   const path = file.replace(/\.tsx?$/, '')
   return named === undefined || named === path ? [] : [`src/${file}: its head says '@module ${named}', not '${path}'`]
 }
 
 const files = readdirSync('src', { recursive: true }).filter((name) => /\.tsx?$/.test(name))
-const faults = [...files.toSorted().flatMap(faultsOf), ...circles()]
+const faults = [...files.toSorted().flatMap(faultsOf), ...circles(), ...browserFaults()]
 for (const line of faults) console.error(line)
 process.exitCode = faults.length === 0 ? 0 : 1

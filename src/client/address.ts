@@ -3,7 +3,7 @@
  * Builds the URLs of requests to a master. A path prefix in its URL, such as that of a reverse proxy, is kept. Query,
  * fragment and credentials are rejected. Path segments are encoded, because names may contain any character.
  */
-import { API_PREFIX } from '../protocol/index.ts'
+import { API_PREFIX } from '../protocol/plain.ts'
 
 /** The URL of a master, split. */
 export interface MasterAddress {

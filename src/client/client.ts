@@ -12,13 +12,21 @@ import type {
   PoolBody,
   ReadyBody,
 } from '../protocol/index.ts'
-import { apiPath } from './address.ts'
+import { withSourceNumbers } from '../protocol/index.ts'
+import { apiPath, masterAddress } from './address.ts'
+import { ApiCaller, type CallerOptions, type RequestOptions } from './api-caller.ts'
 import type { MasterResponse } from './response.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
 import { Output } from './output.ts'
 import { Tasks } from './tasks.ts'
-import { Transport, type RequestOptions, type ClientOptions } from './transport.ts'
+import { UndiciTransport, type ConnectionOptions } from './undici-transport.ts'
 import { Workers } from './workers.ts'
+
+/** Options of a {@link MasterClient}. */
+export interface ClientOptions extends CallerOptions, ConnectionOptions {
+  /** http or https; a path prefix is kept. */
+  readonly masterUrl: string
+}
 
 /**
  * A client of one master. Every method rejects with a {@link MasterError}, or with the reason of `signal` when the
@@ -28,31 +36,32 @@ export class MasterClient {
   readonly workers: Workers
   readonly tasks: Tasks
   readonly output: Output
-  readonly #transport: Transport
+  readonly #caller: ApiCaller
   readonly #options: ClientOptions
 
   /** Opens no connection yet. @throws {TypeError} for an invalid URL of the master. */
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#transport = new Transport(options)
-    this.workers = new Workers(this.#transport)
-    this.tasks = new Tasks(this.#transport)
-    this.output = new Output(this.#transport, options)
+    const { origin, prefix } = masterAddress(options.masterUrl)
+    this.#caller = new ApiCaller({ transport: new UndiciTransport(origin, options), prefix, parse }, options)
+    this.workers = new Workers(this.#caller)
+    this.tasks = new Tasks(this.#caller)
+    this.output = new Output(this.#caller, options)
   }
 
   /** Returns the installed automations; never empty. */
   automations(options?: RequestOptions): Promise<MasterResponse<AutomationDescriptor[]>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['automations']) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['automations']) }, options)
   }
 
   /** Returns the catalog: type to schemas and settings of the automation. */
   catalog(options?: RequestOptions): Promise<MasterResponse<Record<string, CatalogEntryBody>>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['catalog']) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['catalog']) }, options)
   }
 
   /** Returns the catalog entry of one automation type. @throws {MasterError} NOT_FOUND when it is not installed. */
   catalogEntry(type: string, options?: RequestOptions): Promise<MasterResponse<CatalogEntryBody>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
   }
 
   /**
@@ -65,17 +74,17 @@ export class MasterClient {
     name: string,
     { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
   ): Promise<MasterResponse<PoolBody>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
   }
 
   /** Returns counts of workers and tasks over all automations. */
   overview(options?: RequestOptions): Promise<MasterResponse<OverviewBody>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['overview']) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['overview']) }, options)
   }
 
   /** Returns the permissions and automation types of the token. */
   me(options?: RequestOptions): Promise<MasterResponse<MeBody>> {
-    return this.#transport.call({ method: 'GET', path: apiPath(['me']) }, options)
+    return this.#caller.call({ method: 'GET', path: apiPath(['me']) }, options)
   }
 
   /**
@@ -83,16 +92,19 @@ export class MasterClient {
    * interval.
    */
   ready(options?: RequestOptions): Promise<MasterResponse<ReadyBody>> {
-    return this.#transport.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
+    return this.#caller.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
   }
 
   /** Yields the events of the fleet until `signal` aborts. Reconnects by itself; never throws. */
   events(options: FeedOptions): AsyncGenerator<FeedItem> {
-    return followEvents(this.#transport, this.#options, options)
+    return followEvents(this.#caller, this.#options, options)
   }
 
   /** Aborts all calls in flight and closes the connections. */
   close(): Promise<void> {
-    return this.#transport.close()
+    return this.#caller.close()
   }
 }
+
+/** A number that a double cannot hold stays as its source text, so that it is shown as it is (D75). */
+const parse = (text: string): unknown => withSourceNumbers(text, JSON.parse(text))

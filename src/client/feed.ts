@@ -10,10 +10,10 @@
  * is busy.
  */
 import { EventReader } from '../protocol/event-stream/index.ts'
-import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
+import { Backoff, retryAfterDelayMs, sleep } from '../runtime/backoff/index.ts'
+import type { ApiCaller, CallerOptions } from './api-caller.ts'
 import { apiPath } from './address.ts'
 import { MasterError } from './master-error.ts'
-import type { ClientOptions, Transport } from './transport.ts'
 
 const SILENCE_MS = 45_000
 const RETRY_BASE_MS = 500
@@ -53,13 +53,13 @@ export interface FeedOptions {
  * Yields events and changes of the connection until `signal` aborts. Never throws for a failed connection: it yields
  * `lost` with the error and the delay, then reconnects after that delay.
  *
- * @param transport Sends the requests.
+ * @param caller Sends the requests.
  * @param time `timers` and `random` of the client.
  * @param options When to stop and where to resume.
  */
 export async function* followEvents(
-  transport: Transport,
-  time: Pick<ClientOptions, 'timers' | 'random'>,
+  caller: ApiCaller,
+  time: Pick<CallerOptions, 'timers' | 'random'>,
   options: FeedOptions,
 ): AsyncGenerator<FeedItem> {
   const { timers, random } = time
@@ -72,7 +72,7 @@ export async function* followEvents(
     const either = AbortSignal.any([signal, silence.signal])
     let failure: unknown
     try {
-      const { chunks, epoch } = await transport.open(
+      const { chunks, epoch } = await caller.open(
         apiPath(['events']),
         { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) },
         either,
@@ -108,8 +108,8 @@ export async function* followEvents(
  * Passes chunks through, and aborts when the next one takes too long. The time while the listener is busy does not
  * count.
  */
-function watchdog(timers: ClientOptions['timers'], silence: AbortController) {
-  return async function* guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+function watchdog(timers: CallerOptions['timers'], silence: AbortController) {
+  return async function* guard(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const arm = (): (() => void) =>
       timers.after(SILENCE_MS, () =>
         silence.abort(new MasterError('TIMED_OUT', `the event stream was silent for ${SILENCE_MS / 1_000} s`)),

@@ -7,7 +7,7 @@
  * ended before the response did), TIMED_OUT, and FOREIGN (the response came from something else, such as the page of a
  * proxy). UNAVAILABLE is every 503, and 502 and 504 of a proxy.
  */
-import { ERRORS, type ErrorCode, type FieldError } from '../protocol/index.ts'
+import { ERRORS, type ErrorCode, type FieldError } from '../protocol/plain.ts'
 
 type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
 /** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
@@ -39,6 +39,10 @@ export interface MasterErrorFacts extends ErrorOptions {
   readonly requestId?: string | undefined
   /** Milliseconds that `Retry-After` requests, at most 30 s (D68). */
   readonly retryAfterMs?: number | undefined
+  /** false if the request was never sent; true if omitted. */
+  readonly isSent?: boolean
+  /** Whether an earlier request of the same call may have been executed; false if omitted. */
+  readonly isUnknown?: boolean
 }
 
 /**
@@ -55,6 +59,7 @@ export class MasterError extends Error {
   readonly requestId: string | undefined
   /** Milliseconds that `Retry-After` requests, at most 30 s; undefined without one. */
   readonly retryAfterMs: number | undefined
+  readonly #facts: MasterErrorFacts
 
   /**
    * Creates the error of one call.
@@ -65,6 +70,7 @@ export class MasterError extends Error {
   constructor(code: MasterErrorCode, message: string, facts: MasterErrorFacts = {}) {
     super(message, facts.cause === undefined ? {} : { cause: facts.cause })
     this.code = code
+    this.#facts = facts
     this.status = facts.status
     this.faults = facts.faults ?? []
     this.requestId = facts.requestId
@@ -78,7 +84,18 @@ export class MasterError extends Error {
 
   /** Returns `unknown` if the call may have been executed: read the state again, then decide. */
   get outcome(): 'not_done' | 'unknown' {
-    return NOT_DONE.has(this.code) ? 'not_done' : 'unknown'
+    if (this.#facts.isUnknown === true) return 'unknown'
+    return this.#facts.isSent === false || NOT_DONE.has(this.code) ? 'not_done' : 'unknown'
+  }
+
+  /** Returns whether a request of the call may have reached the master. */
+  get isSent(): boolean {
+    return this.outcome === 'unknown' || (this.#facts.isSent !== false && this.code !== 'UNREACHABLE')
+  }
+
+  /** Returns the same error with the outcome `unknown`, for a call that was sent before without a response. */
+  asUnknown(): MasterError {
+    return new MasterError(this.code, this.message, { ...this.#facts, isUnknown: true, cause: this })
   }
 }
 

@@ -3,20 +3,23 @@
  * Reads the output stream of an automation type: peek and pop its oldest entries, tail and follow its newest.
  * @see D30, D50
  */
-import { MAX_N, type LengthBody, type OutputEntry, type TailBody } from '../protocol/index.ts'
-import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
+import type { LengthBody, OutputEntry, TailBody } from '../protocol/index.ts'
+import { MAX_N } from '../protocol/plain.ts'
+import { Backoff, retryAfterDelayMs, sleep } from '../runtime/backoff/index.ts'
+import type { ApiCaller, CallerOptions, RequestOptions } from './api-caller.ts'
 import { apiPath, type Query } from './address.ts'
 import type { MasterResponse } from './response.ts'
 import { MasterError } from './master-error.ts'
-import type { RequestOptions, ClientOptions, Transport } from './transport.ts'
 
 /** Interval of polling for new entries. */
 const LOOK_EVERY_MS = 500
 const RETRY_CAP_MS = 15_000
 
 interface FollowOptions {
-  /** Number of existing entries to start with; 0 yields only new ones. */
+  /** Number of existing entries to start with; 0 yields only new ones. Not used with `after`. */
   readonly n?: number | undefined
+  /** ID of the last entry of an earlier call, to continue after it. */
+  readonly after?: string | undefined
   readonly signal: AbortSignal
   /** Called when a request failed and will be retried. */
   readonly onLost?: (error: MasterError) => void
@@ -24,22 +27,22 @@ interface FollowOptions {
 
 /** Reads the output streams. Part of the client. */
 export class Output {
-  readonly #transport: Transport
-  readonly #time: Pick<ClientOptions, 'timers' | 'random'>
+  readonly #caller: ApiCaller
+  readonly #time: Pick<CallerOptions, 'timers' | 'random'>
 
   /**
    * Creates this part of a client.
-   * @param transport Sends the requests.
+   * @param caller Sends the requests.
    * @param time Waits between requests of `follow`.
    */
-  constructor(transport: Transport, time: Pick<ClientOptions, 'timers' | 'random'>) {
-    this.#transport = transport
+  constructor(caller: ApiCaller, time: Pick<CallerOptions, 'timers' | 'random'>) {
+    this.#caller = caller
     this.#time = time
   }
 
   /** Returns the number of entries in the stream. */
   length(type: string, options?: RequestOptions): Promise<MasterResponse<LengthBody>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, 'length') }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, 'length') }, options)
   }
 
   /**
@@ -50,7 +53,7 @@ export class Output {
     type: string,
     { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
   ): Promise<MasterResponse<OutputEntry[]>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
   }
 
   /**
@@ -62,7 +65,7 @@ export class Output {
     type: string,
     { n, ...options }: RequestOptions & { readonly n?: number | undefined } = {},
   ): Promise<MasterResponse<OutputEntry[]>> {
-    return this.#transport.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
+    return this.#caller.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
   }
 
   /**
@@ -78,21 +81,23 @@ export class Output {
       ...options
     }: RequestOptions & { readonly n?: number | undefined; readonly after?: string | undefined } = {},
   ): Promise<MasterResponse<TailBody>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
   }
 
   /**
    * Yields the newest entries, then new ones, until `signal` aborts. Retries while the master is unavailable.
-   * @param options `n`: the number of existing entries to start with; 0 yields only new ones. `signal`: stops it.
+   * @param options `n`: the number of existing entries to start with; 0 yields only new ones. `after`: continues after
+   *   this ID. `signal`: stops it.
    *   `onLost`: called when a request failed and will be retried.
    * @throws {MasterError} when the master rejects the request.
    */
-  async *follow(type: string, { n, signal, onLost }: FollowOptions): AsyncGenerator<TailBody> {
+  async *follow(type: string, { n, after: start, signal, onLost }: FollowOptions): AsyncGenerator<TailBody> {
     const { timers, random } = this.#time
     const backoff = new Backoff({ baseMs: LOOK_EVERY_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
-    let after: string | undefined
-    let isSkipped = n !== 0
+    let after = start
+    let isSkipped = n !== 0 || after !== undefined
     let count = isSkipped ? n : 1
+    if (after !== undefined) count = MAX_N
     while (!signal.aborted) {
       const tail = await this.tail(type, { n: count, after, signal }).catch((error: unknown) => {
         if (signal.aborted) return null

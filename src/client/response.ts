@@ -3,14 +3,15 @@
  * Parses responses. A response comes from a master if it is JSON and, below /api/v1, names the epoch of the store
  * (D47). Anything else is the page of a proxy or of another service, whatever its status, and is never used as data.
  */
-import { API_PREFIX, withSourceNumbers, type FieldError } from '../protocol/index.ts'
-import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/index.ts'
+import { API_PREFIX, type FieldError } from '../protocol/plain.ts'
+import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/backoff/index.ts'
 import { codeOfStatus, MasterError } from './master-error.ts'
 
 /** A response as it was received. */
 export interface RawResponse {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Returns a header by its lower-case name; undefined if it is missing. */
+  readonly header: (name: string) => string | undefined
   readonly text: string
 }
 
@@ -25,27 +26,33 @@ export interface MasterResponse<T> {
   readonly respondedAtMs: number | undefined
 }
 
+/** How a response is read. */
+interface Reading {
+  /** The path of the request. */
+  readonly path: string
+  /** An HTTP status besides 2xx whose body is data, such as 503 of `/readyz`. */
+  readonly alsoGood: number | undefined
+  /** Wall-clock time in milliseconds since 1970, for a `Retry-After` that is a date. */
+  readonly nowMs: number
+  /** Parses the body. @throws {SyntaxError} when it is not JSON. */
+  readonly parse: (text: string) => unknown
+}
+
 /**
  * Reads a response.
- * @param path The path of the request.
+ * @param reading How it is read.
  * @param response The whole response.
- * @param nowMs Wall-clock time in milliseconds since 1970, for a `Retry-After` that is a date.
- * @param alsoGood An HTTP status besides 2xx whose body is data, such as 503 of `/readyz`.
- * @returns the parsed body, with numbers that a double cannot hold as their source text (D75).
- * @throws {MasterError} for every other status, and for a response that is not from a master.
+ * @returns the parsed body.
+ * @throws {MasterError} for every other status than 2xx, and for a response that is not from a master.
  */
-export function readResponse<T>(
-  path: string,
-  response: RawResponse,
-  nowMs: number,
-  alsoGood?: number,
-): MasterResponse<T> {
-  const { status, headers } = response
+export function readResponse<T>(reading: Reading, response: RawResponse): MasterResponse<T> {
+  const { path, alsoGood, nowMs, parse } = reading
+  const { status, header } = response
   const isGood = (status >= 200 && status < 300) || status === alsoGood
-  const requestId = first(headers['muster-request-id'])
-  const epoch = first(headers['muster-epoch']) ?? ''
-  const body = parsed(response.text)
-  const requestedMs = parseRetryAfter(headers['retry-after'], nowMs)
+  const requestId = header('muster-request-id')
+  const epoch = header('muster-epoch') ?? ''
+  const body = parsed(response.text, parse)
+  const requestedMs = parseRetryAfter(header('retry-after'), nowMs)
   const retryAfterMs = requestedMs === undefined ? undefined : cappedRetryAfterMs(requestedMs)
   if (body === undefined || (epoch === '' && path.includes(`${API_PREFIX}/`))) {
     const code = codeOfStatus(status)
@@ -56,17 +63,15 @@ export function readResponse<T>(
       { status, requestId, retryAfterMs },
     )
   }
-  if (isGood) return { body: body as T, epoch, requestId, respondedAtMs: dateOf(first(headers['date'])) }
+  if (isGood) return { body: body as T, epoch, requestId, respondedAtMs: dateOf(header('date')) }
   const { sentence, faults } = detailOf(body, status)
   throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
 }
 
-/**
- * A number that a double cannot hold stays as its source text, so that it is shown as it is (D75). undefined: not JSON.
- */
-function parsed(text: string): unknown {
+/** undefined: not JSON. */
+function parsed(text: string, parse: Reading['parse']): unknown {
   try {
-    return withSourceNumbers(text, JSON.parse(text))
+    return parse(text)
   } catch {
     return undefined // The caller names what came instead.
   }
@@ -74,11 +79,11 @@ function parsed(text: string): unknown {
 
 const SHOWN_CHARS = 80
 
-function describe({ status, headers, text }: RawResponse): string {
-  const location = first(headers['location'])
+function describe({ status, header, text }: RawResponse): string {
+  const location = header('location')
   if (location !== undefined)
     return `HTTP ${status}, a redirect to ${hostOf(location)}; use the URL of the master itself`
-  const kind = first(headers['content-type']) ?? 'without a content type'
+  const kind = header('content-type') ?? 'without a content type'
   const start = text
     .replaceAll(/<[^>]*>|[\p{Cc}\s]+/gu, ' ')
     .replaceAll(/ +/g, ' ')
@@ -93,7 +98,13 @@ function describe({ status, headers, text }: RawResponse): string {
 /** The host alone, since the query of a location may contain a secret. */
 const hostOf = (location: string): string => URL.parse(location)?.host ?? 'another path'
 
-function detailOf(body: unknown, status: number): { sentence: string; faults: readonly FieldError[] } {
+/**
+ * Reads the explanation of an error.
+ * @param body The body of a failed response, or the error of one item of a batch.
+ * @param status HTTP status, 100 to 599, for a body without an explanation.
+ * @returns the sentence, and every fault of a 422.
+ */
+export function detailOf(body: unknown, status: number): { sentence: string; faults: readonly FieldError[] } {
   const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
   if (faults.length > 0)
@@ -108,10 +119,6 @@ function isFault(value: unknown): value is FieldError {
   if (typeof value !== 'object' || value === null) return false
   const { path, message } = value as Partial<FieldError>
   return typeof path === 'string' && typeof message === 'string'
-}
-
-function first(header: string | readonly string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : header?.[0]
 }
 
 function dateOf(text = ''): number | undefined {

@@ -14,19 +14,19 @@ import type {
   TaskPlace,
   ValidatedBody,
 } from '../protocol/index.ts'
+import type { ApiCaller, HttpCall, RequestOptions } from './api-caller.ts'
 import { apiPath, type Query } from './address.ts'
 import type { MasterResponse } from './response.ts'
-import type { HttpCall, RequestOptions, Transport } from './transport.ts'
 
 type Counted = RequestOptions & { readonly n?: number | undefined }
 
 /** Submits and inspects tasks. Part of the client. */
 export class Tasks {
-  readonly #transport: Transport
+  readonly #caller: ApiCaller
 
   /** Creates this part of a client. */
-  constructor(transport: Transport) {
-    this.#transport = transport
+  constructor(caller: ApiCaller) {
+    this.#caller = caller
   }
 
   /**
@@ -37,7 +37,7 @@ export class Tasks {
    * @throws {MasterError} INVALID when the task does not match; UNAVAILABLE when the queue is full.
    */
   submit(type: string, task: TaskBody, options?: RequestOptions): Promise<MasterResponse<SubmitResult>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'POST', path: pathOf(type, ['tasks']), body: task, repeat: repeatOf([task]) },
       options,
     )
@@ -53,8 +53,26 @@ export class Tasks {
     tasks: readonly TaskBody[],
     options?: RequestOptions,
   ): Promise<MasterResponse<BatchResults>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'batch']), body: { tasks }, repeat: repeatOf(tasks) },
+      options,
+    )
+  }
+
+  /**
+   * Submits tasks in one request, from their JSON texts.
+   * @param texts 1 to 1,000 tasks.
+   * @param repeat When the request may be repeated.
+   * @returns one result per task, in order; an invalid task fails alone.
+   */
+  submitTexts(
+    type: string,
+    texts: readonly string[],
+    repeat: NonNullable<HttpCall['repeat']>,
+    options?: RequestOptions,
+  ): Promise<MasterResponse<BatchResults>> {
+    return this.#caller.call(
+      { method: 'POST', path: pathOf(type, ['tasks', 'batch']), bodyText: `{"tasks":[${texts.join()}]}`, repeat },
       options,
     )
   }
@@ -64,7 +82,7 @@ export class Tasks {
    * @param task The task to check.
    */
   validate(type: string, task: TaskBody, options?: RequestOptions): Promise<MasterResponse<ValidatedBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'validate']), body: task, repeat: 'always' },
       options,
     )
@@ -76,7 +94,7 @@ export class Tasks {
    * @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed.
    */
   get(type: string, taskId: string, options?: RequestOptions): Promise<MasterResponse<TaskPlace>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
   }
 
   /**
@@ -84,7 +102,7 @@ export class Tasks {
    * @param options `n`: at most this many tasks, 1 to 10,000; 20 if omitted.
    */
   queue(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<QueueBody>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
   }
 
   /**
@@ -96,7 +114,7 @@ export class Tasks {
    * @throws {MasterError} INVALID when the time is not in the future or more than a year ahead.
    */
   pause(type: string, pause: PauseBody = {}, options?: RequestOptions): Promise<MasterResponse<PausedBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'PUT', path: pathOf(type, ['queue', 'pause']), body: pause, repeat: 'always' },
       options,
     )
@@ -107,7 +125,7 @@ export class Tasks {
    * @returns `paused` is null.
    */
   resume(type: string, options?: RequestOptions): Promise<MasterResponse<PausedBody>> {
-    return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['queue', 'pause']), repeat: 'always' }, options)
+    return this.#caller.call({ method: 'DELETE', path: pathOf(type, ['queue', 'pause']), repeat: 'always' }, options)
   }
 
   /**
@@ -118,7 +136,7 @@ export class Tasks {
     type: string,
     { since, limit, ...options }: RequestOptions & { readonly since?: number; readonly limit?: number } = {},
   ): Promise<MasterResponse<QueueSample[]>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
   }
 
   /**
@@ -126,7 +144,7 @@ export class Tasks {
    * @param options `n`: at most this many tasks, 1 to 10,000; 50 if omitted.
    */
   dead(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<DeadBody>> {
-    return this.#transport.call({ method: 'GET', path: pathOf(type, ['dead'], { n }) }, options)
+    return this.#caller.call({ method: 'GET', path: pathOf(type, ['dead'], { n }) }, options)
   }
 
   /**
@@ -135,7 +153,7 @@ export class Tasks {
    * @returns how many were replayed; 0 if no task is dead.
    */
   replay(type: string, { n, ...options }: Counted = {}): Promise<MasterResponse<ReplayedBody>> {
-    return this.#transport.call({ method: 'POST', path: pathOf(type, ['dead', 'replay']), body: { n } }, options)
+    return this.#caller.call({ method: 'POST', path: pathOf(type, ['dead', 'replay']), body: { n } }, options)
   }
 
   /**
@@ -143,7 +161,7 @@ export class Tasks {
    * @returns how many were removed; 0 if no task was dead.
    */
   clearDead(type: string, options?: RequestOptions): Promise<MasterResponse<ClearedBody>> {
-    return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['dead']) }, options)
+    return this.#caller.call({ method: 'DELETE', path: pathOf(type, ['dead']) }, options)
   }
 
   /**
@@ -158,7 +176,7 @@ export class Tasks {
     taskIds: readonly string[],
     options?: RequestOptions,
   ): Promise<MasterResponse<SelectedBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'POST', path: pathOf(type, ['dead', 'select']), body: { action, task_ids: taskIds } },
       options,
     )

@@ -10,9 +10,9 @@ import type {
   ValidatedBody,
   WorkerBody,
 } from '../protocol/index.ts'
+import type { ApiCaller, ChangeOptions, RequestOptions } from './api-caller.ts'
 import { apiPath, type Query } from './address.ts'
 import type { MasterResponse } from './response.ts'
-import type { RequestOptions, ChangeOptions, Transport } from './transport.ts'
 
 const PAGE_ROWS = 500
 
@@ -32,11 +32,11 @@ interface ConfigMark {
 
 /** Reads and changes workers. Part of the client. */
 export class Workers {
-  readonly #transport: Transport
+  readonly #caller: ApiCaller
 
   /** Creates this part of a client. */
-  constructor(transport: Transport) {
-    this.#transport = transport
+  constructor(caller: ApiCaller) {
+    this.#caller = caller
   }
 
   /**
@@ -69,10 +69,7 @@ export class Workers {
     query: WorkerFilter & { readonly limit: number; readonly after?: string | undefined },
     options?: RequestOptions,
   ): Promise<MasterResponse<WorkerBody[]>> {
-    return this.#transport.call(
-      { method: 'GET', path: apiPath(['automations', type, 'workers'], { ...query }) },
-      options,
-    )
+    return this.#caller.call({ method: 'GET', path: apiPath(['automations', type, 'workers'], { ...query }) }, options)
   }
 
   /**
@@ -85,7 +82,7 @@ export class Workers {
     id: string,
     { view, ...options }: RequestOptions & Pick<WorkerFilter, 'view'> = {},
   ): Promise<MasterResponse<WorkerBody>> {
-    return this.#transport.call({ method: 'GET', path: this.#path(type, id, [], { view }) }, options)
+    return this.#caller.call({ method: 'GET', path: this.#path(type, id, [], { view }) }, options)
   }
 
   /**
@@ -102,10 +99,7 @@ export class Workers {
     { ifMatch, ...options }: ChangeOptions & { readonly ifMatch?: ConfigMark } = {},
   ): Promise<MasterResponse<ConfigBody>> {
     const headers = ifMatch === undefined ? {} : { 'if-match': `"${ifMatch.epoch}.${ifMatch.configGen}"` }
-    return this.#transport.call(
-      { method: 'PATCH', path: this.#path(type, id, ['config']), body: patch, headers },
-      options,
-    )
+    return this.#caller.call({ method: 'PATCH', path: this.#path(type, id, ['config']), body: patch, headers }, options)
   }
 
   /**
@@ -118,7 +112,7 @@ export class Workers {
     patch: JsonObject,
     options?: RequestOptions,
   ): Promise<MasterResponse<ValidatedBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'POST', path: this.#path(type, id, ['config', 'validate']), body: patch, repeat: 'always' },
       options,
     )
@@ -133,10 +127,7 @@ export class Workers {
     id: string,
     { limit, ...options }: RequestOptions & { readonly limit?: number | undefined } = {},
   ): Promise<MasterResponse<HistoryBody>> {
-    return this.#transport.call(
-      { method: 'GET', path: this.#path(type, id, ['config', 'history'], { limit }) },
-      options,
-    )
+    return this.#caller.call({ method: 'GET', path: this.#path(type, id, ['config', 'history'], { limit }) }, options)
   }
 
   /**
@@ -154,10 +145,7 @@ export class Workers {
       ...options
     }: RequestOptions & Pick<WorkerFilter, 'view'> & { readonly since?: number; readonly limit?: number } = {},
   ): Promise<MasterResponse<Stats[]>> {
-    return this.#transport.call(
-      { method: 'GET', path: this.#path(type, id, ['stats'], { since, limit, view }) },
-      options,
-    )
+    return this.#caller.call({ method: 'GET', path: this.#path(type, id, ['stats'], { since, limit, view }) }, options)
   }
 
   /**
@@ -165,7 +153,7 @@ export class Workers {
    * @returns a confirmation; the worker may still finish its tasks.
    */
   drain(type: string, id: string, options?: ChangeOptions): Promise<MasterResponse<DrainBody>> {
-    return this.#transport.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
+    return this.#caller.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
   }
 
   /**
@@ -174,7 +162,7 @@ export class Workers {
    * @throws {MasterError} NOT_FOUND when there is no record.
    */
   forget(type: string, id: string, options?: ChangeOptions): Promise<MasterResponse<RemovedBody>> {
-    return this.#transport.call({ method: 'DELETE', path: this.#path(type, id) }, options)
+    return this.#caller.call({ method: 'DELETE', path: this.#path(type, id) }, options)
   }
 
   /**
@@ -191,7 +179,7 @@ export class Workers {
     managedBy: string,
     { force, ...options }: ChangeOptions & Forced = {},
   ): Promise<MasterResponse<WorkerBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       {
         method: 'PUT',
         path: this.#path(type, id, ['claim'], { force }),
@@ -212,7 +200,7 @@ export class Workers {
     id: string,
     { force, ...options }: ChangeOptions & Forced = {},
   ): Promise<MasterResponse<WorkerBody>> {
-    return this.#transport.call(
+    return this.#caller.call(
       { method: 'DELETE', path: this.#path(type, id, ['claim'], { force }), repeat: 'always' },
       options,
     )

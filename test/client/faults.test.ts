@@ -146,6 +146,13 @@ describe('a master that is slow or unavailable', () => {
     })
   })
 
+  it('has an unknown outcome when an earlier attempt may have been carried out', async () => {
+    const { client } = await throughProxy(['reset after', unavailable(429, {})], { attempts: 2 })
+    const submit = client.tasks.submit('mailer', { payload: { to: 'a@b' }, task_id: 'mine' })
+    expect(await failure(submit)).toMatchObject({ code: 'RATE_LIMITED', outcome: 'unknown' })
+    expect((await client.tasks.get('mailer', 'mine')).body.place).toBe('pending')
+  })
+
   it('is aborted when the caller aborts, with the reason of the caller', async () => {
     for (const deed of ['hang', 'stall', unavailable(503, { 'retry-after': '9' })] as const) {
       const { proxy, client } = await throughProxy([deed])

@@ -88,6 +88,32 @@ describe('hack/verify-imports', () => {
     expect([stderr, status]).toEqual(['', 0])
   })
 
+  it('reports packages and modules of Node that the published client reaches, with the path to them', () => {
+    const { stderr, status } = verified({
+      'src/client/public.ts':
+        "import { call } from './call.ts'\nimport type { Automation } from '../automation/public.ts'\n",
+      'src/client/call.ts':
+        "import { sleep } from '../runtime/backoff/index.ts'\nimport { MAX } from '../protocol/plain.ts'\n",
+      'src/automation/public.ts': "export { Type } from 'typebox'\n",
+      'src/protocol/plain.ts': 'export const MAX = 1\n',
+      'src/runtime/backoff/index.ts':
+        "import { setTimeout } from 'node:timers/promises'\nimport type { Pool } from 'undici'\n",
+    })
+    expect(stderr).toBe(
+      "src/client/public.ts: reaches 'node:timers/promises': " +
+        'client/public.ts -> client/call.ts -> runtime/backoff/index.ts\n',
+    )
+    expect(status).toBe(1)
+  })
+
+  it('allows the client to import only types of automations', () => {
+    const { stderr } = verified({
+      'src/client/a.ts': "import { defineBatch } from '../automation/public.ts'\n",
+      'src/automation/public.ts': 'export const defineBatch = 1\n',
+    })
+    expect(stderr).toContain('the client may import only types')
+  })
+
   it('rejects a file outside of all areas, even without imports', () => {
     const { status, stderr } = verified({ 'src/utils/strings.ts': 'export const EMPTY = 1\n' })
     expect(stderr).toBe('src/utils/strings.ts: no area of the layout holds this file\n')

@@ -2,3 +2,4 @@
 export * from './backoff.ts'
 export * from './refusal-limiter.ts'
 export * from './retry-after.ts'
+export * from './sleep.ts'

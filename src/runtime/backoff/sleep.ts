@@ -1,5 +1,5 @@
-/** @module runtime/sleep  Waits that a signal can end. */
-import type { Timers } from './clock.ts'
+/** @module runtime/backoff/sleep  Waits that a signal can end. */
+import type { OneShotTimers } from './ports.ts'
 
 /**
  * Waits `ms` milliseconds, or until `signal` aborts. Unlike `Timers.sleep` it does not reject, which fits loops of the
@@ -8,7 +8,7 @@ import type { Timers } from './clock.ts'
  * @param ms 0 or more.
  * @returns true after the whole time, false when the signal aborted first.
  */
-export function sleep(timers: Pick<Timers, 'after'>, ms: number, signal: AbortSignal): Promise<boolean> {
+export function sleep(timers: OneShotTimers, ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false)
     const onAbort = (): void => {

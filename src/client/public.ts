@@ -1,0 +1,27 @@
+/** The client for programs that submit tasks and read outputs, published as `muster/client`. */
+export { MusterClient } from './muster-client.ts'
+export { MusterError, type Fault, type MusterErrorCode } from './muster-error.ts'
+export type {
+  AutomationClient,
+  CallOptions,
+  DeadLetters,
+  DeadTask,
+  EventsOptions,
+  FleetEvent,
+  JsonObject,
+  MusterClientOptions,
+  NewTask,
+  OutputEntry,
+  OutputGap,
+  OutputOf,
+  OutputsOptions,
+  Page,
+  PageOptions,
+  PayloadOf,
+  QueuedTask,
+  SelectedTask,
+  SubmitOutcome,
+  SubmittedTask,
+  TaskOptions,
+  TaskState,
+} from './published-api.ts'

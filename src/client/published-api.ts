@@ -1,0 +1,242 @@
+/**
+ * @module client/published-api
+ * Defines the interfaces and options of `muster/client`. Durations of tasks are in seconds, as on the wire; points in
+ * time are `Date` objects.
+ */
+import type { Automation } from '../automation/public.ts'
+
+/** Any object; the type of payloads and outputs if the client was created without the type of an automation. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The type of the payload of an automation's tasks; `never` for a continuous automation, which has no tasks. */
+export type PayloadOf<A extends Automation> = Parameters<A['run']>[0] extends {
+  readonly task: { readonly payload: infer P }
+}
+  ? P
+  : never
+
+/** The type of what an automation emits. */
+export type OutputOf<A extends Automation> = Parameters<A['run']>[0] extends {
+  readonly emit: (output: infer O) => unknown
+}
+  ? O
+  : never
+
+/** Options of a {@link MusterClient}. */
+export interface MusterClientOptions {
+  /** The URL of the master, http or https; a path prefix is kept. */
+  readonly url: string
+  /** A token with the permissions that the calls need, or a function that returns it, called for every request. */
+  readonly token: string | (() => string | Promise<string>)
+  /** How long a request may take including its repetitions, in milliseconds: 1,000 to 600,000; 30,000 by default. */
+  readonly timeoutMs?: number
+  /**
+   * Whether submits are safe to repeat, which costs the store about 230 bytes per task for a minute; true by default.
+   * If false, a submit whose response was lost rejects with the outcome `unknown`.
+   */
+  readonly dedupe?: boolean
+  /** Recorded as the actor of every change: 1 to 128 printable ASCII characters. */
+  readonly actor?: string
+  /** Replaces the `fetch` of the platform, for example to use a proxy. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
+/** Options of every call. */
+export interface CallOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What a task may have beside its payload. */
+export interface TaskOptions {
+  /** The ID of the task, 1 to 256 characters; drawn if omitted. It is a duplicate until a task with it is finished. */
+  readonly id?: string | undefined
+  /** An integer, a number from −2^31 to 2^31 − 1. Above 0: high tier; 0, the default: normal; below 0: low. */
+  readonly priority?: number | undefined
+  /** Drops the task if no worker has reserved it after this time: 1 to 31,536,000 seconds. */
+  readonly ttlSeconds?: number | undefined
+  /** Delays the task: 0 to 31,536,000 seconds, with fractions. Not together with `notBefore`. */
+  readonly delaySeconds?: number | undefined
+  /** Delays the task until this time, at most a year ahead. */
+  readonly notBefore?: Date | undefined
+  /** Overrides `max_attempts` of the worker's config: 1 to 1,000. */
+  readonly maxAttempts?: number | undefined
+  /** Names what the task is for, 1 to 256 characters: a second submit with the same key queues nothing. */
+  readonly idempotencyKey?: string | undefined
+  /** How long `idempotencyKey` is remembered, in seconds; a day by default, which the master may bound otherwise. */
+  readonly idempotencyTtlSeconds?: number | undefined
+}
+
+/** A task of `submitMany`. */
+export interface NewTask<Payload> extends TaskOptions {
+  /** Has to match the payload schema of the automation. */
+  readonly payload: Payload
+}
+
+/** A task that is stored. */
+export interface SubmittedTask {
+  /** The ID of the task; that of the first task if this one is a duplicate. */
+  readonly id: string
+  /** Whether an earlier task had the same ID or idempotency key, so that nothing was queued. */
+  readonly isDuplicate: boolean
+}
+
+/** What became of one task of `submitMany`. */
+export type SubmitOutcome =
+  { readonly kind: 'submitted'; readonly task: SubmittedTask } | { readonly kind: 'failed'; readonly error: unknown }
+
+/** Where a task is. */
+export interface TaskState {
+  readonly id: string
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+}
+
+/** A pending task. */
+export interface QueuedTask<Payload> {
+  readonly id: string
+  readonly payload: Payload
+  /** Failed runs so far. */
+  readonly attempt: number
+  /** An integer, a number from −2^31 to 2^31 − 1; above 0: high tier; 0: normal; below 0: low. */
+  readonly priority: number
+  readonly submittedAt: Date
+  /** The time until which the task was delayed; null if it was not. */
+  readonly notBefore: Date | null
+}
+
+/** A task that failed for good. */
+export interface DeadTask<Payload> extends QueuedTask<Payload> {
+  readonly maxAttempts: number
+  /** The error of the last attempt; null if the workers disappeared. */
+  readonly lastError: string | null
+  readonly diedAt: Date
+}
+
+/** The first entries of a list, and its whole length. */
+export interface Page<Item> {
+  readonly length: number
+  readonly items: readonly Item[]
+}
+
+/** Options of a call that returns a page. */
+export interface PageOptions extends CallOptions {
+  /** At most this many items: 1 to 10,000. */
+  readonly limit?: number | undefined
+}
+
+/** One entry of an output stream. */
+export interface OutputEntry<Output> {
+  readonly gap: false
+  /** The cursor to continue after. */
+  readonly id: string
+  readonly slotId: number
+  readonly emittedAt: Date
+  readonly payload: Output
+}
+
+/** Entries before the next one were removed before they could be read. */
+export interface OutputGap {
+  readonly gap: true
+}
+
+/** Options of `outputs`. */
+export interface OutputsOptions {
+  /** ID of the last entry that was read, to continue after it; only new entries are yielded if omitted. */
+  readonly after?: string | undefined
+  /** Without `after`: the number of existing entries to start with, 0 to 10,000; 0 by default. */
+  readonly last?: number | undefined
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What happened to a dead task that was selected by its ID. */
+export interface SelectedTask {
+  readonly id: string
+  readonly outcome: 'replayed' | 'removed' | 'not_dead'
+}
+
+/** The dead-letter queue of one automation type. No call that changes it is repeated. */
+export interface DeadLetters<Payload> {
+  /** Returns the oldest dead tasks; 50 if `limit` is omitted. */
+  list(options?: PageOptions): Promise<Page<DeadTask<Payload>>>
+  /**
+   * Queues these dead tasks again.
+   * @param ids 1 to 1,000 IDs.
+   * @returns one outcome per ID, in order.
+   */
+  replay(ids: readonly string[], options?: CallOptions): Promise<readonly SelectedTask[]>
+  /**
+   * Queues the oldest dead tasks again.
+   * @param limit At most this many, 1 to 10,000.
+   * @returns how many were queued.
+   */
+  replayOldest(limit: number, options?: CallOptions): Promise<number>
+  /**
+   * Removes these dead tasks permanently.
+   * @param ids 1 to 1,000 IDs.
+   * @returns one outcome per ID, in order.
+   */
+  delete(ids: readonly string[], options?: CallOptions): Promise<readonly SelectedTask[]>
+  /** Removes all dead tasks permanently. @returns how many were removed. */
+  deleteAll(options?: CallOptions): Promise<number>
+}
+
+/** The tasks and outputs of one automation type. Every call rejects with a {@link MusterError}. */
+export interface AutomationClient<Payload, Output> {
+  readonly type: string
+  readonly deadLetters: DeadLetters<Payload>
+  /**
+   * Submits a task. Submits of one turn of the event loop share a request, and so do those that wait while two requests
+   * are under way. Aborting the signal takes a waiting task out of its request; a task that was already sent may be
+   * queued.
+   * @param payload Has to match the payload schema of the automation.
+   * @returns the ID of the task, and whether it was queued.
+   */
+  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
+  /**
+   * Submits any number of tasks. Never rejects.
+   * @param tasks The tasks, in the order in which they are queued.
+   * @returns one outcome per task, in order.
+   */
+  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
+  /** Returns where a task is. Rejects with NOT_FOUND when it is finished, was dropped, or never existed. */
+  getTask(id: string, options?: CallOptions): Promise<TaskState>
+  /** Returns the length of the queue and its first tasks; 20 if `limit` is omitted. */
+  queue(options?: PageOptions): Promise<Page<QueuedTask<Payload>>>
+  /**
+   * Yields the outputs, oldest first, until the signal aborts. Nothing is removed. While the master is unavailable, it
+   * waits and continues.
+   */
+  outputs(options?: OutputsOptions): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined>
+  /**
+   * Returns the oldest outputs without removing them.
+   * @param n At most this many, 1 to 10,000.
+   */
+  peek(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
+  /**
+   * Removes the oldest outputs. Never repeated: those of a lost response are lost.
+   * @param n At most this many, 1 to 10,000.
+   * @returns the removed outputs, oldest first.
+   */
+  pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
+}
+
+/** Options of `events`. */
+export interface EventsOptions {
+  /** ID of the last event that was handled, to continue after it; only new events are yielded if omitted. */
+  readonly lastEventId?: string | undefined
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What `events` yields. `reset`: events in between are lost, so read again what you derived from them. */
+export type FleetEvent =
+  | {
+      readonly kind: 'event'
+      /** The position to resume after. */
+      readonly id: string
+      /** Such as `worker.state` or `queue.totals`. */
+      readonly name: string
+      readonly data: JsonObject
+    }
+  | { readonly kind: 'reset'; readonly id: string }

@@ -1,0 +1,161 @@
+/**
+ * @module client/published-automation
+ * Implements the tasks, dead letters and outputs of one automation type for the published client. The wire's snake_case
+ * and unix seconds become the client's names and `Date` here.
+ */
+import type { DeadBody, OutputEntry as WireEntry, QueueBody } from '../protocol/index.ts'
+import { bodyOf, published } from './muster-error.ts'
+import type { Output as OutputRoutes } from './output.ts'
+import type {
+  AutomationClient,
+  CallOptions,
+  DeadLetters,
+  DeadTask,
+  NewTask,
+  OutputEntry,
+  OutputGap,
+  OutputsOptions,
+  Page,
+  PageOptions,
+  QueuedTask,
+  SelectedTask,
+  SubmitOutcome,
+  SubmittedTask,
+  TaskOptions,
+  TaskState,
+} from './published-api.ts'
+import type { SubmitQueue } from './submit-queue.ts'
+import { submittedTask, taskText } from './task-text.ts'
+import type { Tasks } from './tasks.ts'
+
+/** What a {@link PublishedAutomation} shares with its client. */
+export interface AutomationDeps {
+  readonly tasks: Tasks
+  readonly output: OutputRoutes
+  readonly submits: SubmitQueue
+  /** How long the key of a submit has to be remembered, in seconds; null: submits have no key of their own. */
+  readonly keySeconds: number | null
+}
+
+/** The tasks and outputs of one automation type. */
+export class PublishedAutomation<Payload, Output> implements AutomationClient<Payload, Output> {
+  readonly type: string
+  readonly deadLetters: DeadLetters<Payload>
+  readonly #deps: AutomationDeps
+
+  /**
+   * Sends nothing yet.
+   * @param deps What it shares with its client.
+   */
+  constructor(type: string, deps: AutomationDeps) {
+    this.type = type
+    this.#deps = deps
+    this.deadLetters = deadLettersOf(type, deps.tasks)
+  }
+
+  /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
+  async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask> {
+    const task = taskText({ ...options, payload }, this.#deps.keySeconds)
+    try {
+      return submittedTask(task, options.id !== undefined, await this.#deps.submits.submit(task, options.signal))
+    } catch (error) {
+      throw published(error)
+    }
+  }
+
+  /** Returns the outcome of each task. @param tasks The tasks. @param options `signal` aborts all of them. */
+  submitMany(tasks: readonly NewTask<Payload>[], { signal }: CallOptions = {}): Promise<readonly SubmitOutcome[]> {
+    const outcomeOf = async ({ payload, ...options }: NewTask<Payload>): Promise<SubmitOutcome> => {
+      try {
+        return { kind: 'submitted', task: await this.submit(payload, { ...options, signal }) }
+      } catch (error) {
+        return { kind: 'failed', error }
+      }
+    }
+    return Promise.all(tasks.map(outcomeOf))
+  }
+
+  /** Returns where a task is. */
+  async getTask(id: string, options?: CallOptions): Promise<TaskState> {
+    const { task_id, place } = await bodyOf(this.#deps.tasks.get(this.type, id, options))
+    return { id: task_id, place }
+  }
+
+  /** Returns the first pending tasks. @param options `limit`: how many, 1 to 10,000; 20 if omitted. `signal` aborts. */
+  async queue({ limit, signal }: PageOptions = {}): Promise<Page<QueuedTask<Payload>>> {
+    const { length, items } = await bodyOf(this.#deps.tasks.queue(this.type, { n: limit, signal }))
+    return { length, items: items.map((item) => queuedTask<Payload>(item)) }
+  }
+
+  /** Yields outputs until the signal aborts. */
+  async *outputs(options: OutputsOptions = {}): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined> {
+    const { after, last = 0, signal = new AbortController().signal } = options
+    try {
+      for await (const { entries, gap } of this.#deps.output.follow(this.type, { n: last, after, signal })) {
+        if (gap) yield { gap: true }
+        for (const entry of entries) {
+          if (signal.aborted) return
+          yield outputEntry<Output>(entry)
+        }
+      }
+    } catch (error) {
+      throw published(error)
+    }
+  }
+
+  /** Returns the oldest outputs. @param n At most this many, 1 to 10,000. */
+  async peek(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]> {
+    const entries = await bodyOf(this.#deps.output.peek(this.type, { n, ...options }))
+    return entries.map((entry) => outputEntry<Output>(entry))
+  }
+
+  /** Returns the oldest outputs, which it removes. @param n At most this many, 1 to 10,000. */
+  async pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]> {
+    const entries = await bodyOf(this.#deps.output.pop(this.type, { n, ...options }))
+    return entries.map((entry) => outputEntry<Output>(entry))
+  }
+}
+
+function deadLettersOf<Payload>(type: string, tasks: Tasks): DeadLetters<Payload> {
+  const select = async (
+    action: 'replay' | 'remove',
+    ids: readonly string[],
+    options?: CallOptions,
+  ): Promise<readonly SelectedTask[]> => {
+    const { results } = await bodyOf(tasks.selectDead(type, action, ids, options))
+    return results.map(({ task_id, outcome }) => ({ id: task_id, outcome }))
+  }
+  return {
+    async list({ limit, signal } = {}) {
+      const { length, items } = await bodyOf(tasks.dead(type, { n: limit, signal }))
+      return { length, items: items.map((item) => deadTask<Payload>(item)) }
+    },
+    replay: (ids, options) => select('replay', ids, options),
+    replayOldest: async (limit, options) => (await bodyOf(tasks.replay(type, { n: limit, ...options }))).replayed,
+    delete: (ids, options) => select('remove', ids, options),
+    deleteAll: async (options) => (await bodyOf(tasks.clearDead(type, options))).cleared,
+  }
+}
+
+function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Payload> {
+  const { id, payload, attempt, priority, submitted_at: submittedAt, not_before: notBefore } = item
+  return {
+    id,
+    payload: payload as Payload,
+    attempt,
+    priority,
+    submittedAt: dateOf(submittedAt),
+    notBefore: notBefore === undefined ? null : dateOf(notBefore),
+  }
+}
+
+function deadTask<Payload>(item: DeadBody['items'][number]): DeadTask<Payload> {
+  const { max_attempts: maxAttempts, last_error: lastError, died_at: diedAt } = item
+  return { ...queuedTask<Payload>(item), maxAttempts, lastError, diedAt: dateOf(diedAt) }
+}
+
+function outputEntry<Output>({ id, slot_id: slotId, ts, payload }: WireEntry): OutputEntry<Output> {
+  return { gap: false, id, slotId, emittedAt: dateOf(ts), payload: payload as Output }
+}
+
+const dateOf = (seconds: number): Date => new Date(seconds * 1_000)

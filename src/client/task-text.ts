@@ -1,0 +1,69 @@
+/**
+ * @module client/task-text
+ * Creates the JSON text of a task, and the names by which the master recognises its repetition.
+ */
+import type { TaskBody } from '../protocol/index.ts'
+import { webRandom, webTime } from '../runtime/web/index.ts'
+import type { NewTask, SubmittedTask } from './published-api.ts'
+
+/** A task that is ready to be sent. */
+export interface TaskText {
+  readonly id: string
+  readonly text: string
+  /** Bytes of UTF-8. */
+  readonly bytes: number
+  /** Whether the master recognises a second submit of it, even after the task is finished. */
+  readonly isRepeatable: boolean
+}
+
+const ENCODER = new TextEncoder()
+// oxlint-disable-next-line no-control-regex -- every ASCII character
+const ASCII = /^[\x00-\x7f]*$/
+
+/**
+ * Creates the text of a task.
+ * @param task As the caller describes it.
+ * @param windowSeconds How long the key of this submit has to be remembered; null: it has no key of its own.
+ * @throws {TypeError} when the payload cannot be written as JSON.
+ */
+export function taskText(task: NewTask<unknown>, windowSeconds: number | null): TaskText {
+  const drawn = timedUuid(webTime.wallMs())
+  const { id = drawn, idempotencyKey, idempotencyTtlSeconds } = task
+  const ownKey = idempotencyKey === undefined && windowSeconds !== null ? drawn : undefined
+  const body: { [Field in keyof TaskBody]: TaskBody[Field] | undefined } = {
+    payload: task.payload as TaskBody['payload'],
+    task_id: id,
+    priority: task.priority,
+    ttl_seconds: task.ttlSeconds,
+    delay_seconds: task.delaySeconds,
+    not_before: task.notBefore === undefined ? undefined : task.notBefore.getTime() / 1_000,
+    max_attempts: task.maxAttempts,
+    idempotency_key: idempotencyKey ?? ownKey,
+    idempotency_ttl_seconds: ownKey === undefined ? idempotencyTtlSeconds : windowSeconds,
+  }
+  const text = JSON.stringify(body)
+  const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
+  return { id, text, bytes, isRepeatable: body.idempotency_key !== undefined }
+}
+
+/**
+ * Returns what became of a task. A duplicate of the very ID that was sent is the repetition of a submit, unless the
+ * caller chose the ID.
+ * @param task The task that was sent.
+ * @param hasOwnId Whether the caller chose the ID.
+ * @param result The result of the master.
+ */
+export function submittedTask(
+  task: TaskText,
+  hasOwnId: boolean,
+  result: { readonly task_id: string; readonly queued: boolean },
+): SubmittedTask {
+  return { id: result.task_id, isDuplicate: !result.queued && (hasOwnId || result.task_id !== task.id) }
+}
+
+/** A UUID of version 7 (RFC 9562), as hex. It begins with the time, like the IDs that the master draws. */
+function timedUuid(nowMs: number): string {
+  const drawn = Array.from(webRandom.bytes(10), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  const variant = (8 + (Number.parseInt(drawn.charAt(3), 16) % 4)).toString(16)
+  return `${Math.floor(nowMs).toString(16).padStart(12, '0')}7${drawn.slice(0, 3)}${variant}${drawn.slice(4, 19)}`
+}
