@@ -11,6 +11,7 @@ export const queueTotalsKey: ReadKey = ['queue-totals']
 export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: FleetEvent): readonly ReadKey[] | 'all' {
   if (name === 'reset') return 'all'
   if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type], ['dead', type]]
+  if (name === 'queue.paused' || name === 'queue.resumed') return [['overview'], ['queue', type]]
   if (!name.startsWith('worker.')) return []
   const config: readonly ReadKey[] =
     name === 'worker.config_changed' || name === 'worker.config_applied' ? [['history', type, id]] : []
