@@ -1,6 +1,6 @@
 /**
- * No wake-up is lost. Under any interleaving of submits, reserves, releases, nacks, config changes, disconnects and
- * slow store calls, an idle worker gets its task as soon as everything has settled. The check of each second never
+ * No wake-up is lost. Under any interleaving of submits, reserves, releases, nacks, pauses, config changes, disconnects
+ * and slow store calls, an idle worker gets its task as soon as everything has settled. The check of each second never
  * runs here, so that it cannot hide a lost wake-up.
  */
 import fc from 'fast-check'
@@ -8,6 +8,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Lease } from '../../../src/storage/index.ts'
 import { settled, Watched, QueueFixture } from './fixture.ts'
 
+const PAUSE = '/automations/mailer/queue/pause'
 const WORKERS = ['a', 'b', 'c'] as const
 
 type Step =
@@ -15,7 +16,8 @@ type Step =
   | { readonly do: 'reserve'; readonly worker: string; readonly limit: number }
   | { readonly do: 'nack'; readonly retryInMs: number }
   | { readonly do: 'reconfigure'; readonly worker: string }
-  | { readonly do: 'release' | 'leave' | 'hold' | 'free' | 'settle' | 'pass' }
+  | { readonly do: 'pause'; readonly endsInMs: number | null }
+  | { readonly do: 'resume' | 'release' | 'leave' | 'hold' | 'free' | 'settle' | 'pass' }
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('submit' as const), count: fc.integer({ min: 1, max: 3 }) }),
@@ -25,6 +27,8 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     limit: fc.integer({ min: 1, max: 3 }),
   }),
   fc.record({ do: fc.constant('nack' as const), retryInMs: fc.constantFrom(0, 2, 7) }),
+  fc.record({ do: fc.constant('pause' as const), endsInMs: fc.constantFrom(null, 2, 20) }),
+  fc.record({ do: fc.constant('resume' as const) }),
   fc.record({ do: fc.constant('reconfigure' as const), worker: fc.constantFrom(...WORKERS) }),
   fc.record({ do: fc.constantFrom('release' as const, 'leave' as const) }),
   fc.record({ do: fc.constantFrom('hold' as const, 'free' as const, 'settle' as const, 'pass' as const) }),
@@ -52,6 +56,10 @@ class Run {
         return this.#reserve(step.worker, step.limit)
       case 'reconfigure':
         return this.#reconfigure(step.worker)
+      case 'pause':
+        return this.#pause(step.endsInMs)
+      case 'resume':
+        return this.#resume()
       case 'release':
         return this.#give((ref) => this.#fixture.queue.release('mailer', [ref]))
       case 'nack':
@@ -89,6 +97,15 @@ class Run {
     void configs.raise([{ type: 'mailer', id, above: this.#generation }])
   }
 
+  #pause(endsInMs: number | null): void {
+    const until = endsInMs === null ? null : (this.#fixture.time.wallMs() + endsInMs) / 1_000
+    void this.#fixture.call('PUT', PAUSE, { body: { until } })
+  }
+
+  #resume(): void {
+    void this.#fixture.call('DELETE', PAUSE)
+  }
+
   #give(settle: (lease: Lease) => Promise<unknown>): void {
     const lease = this.leases.shift()
     if (lease !== undefined) void settle(lease)
@@ -104,13 +121,14 @@ class Run {
   async finish(): Promise<void> {
     this.#store.gate = () => undefined
     this.#free()
+    this.#resume()
     for (let turn = 0; turn < 5; turn += 1) await settled(this.#fixture)
     await this.#fixture.time.advance(30) // Due times are checked at most every 10 ms.
   }
 }
 
 describe('an idle worker', () => {
-  it('is woken whenever a task is ready, in any order of submit, release, promotion and reserve (G3)', async () => {
+  it('is woken whenever a task is ready, in any order of submits, promotions, pauses and reserves (G3)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
         const store = new Watched()
