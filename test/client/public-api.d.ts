@@ -1,0 +1,208 @@
+// The interface of muster/client, written by hack/update-client-api.mjs. The module exports these names:
+//   AutomationClient
+//   CallOptions
+//   DeadLetters
+//   DeadTask
+//   EventsOptions
+//   Fault
+//   FleetEvent
+//   JsonObject
+//   MusterClient
+//   MusterClientOptions
+//   MusterError
+//   MusterErrorCode
+//   NewTask
+//   OutputEntry
+//   OutputGap
+//   OutputOf
+//   OutputsOptions
+//   Page
+//   PageOptions
+//   PayloadOf
+//   QueuedTask
+//   SelectedTask
+//   SubmitOutcome
+//   SubmittedTask
+//   TaskOptions
+//   TaskState
+import type { Automation } from '../../src/automation/public.ts'
+// muster-client.d.ts
+export declare class MusterClient {
+  constructor(options: MusterClientOptions)
+  automation(type: string): AutomationClient<JsonObject, JsonObject>
+  automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>>
+  events(options?: EventsOptions): AsyncGenerator<FleetEvent, void, undefined>
+}
+
+// muster-error.d.ts
+export interface Fault {
+  readonly field: string
+  readonly problem: string
+}
+export type MusterErrorCode =
+  | 'BAD_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'TIMED_OUT'
+  | 'CLAIMED'
+  | 'STALE_GENERATION'
+  | 'TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'INVALID'
+  | 'RATE_LIMITED'
+  | 'UNAVAILABLE'
+  | 'UNREACHABLE'
+  | 'BROKEN'
+  | 'FOREIGN'
+export interface MusterErrorFacts {
+  readonly outcome: MusterError['outcome']
+  readonly retryable: boolean
+  readonly requestId?: string | undefined
+  readonly faults?: readonly Fault[] | undefined
+  readonly cause?: unknown
+}
+export declare class MusterError extends Error {
+  readonly name = 'MusterError'
+  readonly code: MusterErrorCode
+  readonly outcome: 'not_sent' | 'not_done' | 'unknown'
+  readonly retryable: boolean
+  readonly requestId: string | undefined
+  readonly faults: readonly Fault[]
+  constructor(code: MusterErrorCode, message: string, facts: MusterErrorFacts)
+}
+export declare function bodyOf<T>(
+  call: Promise<{
+    readonly body: T
+  }>,
+): Promise<T>
+export declare function published(error: unknown): unknown
+
+// published-api.d.ts
+export type JsonObject = Readonly<Record<string, unknown>>
+export type PayloadOf<A extends Automation> = Parameters<A['run']>[0] extends {
+  readonly task: {
+    readonly payload: infer P
+  }
+}
+  ? P
+  : never
+export type OutputOf<A extends Automation> = Parameters<A['run']>[0] extends {
+  readonly emit: (output: infer O) => unknown
+}
+  ? O
+  : never
+export interface MusterClientOptions {
+  readonly url: string
+  readonly token: string | (() => string | Promise<string>)
+  readonly timeoutMs?: number
+  readonly dedupe?: boolean
+  readonly actor?: string
+  readonly fetch?: typeof globalThis.fetch
+}
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
+export interface TaskOptions {
+  readonly id?: string | undefined
+  readonly priority?: number | undefined
+  readonly ttlSeconds?: number | undefined
+  readonly delaySeconds?: number | undefined
+  readonly notBefore?: Date | undefined
+  readonly maxAttempts?: number | undefined
+  readonly idempotencyKey?: string | undefined
+  readonly idempotencyTtlSeconds?: number | undefined
+}
+export interface NewTask<Payload> extends TaskOptions {
+  readonly payload: Payload
+}
+export interface SubmittedTask {
+  readonly id: string
+  readonly isDuplicate: boolean
+}
+export type SubmitOutcome =
+  | {
+      readonly kind: 'submitted'
+      readonly task: SubmittedTask
+    }
+  | {
+      readonly kind: 'failed'
+      readonly error: unknown
+    }
+export interface TaskState {
+  readonly id: string
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+}
+export interface QueuedTask<Payload> {
+  readonly id: string
+  readonly payload: Payload
+  readonly attempt: number
+  readonly priority: number
+  readonly submittedAt: Date
+  readonly notBefore: Date | null
+}
+export interface DeadTask<Payload> extends QueuedTask<Payload> {
+  readonly maxAttempts: number
+  readonly lastError: string | null
+  readonly diedAt: Date
+}
+export interface Page<Item> {
+  readonly length: number
+  readonly items: readonly Item[]
+}
+export interface PageOptions extends CallOptions {
+  readonly limit?: number | undefined
+}
+export interface OutputEntry<Output> {
+  readonly gap: false
+  readonly id: string
+  readonly slotId: number
+  readonly emittedAt: Date
+  readonly payload: Output
+}
+export interface OutputGap {
+  readonly gap: true
+}
+export interface OutputsOptions {
+  readonly after?: string | undefined
+  readonly last?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+export interface SelectedTask {
+  readonly id: string
+  readonly outcome: 'replayed' | 'removed' | 'not_dead'
+}
+export interface DeadLetters<Payload> {
+  list(options?: PageOptions): Promise<Page<DeadTask<Payload>>>
+  replay(ids: readonly string[], options?: CallOptions): Promise<readonly SelectedTask[]>
+  replayOldest(limit: number, options?: CallOptions): Promise<number>
+  delete(ids: readonly string[], options?: CallOptions): Promise<readonly SelectedTask[]>
+  deleteAll(options?: CallOptions): Promise<number>
+}
+export interface AutomationClient<Payload, Output> {
+  readonly type: string
+  readonly deadLetters: DeadLetters<Payload>
+  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
+  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
+  getTask(id: string, options?: CallOptions): Promise<TaskState>
+  queue(options?: PageOptions): Promise<Page<QueuedTask<Payload>>>
+  outputs(options?: OutputsOptions): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined>
+  peek(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
+  pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
+}
+export interface EventsOptions {
+  readonly lastEventId?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+export type FleetEvent =
+  | {
+      readonly kind: 'event'
+      readonly id: string
+      readonly name: string
+      readonly data: JsonObject
+    }
+  | {
+      readonly kind: 'reset'
+      readonly id: string
+    }
