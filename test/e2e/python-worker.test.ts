@@ -2,15 +2,19 @@
  * Tests the worker of clients/python as a process, against real masters. Each scenario runs on all stores at the same
  * time: SQLite, and Redis where it is installed.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { existsSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventually } from '../kit/index.ts'
-import { PYTHON, PYTHON_ENVIRONMENT, withPythonClient } from '../kit/python-client.ts'
+import { killAll } from '../kit/built-command.ts'
+import { eventually, SLACK } from '../kit/index.ts'
+import { PYTHON, PYTHON_CLIENT, PYTHON_ENVIRONMENT, withPythonClient } from '../kit/python-client.ts'
 import { REDIS_SERVER, startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/python.mjs') }
+/** The value of a `writeOnly` field. */
+const SECRET = 'correct-horse-battery'
+const PUBLIC_MODULE = join(process.cwd(), 'dist/automation/public.js')
 const PROGRAM = join(process.cwd(), 'test/e2e/python/worker.py')
 
 interface Payload {
@@ -25,10 +29,13 @@ interface WorkerRecord {
   readonly last_error: string | null
 }
 
+const byName = ([a]: [string, number], [b]: [string, number]): number => a.localeCompare(b)
+
 /** One store with its master. */
 class Fixture {
   readonly store: string
   readonly fleet: Fleet
+  readonly #workers: Proc[] = []
 
   constructor(store: string, backendUrl?: string) {
     this.store = store
@@ -36,12 +43,19 @@ class Fixture {
   }
 
   /** Starts a worker. Its config is enabled with `slots` slots. */
-  async worker(type: string, id: string, slots = 1, settings: Readonly<Record<string, string>> = {}): Promise<Proc> {
-    const worker = this.fleet.startForeignWorker([PYTHON, PROGRAM], type, id, {
+  async worker(
+    type: string,
+    id: string,
+    slots = 1,
+    settings: Readonly<Record<string, string>> = {},
+    program = PROGRAM,
+  ): Promise<Proc> {
+    const worker = this.fleet.startForeignWorker([PYTHON, program], type, id, {
       ...PYTHON_ENVIRONMENT,
       FOLDER: this.fleet.directory,
       ...settings,
     })
+    this.#workers.push(worker)
     await this.fleet.configure(type, id, { enabled: true, slots }).catch((error: unknown) => {
       throw new Error(`${this.store}: ${String(error)}\n${worker.output()}`)
     })
@@ -81,8 +95,8 @@ class Fixture {
     return this.fleet.ok('GET', `/automations/${type}/workers/${id}`)
   }
 
-  async queued(type: string): Promise<number> {
-    return (await this.fleet.ok<{ length: number }>('GET', `/automations/${type}/queue`)).length
+  async length(path: string): Promise<number> {
+    return (await this.fleet.ok<{ length: number }>('GET', path)).length
   }
 
   /** Waits until no task is pending, leased or scheduled. */
@@ -105,6 +119,11 @@ class Fixture {
     await eventually(`${this.store}: ${name} exists`, () => existsSync(this.file(name)), { context: proc.output })
   }
 
+  /** Ends the workers that a failed test left, so that they take no tasks of the next one. */
+  killWorkers(): Promise<void> {
+    return killAll(this.#workers.splice(0))
+  }
+
   /** Ends a worker as an orchestrator does. @returns its exit code. */
   async terminate(worker: Proc): Promise<number | null> {
     worker.child.kill('SIGTERM')
@@ -125,6 +144,7 @@ withPythonClient('a Python worker', () => {
       }
       await Promise.all(fixtures.map(({ fleet }) => fleet.startMaster(AUTOMATIONS)))
     }, 60_000)
+    afterEach(async () => void (await Promise.all(fixtures.map((fixture) => fixture.killWorkers()))))
     afterAll(async () => {
       await Promise.all(fixtures.map(({ fleet }) => fleet.stop()))
       await redis?.close()
@@ -152,5 +172,193 @@ withPythonClient('a Python worker', () => {
       expect(await fixture.record('py', 'runs')).toMatchObject({ connected: true, state: 'RUNNING', last_error: null })
       expect(await fixture.terminate(worker)).toBe(0)
     })
+
+    onEveryStore('retries a failed task, and gives up on a permanent failure without its secret', async (fixture) => {
+      const worker = await fixture.worker('py', 'fails')
+      await fixture.fleet.configure('py', 'fails', { password: SECRET })
+      await eventually('the secret is applied', async () => {
+        const { applied_config_gen: gen } = await fixture.record('py', 'fails')
+        return gen !== null && gen >= 2
+      })
+      const [retried = ''] = await fixture.submit('py', [{ do: 'fail twice' }], { max_attempts: 5 })
+      expect(await fixture.outputs('py', 1, worker)).toEqual([{ attempt: 2 }])
+      await fixture.isDone('py', [retried], worker)
+
+      await fixture.submit('py', [{ do: 'give up' }], { max_attempts: 5 })
+      await fixture.submit('py', [{ do: 'exit' }], { max_attempts: 1 })
+      const dead = '/automations/py/dead'
+      await eventually('both tasks are dead', async () => (await fixture.length(dead)) === 2, {
+        context: worker.output,
+      })
+      const letters = await fixture.fleet.ok<{ items: { last_error: string }[] }>('GET', dead)
+      expect(letters.items.map(({ last_error }) => last_error).toSorted()).toEqual([
+        'SystemExit: a run must not end the worker',
+        'the password is ********',
+      ])
+      expect(worker.output()).not.toContain(SECRET)
+      await eventually('the record shows the error', async () => {
+        const { state, last_error: lastError } = await fixture.record('py', 'fails')
+        return state === 'ERROR' && lastError !== null
+      })
+      expect(await fixture.terminate(worker)).toBe(0)
+    })
+
+    onEveryStore('runs plain functions in threads, continuous functions, and the primitives', async (fixture) => {
+      const plain = await fixture.worker('py-plain', 'plain', 4, { SVC_DRAIN_TIMEOUT_SECONDS: '0.5' })
+      const ticks = await fixture.worker('py-ticks', 'ticks', 2)
+      const batch = await fixture.worker('py', 'primitives')
+      await fixture.submit(
+        'py-plain',
+        Array.from({ length: 20 }, () => ({ do: 'emit' })),
+      )
+      const outputs = await fixture.outputs('py-plain', 20, plain)
+      expect(outputs.map(({ n }) => n as number).toSorted((a, b) => a - b)).toEqual(
+        Array.from({ length: 20 }, (_, n) => n + 1),
+      )
+      const ids = await fixture.submit('py', [{ do: 'primitives' }])
+      await fixture.isDone('py', ids, batch)
+      expect(await fixture.outputs('py', 1, batch)).toEqual([
+        { value: { text: '\u{1f389}' }, refused: true, again: [2, 2], seat: 'a' },
+      ])
+      await fixture.outputs('py-ticks', 4, ticks)
+      await fixture.fleet.configure('py-ticks', 'ticks', { enabled: false })
+      await eventually('the worker is idle', async () => (await fixture.record('py-ticks', 'ticks')).state === 'IDLE')
+
+      await fixture.submit('py-plain', [{ do: 'wait' }])
+      await fixture.exists('plain.waits', plain)
+      expect(await Promise.all([plain, ticks, batch].map((each) => fixture.terminate(each)))).toEqual([0, 0, 0])
+      expect(readFileSync(fixture.file('plain.why'), 'utf8')).toBe('shutdown')
+    })
+
+    onEveryStore('applies a config without disturbing a running task (D15)', async (fixture) => {
+      const worker = await fixture.worker('py', 'config')
+      await fixture.submit('py', [{ do: 'hold', name: 'config' }])
+      await fixture.exists('config.started', worker)
+      const gen = await fixture.fleet.configure('py', 'config', { greeting: 'ahoy', slots: 2 })
+      const savedMs = performance.now()
+      await eventually(
+        'the config is applied',
+        async () => (await fixture.record('py', 'config')).applied_config_gen === gen,
+        { context: worker.output },
+      )
+      expect(performance.now() - savedMs).toBeLessThan(2_000 * SLACK)
+      await fixture.submit('py', [{ do: 'emit', n: 1 }])
+      expect(await fixture.outputs('py', 1, worker)).toMatchObject([{ greeting: 'ahoy' }])
+      writeFileSync(fixture.file('config.go'), '')
+      expect(await fixture.outputs('py', 1, worker)).toMatchObject([{ name: 'config', attempt: 0 }])
+      expect(await fixture.terminate(worker)).toBe(0)
+    })
+
+    onEveryStore('drains: it finishes its task, takes no new one, and exits with 0 (G14)', async (fixture) => {
+      const worker = await fixture.worker('py', 'drained')
+      await fixture.submit('py', [{ do: 'hold', name: 'drain' }])
+      await fixture.exists('drain.started', worker)
+      await fixture.fleet.ok('POST', '/automations/py/workers/drained/drain')
+      await eventually('the worker is draining', () => worker.output().includes('worker draining'))
+      const [later = ''] = await fixture.submit('py', [{ do: 'emit', n: 1 }])
+      writeFileSync(fixture.file('drain.go'), '')
+      expect(await worker.exited).toBe(0)
+      expect(await fixture.outputs('py', 1, worker)).toMatchObject([{ name: 'drain', attempt: 0 }])
+      expect(await fixture.length('/automations/py/queue')).toBe(1)
+      expect(await fixture.fleet.ok('GET', `/automations/py/tasks/${later}`)).toMatchObject({ place: 'pending' })
+
+      const next = await fixture.worker('py', 'after-drain')
+      await fixture.outputs('py', 1, next)
+      expect(await fixture.terminate(next)).toBe(0)
+    })
+
+    onEveryStore('on SIGTERM releases what does not end in time, and exits with 0 (D53)', async (fixture) => {
+      const worker = await fixture.worker('py', 'stopped', 1, { SVC_DRAIN_TIMEOUT_SECONDS: '0.3' })
+      const [task = ''] = await fixture.submit('py', [{ do: 'end the second time' }], { max_attempts: 1 })
+      await fixture.exists('never.started', worker)
+      expect(await fixture.terminate(worker)).toBe(0)
+      expect(readFileSync(fixture.file('never.why'), 'utf8')).toBe('shutdown')
+      expect(await fixture.fleet.ok('GET', '/automations/py/queue')).toMatchObject({
+        items: [{ id: task, attempt: 0 }],
+      })
+
+      const next = await fixture.worker('py', 'after-stop')
+      await fixture.isDone('py', [task], next)
+      expect(await fixture.terminate(next)).toBe(0)
+    })
+
+    onEveryStore(
+      'redelivers the tasks of a killed and of a frozen worker, whose late outcome has no effect (G1, D24)',
+      async (fixture) => {
+        const [killed, frozen] = await Promise.all([fixture.worker('py', 'killed'), fixture.worker('py', 'frozen')])
+        const ids = await fixture.submit('py', [
+          { do: 'hold', name: 'one' },
+          { do: 'hold', name: 'two' },
+        ])
+        await Promise.all([fixture.exists('one.started', killed), fixture.exists('two.started', frozen)])
+        killed.child.kill('SIGKILL')
+        frozen.child.kill('SIGSTOP')
+        writeFileSync(fixture.file('one.go'), '')
+        writeFileSync(fixture.file('two.go'), '')
+        const heir = await fixture.worker('py', 'heir', 2)
+        const outputs = await fixture.outputs('py', 2, heir)
+        expect(outputs.map(({ name, pid }) => [name, pid] as [string, number]).toSorted(byName)).toEqual([
+          ['one', heir.child.pid],
+          ['two', heir.child.pid],
+        ])
+        await fixture.isDone('py', ids, heir)
+
+        frozen.child.kill('SIGCONT')
+        await eventually('the late outcome is rejected', () => /lease (had expired|lost)/.test(frozen.output()), {
+          context: frozen.output,
+        })
+        const [again = ''] = await fixture.submit('py', [{ do: 'emit', n: 1 }])
+        await fixture.isDone('py', [again], frozen)
+        expect(await fixture.length('/automations/py/queue')).toBe(0)
+        expect(await Promise.all([heir, frozen].map((each) => fixture.terminate(each)))).toEqual([0, 0])
+        await fixture.fleet.ok('POST', '/automations/py/output/pop', { n: 10_000 })
+      },
+    )
+
+    onEveryStore(
+      'survives a restart of the master: the task ends once, its outputs are in order (G1, G10)',
+      async (fixture) => {
+        const worker = await fixture.worker('py', 'reconnects')
+        const [id = ''] = await fixture.submit('py', [{ do: 'hold, then emit', name: 'outage', n: 500 }])
+        await fixture.exists('outage.started', worker)
+        await fixture.fleet.stopMaster()
+        writeFileSync(fixture.file('outage.go'), '')
+        await fixture.exists('outage.emitted', worker)
+        await fixture.fleet.startMaster(AUTOMATIONS)
+        await fixture.isDone('py', [id], worker)
+        const outputs = await fixture.outputs('py', 500, worker)
+        expect(outputs.map(({ n }) => n)).toEqual(Array.from({ length: 500 }, (_, n) => n))
+        expect(readFileSync(fixture.file('outage.started'), 'utf8').trim().split('\n')).toHaveLength(1)
+        expect(await fixture.terminate(worker)).toBe(0)
+      },
+    )
+
+    it('exits with 2 and names every fault of its settings, but not the token', async () => {
+      const worker = fixtures[0]?.fleet.startForeignWorker(
+        [PYTHON, PROGRAM, '--master-url', 'ftp://x'],
+        'other',
+        'a/b',
+        {
+          ...PYTHON_ENVIRONMENT,
+          FOLDER: '.',
+        },
+      )
+      expect(await worker?.exited).toBe(2)
+      for (const name of ['SVC_MASTER_URL', 'SVC_WORKER_ID']) expect(worker?.output()).toContain(name)
+    })
+
+    it('runs the example of clients/python/README.md', async () => {
+      const fixture = new Fixture('readme')
+      fixtures.push(fixture)
+      const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
+      for (const [, name = '', text = ''] of page.matchAll(/^```(?:js|python) (\S+)\n([^]*?)^```$/gm))
+        writeFileSync(fixture.file(name), text.replace("'muster/automation'", `'${PUBLIC_MODULE}'`))
+      writeFileSync(fixture.file('package.json'), '{"type": "module"}')
+      await fixture.fleet.startMaster({ SVC_AUTOMATIONS: fixture.file('greeter.automation.js') })
+      const worker = await fixture.worker('greeter', 'g-1', 1, {}, fixture.file('greeter.py'))
+      await fixture.fleet.ok('POST', '/automations/greeter/tasks', { payload: { name: 'Ada' } })
+      expect(await fixture.outputs('greeter', 1, worker)).toEqual([{ text: 'Hello, Ada', count: 1 }])
+      expect(await fixture.terminate(worker)).toBe(0)
+    }, 60_000)
   })
 })

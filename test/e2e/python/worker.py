@@ -47,6 +47,11 @@ async def py(ctx: Context) -> None:
         case "hold":
             await hold(ctx, payload["name"])
             await ctx.emit({"name": payload["name"], "attempt": ctx.task.attempt, "pid": os.getpid()})
+        case "hold, then emit":
+            await hold(ctx, payload["name"])
+            for n in range(payload["n"]):
+                await ctx.emit({"n": n})
+            (FOLDER / f"{payload['name']}.emitted").touch()
         case "fail twice":
             if ctx.task.attempt == 0:
                 raise RetryIn(0.2, "later")
@@ -59,7 +64,7 @@ async def py(ctx: Context) -> None:
             raise SystemExit("a run must not end the worker")
         case "primitives":
             await use_primitives(ctx)
-        case "never end":
+        case "end the second time" if not (FOLDER / "never.why").exists():
             (FOLDER / "never.started").touch()
             try:
                 await asyncio.Event().wait()
@@ -69,11 +74,11 @@ async def py(ctx: Context) -> None:
 
 @batch("py-plain")
 def py_plain(ctx):
-    (FOLDER / "plain.started").touch()
     if ctx.task.payload["do"] == "emit":
         ctx.emit({"n": ctx.counter.add("plain", 1), "greeting": ctx.config["greeting"]})
         ctx.task.extend()
     else:
+        (FOLDER / "plain.waits").touch()
         ctx.cancelled.wait()
         (FOLDER / "plain.why").write_text(str(ctx.why))
 
