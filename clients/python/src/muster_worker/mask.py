@@ -93,4 +93,5 @@ def _forms_of(secret: str) -> list[str]:
         own = inside[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         if len(own) >= _MIN_FREE_CHARS:
             forms.append(own)
+    forms.append(quote(data))  # As Python escapes a path, with its slashes.
     return forms + [form.replace("+", "-").replace("/", "_") for form in forms[7:]]
