@@ -1,0 +1,174 @@
+"""Tests slots with their runs: targets, outcomes of tasks, stops, and functions that ignore their stop."""
+
+import asyncio
+import unittest
+from collections.abc import Callable
+from typing import Any, cast
+
+from muster_worker.active_errors import ActiveErrors
+from muster_worker.bus import BusClient
+from muster_worker.config import DEFAULTS
+from muster_worker.context import RunDeps
+from muster_worker.errors import Permanent, RetryIn
+from muster_worker.lease import Settlement
+from muster_worker.leases import Leases
+from muster_worker.mask import Masker
+from muster_worker.run_slot import SlotRun, run_batch_slot, run_continuous_slot
+from muster_worker.slot_records import Metrics, SlotRecords
+from muster_worker.slots import Slot, Slots, SlotsDeps
+from muster_worker.tasks import TaskFeed
+
+from .fixtures import FakeRpc, RecordedLog, task, virtual
+from .virtual_time import elapsed
+
+
+class SlotsTest(unittest.TestCase):
+    def start(self, function: Callable[[Any], Any], tasks: int = 0, kind: str = "batch") -> Slots:
+        self.log, self.outcomes, self.token = RecordedLog(), list[Settlement](), 0
+        self.errors: list[str | None] = []
+
+        def respond(method: str, params: Any) -> Any:
+            count = min(tasks - self.token, params["limit"])
+            rows = [task(self.token + n) for n in range(count)]
+            self.token += count
+            return {"tasks": rows}
+
+        self.rpc = FakeRpc(respond)
+        self.leases = Leases(self.log.log, self.rpc.client, 60, self.outcomes.append)
+        self.feed = TaskFeed(self.log.log, self.rpc.client, self.leases, lambda: DEFAULTS, lambda _: None)
+        records = SlotRecords(self.log.log, ActiveErrors(lambda: None))
+
+        async def run(slot: Slot) -> None:
+            deps = RunDeps(
+                slot.id,
+                self.log.log,
+                Masker(()),
+                Metrics(records, slot.id),
+                self.rpc.client,
+                cast(BusClient, None),
+                lambda: DEFAULTS,
+                lambda slot_id, output: None,
+            )
+            slot_run = SlotRun(function, slot, deps, self.errors.append)
+            await (run_batch_slot(slot_run, self.feed) if kind == "batch" else run_continuous_slot(slot_run))
+
+        end_within = None if kind == "batch" else 5.0
+        deps = SlotsDeps(run, end_within, self.errors.append, lambda: None, lambda _: None)
+        return Slots(self.log.log, deps)
+
+    def settled(self) -> list[tuple[str, dict[str, Any]]]:
+        items = [(each.method, dict(each.item)) for each in self.outcomes]
+        return [(method, {key: item[key] for key in item if key not in ("task_id", "token")}) for method, item in items]
+
+    @virtual
+    async def test_acknowledges_and_rejects_tasks(self) -> None:
+        endings: list[Any] = [None, ValueError("bad"), RetryIn(2, "later"), Permanent("never"), SystemExit("no")]
+
+        async def function(ctx: Any) -> None:
+            ending = endings[int(ctx.task.id[2:])]
+            if ending is not None:
+                raise ending
+
+        slots = self.start(function, tasks=5)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(5)
+        expected = [
+            ("tasks.ack", {}),
+            ("tasks.nack", {"error": "ValueError: bad"}),
+            ("tasks.nack", {"error": "later", "retry_in_ms": 2_000}),
+            ("tasks.nack", {"error": "never", "permanent": True}),
+            ("tasks.nack", {"error": "SystemExit: no"}),
+        ]
+        self.assertEqual(self.settled(), expected)
+
+    @virtual
+    async def test_follows_the_target_and_lets_batch_tasks_end(self) -> None:
+        async def function(ctx: Any) -> None:
+            await ctx.sleep(10)
+
+        slots = self.start(function, tasks=100)
+        slots.apply({"enabled": True, "slots": 3})
+        await asyncio.sleep(1)
+        self.assertEqual((slots.size, slots.active, self.leases.size), (3, 3, 3))
+        slots.apply({"enabled": True, "slots": 1})
+        self.assertEqual((slots.size, slots.active), (3, 1))
+        await asyncio.sleep(10)
+        self.assertEqual((slots.size, len(self.outcomes)), (1, 3))
+        slots.apply({"enabled": False, "slots": 1})
+        await slots.drain("drain")
+        self.assertEqual({method for method, _ in self.settled()}, {"tasks.ack"})
+
+    @virtual
+    async def test_a_killed_task_is_cancelled_with_its_reason_and_released(self) -> None:
+        seen: list[Any] = []
+
+        async def function(ctx: Any) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.append(ctx.why)
+
+        slots = self.start(function, tasks=1)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(1)
+        drained = asyncio.create_task(slots.drain("shutdown"))
+        slots.kill("shutdown")
+        await drained
+        self.assertEqual((seen, self.settled()), (["shutdown"], [("tasks.release", {})]))
+
+    @virtual
+    async def test_abandons_a_killed_task_that_ignores_its_stop_after_a_second(self) -> None:
+        async def function(ctx: Any) -> None:
+            while True:
+                try:
+                    await asyncio.sleep(100)
+                except asyncio.CancelledError:
+                    if asyncio.get_running_loop().time() > 2_000:
+                        raise
+
+        slots = self.start(function, tasks=1)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(1)
+        started = asyncio.get_running_loop().time()
+        slots.kill("shutdown")
+        await slots.drain("shutdown")
+        self.assertEqual((elapsed(started), self.settled()), (1, [("tasks.release", {})]))
+        await asyncio.sleep(2_000)
+
+    @virtual
+    async def test_a_lost_lease_cancels_the_run_and_has_no_outcome(self) -> None:
+        seen: list[Any] = []
+
+        async def function(ctx: Any) -> None:
+            try:
+                await ctx.sleep(1_000)
+            except asyncio.CancelledError:
+                seen.append(ctx.why)
+                raise
+
+        slots = self.start(function, tasks=1)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(1)
+        for lease in list(self.leases._held.values()):
+            lease.end()
+        await asyncio.sleep(1)
+        self.assertEqual((seen, self.outcomes), (["lease_lost"], []))
+        self.assertEqual(slots.size, 1, "the slot takes the next task")
+
+    @virtual
+    async def test_restarts_a_continuous_function_and_cancels_it_at_a_stop(self) -> None:
+        starts: list[float] = []
+        started = asyncio.get_running_loop().time()
+
+        async def function(ctx: Any) -> None:
+            starts.append(elapsed(started))
+            if len(starts) > 2:
+                await ctx.sleep(1_000)
+
+        slots = self.start(function, kind="continuous")
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(10)
+        self.assertEqual(starts, [0, 1, 2])
+        slots.apply({"enabled": False, "slots": 1})
+        await asyncio.sleep(0.01)
+        self.assertEqual(slots.size, 0)
