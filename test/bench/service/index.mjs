@@ -3,6 +3,7 @@
  * of the built command. `rounds` limits the number of rounds of slow rows.
  */
 import { backlog } from './backlog.mjs'
+import { clientSubmit } from './client-submit.mjs'
 import { recovered, retried } from './failures.mjs'
 import { idleWorker, reconnectStorm, reportingWorker } from './idle-fleet.mjs'
 import { lanes } from './lanes.mjs'
@@ -17,6 +18,7 @@ export const rows = [
   systemTasksSingle,
   submitSingle,
   submitBatches,
+  clientSubmit,
   pickup500,
   pickup2000,
   pickup5000,
