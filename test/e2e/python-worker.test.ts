@@ -171,6 +171,7 @@ withPythonClient('a Python worker', () => {
       await fixture.isDone('py', ids, worker)
       expect(await fixture.record('py', 'runs')).toMatchObject({ connected: true, state: 'RUNNING', last_error: null })
       expect(await fixture.terminate(worker)).toBe(0)
+      expect(existsSync(fixture.file(`${worker.child.pid}.exit`))).toBe(true) // Its exit handlers have run.
     })
 
     onEveryStore('retries a failed task, and gives up on a permanent failure without its secret', async (fixture) => {

@@ -1,6 +1,7 @@
 """Runs the types of test/e2e/automations/python.mjs. The payload of a task selects what its run does."""
 
 import asyncio
+import atexit
 import os
 from pathlib import Path
 
@@ -91,4 +92,5 @@ async def py_ticks(ctx: Context) -> None:
         await ctx.sleep(0.1)
 
 
+atexit.register(lambda: (FOLDER / f"{os.getpid()}.exit").touch())
 run(py, py_plain, py_ticks)
