@@ -81,6 +81,7 @@ soak: .tools/built ## Run the long tests: ten times the random store commands, 1
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
 	@SOAK=1 npm test --silent -- test/durability/ $(ARGS)
+	@SOAK=1 npm test --silent -- test/client/broken-connections $(ARGS)
 	@SOAK=1 npm test --silent -- test/simulation test/controls $(ARGS)
 	@SOAK=1 npm test --silent -- test/fuzz $(ARGS)
 	@SOAK=1 npm test --silent -- test/consistency $(ARGS)
