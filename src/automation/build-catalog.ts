@@ -20,8 +20,9 @@ import {
   type JsonSchema,
   type Validator,
 } from '../protocol/index.ts'
-import type { Catalog, CatalogEntry } from './catalog.ts'
-import type { Automation } from './define.ts'
+import type { Catalog, CatalogEntry, RunnableEntry } from './catalog.ts'
+import type { AutomationDeclaration } from './declaration.ts'
+import type { Automation, InstalledAutomation } from './define.ts'
 import { AutomationError } from './errors.ts'
 import { keywordsIn, plainSchema, schemaFaults, type SchemaFault } from './schema-check.ts'
 
@@ -32,7 +33,9 @@ import { keywordsIn, plainSchema, schemaFaults, type SchemaFault } from './schem
  * @throws {AutomationError} with every fault; each names the automation, the JSON pointer and the problem.
  * @see D4, D17, D36, D52
  */
-export function buildCatalog(automations: readonly Automation[]): Catalog {
+export function buildCatalog(automations: readonly Automation[]): ReadonlyMap<string, RunnableEntry>
+export function buildCatalog(automations: readonly InstalledAutomation[]): Catalog
+export function buildCatalog(automations: readonly InstalledAutomation[]): Catalog {
   const faults = automations.flatMap(automationFaults)
   const types = new Set<string>()
   for (const { type } of automations) {
@@ -47,7 +50,7 @@ export function buildCatalog(automations: readonly Automation[]): Catalog {
  * Checks one automation.
  * @returns One sentence per fault; empty for a valid automation.
  */
-export function automationFaults(automation: Automation): string[] {
+export function automationFaults(automation: AutomationDeclaration): string[] {
   const { config, output, payload, pools } = automation
   const declared: readonly (readonly [string, object | null | undefined, Check])[] = [
     ['/config', config, configFaults],
@@ -147,7 +150,7 @@ function plain(schema: object): JsonSchema {
 const anything: Validator = () => []
 
 /** @param automation One without faults. */
-function entryOf(automation: Automation): CatalogEntry {
+function entryOf(automation: InstalledAutomation): CatalogEntry {
   const { type, name, kind, visibilityMs, retry, run } = automation
   const configSchema = configSchemaOf(plain(automation.config))
   const outputSchema = automation.output === null ? null : plain(automation.output)
@@ -173,6 +176,7 @@ function entryOf(automation: Automation): CatalogEntry {
       ]),
     ),
     run: run as CatalogEntry['run'], // The slot runner of its kind passes the matching context.
+    ...('devCommand' in automation ? { devCommand: automation.devCommand } : {}),
   })
 }
 

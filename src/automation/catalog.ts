@@ -43,8 +43,19 @@ export interface CatalogEntry {
   >
   readonly visibilityMs: number
   readonly retry: RetryMs
-  /** Called only by the slot runners. */
-  readonly run: (context: BatchContext | Context) => Promise<void> | void
+  /** Called only by the slot runners. null: a manifest declares the type, and its workers are other programs. */
+  readonly run: ((context: BatchContext | Context) => Promise<void> | void) | null
+  /** Starts such a worker under `muster dev`: a program and its arguments. */
+  readonly devCommand?: readonly string[]
 }
+
+/** An automation whose code is installed, so that this program can run it. */
+export interface RunnableEntry extends CatalogEntry {
+  readonly run: NonNullable<CatalogEntry['run']>
+}
+
+/** @returns whether the code of an automation is installed. */
+export const isRunnable = (entry: CatalogEntry | undefined): entry is RunnableEntry =>
+  entry !== undefined && entry.run !== null
 
 export type Catalog = ReadonlyMap<string, CatalogEntry>

@@ -8,22 +8,9 @@
  * @see D25, D35, D36
  */
 import { Type } from 'typebox'
-import {
-  AutomationType,
-  compileValidator,
-  MAX_NAME_CHARS,
-  NAME_PATTERN,
-  MAX_RETRY_IN_MS,
-  MAX_VISIBILITY_MS,
-  MIN_VISIBILITY_MS,
-  RETRY,
-  Strict,
-  toMs,
-  toSeconds,
-  VISIBILITY_MS,
-} from '../protocol/index.ts'
-import type { AutomationKind, RetryMs } from './catalog.ts'
+import { compileValidator, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
 import type { BatchContext, Context, Pools } from './context.ts'
+import { FIELDS, retryMs, withDefaults, type AutomationDeclaration } from './declaration.ts'
 import { AutomationError } from './errors.ts'
 
 const BRAND: unique symbol = Symbol.for('muster.automation')
@@ -87,17 +74,8 @@ export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C
 }
 
 /** An automation, as {@link defineBatch} and {@link defineContinuous} create it and modules export it. */
-export interface Automation {
+export interface Automation extends AutomationDeclaration {
   readonly [BRAND]: typeof SHAPE
-  readonly kind: AutomationKind
-  readonly type: string
-  readonly name: string
-  readonly config: object
-  readonly output: object | null
-  readonly payload: object | null
-  readonly pools: Pools
-  readonly visibilityMs: number
-  readonly retry: RetryMs
   /**
    * Runs one task, or until it is stopped; called only by the slot runners.
    *
@@ -106,6 +84,16 @@ export interface Automation {
    */
   readonly run: (context: never) => Promise<void> | void
 }
+
+/** An automation that a manifest declares, and that programs in other languages run. */
+export interface ManifestAutomation extends AutomationDeclaration {
+  readonly run: null
+  /** Starts a worker under `muster dev`: a program and its arguments. */
+  readonly devCommand?: readonly string[]
+}
+
+/** An automation of the catalog, with or without its code. */
+export type InstalledAutomation = Automation | ManifestAutomation
 
 /** An automation whose slots take tasks from a queue. */
 export interface BatchAutomation<C = object, O = object, T = object, P extends Pools = Pools> extends Automation {
@@ -133,9 +121,13 @@ export function defineBatch<
 >(definition: BatchDefinition<C, O, T, P>): BatchAutomation<C, O, T, P> {
   check('defineBatch', definition, BATCH)
   const { payload, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
-  const retry = retryMs('defineBatch', definition.type, definition.retry)
+  const retry = retryMs(
+    definition.retry ?? {},
+    `defineBatch: automation "${definition.type}": /retry/capSeconds must be >= baseSeconds`,
+  )
   return Object.freeze({
-    ...declared(definition),
+    [BRAND]: SHAPE,
+    ...withDefaults(definition),
     kind: 'BatchAutomation',
     payload,
     visibilityMs: toMs(visibilityTimeoutSeconds),
@@ -155,7 +147,8 @@ export function defineContinuous<C extends object = Nothing, O extends object = 
 ): ContinuousAutomation<C, O, P> {
   check('defineContinuous', definition, CONTINUOUS)
   return Object.freeze({
-    ...declared(definition),
+    [BRAND]: SHAPE,
+    ...withDefaults(definition),
     kind: 'ContinuousAutomation',
     payload: null,
     visibilityMs: VISIBILITY_MS,
@@ -173,47 +166,21 @@ export function isAutomation(value: unknown): value is Automation {
   return typeof value === 'object' && value !== null && BRAND in value && value[BRAND] === SHAPE
 }
 
-function declared<C extends object, O extends object, P extends Pools>(definition: Declaration<C, O, P>) {
-  const {
-    type,
-    name = pascalCase(type),
-    config = { type: 'object', properties: {} },
-    output = null,
-    pools = {},
-  } = definition
-  return { [BRAND]: SHAPE, type, name, config, output, pools } as const
-}
-
-const pascalCase = (type: string): string =>
-  type
-    .split('-')
-    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
-    .join('')
-
-const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN })
-const Schema = Type.Optional(Type.Object({}))
 const common = {
-  type: AutomationType,
-  name: Type.Optional(Name),
-  config: Schema,
-  output: Schema,
-  pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))),
+  type: FIELDS.type,
+  name: FIELDS.name,
+  config: FIELDS.config,
+  output: FIELDS.output,
+  pools: FIELDS.pools,
 }
-const DelaySeconds = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: toSeconds(MAX_RETRY_IN_MS) }))
 const CONTINUOUS = compileValidator(Strict(common))
 const BATCH = compileValidator(
   Strict({
     ...common,
-    payload: Type.Object({}),
-    visibilityTimeoutSeconds: Type.Optional(
-      Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) }),
-    ),
+    payload: FIELDS.payload,
+    visibilityTimeoutSeconds: FIELDS.visibilitySeconds,
     retry: Type.Optional(
-      Strict({
-        baseSeconds: DelaySeconds,
-        factor: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })),
-        capSeconds: DelaySeconds,
-      }),
+      Strict({ baseSeconds: FIELDS.delaySeconds, factor: FIELDS.factor, capSeconds: FIELDS.delaySeconds }),
     ),
   }),
 )
@@ -227,19 +194,4 @@ function check(by: string, definition: { readonly type: string; readonly run: un
   if (typeof run !== 'function') faults.push('/run must be a function')
   if (faults.length > 0)
     throw new AutomationError(faults.map((fault) => `${by}: automation ${JSON.stringify(definition.type)}: ${fault}`))
-}
-
-function retryMs(
-  by: string,
-  type: string,
-  retry: { baseSeconds?: number; factor?: number; capSeconds?: number } = {},
-): RetryMs {
-  const {
-    baseSeconds = toSeconds(RETRY.baseMs),
-    factor = RETRY.factor,
-    capSeconds = Math.max(baseSeconds, toSeconds(RETRY.capMs)),
-  } = retry
-  if (capSeconds < baseSeconds)
-    throw new AutomationError(`${by}: automation "${type}": /retry/capSeconds must be >= baseSeconds (${baseSeconds})`)
-  return { baseMs: toMs(baseSeconds), factor, capMs: toMs(capSeconds) }
 }

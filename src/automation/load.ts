@@ -5,16 +5,18 @@
  *
  *   "muster": { "automations": "./dist/index.js" }
  *
+ * A file named `….automation.yaml` (or .yml, .json) is a manifest, which declares automations without code.
  * Modules are trusted code and run in this process. All faults are reported together; each names its module.
- * @see D35
+ * @see D35, D108
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire, findPackageJSON } from 'node:module'
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { automationFaults } from './build-catalog.ts'
-import { isAutomation, type Automation } from './define.ts'
+import { isAutomation, type Automation, type InstalledAutomation } from './define.ts'
 import { AutomationError } from './errors.ts'
+import { MANIFEST_FILE, readManifest } from './manifest.ts'
 
 export interface LoadOptions {
   /** `SVC_AUTOMATIONS`, split at its commas. Undefined or empty: search the dependencies. */
@@ -29,14 +31,20 @@ export interface LoadOptions {
 
 /** A module, with the name by which the user knows it. */
 interface FoundModule {
-  readonly kind: 'found'
+  readonly kind: 'module'
   readonly module: string
   readonly load: () => Promise<object>
 }
-type ModuleSearch = FoundModule | { readonly kind: 'fault'; readonly fault: string }
-interface Installed {
+interface FoundManifest {
+  readonly kind: 'manifest'
   readonly module: string
-  readonly automation: Automation
+  readonly path: string
+}
+type ModuleSearch = FoundModule | FoundManifest | { readonly kind: 'fault'; readonly fault: string }
+interface Installed {
+  /** Its kind and its name: `module ./a.js`. */
+  readonly source: string
+  readonly automation: InstalledAutomation
 }
 
 const HOW_TO_INSTALL =
@@ -50,7 +58,7 @@ const HOW_TO_INSTALL =
  * @throws {AutomationError} with every fault, one per line; each names its module.
  * @see D35
  */
-export async function loadAutomations(options: LoadOptions): Promise<readonly Automation[]> {
+export async function loadAutomations(options: LoadOptions): Promise<readonly InstalledAutomation[]> {
   const named = (options.specifiers ?? []).filter((specifier) => specifier !== '')
   const searches =
     named.length > 0 ? named.map((specifier) => findNamed(specifier, options)) : findAmongDependencies(options)
@@ -59,11 +67,11 @@ export async function loadAutomations(options: LoadOptions): Promise<readonly Au
   for (const search of searches) {
     // Sequentially, so that faults are in the order of the modules.
     if (search.kind === 'fault') faults.push(search.fault)
-    else installed.push(...(await automationsOf(search, faults)))
+    else installed.push(...(await installedBy(search, faults)))
   }
   faults.push(
-    ...installed.flatMap(({ module, automation }) =>
-      automationFaults(automation).map((fault) => `module ${module}: ${fault}`),
+    ...installed.flatMap(({ source, automation }) =>
+      automationFaults(automation).map((fault) => `${source}: ${fault}`),
     ),
     ...duplicates(installed),
   )
@@ -75,12 +83,16 @@ export async function loadAutomations(options: LoadOptions): Promise<readonly Au
 function findNamed(specifier: string, options: LoadOptions): ModuleSearch {
   const { directory, builtIn = {} } = options
   const own = Object.hasOwn(builtIn, specifier) ? builtIn[specifier] : undefined
-  if (own !== undefined) return { kind: 'found', module: specifier, load: own }
+  if (own !== undefined) return { kind: 'module', module: specifier, load: own }
   const path = resolve(directory, specifier)
+  if (MANIFEST_FILE.test(specifier))
+    return existsSync(path)
+      ? { kind: 'manifest', module: specifier, path }
+      : { kind: 'fault', fault: `manifest ${specifier}: there is no file ${path}` }
   const isFile = /\.m?js$/.test(specifier) && existsSync(path)
   if (isFile) return found(specifier, path, options)
   if (/^\.\.?(?:\/|$)/.test(specifier) || isAbsolute(specifier))
-    return { kind: 'fault', fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
+    return { kind: 'fault', fault: `module ${specifier}: there is no .js, .mjs or .automation.yaml file ${path}` }
   return findPackage(specifier, options)
 }
 
@@ -89,7 +101,7 @@ function findPackage(specifier: string, options: LoadOptions): ModuleSearch {
   const base = join(options.directory, 'package.json') // The file need not exist: resolution starts in its directory.
   try {
     const manifestFile = installedManifest(specifier, base)
-    const manifest = manifestFile === undefined ? undefined : readManifest(manifestFile)
+    const manifest = manifestFile === undefined ? undefined : readPackage(manifestFile)
     const isWhole = manifest?.name === specifier // False for a single file of the package.
     if (isWhole && manifest.entry !== undefined) return found(specifier, join(manifest.folder, manifest.entry), options)
     // Not in the types yet. Node 22 and 24 support conditions, and many packages do not resolve without `import`.
@@ -109,7 +121,7 @@ function findAmongDependencies(options: LoadOptions): readonly ModuleSearch[] {
   const file = nearestManifest(options.directory)
   if (file === undefined) return []
   try {
-    const manifest = readManifest(file)
+    const manifest = readPackage(file)
     const required = Object.keys(manifest.dependencies).map((name) => findDependency(name, file, options, true))
     const optional = Object.keys(manifest.optionalDependencies).map((name) =>
       findDependency(name, file, options, false),
@@ -128,7 +140,7 @@ function findDependency(name: string, file: string, options: LoadOptions, requir
       ? { kind: 'fault', fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` }
       : undefined
   try {
-    const { entry, folder } = readManifest(manifestFile)
+    const { entry, folder } = readPackage(manifestFile)
     return entry === undefined ? undefined : found(name, join(folder, entry), options)
   } catch (error) {
     return { kind: 'fault', fault: `module ${name}: ${manifestFile}: ${messageOf(error)}` }
@@ -148,10 +160,10 @@ function found(
   path: string,
   { importModule = (url: string): Promise<object> => import(url) as Promise<object> }: LoadOptions,
 ): FoundModule {
-  return { kind: 'found', module, load: () => importModule(pathToFileURL(path).href) }
+  return { kind: 'module', module, load: () => importModule(pathToFileURL(path).href) }
 }
 
-interface Manifest {
+interface PackageManifest {
   readonly folder: string
   readonly name: string | undefined
   /** `muster.automations`, relative to the folder. */
@@ -161,7 +173,7 @@ interface Manifest {
 }
 
 /** @throws {Error} when the file is not a JSON object, or its `muster` entry is not a relative path. */
-function readManifest(file: string): Manifest {
+function readPackage(file: string): PackageManifest {
   const body = JSON.parse(readFileSync(file, 'utf8')) as unknown
   const { name, muster, dependencies, optionalDependencies } = asObject(body)
   const { automations } = asObject(muster)
@@ -185,29 +197,36 @@ function nearestManifest(directory: string): string | undefined {
   return candidates.find((candidate) => existsSync(candidate))
 }
 
-/** Loads the automations of one module. Adds its faults to `faults`. */
-async function automationsOf({ module, load }: FoundModule, faults: string[]): Promise<readonly Installed[]> {
+/** Loads the automations of one module or manifest. Adds its faults to `faults`. */
+async function installedBy(search: FoundModule | FoundManifest, faults: string[]): Promise<readonly Installed[]> {
+  const source = `${search.kind} ${search.module}`
+  const addFaults = (problems: readonly string[]): void =>
+    void faults.push(...problems.map((problem) => `${source}: ${problem}`))
   try {
-    const exports = exportsOf(await load())
-    const values = new Set<Automation>() // One automation may be both a named and the default export.
-    for (const [name, value] of exports) {
-      for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
-        if (isAutomation(each)) values.add(each)
-        else
-          faults.push(
-            `module ${module}: export "${name}" is not an automation; ` +
-              'make one with defineBatch or defineContinuous, and export nothing else',
-          )
-      }
-    }
-    if (exports.length === 0)
-      faults.push(`module ${module}: exports nothing; export what defineBatch or defineContinuous made`)
-    return [...values].map((automation) => ({ module, automation }))
+    const automations =
+      search.kind === 'manifest' ? readManifest(search.path) : automationsOf(await search.load(), addFaults)
+    return automations.map((automation) => ({ source, automation }))
   } catch (error) {
-    const problems = error instanceof AutomationError ? error.faults : [`cannot be loaded: ${messageOf(error)}`]
-    faults.push(...problems.map((problem) => `module ${module}: ${problem}`))
+    addFaults(error instanceof AutomationError ? error.faults : [`cannot be loaded: ${messageOf(error)}`])
     return []
   }
+}
+
+function automationsOf(namespace: object, addFaults: (problems: readonly string[]) => void): readonly Automation[] {
+  const exports = exportsOf(namespace)
+  const values = new Set<Automation>() // One automation may be both a named and the default export.
+  for (const [name, value] of exports) {
+    for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+      if (isAutomation(each)) values.add(each)
+      else
+        addFaults([
+          `export "${name}" is not an automation; ` +
+            'make one with defineBatch or defineContinuous, and export nothing else',
+        ])
+    }
+  }
+  if (exports.length === 0) addFaults(['exports nothing; export what defineBatch or defineContinuous made'])
+  return [...values]
 }
 
 /** @returns the exports that the author wrote. For a CommonJS module, Node adds the exports object as `default`. */
@@ -232,7 +251,7 @@ function duplicates(installed: readonly Installed[]): readonly string[] {
       ? []
       : [
           `automation "${type}": is defined ${those.length} times, ` +
-            `in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`,
+            `in ${[...new Set(those.map(({ source }) => source))].join(' and ')}`,
         ]
   })
 }

@@ -10,7 +10,7 @@
  * @see D24, D25, D53, D55
  */
 import { withLogFields } from '../runtime/index.ts'
-import type { CatalogEntry } from './catalog.ts'
+import type { RunnableEntry } from './catalog.ts'
 import type { BatchContext } from './context.ts'
 import { makeBatchContext } from './make-context.ts'
 import { Masker } from './mask.ts'
@@ -35,7 +35,7 @@ import {
  * @returns A promise that rejects only when a port throws.
  */
 export function runBatchSlot(
-  entry: CatalogEntry,
+  entry: RunnableEntry,
   control: SlotControl,
   source: TaskSource,
   deps: SlotDeps,
@@ -51,7 +51,7 @@ export function runBatchSlot(
 }
 
 class BatchSlot {
-  readonly #entry: CatalogEntry
+  readonly #entry: RunnableEntry
   readonly #control: SlotControl
   readonly #deps: SlotDeps
   #failing = false
@@ -60,7 +60,7 @@ class BatchSlot {
   /** The running task. */
   #lease: TaskLease | undefined
 
-  constructor(entry: CatalogEntry, control: SlotControl, deps: SlotDeps) {
+  constructor(entry: RunnableEntry, control: SlotControl, deps: SlotDeps) {
     this.#entry = entry
     this.#control = control
     this.#deps = deps

@@ -8,7 +8,7 @@
  * @see D53
  */
 import { Backoff, sleep, withLogFields } from '../runtime/index.ts'
-import type { CatalogEntry } from './catalog.ts'
+import type { RunnableEntry } from './catalog.ts'
 import { makeContext } from './make-context.ts'
 import { Masker } from './mask.ts'
 import { failureOf } from './outcome.ts'
@@ -27,7 +27,7 @@ const WELL_AFTER_MS = BACKOFF_CAP_MS
  * @param deps The environment of the slot.
  * @returns A promise that rejects only when a port throws.
  */
-export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, deps: SlotDeps): Promise<void> {
+export function runContinuousSlot(entry: RunnableEntry, control: SlotControl, deps: SlotDeps): Promise<void> {
   return withLogFields(slotLogFields(entry, control), () =>
     deps.span('slot.run_continuous', slotAttributes(entry, control), () =>
       new ContinuousSlot(entry, control, deps).run(),
@@ -36,14 +36,14 @@ export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, dep
 }
 
 class ContinuousSlot {
-  readonly #entry: CatalogEntry
+  readonly #entry: RunnableEntry
   readonly #control: SlotControl
   readonly #deps: SlotDeps
   readonly #masker: Masker
   readonly #backoff: Backoff
   #failing = false
 
-  constructor(entry: CatalogEntry, control: SlotControl, deps: SlotDeps) {
+  constructor(entry: RunnableEntry, control: SlotControl, deps: SlotDeps) {
     this.#entry = entry
     this.#control = control
     this.#deps = deps

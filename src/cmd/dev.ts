@@ -1,10 +1,11 @@
 /**
  * @module cmd/dev
  * Implements `muster dev`, which runs a complete fleet on this machine in one process tree. The master runs in this
- * process on a SQLite file, with one child process as worker for each installed automation. Ctrl-C drains the workers,
- * then stops the master and exits with 0. The next start continues with the same state.
+ * process on a SQLite file, with one child process as worker for each installed automation: `muster worker`, or the
+ * program that a manifest names. Ctrl-C drains the workers, then stops the master and exits with 0. The next start
+ * continues with the same state.
  */
-import type { Catalog } from '../automation/index.ts'
+import { isRunnable, type Catalog, type CatalogEntry } from '../automation/index.ts'
 import { aborted, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { Child } from './dev/children.ts'
 import { enable, firstOutput, sampleConfig, type Master } from './dev/samples.ts'
@@ -25,7 +26,7 @@ const SETTINGS = {
   }),
   automations: setting(list, {
     name: 'SVC_AUTOMATIONS',
-    help: 'Comma-separated modules that contain automations.',
+    help: 'Comma-separated modules and manifests of automations.',
     fallback: 'muster/automations',
   }),
   ...LOG_SETTINGS,
@@ -85,9 +86,12 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
   state.keep()
   const master = { url: running.url, adminToken: state.adminToken }
   print(`  master   ready   ${master.url}   backend filedb://${state.storePath}`)
-  const children = [...catalog.keys()].map((type) => startWorker(type, values, state, master))
+  const started = [...catalog.values()].filter((entry) => isRunnable(entry) || entry.devCommand !== undefined)
+  const children = started.map((entry) => startWorker(entry, values, state, master))
   try {
-    await greet(catalog, master, state, running.port, stop)
+    for (const { type } of [...catalog.values()].filter((entry) => !started.includes(entry)))
+      print(`  worker   none    ${type} (its manifest names no dev.command; start its program yourself)`)
+    await greet(catalog, started, master, state, running.port, stop)
     await aborted(stop)
   } catch (error) {
     if (!stop.aborted) throw error
@@ -100,11 +104,14 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
   return 0
 }
 
-function startWorker(type: string, values: Values<typeof SETTINGS>, state: DevState, master: Master): Child {
+/** @param entry An automation with code, or with the command of its manifest; both read the same variables. */
+function startWorker(entry: CatalogEntry, values: Values<typeof SETTINGS>, state: DevState, master: Master): Child {
+  const { type, devCommand = [process.execPath, process.argv[1] ?? '', 'worker'] } = entry
+  const [command = '', ...args] = devCommand
   const child = new Child({
     name: `dev-${type}`,
-    command: process.execPath,
-    args: [process.argv[1] ?? '', 'worker'],
+    command,
+    args,
     print,
     environment: {
       ...process.env,
@@ -123,13 +130,14 @@ function startWorker(type: string, values: Values<typeof SETTINGS>, state: DevSt
 
 async function greet(
   catalog: Catalog,
+  started: readonly CatalogEntry[],
   master: Master,
   state: DevState,
   port: number,
   stop: AbortSignal,
 ): Promise<void> {
   await Promise.all(
-    [...catalog.keys()].map(async (type) => {
+    started.map(async ({ type }) => {
       const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
       const refused = typeof outcome === 'string' ? outcome : `not enabled, it needs a config: ${outcome.refused}`
       print(`  worker   ready   dev-${type} (${refused})`)

@@ -31,7 +31,8 @@ export const AUTOMATIONS_SETTING = {
   automations: setting(list, {
     name: 'SVC_AUTOMATIONS',
     help:
-      'Comma-separated modules that contain automations: npm packages or paths of .js files. ' +
+      'Comma-separated modules that contain automations (npm packages or paths of .js files), and ' +
+      'paths of .automation.yaml or .automation.json manifests. ' +
       'Not set: all dependencies of the nearest package.json that declare automations.',
   }),
 } as const

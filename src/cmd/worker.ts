@@ -4,6 +4,7 @@
  * deadline. Exit codes: 0 drained, 1 permanently rejected by the master or ended by an uncaught exception, 2 settings.
  */
 import { hostname } from 'node:os'
+import { isRunnable, type Catalog } from '../automation/index.ts'
 import { systemRandom, systemTime } from '../runtime/index.ts'
 import { startWorker, systemHost } from '../worker/index.ts'
 import { warnOfPlainText } from './plain-text.ts'
@@ -65,19 +66,20 @@ function handToAutomations(settings: Readonly<Record<string, string | undefined>
   for (const [name, value] of Object.entries(settings)) if (value !== undefined) process.env[name] = value
 }
 
+function whyNotRunnable(type: string, catalog: Catalog): string {
+  if (catalog.has(type))
+    return `"${type}" is declared by a manifest and has no code here; start its own program, not muster worker`
+  const runnable = [...catalog.values()].filter(isRunnable).map((entry) => entry.type)
+  return `"${type}" is not installed; installed: ${runnable.join(', ') || 'no automation with code'}`
+}
+
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, process.env, argv)
   refuse(faults)
   handToAutomations({ SVC_ALLOW_CIDRS: values.allowCidrs, SVC_ALLOW_HOSTS: values.allowHosts })
   const catalog = await loadCatalog(values.automations, process.cwd())
   const entry = catalog.get(values.type)
-  if (entry === undefined)
-    refuse([
-      {
-        name: 'SVC_AUTOMATION_TYPE',
-        problem: `"${values.type}" is not installed; installed: ${[...catalog.keys()].join(', ')}`,
-      },
-    ])
+  if (!isRunnable(entry)) refuse([{ name: 'SVC_AUTOMATION_TYPE', problem: whyNotRunnable(values.type, catalog) }])
   else
     return withProcess(values, async (log, stop) => {
       const token = watchedSecret('SVC_WORKER_TOKEN', values.token, process.env, systemTime, log)

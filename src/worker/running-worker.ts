@@ -2,7 +2,7 @@
  * @module worker/running-worker
  * Defines what a worker is started with and what can be done with it while it runs.
  */
-import type { CatalogEntry } from '../automation/index.ts'
+import type { RunnableEntry } from '../automation/index.ts'
 import type { ReportedState } from '../protocol/index.ts'
 import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
@@ -15,7 +15,7 @@ export interface WorkerOptions {
   readonly masterUrl: string
   /** The worker token, or a function that returns the current one. */
   readonly token: string | (() => string)
-  readonly entry: CatalogEntry
+  readonly entry: RunnableEntry
   readonly workerId: string
   readonly drainTimeoutSeconds: number
   readonly clock: Clock

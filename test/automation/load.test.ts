@@ -93,7 +93,7 @@ describe('named modules', () => {
         'make one with defineBatch or defineContinuous, and export nothing else',
       'module ./c.mjs: cannot be loaded: needs a licence',
       'module ./e.mjs: exports nothing; export what defineBatch or defineContinuous made',
-      `module ./none.mjs: there is no .js or .mjs file ${join(directory, 'none.mjs')}`,
+      `module ./none.mjs: there is no .js, .mjs or .automation.yaml file ${join(directory, 'none.mjs')}`,
       expect.stringContaining(
         `module no-such-package: cannot be found from ${directory} (npm install it, ` +
           'or begin a path with ./): Cannot find',

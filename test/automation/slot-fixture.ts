@@ -6,7 +6,7 @@ import {
   buildCatalog,
   type AppliedConfig,
   type Automation,
-  type CatalogEntry,
+  type RunnableEntry,
   type Primitives,
   type SlotControl,
   type SlotDeps,
@@ -49,7 +49,7 @@ export class SlotFixture {
   readonly subscriptions: { topic: string; signal: AbortSignal }[] = []
   readonly source: TaskSource
   config: AppliedConfig
-  readonly entry: CatalogEntry
+  readonly entry: RunnableEntry
   readonly #stopping = new AbortController()
   readonly #killed = new AbortController()
   readonly #waiting: TaskLease[] = []

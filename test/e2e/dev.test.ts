@@ -138,6 +138,30 @@ describe('muster dev', () => {
     expect(starts[1]?.output()).toContain(`${join(fleet.directory, 'foreign/master.db')} is damaged`)
   }, 60_000)
 
+  it('starts the program that a manifest names, and says which type has none (D108)', async () => {
+    const program = join(fleet.directory, 'worker.mjs')
+    const manifest = join(fleet.directory, 'other.automation.yaml')
+    writeFileSync(
+      program,
+      'const { SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id, SVC_MASTER_URL: url } = process.env\n' +
+        'console.log(`started ${type} ${id} ${url}`)\n' +
+        "process.on('SIGTERM', () => process.exit(0))\nsetInterval(() => {}, 1_000)\n",
+    )
+    writeFileSync(
+      manifest,
+      '- {muster: automation/v1, type: crawler, kind: batch, payload: {}, dev: {command: ' +
+        `[${JSON.stringify(process.execPath)}, ${JSON.stringify(program)}]}}\n` +
+        '- {muster: automation/v1, type: sender, kind: batch, payload: {}}\n',
+    )
+    const dev = start({ SVC_AUTOMATIONS: manifest })
+    await eventually('the program runs', async () => dev.output().includes('dev-crawler | started'), {
+      context: dev.output,
+    })
+    expect(dev.output()).toContain(`started crawler dev-crawler http://127.0.0.1:${port}`)
+    expect(dev.output()).toContain('worker   none    sender (its manifest names no dev.command; start its program')
+    expect(await interrupted(dev)).toBe(0)
+  }, 60_000)
+
   it('exits with 0 when it is interrupted during its start', async () => {
     const dev = start()
     await eventually('the master is ready', async () => dev.output().includes('master   ready'), {

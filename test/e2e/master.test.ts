@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, SLACK } from '../kit/index.ts'
 import { BUILT_COMMAND } from '../kit/built-command.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
 import { Fleet, WORKER_TOKEN, type Proc } from './fleet.ts'
 
 const fleets: Fleet[] = []
@@ -56,6 +57,21 @@ describe('muster master', () => {
     const { code, stderr } = await muster(['master'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/no automation is installed: npm install .*\n[^]*muster master --help/)
+  })
+
+  it('runs no worker for a type that a manifest declares, and exits with 2 (D108)', async () => {
+    const manifest = join(temporaryFolder(), 'crawler.automation.yaml')
+    writeFileSync(manifest, '{muster: automation/v1, type: crawler, kind: batch, payload: {}}')
+    const worker = (type: string) =>
+      muster(['worker', '--automation-type', type, '--automations', manifest, '--master-url', 'http://127.0.0.1:1'], {
+        SVC_WORKER_TOKEN: CANARY,
+      })
+    const { code, stderr } = await worker('crawler')
+    expect(code).toBe(2)
+    expect(stderr).toContain('"crawler" is declared by a manifest and has no code here; start its own program')
+    const other = await worker('other')
+    expect(other.code).toBe(2)
+    expect(other.stderr).toContain('"other" is not installed; installed: no automation with code')
   })
 
   it('reports all faults of its settings together, exits with 2 and shows no secret (D21, D34)', async () => {

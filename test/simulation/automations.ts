@@ -3,7 +3,7 @@
  * Configs have two fields that different admins change. Outputs are numbered for each life of a worker.
  */
 import { buildCatalog, defineBatch, defineContinuous, Permanent, Type } from '../../src/automation/index.ts'
-import type { CatalogEntry } from '../../src/automation/index.ts'
+import type { RunnableEntry } from '../../src/automation/index.ts'
 import type { PluginEvent } from './invariants/invariant.ts'
 
 const payload = Type.Object({
@@ -82,7 +82,7 @@ export interface WorkerLife {
 }
 
 /** The automation of a type, as one life of a worker runs it: what its plugin does is reported. */
-export function entryOf(type: string, { worker, life, takeFlood, onEvent }: WorkerLife): CatalogEntry {
+export function entryOf(type: string, { worker, life, takeFlood, onEvent }: WorkerLife): RunnableEntry {
   const entry = CATALOG.get(type)
   if (entry === undefined) throw new TypeError(`no automation ${type}`)
   const by = `${worker}/${life}`

@@ -4,7 +4,7 @@
  * SVC_WORKER_TOKEN, SVC_AUTOMATIONS. SIGTERM drains all workers.
  */
 import { writeSync } from 'node:fs'
-import { buildCatalog, loadAutomations } from '../../src/automation/index.ts'
+import { buildCatalog, isRunnable, loadAutomations } from '../../src/automation/index.ts'
 import { createHttpPool, systemRandom, systemTime, type CreateHttpPool, type Log } from '../../src/runtime/index.ts'
 import { startWorker, systemHost, type RunningWorker } from '../../src/worker/index.ts'
 
@@ -145,7 +145,7 @@ async function main(): Promise<void> {
   const workers: RunningWorker[] = []
   for (const [type, count] of Object.entries(counts)) {
     const entry = catalog.get(type)
-    if (entry === undefined) throw new Error(`${type} is not installed`)
+    if (!isRunnable(entry)) throw new Error(`${type} is not installed`)
     for (let n = 0; n < count; n += 1)
       workers.push(
         startWorker({

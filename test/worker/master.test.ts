@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { buildCatalog, defineBatch, Type, type Catalog } from '../../src/automation/index.ts'
+import { buildCatalog, defineBatch, Type, type RunnableEntry } from '../../src/automation/index.ts'
 import { startMaster, type RunningMaster } from '../../src/master/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
@@ -12,7 +12,7 @@ const WORKER = 'worker-token-of-this-test'
 let time: VirtualTime
 let log: RecordingLog
 let master: RunningMaster
-let catalog: Catalog
+let catalog: ReadonlyMap<string, RunnableEntry>
 let worker: RunningWorker | undefined
 let finish: (() => void)[]
 

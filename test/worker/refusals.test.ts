@@ -1,6 +1,6 @@
 /** Runs a worker while its master, or a proxy in front of it, rejects every request and handshake for 75 s. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { CatalogEntry } from '../../src/automation/index.ts'
+import type { RunnableEntry } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
@@ -34,7 +34,7 @@ afterEach(async () => {
   await peer.close()
 })
 
-function start(entry: CatalogEntry): void {
+function start(entry: RunnableEntry): void {
   worker = startWorker({
     masterUrl: peer.url,
     token: 'worker-token',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { CatalogEntry } from '../../src/automation/index.ts'
+import type { RunnableEntry } from '../../src/automation/index.ts'
 import { boundLogFields, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/worker/index.ts'
 import { Peer } from './peer.ts'
@@ -41,7 +41,7 @@ afterEach(async () => {
   await peer.close()
 })
 
-function start(entry: CatalogEntry, more: Partial<WorkerOptions> = {}): RunningWorker {
+function start(entry: RunnableEntry, more: Partial<WorkerOptions> = {}): RunningWorker {
   worker = startWorker({
     masterUrl: peer.url,
     token: 'worker-token',

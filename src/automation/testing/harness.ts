@@ -18,7 +18,7 @@ import {
   SlotMetrics,
   type Automation,
   type BatchContext,
-  type CatalogEntry,
+  type RunnableEntry,
   type Context,
   type SlotControl,
   type SlotLog,
@@ -58,7 +58,7 @@ export class Harness {
   readonly time = new VirtualTime()
   readonly link = new Link(this.time)
   readonly random: Random
-  readonly entry: CatalogEntry
+  readonly entry: RunnableEntry
   readonly backend: Backend
   readonly config: WorkerConfig
   readonly faults: Faults
@@ -273,7 +273,7 @@ export class Harness {
     this.#wake = () => {}
   }
 
-  async #run(entry: CatalogEntry, context: BatchContext | Context): Promise<void> {
+  async #run(entry: RunnableEntry, context: BatchContext | Context): Promise<void> {
     const run = new WatchedRun(context, {
       time: this.time,
       realClock: systemTime,

@@ -468,4 +468,17 @@ export const ADDITIONS: readonly Row[] = [
   ['D106c', 'Submits, settles, due tasks and expiry continue while the queue is paused.'],
   ['D106d', 'A wrong time or note is rejected with 422, a type without a queue with 400.'],
   ['D106e', 'queue.paused and queue.resumed name who paused and who resumed the queue.'],
+  [
+    'D108a',
+    'A manifest declares the same as a module; each fault names the file, the type and the field.',
+    by('automation/manifest.test.ts', 'declares the same as a module with the same schemas (D108)'),
+    by('automation/manifest.test.ts', 'names the automation and the field of every fault (D108)'),
+    by('automation/manifest.test.ts', 'declares no type that a module or another manifest declares (D108)'),
+  ],
+  [
+    'D108b',
+    'muster worker does not run such a type; muster dev starts the program that its manifest names.',
+    by('e2e/master.test.ts', 'runs no worker for a type that a manifest declares, and exits with 2 (D108)'),
+    by('e2e/dev.test.ts', 'starts the program that a manifest names, and says which type has none (D108)'),
+  ],
 ]
