@@ -341,7 +341,7 @@ withPythonClient('a Python worker', () => {
         'a/b',
         {
           ...PYTHON_ENVIRONMENT,
-          FOLDER: '.',
+          FOLDER: fixtures[0].fleet.directory,
         },
       )
       expect(await worker?.exited).toBe(2)
