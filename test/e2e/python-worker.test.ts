@@ -4,17 +4,16 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { killAll } from '../kit/built-command.ts'
 import { eventually, SLACK } from '../kit/index.ts'
 import { PYTHON, PYTHON_CLIENT, PYTHON_ENVIRONMENT, withPythonClient } from '../kit/python-client.ts'
 import { REDIS_SERVER, startRedis, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, type Proc } from './fleet.ts'
+import { Fleet, freePort, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/python.mjs') }
 /** The value of a `writeOnly` field. */
 const SECRET = 'correct-horse-battery'
-const PUBLIC_MODULE = join(process.cwd(), 'dist/automation/public.js')
 const PROGRAM = join(process.cwd(), 'test/e2e/python/worker.py')
 
 interface Payload {
@@ -352,14 +351,36 @@ withPythonClient('a Python worker', () => {
       const fixture = new Fixture('readme')
       fixtures.push(fixture)
       const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
-      for (const [, name = '', text = ''] of page.matchAll(/^```(?:js|python) (\S+)\n([^]*?)^```$/gm))
-        writeFileSync(fixture.file(name), text.replace("'muster/automation'", `'${PUBLIC_MODULE}'`))
-      writeFileSync(fixture.file('package.json'), '{"type": "module"}')
-      await fixture.fleet.startMaster({ SVC_AUTOMATIONS: fixture.file('greeter.automation.js') })
+      for (const [, name = '', text = ''] of page.matchAll(/^```(?:yaml|python) (\S+)\n([^]*?)^```$/gm))
+        writeFileSync(fixture.file(name), text)
+      await fixture.fleet.startMaster({ SVC_AUTOMATIONS: fixture.file('greeter.automation.yaml') })
       const worker = await fixture.worker('greeter', 'g-1', 1, {}, fixture.file('greeter.py'))
       await fixture.fleet.ok('POST', '/automations/greeter/tasks', { payload: { name: 'Ada' } })
       expect(await fixture.outputs('greeter', 1, worker)).toEqual([{ text: 'Hello, Ada', count: 1 }])
       expect(await fixture.terminate(worker)).toBe(0)
+    }, 60_000)
+
+    it('starts the worker of that example with muster dev (D108)', async () => {
+      const fixture = new Fixture('dev')
+      fixtures.push(fixture)
+      const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
+      const program = fixture.file('greeter.py')
+      for (const [, name = '', text = ''] of page.matchAll(/^```(?:yaml|python) (\S+)\n([^]*?)^```$/gm))
+        writeFileSync(fixture.file(name), text.replace('[python3, greeter.py]', JSON.stringify(['python3', program])))
+      const dev = fixture.fleet.spawn('dev', {
+        ...PYTHON_ENVIRONMENT,
+        PATH: `${dirname(PYTHON)}:${process.env['PATH']}`,
+        SVC_AUTOMATIONS: fixture.file('greeter.automation.yaml'),
+        SVC_STATE_DIR: fixture.file('state'),
+        SVC_LISTEN: `127.0.0.1:${await freePort()}`,
+      })
+      await eventually(
+        'the Python worker is enabled',
+        async () => dev.output().includes('worker   ready   dev-greeter (enabled)'),
+        { context: dev.output },
+      )
+      dev.child.kill('SIGINT')
+      expect(await dev.exited).toBe(0)
     }, 60_000)
   })
 })
