@@ -3,10 +3,10 @@
  * Keeps the tasks of one automation type and moves them between pending, in flight, scheduled and dead. A task is a
  * single object that all structures refer to; its `place` names the current one.
  *
- *   submit ─▶ tiers, or retries if it is delayed
+ *   submit ─▶ tiers, or scheduled if it is delayed
  *
  *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
- *        ▲                            └─retry──▶ retries (by due time) ──▶ back of its tier
+ *        ▲                            └─retry──▶ scheduled (by due time) ──▶ back of its tier
  *        └──────────replay────────── dead letters (oldest first) ◀─moveToDead┘
  *
  * Every move is O(log n) at most; clearing the dead letters drops their map in one step.
@@ -41,7 +41,7 @@ export class TaskQueue {
   /** All but the dead ones. */
   readonly #live = new Map<string, Task>()
   readonly #deadlines = new TimerQueue<Task>()
-  readonly #retries = new TimerQueue<Task>()
+  readonly #scheduled = new TimerQueue<Task>()
   /** Also one that has ended by time. */
   #pause: Pause | null = null
 
@@ -98,7 +98,7 @@ export class TaskQueue {
     }
     this.#live.set(id, task)
     this.#store.budget.add(sizeOf(task))
-    if (isDelayed) this.#retries.add(dueAtMs, task)
+    if (isDelayed) this.#scheduled.add(dueAtMs, task)
     else this.tiers[tier].push(task)
     this.totals.submitted += 1
   }
@@ -148,7 +148,7 @@ export class TaskQueue {
   retry(task: Task, due: number): void {
     this.#endLease(task)
     task.place = 'scheduled'
-    this.#retries.add(due, task)
+    this.#scheduled.add(due, task)
   }
 
   moveToDead(task: Task, error: string): void {
@@ -202,10 +202,10 @@ export class TaskQueue {
     return size
   }
 
-  /** Due retries to the back of their tiers, in due order; at most `limit`. */
+  /** Due tasks to the back of their tiers, in due order; at most `limit`. */
   promote(limit: number, now: number): number {
     for (let promoted = 0; promoted < limit; promoted += 1) {
-      const task = this.#retries.takeDue(now)
+      const task = this.#scheduled.takeDue(now)
       if (task === null) return promoted
       task.place = 'pending'
       this.tiers[task.tier].push(task)
@@ -221,7 +221,7 @@ export class TaskQueue {
   }
 
   nextDue(): number | null {
-    return this.#retries.next()
+    return this.#scheduled.next()
   }
 
   /** The pause that lasts now. */
@@ -266,7 +266,7 @@ export class TaskQueue {
     const next = this.tiers.flatMap((tier) => tier.at(0)?.submitted ?? [])
     return {
       tiers: [high.length, normal.length, low.length],
-      scheduled: this.#retries.size,
+      scheduled: this.#scheduled.size,
       inFlight: this.#deadlines.size,
       dead: this.dead.size,
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),

@@ -19,14 +19,14 @@ import {
   type Tier,
 } from '../index.ts'
 import type { Database } from './driver.ts'
-import type { DueRetries } from './due-retries.ts'
+import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { pendingOf, type Queue, type Queues } from './queues.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-/** One reserve promotes at most this many due retries; the rest follow with the next one. */
+/** One reserve promotes at most this many due tasks; the rest follow with the next one. */
 const MAX_PROMOTED = 1_000
 /** One reserve drops at most this many expired tasks. */
 const MAX_DROPPED = 1_000
@@ -88,16 +88,16 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
-  readonly #retries: DueRetries
+  readonly #scheduled: ScheduledTasks
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, retries: DueRetries) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
-    this.#retries = retries
+    this.#scheduled = scheduled
     this.#sql = statementsOf(db)
   }
 
@@ -105,7 +105,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return { results: requests.map(() => refused('unknown')), dropped: 0, nextDueAtMs: null }
     const queue = this.#queues.change(type)
-    this.#retries.promote(queue, MAX_PROMOTED)
+    this.#scheduled.promote(queue, MAX_PROMOTED)
     const refusals = requests.map((request) => this.#refusal(type, request))
     const pause = lastingPause(queue.pause, this.#txn.nowMs)
     const accepted = wantedBy(requests, refusals)
@@ -115,7 +115,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const results = this.#leaseAll(queue, picked, requests, refusals, this.#txn.nowMs + visibilityMs)
     const isHeldBack = accepted > 0 && pendingOf(queue) > 0
     const pauseEndMs = isHeldBack ? (pause?.untilMs ?? null) : null
-    const nextDueAtMs = earlierOf(this.#retries.nextDueAtMs(queue), pauseEndMs)
+    const nextDueAtMs = earlierOf(this.#scheduled.nextDueAtMs(queue), pauseEndMs)
     return { results, dropped: MAX_DROPPED - allowance.drops, nextDueAtMs }
   }
 

@@ -1,11 +1,11 @@
 /**
  * @module storage/sqlite/engine-sweep
- * TaskSweep does what is due by time: it takes tasks back whose deadline has passed, promotes due retries and forgets
+ * TaskSweep does what is due by time: it takes tasks back whose deadline has passed, promotes due tasks and forgets
  * expired idempotency keys.
  */
 import { isLostTooOften, lostLeaseError, type SweepResult, type Sync, type Tasks, type Tier } from '../index.ts'
 import type { Database } from './driver.ts'
-import type { DueRetries } from './due-retries.ts'
+import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
@@ -47,16 +47,16 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
-  readonly #retries: DueRetries
+  readonly #scheduled: ScheduledTasks
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, retries: DueRetries) {
+  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
     this.#queues = queues
     this.#rows = rows
-    this.#retries = retries
+    this.#scheduled = scheduled
     this.#sql = statementsOf(db)
   }
 
@@ -65,9 +65,9 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     if (type === undefined) return NOTHING
     const queue = this.#queues.change(type)
     const { requeued, dead } = this.#takeOverdue(queue, maxLost, limit)
-    const promoted = this.#retries.promote(queue, limit)
+    const promoted = this.#scheduled.promote(queue, limit)
     const forgottenKeys = this.#forgetKeys(type, limit)
-    const more = this.#isAnyOverdue(queue) || this.#retries.isAnyDue(queue) || this.#isAnyKeyExpired(type)
+    const more = this.#isAnyOverdue(queue) || this.#scheduled.isAnyDue(queue) || this.#isAnyKeyExpired(type)
     return { requeued, promoted, dead, forgottenKeys, more }
   }
 

@@ -28,7 +28,7 @@ import type {
   TaskPlace,
   Tasks,
 } from '../index.ts'
-import { DueRetries } from './due-retries.ts'
+import { ScheduledTasks } from './scheduled-tasks.ts'
 import { DeadTasks } from './engine-dead.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { TaskInspection } from './engine-inspect.ts'
@@ -51,11 +51,11 @@ export class SqliteTasks implements Sync<Tasks> {
 
   constructor(engine: EngineDeps) {
     const deps: TaskDeps = { ...engine, queues: new Queues(engine.db, engine.txn), rows: new TaskRows(engine.db) }
-    const retries = new DueRetries(deps)
+    const scheduled = new ScheduledTasks(deps)
     this.#submission = new TaskSubmission(deps)
-    this.#reservation = new TaskReservation(deps, retries)
+    this.#reservation = new TaskReservation(deps, scheduled)
     this.#settlement = new TaskSettlement(deps)
-    this.#sweep = new TaskSweep(deps, retries)
+    this.#sweep = new TaskSweep(deps, scheduled)
     this.#inspection = new TaskInspection(deps)
     this.#dead = new DeadTasks(deps)
     this.#pause = new TaskPause(deps)

@@ -1,6 +1,6 @@
 /**
- * @module storage/sqlite/due-retries
- * DueRetries makes scheduled tasks pending when they are due: retries, and tasks that were submitted with a delay.
+ * @module storage/sqlite/scheduled-tasks
+ * ScheduledTasks makes scheduled tasks pending when they are due: retries, and tasks that were submitted with a delay.
  */
 import type { Tier } from '../index.ts'
 import type { Database } from './driver.ts'
@@ -20,7 +20,7 @@ function statementsOf(db: Database) {
   }
 }
 
-export class DueRetries {
+export class ScheduledTasks {
   readonly #txn: Transaction
   readonly #sql: ReturnType<typeof statementsOf>
 
@@ -29,7 +29,7 @@ export class DueRetries {
     this.#sql = statementsOf(db)
   }
 
-  /** Moves due retries to the back of their tiers, in due order. @returns how many, at most `limit`. */
+  /** Moves due tasks to the back of their tiers, in due order. @returns how many, at most `limit`. */
   promote(queue: Queue, limit: number): number {
     if (queue.scheduled === 0) return 0
     const due = this.#sql.due.all(queue.type, this.#txn.nowMs, limit)
