@@ -21,7 +21,10 @@ function tested(a: string, b = "test('b', () => {})\n"): Ran {
   const tree = new Tree({ 'package.json': JSON.stringify({ jest }), 'a.test.js': a, 'b.test.js': b })
   trees.push(tree)
   symlinkSync(MODULES, join(tree.root, 'node_modules'))
-  return started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js --maxWorkers 1 2>&1`])
+  return started('bash', [
+    '-c',
+    `ulimit -c 0 && cd '${tree.root}' && exec node node_modules/jest/bin/jest.js --maxWorkers 1 2>&1`,
+  ])
 }
 
 /** A test whose process dies of the signal in each run up to `runs`; the test fails if it is run later than that. */
