@@ -118,6 +118,22 @@ export interface Page<Item> {
   readonly items: readonly Item[]
 }
 
+/** A pause of a queue, in which no task is leased. */
+export interface Pause {
+  readonly note: string | null
+  /** Who paused the queue. */
+  readonly actor: string
+  readonly since: Date
+  /** When the pause ends by itself; null if only a resume ends it. */
+  readonly until: Date | null
+}
+
+/** The first tasks of a queue, and its whole length. */
+export interface QueuePage<Payload> extends Page<QueuedTask<Payload>> {
+  /** Null if the queue is not paused. */
+  readonly paused: Pause | null
+}
+
 /** Options of a call that returns a page. */
 export interface PageOptions extends CallOptions {
   /** At most this many items: 1 to 10,000. */
@@ -201,8 +217,8 @@ export interface AutomationClient<Payload, Output> {
   submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
   /** Returns where a task is. Rejects with NOT_FOUND when it is finished, was dropped, or never existed. */
   getTask(id: string, options?: CallOptions): Promise<TaskState>
-  /** Returns the length of the queue and its first tasks; 20 if `limit` is omitted. */
-  queue(options?: PageOptions): Promise<Page<QueuedTask<Payload>>>
+  /** Returns the length of the queue, its pause and its first tasks; 20 if `limit` is omitted. */
+  queue(options?: PageOptions): Promise<QueuePage<Payload>>
   /**
    * Yields the outputs, oldest first, until the signal aborts. Nothing is removed. While the master is unavailable, it
    * waits and continues.

@@ -15,9 +15,10 @@ import type {
   OutputEntry,
   OutputGap,
   OutputsOptions,
-  Page,
   PageOptions,
+  Pause,
   QueuedTask,
+  QueuePage,
   SelectedTask,
   SubmitOutcome,
   SubmittedTask,
@@ -82,9 +83,9 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
   }
 
   /** Returns the first pending tasks. @param options `limit`: how many, 1 to 10,000; 20 if omitted. `signal` aborts. */
-  async queue({ limit, signal }: PageOptions = {}): Promise<Page<QueuedTask<Payload>>> {
-    const { length, items } = await bodyOf(this.#deps.tasks.queue(this.type, { n: limit, signal }))
-    return { length, items: items.map((item) => queuedTask<Payload>(item)) }
+  async queue({ limit, signal }: PageOptions = {}): Promise<QueuePage<Payload>> {
+    const { length, items, paused } = await bodyOf(this.#deps.tasks.queue(this.type, { n: limit, signal }))
+    return { length, items: items.map((item) => queuedTask<Payload>(item)), paused: pauseOf(paused) }
   }
 
   /** Yields outputs until the signal aborts. */
@@ -135,6 +136,12 @@ function deadLettersOf<Payload>(type: string, tasks: Tasks): DeadLetters<Payload
     delete: (ids, options) => select('remove', ids, options),
     deleteAll: async (options) => (await bodyOf(tasks.clearDead(type, options))).cleared,
   }
+}
+
+function pauseOf(paused: QueueBody['paused']): Pause | null {
+  if (paused === undefined) return null
+  const { note, actor, since, until } = paused
+  return { note, actor, since: dateOf(since), until: until === null ? null : dateOf(until) }
 }
 
 function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Payload> {

@@ -37,6 +37,20 @@ describe('submit', () => {
     expect(Math.abs((items[0]?.submittedAt.getTime() ?? 0) - Date.now())).toBeLessThan(60_000)
   })
 
+  it('shows the pause of a queue while it lasts (D106)', async () => {
+    const { mails, master } = await published()
+    expect((await mails.queue()).paused).toBeNull()
+    const put = await fetch(`${master.url}/api/v1/automations/mailer/queue/pause`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${TOKENS.admin}`, 'content-type': 'application/json', 'muster-actor': 'ada' },
+      body: '{"note":"deploy","seconds":3600}',
+    })
+    expect(put.status).toBe(200)
+    const { paused } = await mails.queue()
+    expect(paused).toMatchObject({ note: 'deploy', actor: 'admin ada' })
+    expect((paused?.until?.getTime() ?? 0) - (paused?.since.getTime() ?? 0)).toBeGreaterThan(3_599_000)
+  })
+
   it('reports a duplicate of an id or of an idempotency key, with the id of the first task', async () => {
     const { mails } = await published()
     const first = await mails.submit({ to: 'ada' }, { idempotencyKey: 'k', idempotencyTtlSeconds: 60 })

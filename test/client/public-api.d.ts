@@ -18,7 +18,9 @@
 //   OutputsOptions
 //   Page
 //   PageOptions
+//   Pause
 //   PayloadOf
+//   QueuePage
 //   QueuedTask
 //   SelectedTask
 //   SubmitOutcome
@@ -151,6 +153,15 @@ export interface Page<Item> {
   readonly length: number
   readonly items: readonly Item[]
 }
+export interface Pause {
+  readonly note: string | null
+  readonly actor: string
+  readonly since: Date
+  readonly until: Date | null
+}
+export interface QueuePage<Payload> extends Page<QueuedTask<Payload>> {
+  readonly paused: Pause | null
+}
 export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined
 }
@@ -186,7 +197,7 @@ export interface AutomationClient<Payload, Output> {
   submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
   submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
   getTask(id: string, options?: CallOptions): Promise<TaskState>
-  queue(options?: PageOptions): Promise<Page<QueuedTask<Payload>>>
+  queue(options?: PageOptions): Promise<QueuePage<Payload>>
   outputs(options?: OutputsOptions): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined>
   peek(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
   pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
