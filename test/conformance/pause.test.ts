@@ -75,7 +75,7 @@ onEachStore('pause', (open) => {
     expect(new Set(tasks.map(({ task_id }: Json) => task_id))).toEqual(new Set([failed.task_id, late]))
   })
 
-  it('D106d: rejects a wrong body, and a type without a queue', async () => {
+  it('D106d: rejects a wrong body or actor, and a type without a queue', async () => {
     const fixture = await withWorker()
     for (const body of [
       { until: fixture.now + 10, seconds: 10 },
@@ -91,6 +91,15 @@ onEachStore('pause', (open) => {
     expect(await queue(fixture)).not.toHaveProperty('paused')
     expect(await fixture.status('PUT', '/probe/queue/pause', {})).toBe(400)
     expect(await fixture.status('PUT', '/nowhere/queue/pause', {})).toBe(404)
+    for (const method of ['PUT', 'DELETE'] as const) {
+      const headers = { 'muster-actor': 'x'.repeat(129) }
+      const { status, body } = await fixture.call(method, `${API}/automations${PAUSE}`, { headers })
+      expect({ method, status, path: body.detail[0].path }).toEqual({
+        method,
+        status: 422,
+        path: '/headers/Muster-Actor',
+      })
+    }
   })
 
   it('D106e: publishes who paused and who resumed the queue', async () => {

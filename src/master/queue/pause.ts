@@ -75,6 +75,7 @@ function resumeRoute(deps: PauseDeps): Route {
     access: 'scoped',
     needs: 'operate',
     audit: 'queue.resume',
+    refuses: ['INVALID'], // A wrong name of the caller.
     response: PausedBody,
     reads: READS,
     summary: 'Resumes the queue. Does nothing if it is not paused.',
