@@ -8,7 +8,8 @@ import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 
 const many = new ManyWorkers()
 const open = async (hash = '#/workers'): Promise<Page> => (await signedIn(`${many.url}/`, hash)).page
-const badge = (page: Page, text: string | RegExp) => page.locator('button.live').getByText(text).waitFor()
+const badge = (page: Page, text: string | RegExp, options: { readonly timeout?: number } = {}) =>
+  page.locator('button.live').getByText(text).waitFor(options)
 
 beforeAll(async () => {
   if (CHROMIUM === undefined) return
@@ -71,7 +72,7 @@ describe('an interrupted event stream', () => {
     await badge(page, 'polling')
     await many.change('mailer', [4], 'ERROR', 'while the stream was down')
     await page.unroute('**/api/v1/events')
-    await badge(page, /live/)
+    await badge(page, /live/, { timeout: 40_000 }) // The page waits up to 30 s before it connects again.
     await page.goto(`${many.url}/#/workers?q=error:yes`)
     await page.getByText('while the stream was down').waitFor()
     await many.change('mailer', [4], 'RUNNING')
