@@ -228,7 +228,7 @@ describe('the line of polls and its model', () => {
   it('agree on every poll, in any order of polls, ghosts, disconnects and calls of the store (G31)', async () => {
     let ghostsServed = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(fc.array(anyStep, { maxLength: 40, size: 'max' }), async (steps) => {
         const run = new Run()
         for (const step of steps) await run.take(step)
         ghostsServed += run.ghostsServed
