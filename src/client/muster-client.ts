@@ -22,6 +22,7 @@ import type {
 } from './published-api.ts'
 import { PublishedAutomation } from './published-automation.ts'
 import { SubmitQueue } from './submit-queue.ts'
+import type { Repetition } from './task-text.ts'
 import { Tasks } from './tasks.ts'
 
 const TIMEOUT_MS = 30_000
@@ -35,7 +36,7 @@ export class MusterClient {
   readonly #caller: ApiCaller
   readonly #callerOptions: CallerOptions
   readonly #timeoutMs: number
-  readonly #keySeconds: number | null
+  readonly #repetition: Repetition
   readonly #automations = new Map<string, PublishedAutomation<never, never>>()
 
   /** Sends nothing yet. @throws {TypeError} for an invalid URL or timeout. */
@@ -46,7 +47,7 @@ export class MusterClient {
     const { origin, prefix } = masterAddress(url)
     this.#timeoutMs = timeoutMs
     // Twice the timeout: the last repetition may be slow on its way.
-    this.#keySeconds = dedupe ? Math.max(MIN_KEY_SECONDS, Math.ceil((2 * timeoutMs) / 1_000)) : null
+    this.#repetition = { dedupe, windowSeconds: Math.max(MIN_KEY_SECONDS, Math.ceil((2 * timeoutMs) / 1_000)) }
     this.#callerOptions = {
       token: typeof token === 'string' ? () => token : token,
       clock: webTime,
@@ -101,7 +102,7 @@ export class MusterClient {
       tasks,
       output: new Output(this.#caller, this.#callerOptions),
       submits: new SubmitQueue(tasks, type, this.#timeoutMs),
-      keySeconds: this.#keySeconds,
+      repetition: this.#repetition,
     })
     this.#automations.set(type, automation)
     return automation

@@ -26,7 +26,7 @@ import type {
   TaskState,
 } from './published-api.ts'
 import type { SubmitQueue } from './submit-queue.ts'
-import { submittedTask, taskText } from './task-text.ts'
+import { submittedTask, taskText, type Repetition } from './task-text.ts'
 import type { Tasks } from './tasks.ts'
 
 /** What a {@link PublishedAutomation} shares with its client. */
@@ -34,8 +34,7 @@ export interface AutomationDeps {
   readonly tasks: Tasks
   readonly output: OutputRoutes
   readonly submits: SubmitQueue
-  /** How long the key of a submit has to be remembered, in seconds; null: submits have no key of their own. */
-  readonly keySeconds: number | null
+  readonly repetition: Repetition
 }
 
 /** The tasks and outputs of one automation type. */
@@ -56,7 +55,7 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
 
   /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
   async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask> {
-    const task = taskText({ ...options, payload }, this.#deps.keySeconds)
+    const task = taskText({ ...options, payload }, this.#deps.repetition)
     try {
       return submittedTask(task, options.id !== undefined, await this.#deps.submits.submit(task, options.signal))
     } catch (error) {

@@ -6,6 +6,14 @@ import type { TaskBody } from '../protocol/index.ts'
 import { webRandom, webTime } from '../runtime/web/index.ts'
 import type { NewTask, SubmittedTask } from './published-api.ts'
 
+/** How submits are made safe to repeat. */
+export interface Repetition {
+  /** Whether a submit without a key gets one of its own. */
+  readonly dedupe: boolean
+  /** How long a key has to be remembered for a repetition to be recognised, in seconds. */
+  readonly windowSeconds: number
+}
+
 /** A task that is ready to be sent. */
 export interface TaskText {
   readonly id: string
@@ -23,13 +31,15 @@ const ASCII = /^[\x00-\x7f]*$/
 /**
  * Creates the text of a task.
  * @param task As the caller describes it.
- * @param windowSeconds How long the key of this submit has to be remembered; null: it has no key of its own.
+ * @param options `dedupe`: whether it gets a key of its own. `windowSeconds`: how long a key has to be remembered.
  * @throws {TypeError} when the payload cannot be written as JSON.
  */
-export function taskText(task: NewTask<unknown>, windowSeconds: number | null): TaskText {
+export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repetition): TaskText {
   const drawn = timedUuid(webTime.wallMs())
   const { id = drawn, idempotencyKey, idempotencyTtlSeconds } = task
-  const ownKey = idempotencyKey === undefined && windowSeconds !== null ? drawn : undefined
+  const hasDrawnKey = idempotencyKey === undefined && dedupe
+  const key = hasDrawnKey ? drawn : idempotencyKey
+  const keySeconds = hasDrawnKey ? windowSeconds : idempotencyTtlSeconds
   const body: { [Field in keyof TaskBody]: TaskBody[Field] | undefined } = {
     payload: task.payload as TaskBody['payload'],
     task_id: id,
@@ -38,12 +48,12 @@ export function taskText(task: NewTask<unknown>, windowSeconds: number | null): 
     delay_seconds: task.delaySeconds,
     not_before: task.notBefore === undefined ? undefined : task.notBefore.getTime() / 1_000,
     max_attempts: task.maxAttempts,
-    idempotency_key: idempotencyKey ?? ownKey,
-    idempotency_ttl_seconds: ownKey === undefined ? idempotencyTtlSeconds : windowSeconds,
+    idempotency_key: key,
+    idempotency_ttl_seconds: keySeconds,
   }
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
-  return { id, text, bytes, isRepeatable: body.idempotency_key !== undefined }
+  return { id, text, bytes, isRepeatable: key !== undefined && (keySeconds ?? Infinity) >= windowSeconds }
 }
 
 /**

@@ -135,6 +135,16 @@ describe('a failed batch', () => {
     expect(JSON.parse(bodies(proxy)[0] ?? '').tasks[0]).not.toHaveProperty('idempotency_key')
   })
 
+  it('is not repeated after a lost response if the key of a task may be forgotten by then', async () => {
+    const { proxy, mails } = await throughFaults('reset after')
+    const short = { idempotencyKey: 'k', idempotencyTtlSeconds: 59 }
+    expect(await failureOf(mails.submit(to(1), short))).toMatchObject({ code: 'BROKEN', outcome: 'unknown' })
+    expect(bodies(proxy)).toHaveLength(1)
+    proxy.script.push('reset after')
+    await mails.submit(to(2), { ...short, idempotencyKey: 'l', idempotencyTtlSeconds: 60 })
+    expect(bodies(proxy)).toHaveLength(3)
+  })
+
   it('names a key for twice the timeout, and for a minute at least', async () => {
     for (const [timeoutMs, seconds] of [
       [1_000, 60],
