@@ -3,12 +3,12 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { format, resolveConfig } from 'prettier'
 
 const ENTRY = 'public.d.ts'
 const API_FILE = 'test/client/public-api.d.ts'
-const IMPORTED = /from '\.\/(?<file>[\w-]+)\.ts'/g
+const IMPORTED = /from '(?<file>\.[\w./-]+)\.ts'/g
 /** Imports of the other files, and the mark of private members. */
 const LEFT_OUT = /^import type \{[^}]*\} from '[^']+';\n|^ +#private;\n/gm
 const EXPORTED = /^export (?:type )?\{(?<names>[^}]*)\} from /gm
@@ -60,15 +60,15 @@ function namesOf(entry) {
     .toSorted()
 }
 
-/** @returns the texts of the file and of all files of its folder that it reaches, each under its name. */
+/** @returns the texts of the file and of all files below its folder that it reaches, each under its path. */
 function reachedFrom(entry, folder) {
   const texts = new Map([[entry, undefined]])
   for (const file of texts.keys()) {
     const text = readFileSync(join(folder, file), 'utf8')
     texts.set(file, `// ${file}\n${text}`)
     for (const { groups } of text.matchAll(IMPORTED)) {
-      const next = `${groups.file}.d.ts`
-      if (!texts.has(next)) texts.set(next, undefined)
+      const next = `${join(dirname(file), groups.file)}.d.ts`
+      if (!next.startsWith('..') && !texts.has(next)) texts.set(next, undefined)
     }
   }
   return texts.values()

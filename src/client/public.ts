@@ -1,6 +1,6 @@
 /** The client for programs that submit tasks and read outputs, published as `muster/client`. */
-export { MusterClient } from './muster-client.ts'
-export { MusterError, type Fault, type MusterErrorCode } from './muster-error.ts'
+export { MusterClient } from './published/muster-client.ts'
+export { MusterError, type Fault, type MusterErrorCode } from './published/muster-error.ts'
 export type {
   AutomationClient,
   CallOptions,
@@ -26,4 +26,4 @@ export type {
   SubmittedTask,
   TaskOptions,
   TaskState,
-} from './published-api.ts'
+} from './published/api.ts'

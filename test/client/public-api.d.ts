@@ -28,7 +28,7 @@
 //   TaskOptions
 //   TaskState
 import type { Automation } from '../../src/automation/public.ts'
-// muster-client.d.ts
+// published/muster-client.d.ts
 export declare class MusterClient {
   constructor(options: MusterClientOptions)
   automation(type: string): AutomationClient<JsonObject, JsonObject>
@@ -36,7 +36,7 @@ export declare class MusterClient {
   events(options?: EventsOptions): AsyncGenerator<FleetEvent, void, undefined>
 }
 
-// muster-error.d.ts
+// published/muster-error.d.ts
 export interface Fault {
   readonly field: string
   readonly problem: string
@@ -81,7 +81,7 @@ export declare function bodyOf<T>(
 ): Promise<T>
 export declare function published(error: unknown): unknown
 
-// published-api.d.ts
+// published/api.d.ts
 export type JsonObject = Readonly<Record<string, unknown>>
 export type PayloadOf<A extends Automation> = Parameters<A['run']>[0] extends {
   readonly task: {

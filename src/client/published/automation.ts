@@ -1,11 +1,11 @@
 /**
- * @module client/published-automation
+ * @module client/published/automation
  * Implements the tasks, dead letters and outputs of one automation type for the published client. The wire's snake_case
  * and unix seconds become the client's names and `Date` here.
  */
-import type { DeadBody, OutputEntry as WireEntry, QueueBody } from '../protocol/index.ts'
+import type { DeadBody, OutputEntry as WireEntry, QueueBody } from '../../protocol/index.ts'
 import { bodyOf, published } from './muster-error.ts'
-import type { Output as OutputRoutes } from './output.ts'
+import type { Output as OutputRoutes } from '../output.ts'
 import type {
   AutomationClient,
   CallOptions,
@@ -24,10 +24,10 @@ import type {
   SubmittedTask,
   TaskOptions,
   TaskState,
-} from './published-api.ts'
+} from './api.ts'
 import type { SubmitQueue } from './submit-queue.ts'
 import { submittedTask, taskText, type Repetition } from './task-text.ts'
-import type { Tasks } from './tasks.ts'
+import type { Tasks } from '../tasks.ts'
 
 /** What a {@link PublishedAutomation} shares with its client. */
 export interface AutomationDeps {

@@ -1,5 +1,5 @@
 /**
- * @module client/submit-queue
+ * @module client/published/submit-queue
  * Sends submits of one automation type in batches. There is no timer: a single submit leaves at the end of its turn of
  * the event loop, and the size of a batch follows the load.
  *
@@ -9,13 +9,13 @@
  *
  * A batch is repeated as a whole, so each of its tasks needs an idempotency key to be recognised.
  */
-import type { BatchResults } from '../protocol/index.ts'
-import { MAX_TASKS_PER_BATCH } from '../protocol/plain.ts'
-import { endOfTurn, webTime } from '../runtime/web/index.ts'
-import { codeOfStatus, MasterError } from './master-error.ts'
-import { detailOf, type MasterResponse } from './response.ts'
+import type { BatchResults } from '../../protocol/index.ts'
+import { MAX_TASKS_PER_BATCH } from '../../protocol/plain.ts'
+import { endOfTurn, webTime } from '../../runtime/web/index.ts'
+import { codeOfStatus, MasterError } from '../master-error.ts'
+import { detailOf, type MasterResponse } from '../response.ts'
 import type { TaskText } from './task-text.ts'
-import type { Tasks } from './tasks.ts'
+import type { Tasks } from '../tasks.ts'
 
 const MAX_BATCH_BYTES = 900 * 1_024
 const MAX_UNDER_WAY = 2

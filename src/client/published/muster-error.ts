@@ -1,9 +1,9 @@
 /**
- * @module client/muster-error
+ * @module client/published/muster-error
  * The error of every failed call of the published client. Branch on `code`, and check `outcome` before repeating a
  * change.
  */
-import { MasterError, type MasterErrorCode } from './master-error.ts'
+import { MasterError, type MasterErrorCode } from '../master-error.ts'
 
 /** One fault of a value that the master rejected. */
 export interface Fault {

@@ -1,10 +1,10 @@
 /**
- * @module client/fetch-transport
+ * @module client/published/fetch-transport
  * Sends requests with `fetch`, which Node, Deno, Bun and browsers have. It follows no redirect: a redirect is the
  * response of something else than a master.
  */
-import { connectionFailure } from './connection-failure.ts'
-import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { connectionFailure } from '../connection-failure.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../transport.ts'
 
 /** `fetch`, or a function that behaves like it. */
 export type Fetch = typeof globalThis.fetch

@@ -1,9 +1,9 @@
 /**
- * @module client/published-api
+ * @module client/published/api
  * Defines the interfaces and options of `muster/client`. Durations of tasks are in seconds, as on the wire; points in
  * time are `Date` objects.
  */
-import type { Automation } from '../automation/public.ts'
+import type { Automation } from '../../automation/public.ts'
 
 /** Any object; the type of payloads and outputs if the client was created without the type of an automation. */
 export type JsonObject = Readonly<Record<string, unknown>>

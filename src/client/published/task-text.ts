@@ -1,10 +1,10 @@
 /**
- * @module client/task-text
+ * @module client/published/task-text
  * Creates the JSON text of a task, and the names by which the master recognises its repetition.
  */
-import type { TaskBody } from '../protocol/index.ts'
-import { webRandom, webTime } from '../runtime/web/index.ts'
-import type { NewTask, SubmittedTask } from './published-api.ts'
+import type { TaskBody } from '../../protocol/index.ts'
+import { webRandom, webTime } from '../../runtime/web/index.ts'
+import type { NewTask, SubmittedTask } from './api.ts'
 
 /** How submits are made safe to repeat. */
 export interface Repetition {

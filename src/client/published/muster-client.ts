@@ -1,16 +1,16 @@
 /**
- * @module client/muster-client
+ * @module client/published/muster-client
  * Provides the published client of a master, `muster/client`, for programs that submit tasks and read outputs. It needs
  * only `fetch`, so it runs in Node and in browsers.
  */
-import type { Automation } from '../automation/public.ts'
-import { webRandom, webTime } from '../runtime/web/index.ts'
-import { masterAddress } from './address.ts'
-import { ApiCaller, type CallerOptions } from './api-caller.ts'
-import { followEvents } from './feed.ts'
+import type { Automation } from '../../automation/public.ts'
+import { webRandom, webTime } from '../../runtime/web/index.ts'
+import { masterAddress } from '../address.ts'
+import { ApiCaller, type CallerOptions } from '../api-caller.ts'
+import { followEvents } from '../feed.ts'
 import { fetchTransport } from './fetch-transport.ts'
 import { published } from './muster-error.ts'
-import { Output } from './output.ts'
+import { Output } from '../output.ts'
 import type {
   AutomationClient,
   EventsOptions,
@@ -19,11 +19,11 @@ import type {
   MusterClientOptions,
   OutputOf,
   PayloadOf,
-} from './published-api.ts'
-import { PublishedAutomation } from './published-automation.ts'
+} from './api.ts'
+import { PublishedAutomation } from './automation.ts'
 import { SubmitQueue } from './submit-queue.ts'
 import type { Repetition } from './task-text.ts'
-import { Tasks } from './tasks.ts'
+import { Tasks } from '../tasks.ts'
 
 const TIMEOUT_MS = 30_000
 const MIN_TIMEOUT_MS = 1_000
