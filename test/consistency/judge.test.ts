@@ -316,5 +316,12 @@ withGo('the judge of histories', () => {
         },
       ])
     })
+
+    it('counts no change as lost that a call without a reply may have replaced', async () => {
+      const late: Timed = [0, 1, 'kv_set', { key, value: 'late', ttlMs: null }, undefined]
+      const { violations, cuts } = await judged([late, set(2, 3, 'a'), [20, 21, 'kv_recover', { key }, 'late']])
+      expect(violations).toEqual([])
+      expect(cuts).toMatchObject([{ lostEndNs: 0, lost: 0 }])
+    })
   })
 })

@@ -130,7 +130,7 @@ func judge(groups []*group, timeout time.Duration) verdict {
 // past is a value that a key had, and the ones before it.
 type past struct {
 	value any
-	// The acknowledged call that led to it, nil for the first value and for a call without a reply.
+	// The call that led to it, nil for the first value and for one that a recovery found.
 	by    *call
 	prev  *past
 	count int
@@ -157,11 +157,7 @@ func (m *model) porcupine(keeps func(value any) bool, skip int) porcupine.Model 
 			if !ok || value == at.past.value || !keeps(value) {
 				return ok, state{value, at.past}
 			}
-			by := c
-			if !c.isKnown() {
-				by = nil
-			}
-			return ok, state{value, &past{value, by, at.past, at.past.count + 1}}
+			return ok, state{value, &past{value, c, at.past, at.past.count + 1}}
 		},
 		Equal: func(a, b interface{}) bool {
 			one, other := a.(state), b.(state)
@@ -273,12 +269,13 @@ func replay(g *group, skip int, order []porcupine.Operation) ([]cut, int) {
 				panic("the order that was found is not one")
 			}
 			found := cut{Key: g.model.name + " " + g.key, RecoveredNs: c.End}
-			if kept.by != nil && isDefinite(c) {
+			if kept.by != nil && kept.by.isKnown() && isDefinite(c) {
 				found.KeptStartNs = kept.by.Start
 			}
 			for each := before.past; each != kept; each = each.prev {
-				// A change that began before the end of the kept one may have come before it.
-				if each.by == nil || (kept.by != nil && each.by.Start <= kept.by.End) {
+				// A change that began before the end of the kept one may have come before it. A call without a reply
+				// has no end: a change that it replaced is not lost.
+				if !each.by.isKnown() || (kept.by != nil && each.by.Start <= kept.by.End) {
 					continue
 				}
 				lost++
