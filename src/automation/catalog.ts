@@ -4,15 +4,10 @@
  * at each start; it is not stored.
  */
 import type { BaseConfig, JsonObject, JsonSchema, SecretPaths, Validator } from '../protocol/index.ts'
+import type { RetryPolicy } from '../runtime/index.ts'
 import type { BatchContext, Context } from './context.ts'
 
 export type AutomationKind = 'ContinuousAutomation' | 'BatchAutomation'
-
-export interface RetryMs {
-  readonly baseMs: number
-  readonly factor: number
-  readonly capMs: number
-}
 
 /** One automation of the catalog. */
 export interface CatalogEntry {
@@ -42,7 +37,7 @@ export interface CatalogEntry {
     }
   >
   readonly visibilityMs: number
-  readonly retry: RetryMs
+  readonly retry: RetryPolicy
   /** Called only by the slot runners. null: a manifest declares the type, and its workers are other programs. */
   readonly run: ((context: BatchContext | Context) => Promise<void> | void) | null
   /** Starts such a worker under `muster dev`: a program and its arguments. */

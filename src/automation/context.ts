@@ -324,6 +324,8 @@ export interface TaskHandle<T> {
   readonly payload: T
   /** Number of failed attempts before this one; 0 for the first. */
   readonly attempt: number
+  /** The labels that the producer gave the task; empty if it gave none. */
+  readonly labels: Readonly<Record<string, string>>
   /**
    * Extends the lease of the task now. The worker also does this automatically at each third of the visibility timeout.
    * @throws {LeaseLost} when the lease was lost; another worker may have the task.

@@ -16,7 +16,8 @@ import {
   toMs,
   toSeconds,
 } from '../protocol/index.ts'
-import type { AutomationKind, RetryMs } from './catalog.ts'
+import type { RetryPolicy } from '../runtime/index.ts'
+import type { AutomationKind } from './catalog.ts'
 import type { Pools } from './context.ts'
 import { AutomationError } from './errors.ts'
 
@@ -30,7 +31,7 @@ export interface AutomationDeclaration {
   readonly payload: object | null
   readonly pools: Pools
   readonly visibilityMs: number
-  readonly retry: RetryMs
+  readonly retry: RetryPolicy
 }
 
 const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN })
@@ -99,7 +100,7 @@ export function retryMs(
     readonly capSeconds?: number | undefined
   },
   problem: string,
-): RetryMs {
+): RetryPolicy {
   if (capSeconds < baseSeconds) throw new AutomationError(`${problem} (${baseSeconds})`)
   return { baseMs: toMs(baseSeconds), factor, capMs: toMs(capSeconds) }
 }

@@ -56,7 +56,8 @@ export function makeBatchContext(deps: RunDeps, lease: TaskLease): Run<BatchCont
     if (lease.isLost) throw new LeaseLost(`task ${lease.id} was lost`)
     await lease.extend()
   })
-  const task = Object.freeze({ id: lease.id, payload: lease.payload, attempt: lease.attempt, extend })
+  const { id, payload, attempt, labels } = lease
+  const task = Object.freeze({ id, payload, attempt, labels, extend })
   return { context: Object.freeze({ ...contextOf(deps, scope), config: lease.config, task }), end: () => scope.end() }
 }
 

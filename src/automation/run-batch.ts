@@ -9,7 +9,7 @@
  * configured concurrency. Only `killed` abandons a run.
  * @see D24, D25, D53, D55
  */
-import { withLogFields } from '../runtime/index.ts'
+import { retryDelayMs, withLogFields } from '../runtime/index.ts'
 import type { RunnableEntry } from './catalog.ts'
 import type { BatchContext } from './context.ts'
 import { makeBatchContext } from './make-context.ts'
@@ -86,12 +86,17 @@ class BatchSlot {
     }
     let recorded: Error | undefined
     try {
-      await this.#deps.span('slot.run_one', attributes, async () => {
-        const failure = await this.#runOne(lease)
-        if (failure === undefined) return
-        recorded = toError(failure)
-        throw recorded // Only for the span: the outcome of the task is already reported.
-      })
+      await this.#deps.span(
+        'slot.run_one',
+        attributes,
+        async () => {
+          const failure = await this.#runOne(lease)
+          if (failure === undefined) return
+          recorded = toError(failure)
+          throw recorded // Only for the span: the outcome of the task is already reported.
+        },
+        { link: lease.trace },
+      )
     } catch (error) {
       if (error !== recorded) throw error
     }
@@ -143,10 +148,16 @@ class BatchSlot {
   }
 
   #fail(lease: TaskLease, failure: Failure): Failure {
-    lease.nack(failure.text, failure.settle)
+    lease.nack(failure.text, this.#retryOf(lease, failure))
     this.#deps.log.warn('the task failed', { error: failure.text, attempt: lease.attempt, stack: failure.stack })
     this.#report(failure.text)
     return failure
+  }
+
+  /** What `run` asked for; otherwise the delay of the task's own policy. The master applies that of the automation. */
+  #retryOf({ retry, attempt }: TaskLease, { settle }: Failure): Failure['settle'] {
+    if (retry === undefined || settle.permanent === true || settle.retryInMs !== undefined) return settle
+    return { retryInMs: retryDelayMs(retry, attempt, this.#deps.random.unit()) }
   }
 
   /** Reports a success only after a failure. */

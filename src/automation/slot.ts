@@ -6,7 +6,7 @@
  *   runBatchSlot       take ─▶ run ─▶ settle ─▶ take …      ends after its task when `stopping` aborts
  *   runContinuousSlot  run ─▶ (error: backoff 1 s … 60 s; return: 1 s) ─▶ run …   aborts the run when `stopping` aborts
  */
-import type { Clock, Random, Timers } from '../runtime/index.ts'
+import type { Clock, Random, RetryPolicy, SpanOrigin, Timers, TraceHeaders } from '../runtime/index.ts'
 import type { BaseConfig, JsonObject, RpcMethod, RpcParams, RpcResult } from '../protocol/index.ts'
 import type { Metrics, SlotLog } from './context.ts'
 
@@ -18,6 +18,11 @@ export interface TaskLease {
   readonly id: string
   readonly payload: JsonObject
   readonly attempt: number
+  readonly labels: Readonly<Record<string, string>>
+  /** The policy of this task; undefined: that of the automation. */
+  readonly retry: RetryPolicy | undefined
+  /** The trace of the submit. */
+  readonly trace: TraceHeaders | undefined
   /** The config at the time of the reserve. */
   readonly config: AppliedConfig
   /** The signal of the run. Aborts with a SlotStopped when the lease is lost, and on {@link interrupt}. */
@@ -81,6 +86,7 @@ export interface SlotDeps {
     name: SlotSpan,
     attributes: Readonly<Record<string, string | number>>,
     inside: () => Promise<T>,
+    origin?: SpanOrigin,
   ) => Promise<T>
 }
 export type SlotSpan = 'slot.run_continuous' | 'slot.reserve' | 'slot.run_one'

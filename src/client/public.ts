@@ -25,5 +25,6 @@ export type {
   SubmitOutcome,
   SubmittedTask,
   TaskOptions,
+  TaskRetry,
   TaskState,
 } from './published/api.ts'

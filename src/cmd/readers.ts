@@ -59,6 +59,14 @@ export const duration: Read<number> = (value) => {
   return seconds
 }
 
+/** Parses `key=value`. */
+export const label: Read<readonly [string, string]> = (value) => {
+  const { key, text: content } = /^(?<key>[^=]+)=(?<text>.*)$/s.exec(value)?.groups ?? {}
+  if (key === undefined || content === undefined)
+    throw new Error(`${JSON.stringify(value)} is not KEY=VALUE; for example tenant=acme`)
+  return [key, content]
+}
+
 export function oneOf<const T extends string>(...known: readonly T[]): Read<T> {
   return (value) => {
     const found = known.find((each) => each === value)

@@ -23,6 +23,12 @@ export const MAX_TTL_SECONDS = 31_536_000
 export const MAX_DELAY_SECONDS = 31_536_000
 /** Longest delay of a retry: one day. */
 export const MAX_RETRY_IN_MS = 86_400_000
+/** Largest number of labels of a task (D113). */
+export const MAX_LABELS_PER_TASK = 16
+/** Longest value of a label, in characters. */
+export const MAX_LABEL_CHARS = 256
+/** Longest `tracestate` of a task, in characters. */
+export const MAX_TRACESTATE_CHARS = 512
 /** Longest hold of a lock or a claim: 12 hours. */
 export const MAX_HOLD_MS = 43_200_000
 /** Shortest hold of a lock or a claim. */

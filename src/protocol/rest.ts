@@ -21,8 +21,13 @@ import {
   Strict,
   DelaySeconds,
   IdempotencyTtlSeconds,
+  Labels,
   NotBefore,
   PauseSeconds,
+  RetryFields,
+  taskExtras,
+  TraceParent,
+  TraceState,
   TtlSeconds,
 } from './names.ts'
 
@@ -177,6 +182,10 @@ const taskFields = {
   max_attempts: Maybe(MaxAttempts),
   idempotency_key: Maybe(Name),
   idempotency_ttl_seconds: Maybe(IdempotencyTtlSeconds),
+  labels: Maybe(Labels),
+  retry: Maybe(RetryFields),
+  traceparent: Maybe(TraceParent),
+  tracestate: Maybe(TraceState),
 }
 /** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)
@@ -221,6 +230,7 @@ const queueItem = {
   submitted_at: Seconds,
   priority: Type.Integer(),
   not_before: Type.Optional(Seconds),
+  ...taskExtras,
 }
 /** A pending task. */
 export const QueueItem = ResponseObject(queueItem)

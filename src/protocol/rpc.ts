@@ -6,7 +6,7 @@
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { MAX_N, MAX_RETRY_IN_MS, MAX_SETTLE_ITEMS, MAX_WAIT_MS } from './limits.ts'
-import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, Token } from './names.ts'
+import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, taskExtras, Token } from './names.ts'
 import { RPC_ERRORS, type RpcErrorName } from './errors.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
@@ -30,6 +30,7 @@ export const ReservedTask = Strict({
   priority: Type.Integer(),
   submitted_at: Seconds,
   not_before: Type.Optional(Seconds),
+  ...taskExtras,
   expires_at: Seconds,
 })
 export type ReservedTask = Static<typeof ReservedTask>

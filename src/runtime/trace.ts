@@ -3,8 +3,21 @@
  * OpenTelemetry traces, loaded only when asked for: SVC_OTEL_ENABLED=1, or any OTEL_EXPORTER_* that is not empty.
  * Otherwise the api's no-op costs some 50 ns a span. Spans are ours alone, no auto-instrumentation.
  */
-import { context, isSpanContextValid, SpanStatusCode, trace, type Attributes, type Span } from '@opentelemetry/api'
+import {
+  context,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+} from '@opentelemetry/api'
 import type { Log } from './log.ts'
+
+export type { Span }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -35,9 +48,30 @@ export async function startTracing(environment: NodeJS.ProcessEnv, log: Log): Pr
   }
 }
 
-/** Runs `inside` in a span; an exception is recorded on it and thrown on. */
-export function inSpan<T>(name: string, attributes: Attributes, inside: (span: Span) => Promise<T>): Promise<T> {
-  const span = trace.getTracer('muster').startSpan(name, { attributes })
+/** The place of a message in a trace, as the headers of W3C. */
+export interface TraceHeaders {
+  readonly traceparent: string
+  readonly tracestate?: string | undefined
+}
+
+/** What a span has to do with other ones. `parent`: it is part of that trace. `link`: it is caused by that trace. */
+export interface SpanOrigin {
+  readonly parent?: TraceHeaders | undefined
+  readonly link?: TraceHeaders | undefined
+}
+
+/**
+ * Runs `inside` in a span; an exception is recorded on it and thrown on. With `parent` or `link` the span produces or
+ * consumes a message. A span with a link starts a trace of its own, since a task may run hours later and several times,
+ * as the conventions for messaging ask.
+ */
+export function inSpan<T>(
+  name: string,
+  attributes: Attributes,
+  inside: (span: Span) => Promise<T>,
+  origin: SpanOrigin = {},
+): Promise<T> {
+  const span = startSpan(name, attributes, origin)
   // Tracing is off: there is no context to propagate and nothing to record.
   if (!isSpanContextValid(span.spanContext())) return inside(span)
   return context.with(trace.setSpan(context.active(), span), async () => {
@@ -51,4 +85,23 @@ export function inSpan<T>(name: string, attributes: Attributes, inside: (span: S
       span.end()
     }
   })
+}
+
+function startSpan(name: string, attributes: Attributes, { parent, link }: SpanOrigin): Span {
+  const tracer = trace.getTracer('muster')
+  if (parent !== undefined) return tracer.startSpan(name, { attributes, kind: SpanKind.PRODUCER }, contextFrom(parent))
+  const linked = link === undefined ? undefined : trace.getSpanContext(contextFrom(link))
+  if (linked === undefined) return tracer.startSpan(name, { attributes })
+  return tracer.startSpan(name, { attributes, kind: SpanKind.CONSUMER, root: true, links: [{ context: linked }] })
+}
+
+const contextFrom = (headers: TraceHeaders): Context => propagation.extract(ROOT_CONTEXT, headers)
+
+/** Returns the headers that make other spans part of the trace of `span`; `undefined` if tracing is off. */
+export function traceHeadersOf(span: Span): TraceHeaders | undefined {
+  if (!isSpanContextValid(span.spanContext())) return undefined
+  const headers: { traceparent?: string; tracestate?: string } = {}
+  propagation.inject(trace.setSpan(ROOT_CONTEXT, span), headers)
+  const { traceparent, tracestate } = headers
+  return traceparent === undefined ? undefined : { traceparent, tracestate }
 }

@@ -1,8 +1,9 @@
 /**
  * @module storage/task-rules
- * Defines the rules of tasks that need no storage: expiry, attempts, retry delays and death. They are pure functions,
- * so the backends that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
+ * Defines the rules of tasks that need no storage: expiry, attempts and death. They are pure functions, so the backends
+ * that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
+import { retryDelayMs } from '../runtime/index.ts'
 import type { NackItem, Pause, RetryPolicy } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
 
@@ -57,17 +58,6 @@ export function maxAttemptsOf(ownMaxAttempts: number | null, defaultMaxAttempts:
 /** The deadline of a lease after an extend, which never moves it to an earlier time. */
 export function extendedDeadline(expiresAtMs: EpochMs, nowMs: EpochMs, visibilityMs: number): EpochMs {
   return Math.max(expiresAtMs, nowMs + visibilityMs)
-}
-
-/**
- * Exponential backoff with full jitter: ⌊jitter · min(capMs, baseMs · factor^attempt)⌋ (D25).
- *
- * @param attempt Failed runs before the one that is retried.
- * @param jitter In [0, 1).
- */
-export function retryDelayMs({ baseMs, factor, capMs }: RetryPolicy, attempt: number, jitter: number): number {
-  const growth = Math.min(factor ** attempt, Number.MAX_VALUE) // Because 0 · Infinity is not a number.
-  return Math.floor(jitter * Math.min(capMs, baseMs * growth))
 }
 
 /**

@@ -6,11 +6,12 @@ import { SlotStopped, type AppliedConfig, type TaskLease } from '../automation/i
 import {
   MAX_ERROR_CHARS,
   MAX_RETRY_IN_MS,
+  toMs,
   type JsonObject,
   type ReservedTask,
   type RpcParams,
 } from '../protocol/index.ts'
-import { truncateError } from '../runtime/index.ts'
+import { truncateError, type RetryPolicy, type TraceHeaders } from '../runtime/index.ts'
 
 /** The outcome of a task, as it is sent to the master. */
 export type Settlement =
@@ -29,11 +30,16 @@ export interface LeaseHolder {
   extend(lease: HeldLease): Promise<void>
 }
 
+const NO_LABELS = Object.freeze({})
+
 export class HeldLease implements TaskLease {
   readonly id: string
   readonly token: number
   readonly payload: JsonObject
   readonly attempt: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly retry: RetryPolicy | undefined
+  readonly trace: TraceHeaders | undefined
   readonly config: AppliedConfig
   readonly #holder: LeaseHolder
   readonly #abort = new AbortController()
@@ -45,6 +51,9 @@ export class HeldLease implements TaskLease {
     this.token = task.token
     this.payload = task.payload as JsonObject
     this.attempt = task.attempt
+    this.labels = task.labels === undefined ? NO_LABELS : Object.freeze(task.labels)
+    this.retry = policyOf(task)
+    this.trace = traceOf(task)
     this.config = config
     this.#holder = holder
   }
@@ -97,3 +106,11 @@ export class HeldLease implements TaskLease {
     this.#holder.settle(this, outcome)
   }
 }
+
+function policyOf({ retry }: ReservedTask): RetryPolicy | undefined {
+  if (retry === undefined) return undefined
+  return { baseMs: toMs(retry.base_seconds), factor: retry.factor, capMs: toMs(retry.cap_seconds) }
+}
+
+const traceOf = ({ traceparent, tracestate }: ReservedTask): TraceHeaders | undefined =>
+  traceparent === undefined ? undefined : { traceparent, tracestate }

@@ -43,7 +43,7 @@ describe('runBatchSlot', () => {
     const { fixture } = start(
       ({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]),
     )
-    fixture.offer('a', { url: 'x' }, 2)
+    fixture.offer('a', { url: 'x' }, { attempt: 2 })
     fixture.offer('b')
     await fixture.time.advance(0)
     expect(seen).toEqual([
@@ -346,12 +346,52 @@ describe('runBatchSlot', () => {
     expect(kinds).toEqual(['plain'])
   })
 
+  it('retries a task by its own policy, unless its run decides (D113)', async () => {
+    const ends: Readonly<Record<string, Error>> = {
+      own: new Error('own'),
+      asked: new RetryIn(7, 'asked'),
+      final: new Permanent('final'),
+      automation: new Error('automation'),
+    }
+    const { fixture } = start(({ task }) => {
+      throw ends[task.id] ?? new Error('another')
+    })
+    const retry = { baseMs: 100, factor: 10, capMs: 5_000 }
+    fixture.random.unit = () => 0.5
+    fixture.offer('own', {}, { retry })
+    fixture.offer('own', {}, { retry, attempt: 1 })
+    fixture.offer('own', {}, { retry, attempt: 9 })
+    fixture.offer('asked', {}, { retry })
+    fixture.offer('final', {}, { retry })
+    fixture.offer('automation')
+    await fixture.time.advance(0)
+    expect(fixture.settled).toEqual([
+      'nack own own {"retryInMs":50}',
+      'nack own own {"retryInMs":500}',
+      'nack own own {"retryInMs":2500}',
+      'nack asked asked {"retryInMs":7000}',
+      'nack final final {"permanent":true}',
+      'nack automation automation {}',
+    ])
+  })
+
+  it('gives a run the labels of its task, and its span a link to the trace of the submit (D113)', async () => {
+    const seen: unknown[] = []
+    const { fixture } = start(({ task }) => void seen.push(task.labels))
+    fixture.offer('a', {}, { labels: { tenant: 'acme' }, trace: { traceparent: '00-1' } })
+    fixture.offer('b')
+    await fixture.time.advance(0)
+    expect(seen).toEqual([{ tenant: 'acme' }, {}])
+    const runs = fixture.spans.filter(({ name }) => name === 'slot.run_one')
+    expect(runs.map(({ origin }) => origin)).toEqual([{ link: { traceparent: '00-1' } }, { link: undefined }])
+  })
+
   it('creates the specified spans and log fields', async () => {
     const { fixture } = start(({ log }) => {
       log.info('inside')
       throw new Error('broken')
     })
-    fixture.offer('t', {}, 4)
+    fixture.offer('t', {}, { attempt: 4 })
     await fixture.time.advance(0)
     const slotAttributes = { 'fleet.automation_type': 'mailer', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 }
     expect(fixture.spans).toMatchObject([

@@ -17,11 +17,12 @@ import {
   SlotStopped,
 } from '../../src/automation/index.ts'
 import type { JsonObject, RpcMethod } from '../../src/protocol/index.ts'
-import { seededRandom, VirtualTime, boundLogFields } from '../../src/runtime/index.ts'
+import { seededRandom, VirtualTime, boundLogFields, type SpanOrigin } from '../../src/runtime/index.ts'
 
 export interface SpanRecord {
   readonly name: string
   readonly attributes: Readonly<Record<string, string | number>>
+  readonly origin: SpanOrigin | undefined
   error?: unknown
 }
 export interface LogLine {
@@ -38,6 +39,7 @@ type RpcHandler = (params: JsonObject) => unknown
 
 export class SlotFixture {
   readonly time = new VirtualTime()
+  readonly random = seededRandom(7)
   readonly outputs: JsonObject[] = []
   readonly errors: (string | null)[] = []
   readonly spans: SpanRecord[] = []
@@ -80,15 +82,15 @@ export class SlotFixture {
     return {
       clock: this.time,
       timers: this.time,
-      random: seededRandom(7),
+      random: this.random,
       log: slotLog,
       metrics: new SlotMetrics(slotLog).of(3),
       primitives: this.#primitives(),
       config: () => this.config,
       emit: (output) => void this.outputs.push(output),
       onError: (message) => void this.errors.push(message),
-      span: async (name, attributes, inside) => {
-        const record: SpanRecord = { name, attributes }
+      span: async (name, attributes, inside, origin) => {
+        const record: SpanRecord = { name, attributes, origin }
         this.spans.push(record)
         try {
           return await inside()
@@ -111,7 +113,11 @@ export class SlotFixture {
   }
 
   /** Hands a task to the slot. @returns `lose`, which loses its lease. */
-  offer(id: string, payload: JsonObject = {}, attempt = 0): { lose: () => void } {
+  offer(
+    id: string,
+    payload: JsonObject = {},
+    { attempt = 0, labels = {}, retry, trace }: Partial<Pick<TaskLease, 'attempt' | 'labels' | 'retry' | 'trace'>> = {},
+  ): { lose: () => void } {
     const stopped = new AbortController()
     let isLost = false
     const settle = (line: string): void => void this.settled.push(line)
@@ -119,6 +125,9 @@ export class SlotFixture {
       id,
       payload,
       attempt,
+      labels,
+      retry,
+      trace,
       config: this.config,
       signal: stopped.signal,
       get isLost() {

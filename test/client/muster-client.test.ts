@@ -7,11 +7,20 @@ import { throughProxy } from './fixture.ts'
 import { emit, makeDead } from './fixture.ts'
 import { failureOf, mailer, published, publishedClient } from './published-fixture.ts'
 
+const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
 describe('submit', () => {
   it('queues a task with all its options', async () => {
-    const { mails } = await published()
+    const { mails, master } = await published()
     const soon = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 60_000)
-    const task = await mails.submit({ to: 'ada' }, { priority: 7, ttlSeconds: 60, maxAttempts: 2 })
+    const labels = { tenant: 'acme' }
+    const extras = {
+      labels,
+      retry: { baseSeconds: 2, factor: 3, capSeconds: 4 },
+      traceparent: TRACE,
+      tracestate: 'v=1',
+    }
+    const task = await mails.submit({ to: 'ada' }, { priority: 7, ttlSeconds: 60, maxAttempts: 2, ...extras })
     expect(task).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/),
       isDuplicate: false,
@@ -31,9 +40,14 @@ describe('submit', () => {
           priority: 7,
           submittedAt: expect.any(Date),
           notBefore: null,
+          labels,
         },
       ],
     ])
+    const { json } = await master.call('GET', '/api/v1/automations/mailer/queue')
+    expect(json).toMatchObject({
+      items: [{ retry: { base_seconds: 2, factor: 3, cap_seconds: 4 }, traceparent: TRACE, tracestate: 'v=1' }],
+    })
     expect(Math.abs((items[0]?.submittedAt.getTime() ?? 0) - Date.now())).toBeLessThan(60_000)
   })
 

@@ -26,6 +26,7 @@
 //   SubmitOutcome
 //   SubmittedTask
 //   TaskOptions
+//   TaskRetry
 //   TaskState
 import type { Automation } from '../../src/automation/public.ts'
 // published/muster-client.d.ts
@@ -106,6 +107,11 @@ export interface MusterClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
+export interface TaskRetry {
+  readonly baseSeconds?: number | undefined
+  readonly factor?: number | undefined
+  readonly capSeconds?: number | undefined
+}
 export interface TaskOptions {
   readonly id?: string | undefined
   readonly priority?: number | undefined
@@ -113,6 +119,10 @@ export interface TaskOptions {
   readonly delaySeconds?: number | undefined
   readonly notBefore?: Date | undefined
   readonly maxAttempts?: number | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly retry?: TaskRetry | undefined
+  readonly traceparent?: string | undefined
+  readonly tracestate?: string | undefined
   readonly idempotencyKey?: string | undefined
   readonly idempotencyTtlSeconds?: number | undefined
 }
@@ -143,6 +153,7 @@ export interface QueuedTask<Payload> {
   readonly priority: number
   readonly submittedAt: Date
   readonly notBefore: Date | null
+  readonly labels: Readonly<Record<string, string>>
 }
 export interface DeadTask<Payload> extends QueuedTask<Payload> {
   readonly maxAttempts: number

@@ -71,6 +71,25 @@ describe('traces', () => {
     })
   }, 60_000)
 
+  it('join the trace of the caller, and each run starts its own with a link (D113)', async () => {
+    const { receiver, fleet } = await fixture()
+    await fleet.startMaster(receiver.settings)
+    fleet.startWorker('http-request', 'r-1', receiver.settings)
+    const port = Number(new URL(fleet.url).port)
+    await fleet.configure('http-request', 'r-1', { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [port] })
+    const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+    const path = '/automations/http-request/tasks'
+    const body = { payload: { url: `${fleet.url}/healthz` } }
+    const { status } = await fleet.call('POST', path, body, { traceparent: `00-${traceId}-${spanId}-01` })
+    expect(status).toBe(200)
+    await eventually('the run is exported', async () => receiver.named('slot.run_one').length === 1)
+    const [submitted] = receiver.named('api.submit_task')
+    const [run] = receiver.named('slot.run_one')
+    expect(submitted).toMatchObject({ traceId, parentSpanId: spanId })
+    expect(run?.links).toEqual([{ traceId, spanId: submitted?.spanId }])
+    expect(run?.traceId).not.toBe(traceId)
+  }, 60_000)
+
   it('cost one warning and no exit code when the collector is unavailable', async () => {
     const { fleet, receiver } = await fixture()
     const { settings } = receiver

@@ -10,6 +10,10 @@ interface Attribute {
 
 interface OtlpSpan {
   readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[]
   readonly attributes: readonly Attribute[]
   readonly events?: readonly { readonly name: string; readonly attributes: readonly Attribute[] }[]
   readonly status: { readonly code?: number }
@@ -25,6 +29,10 @@ interface Export {
 interface Span {
   readonly service: unknown
   readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[]
   readonly attributes: Record<string, unknown>
   readonly exceptions: readonly Record<string, unknown>[]
   readonly failed: boolean
@@ -53,11 +61,16 @@ export class TraceReceiver {
 
   #take({ resourceSpans }: Export): void {
     for (const { resource, scopeSpans } of resourceSpans) {
-      for (const { name, attributes, events = [], status } of scopeSpans.flatMap(({ spans }) => spans)) {
+      for (const span of scopeSpans.flatMap(({ spans }) => spans)) {
+        const { name, traceId, spanId, parentSpanId, links = [], attributes, events = [], status } = span
         const exceptions = events.filter((event) => event.name === 'exception').map((event) => plain(event.attributes))
         this.spans.push({
           service: plain(resource.attributes)['service.name'],
           name,
+          traceId,
+          spanId,
+          parentSpanId,
+          links: links.map((link) => ({ traceId: link.traceId, spanId: link.spanId })),
           attributes: plain(attributes),
           exceptions,
           failed: status.code === 2,

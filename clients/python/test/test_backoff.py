@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from muster_worker.backoff import Backoff, RefusalLimiter, parse_retry_after, retry_after_delay
+from muster_worker.backoff import Backoff, RefusalLimiter, parse_retry_after, retry_after_delay, retry_delay
 
 from .fixtures import virtual
 from .virtual_time import elapsed
@@ -19,6 +19,12 @@ class BackoffTest(unittest.TestCase):
     def test_draws_from_the_upper_half(self) -> None:
         self.assertEqual(Backoff(8, 30, unit=lambda: 0.0).next_seconds(), 4)
         self.assertEqual(Backoff(8, 30, floor=0, unit=lambda: 0.0).next_seconds(), 0)
+
+    def test_grows_by_the_policy_of_a_task(self) -> None:
+        policy = {"base_seconds": 0.5, "factor": 3, "cap_seconds": 10}
+        self.assertEqual([retry_delay(policy, attempt, lambda: 1.0) for attempt in range(4)], [0.5, 1.5, 4.5, 10])
+        self.assertEqual(retry_delay(policy, 5_000, lambda: 0.5), 5)
+        self.assertEqual(retry_delay({**policy, "factor": 1.5}, 5_000, lambda: 0.5), 5)
 
     def test_reads_retry_after(self) -> None:
         self.assertEqual(parse_retry_after("7"), 7)

@@ -27,6 +27,9 @@ export class LocalLease implements TaskLease {
   readonly token: number
   readonly payload: JsonObject
   readonly attempt: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly retry = undefined
+  readonly trace = undefined
   readonly config: AppliedConfig
   readonly slotId: number
   readonly startSeconds: number
@@ -45,7 +48,9 @@ export class LocalLease implements TaskLease {
     this.id = id
     this.token = token
     this.attempt = attempt
-    this.payload = (JSON.parse(body) as { payload: JsonObject }).payload
+    const { payload, labels = {} } = JSON.parse(body) as { payload: JsonObject; labels?: Record<string, string> }
+    this.payload = payload
+    this.labels = Object.freeze(labels)
     this.config = config
     this.slotId = slotId
     this.startSeconds = startSeconds

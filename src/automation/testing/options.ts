@@ -14,6 +14,7 @@ export interface TaskSeed<T> {
   readonly id?: string
   readonly priority?: number
   readonly maxAttempts?: number
+  readonly labels?: Readonly<Record<string, string>>
 }
 
 interface RunOptions<C, P extends Pools> {

@@ -7,7 +7,7 @@ import type { CatalogEntry } from '../index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
 
 const validateTask = compileValidator(TaskBody)
-const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts'])
+const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts', 'labels'])
 /** Names of the fields in the messages of the master's check. */
 const WIRE = { task_id: 'id', max_attempts: 'maxAttempts' } as const
 
@@ -16,6 +16,7 @@ interface Seed {
   readonly payload: unknown
   readonly priority?: number
   readonly maxAttempts?: number
+  readonly labels?: Readonly<Record<string, string>>
 }
 
 export function newTasks(
@@ -44,13 +45,17 @@ function freeId(taken: ReadonlySet<string>): string {
   return `task-${n}`
 }
 
-function faultsOf({ id, payload, priority, maxAttempts, ...others }: Seed, entry: CatalogEntry): readonly string[] {
+function faultsOf(
+  { id, payload, priority, maxAttempts, labels, ...others }: Seed,
+  entry: CatalogEntry,
+): readonly string[] {
   const unknown = Object.keys(others).map((name) => `/${name}: is no field of a task; known: ${[...NAMES].join(', ')}`)
   const body = {
     task_id: id,
     payload,
     ...(priority !== undefined && { priority }),
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+    ...(labels !== undefined && { labels }),
   }
   const shape = validateTask(body).map(
     ({ path, message }) =>
@@ -66,10 +71,12 @@ function storedTask(
     payload,
     priority = 0,
     maxAttempts = null,
+    labels,
   }: Omit<Seed, 'maxAttempts'> & { readonly maxAttempts?: number | null },
   nowMs: number,
 ): NewTask {
-  const body = `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
+  const extras = labels === undefined ? '' : `"labels":${JSON.stringify(labels)},`
+  const body = `{${extras}"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
   return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submittedAtMs: nowMs, body }
 }
 

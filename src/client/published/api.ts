@@ -47,6 +47,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** The delay before the retries of one task. */
+export interface TaskRetry {
+  readonly baseSeconds?: number | undefined
+  readonly factor?: number | undefined
+  readonly capSeconds?: number | undefined
+}
+
 /** What a task may have beside its payload. */
 export interface TaskOptions {
   /** The ID of the task, 1 to 256 characters; drawn if omitted. It is a duplicate until a task with it is finished. */
@@ -61,6 +68,20 @@ export interface TaskOptions {
   readonly notBefore?: Date | undefined
   /** Overrides `max_attempts` of the worker's config: 1 to 1,000. */
   readonly maxAttempts?: number | undefined
+  /**
+   * Texts by which people find the task, also visible to its run: at most 16 keys of 1 to 64 lower-case letters, digits
+   * and `_.-`, each with at most 256 characters.
+   */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /**
+   * Replaces the automation's delay before a retry, which is random up to `baseSeconds · factor^failures`, at most
+   * `capSeconds`. Defaults: 1, 2 and 300. Seconds: above 0, up to 86,400. Factor: 1 to 1,000.
+   */
+  readonly retry?: TaskRetry | undefined
+  /** The trace that the task belongs to, as the header of W3C: `00-…-…-01`. */
+  readonly traceparent?: string | undefined
+  /** More about the trace, at most 512 characters. Only together with `traceparent`. */
+  readonly tracestate?: string | undefined
   /** Names what the task is for, 1 to 256 characters: a second submit with the same key queues nothing. */
   readonly idempotencyKey?: string | undefined
   /** How long `idempotencyKey` is remembered, in seconds; a day by default, which the master may bound otherwise. */
@@ -102,6 +123,8 @@ export interface QueuedTask<Payload> {
   readonly submittedAt: Date
   /** The time until which the task was delayed; null if it was not. */
   readonly notBefore: Date | null
+  /** Empty if it has none. */
+  readonly labels: Readonly<Record<string, string>>
 }
 
 /** A task that failed for good. */

@@ -144,7 +144,7 @@ function pauseOf(paused: QueueBody['paused']): Pause | null {
 }
 
 function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Payload> {
-  const { id, payload, attempt, priority, submitted_at: submittedAt, not_before: notBefore } = item
+  const { id, payload, attempt, priority, submitted_at: submittedAt, not_before: notBefore, labels = {} } = item
   return {
     id,
     payload: payload as Payload,
@@ -152,6 +152,7 @@ function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Paylo
     priority,
     submittedAt: dateOf(submittedAt),
     notBefore: notBefore === undefined ? null : dateOf(notBefore),
+    labels,
   }
 }
 

@@ -48,12 +48,26 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
     delay_seconds: task.delaySeconds,
     not_before: task.notBefore === undefined ? undefined : task.notBefore.getTime() / 1_000,
     max_attempts: task.maxAttempts,
+    labels: task.labels,
+    retry: retryOf(task),
+    traceparent: task.traceparent,
+    tracestate: task.tracestate,
     idempotency_key: key,
     idempotency_ttl_seconds: keySeconds,
   }
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
   return { id, text, bytes, isRepeatable: key !== undefined && (keySeconds ?? Infinity) >= windowSeconds }
+}
+
+function retryOf({ retry }: NewTask<unknown>): TaskBody['retry'] {
+  if (retry === undefined) return undefined
+  const { baseSeconds, factor, capSeconds } = retry
+  return {
+    ...(baseSeconds !== undefined && { base_seconds: baseSeconds }),
+    ...(factor !== undefined && { factor }),
+    ...(capSeconds !== undefined && { cap_seconds: capSeconds }),
+  }
 }
 
 /**

@@ -1,10 +1,20 @@
 /** @module master/queue/new-task  Creates the task of the store from a task body of the API. */
-import { compileValidator, MAX_DELAY_SECONDS, TaskBody, type FieldError } from '../../protocol/index.ts'
+import {
+  compileValidator,
+  MAX_DELAY_SECONDS,
+  RETRY,
+  TaskBody,
+  TraceParent,
+  TraceState,
+  type FieldError,
+} from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Clock, Random } from '../../runtime/index.ts'
+import type { Clock, Random, TraceHeaders } from '../../runtime/index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
 
 const validateTask = compileValidator(TaskBody)
+const validateTraceParent = compileValidator(TraceParent)
+const validateTraceState = compileValidator(TraceState)
 
 /** All faults of a task body, including its payload (422). Pointers start at the task body. */
 export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
@@ -14,17 +24,49 @@ export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBound
   return isObject(payload) ? [...faults, ...payloadFaults(payload, entry)] : faults
 }
 
-/** Faults that the schema of a task body does not find: of its payload, its times and the window of its key. */
+/**
+ * Faults that the schema of a task body does not find: of its payload, its times, the window of its key, its retry
+ * policy and its trace.
+ */
 export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
   const faults = payloadFaults(body.payload, entry)
   const delay = delayFault(body, bounds.backendNowMs())
   const window = windowFault(body, bounds.idempotencyTtlSeconds)
-  if (delay === null && window === null) return faults
+  const retry = retryFault(body)
+  const trace = traceFault(body)
+  if (delay === null && window === null && retry === null && trace === null) return faults
   return [
     ...faults,
-    ...(delay === null ? [] : [{ path: '/not_before', keyword: 'delay', params: {}, message: delay }]),
-    ...(window === null ? [] : [{ path: '/idempotency_ttl_seconds', keyword: 'window', params: {}, message: window }]),
+    ...faultAt('/not_before', 'delay', delay),
+    ...faultAt('/idempotency_ttl_seconds', 'window', window),
+    ...faultAt('/retry/cap_seconds', 'retry', retry),
+    ...faultAt('/traceparent', 'trace', trace),
   ]
+}
+
+const faultAt = (path: string, keyword: string, message: string | null): readonly FieldError[] =>
+  message === null ? [] : [{ path, keyword, params: {}, message }]
+
+function retryFault({ retry }: TaskBody): string | null {
+  if (retry === undefined || retry === null) return null
+  const { base_seconds: base, cap_seconds: cap } = withDefaults(retry)
+  return cap < base ? `must not be less than base_seconds (${base})` : null
+}
+
+function traceFault({ traceparent, tracestate }: TaskBody): string | null {
+  if (typeof traceparent !== 'string') return typeof tracestate === 'string' ? 'is missing; tracestate needs it' : null
+  return isTrace(traceparent) ? null : 'must not consist of zeros'
+}
+
+/** Whether a `traceparent` of the right form names a trace and a span. */
+const isTrace = (traceparent: string): boolean => !/-0+-/.test(traceparent)
+
+/** Returns the trace of a request; `undefined` if its headers are missing or wrong. */
+export function traceOf(header: (name: string) => string | undefined): TraceHeaders | undefined {
+  const [traceparent, tracestate] = [header('traceparent'), header('tracestate')]
+  if (traceparent === undefined || validateTraceParent(traceparent).length > 0 || !isTrace(traceparent))
+    return undefined
+  return { traceparent, ...(validateTraceState(tracestate).length === 0 && { tracestate }) }
 }
 
 function windowFault(body: TaskBody, maxSeconds: number): string | null {
@@ -57,8 +99,16 @@ export interface NewTaskDeps extends TaskBounds {
   readonly random: Random
 }
 
-/** @param exactPayload The payload with its numbers as they were sent (D75). */
-export function newTask(body: TaskBody, exactPayload: unknown, { clock, random, backendNowMs }: NewTaskDeps): NewTask {
+/**
+ * @param exactPayload The payload with its numbers as they were sent (D75).
+ * @param trace The trace of the request, for a task without its own.
+ */
+export function newTask(
+  body: TaskBody,
+  exactPayload: unknown,
+  { clock, random, backendNowMs }: NewTaskDeps,
+  trace?: TraceHeaders,
+): NewTask {
   const { task_id: ownId, ttl_seconds: ttlSeconds = null, idempotency_ttl_seconds: keyTtlSeconds } = body
   const notBeforeMs = notBeforeOf(body, backendNowMs)
   const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
@@ -75,9 +125,28 @@ export function newTask(body: TaskBody, exactPayload: unknown, { clock, random, 
     submittedAtMs: submitted,
     ...(notBeforeMs !== undefined && { notBeforeMs }),
     body:
-      `{"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
+      `{${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
       `${delay}"submitted_at":${submitted / 1_000}}`,
   }
+}
+
+/** The fields of a task that the store keeps and shows, and nothing is decided by (D113). Most tasks have none. */
+function extrasText({ labels, retry, traceparent, tracestate }: TaskBody, trace: TraceHeaders | undefined): string {
+  const own = typeof traceparent === 'string' ? { traceparent, tracestate } : trace
+  let text =
+    own === undefined ? '' : fieldText('traceparent', own.traceparent) + fieldText('tracestate', own.tracestate)
+  if (typeof retry === 'object' && retry !== null) text = fieldText('retry', withDefaults(retry)) + text
+  return fieldText('labels', labels) + text
+}
+
+const fieldText = (name: string, value: unknown): string =>
+  value === undefined || value === null ? '' : `"${name}":${JSON.stringify(value)},`
+
+/** The policy with the defaults of an automation (D25), so that a worker needs to know none. */
+function withDefaults({ base_seconds, factor, cap_seconds }: NonNullable<TaskBody['retry']>) {
+  const base = base_seconds ?? RETRY.baseMs / 1_000
+  const cap = cap_seconds ?? Math.max(base, RETRY.capMs / 1_000)
+  return { base_seconds: base, factor: factor ?? RETRY.factor, cap_seconds: cap }
 }
 
 /** The time before which the task may not run (D104). */

@@ -20,12 +20,18 @@ import {
   type BatchResult,
   type FieldError,
 } from '../../protocol/index.ts'
-import { inSpan } from '../../runtime/index.ts'
+import { inSpan, traceHeadersOf, type Span, type TraceHeaders } from '../../runtime/index.ts'
 import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
 import { route, type RateLimiter, type Route } from '../http/index.ts'
-import { newTask, remainingFaults, taskFaults, type NewTaskDeps } from './new-task.ts'
+import { newTask, remainingFaults, taskFaults, traceOf, type NewTaskDeps } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
+
+/** What a request says about its trace (D113). */
+const TRACE_HEADERS = {
+  traceparent: 'Trace of W3C that a task without its own traceparent belongs to; a wrong value is ignored.',
+  tracestate: 'Belongs to traceparent; at most 512 characters.',
+}
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 
@@ -60,23 +66,23 @@ function singleRoute(deps: SubmitDeps): Route {
     refuses: ['RATE_LIMITED'],
     example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
     summary: 'Queues a task.',
-    handle: async ({ entry, principal, body, exactBody }) => ({
-      body: await inSpan(
-        'api.submit_task',
-        { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
-        async (span) => {
-          admit(deps, entry, principal.key, 1)
-          const faults = remainingFaults(body, entry, deps)
-          if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
-          const task = newTask(body, exactBody.payload, deps)
-          span.setAttribute('fleet.task_id', task.id)
-          const [stored] = await deps.queueOf(entry.type).submit([task])
-          const result = resultOf(deps, entry, task, body.priority ?? 0, stored)
-          span.setAttribute('fleet.task_id', result.task_id) // For a duplicate, the id of the existing task.
-          return result
-        },
-      ),
-    }),
+    reads: TRACE_HEADERS,
+    handle: async ({ entry, principal, body, exactBody, header }) => {
+      const trace = traceOf(header)
+      const submit = async (span: Span): Promise<SubmitResult> => {
+        admit(deps, entry, principal.key, 1)
+        const faults = remainingFaults(body, entry, deps)
+        if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
+        const task = newTask(body, exactBody.payload, deps, traceHeadersOf(span) ?? trace)
+        span.setAttribute('fleet.task_id', task.id)
+        const [stored] = await deps.queueOf(entry.type).submit([task])
+        const result = resultOf(deps, entry, task, body.priority ?? 0, stored)
+        span.setAttribute('fleet.task_id', result.task_id) // For a duplicate, the id of the existing task.
+        return result
+      }
+      const attributes = { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 }
+      return { body: await inSpan('api.submit_task', attributes, submit, { parent: trace }) }
+    },
   })
 }
 
@@ -96,9 +102,11 @@ function batchRoute(deps: SubmitDeps): Route {
       tasks: [{ payload: { url: 'https://example.com/' } }, { payload: { url: 'https://example.org/' }, priority: -1 }],
     },
     summary: 'Queues up to 1,000 tasks; one result each, in order.',
-    handle: async ({ entry, principal, body, exactBody }) => {
+    reads: TRACE_HEADERS,
+    handle: async ({ entry, principal, body, exactBody, header }) => {
       admit(deps, entry, principal.key, body.tasks.length)
-      const results = await submitBatch(deps, entry, body.tasks, exactBody.tasks)
+      const tasks = { bodies: body.tasks, exactBodies: exactBody.tasks, trace: traceOf(header) }
+      const results = await submitBatch(deps, entry, tasks)
       return {
         body: { results },
         audit: { count: results.filter((result) => 'queued' in result && result.queued).length },
@@ -157,16 +165,21 @@ function admit(deps: SubmitDeps, entry: CatalogEntry, key: string, count: number
   }
 }
 
+interface Batch {
+  readonly bodies: readonly unknown[]
+  readonly exactBodies: readonly unknown[]
+  readonly trace: TraceHeaders | undefined
+}
+
 async function submitBatch(
   deps: SubmitDeps,
   entry: CatalogEntry,
-  bodies: readonly unknown[],
-  exactBodies: readonly unknown[],
+  { bodies, exactBodies, trace }: Batch,
 ): Promise<readonly BatchResult_[]> {
   const faults = bodies.map((body) => taskFaults(body, entry, deps))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
-  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps))
+  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps, trace))
   const outcomes = tasks.length === 0 ? [] : await deps.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error

@@ -2,4 +2,5 @@
 export * from './backoff.ts'
 export * from './refusal-limiter.ts'
 export * from './retry-after.ts'
+export * from './retry-delay.ts'
 export * from './sleep.ts'

@@ -16,6 +16,7 @@
  * is greater than all before it (a fencing token), and only the newest token can settle the task (D24).
  */
 import type { JsonText } from '../../protocol/index.ts'
+import type { RetryPolicy } from '../../runtime/index.ts'
 import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { Pause, Pauses } from './pauses.ts'
@@ -48,7 +49,10 @@ export interface NewTask {
   readonly maxAttempts: number | null
   /** The master's time of the submit. It is shown, and nothing is decided by it. */
   readonly submittedAtMs: EpochMs
-  /** `{"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in this order. */
+  /**
+   * `{[extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in this order. The
+   * extras are labels, retry policy and trace (D113).
+   */
   readonly body: JsonText
 }
 
@@ -122,18 +126,7 @@ export interface ReserveResult {
   readonly nextDueAtMs: EpochMs | null
 }
 
-/**
- * The delay of a retry is ⌊jitter · min(capMs, baseMs · factor^attempt)⌋, with `attempt` as before the nack:
- * exponential backoff with full jitter (D25).
- */
-export interface RetryPolicy {
-  /** 0 to 86,400,000. */
-  readonly baseMs: number
-  /** 1 or more. */
-  readonly factor: number
-  /** 0 to 86,400,000. */
-  readonly capMs: number
-}
+export type { RetryPolicy }
 
 /** One failed run. */
 export interface NackItem extends LeaseRef {

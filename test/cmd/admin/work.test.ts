@@ -71,6 +71,25 @@ describe('muster tasks', () => {
     })
   })
 
+  it('submit --label labels a task (D113)', async () => {
+    const { run } = await startMaster()
+    const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}']
+    expect(await run([...submit, '--label', 'tenant=acme', '--label', 'note=a=b', '--label', 'x='])).toMatchObject({
+      code: 0,
+    })
+    expect(JSON.parse((await run('queue ls mailer -o json')).out)).toMatchObject({
+      items: [{ labels: { tenant: 'acme', note: 'a=b', x: '' } }],
+    })
+    expect(await run([...submit, '--label', 'tenant'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('"tenant" is not KEY=VALUE; for example tenant=acme'),
+    })
+    expect(await run([...submit, '--label', 'Tenant=acme'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('/labels'),
+    })
+  })
+
   it('submit -f reads a body, or one per line, sends 1,000 per request, exits with 1 if one failed (D38)', async () => {
     const { master, run } = await startMaster()
     expect(

@@ -481,4 +481,19 @@ export const ADDITIONS: readonly Row[] = [
     by('e2e/master.test.ts', 'runs no worker for a type that a manifest declares, and exits with 2 (D108)'),
     by('e2e/dev.test.ts', 'starts the program that a manifest names, and says which type has none (D108)'),
   ],
+  ['D113a', 'A task keeps its labels, retry policy and trace, and shows them where it is listed, reserved and dead.'],
+  ['D113b', 'Tasks without these fields have none of them; missing parts of a policy get their defaults.'],
+  ['D113c', 'The headers traceparent and tracestate apply to tasks without a traceparent of their own.'],
+  ['D113d', 'Wrong labels, policies and traces are rejected with 422.'],
+  [
+    'D113e',
+    'A failed attempt is retried after the delay of its own policy.',
+    by('automation/run-batch.test.ts', 'retries a task by its own policy, unless its run decides (D113)'),
+    by('clients/python.test.ts', 'passes its unit tests without a warning'),
+  ],
+  [
+    'D113f',
+    'A traced submit is part of the trace of its caller, and each run has a link to it.',
+    by('e2e/traces.test.ts', 'join the trace of the caller, and each run starts its own with a link (D113)'),
+  ],
 ]

@@ -1,7 +1,7 @@
 /** Commands on task queues. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
-import { retryDelayMs } from '../../../src/storage/index.ts'
+import { retryDelayMs } from '../../../src/runtime/index.ts'
 import type { LeaseRef, NewTask, SweepResult, Tier } from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/fixture.ts'
 import { command } from './command.ts'

@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 Random = Callable[[], float]
@@ -35,6 +35,15 @@ class Backoff:
     def reset(self) -> None:
         """Starts over at the base, after a success."""
         self._failures = 0
+
+
+def retry_delay(policy: Mapping[str, float], attempt: int, unit: Random = random.random) -> float:
+    """Returns a random delay in seconds up to base_seconds · factor^attempt, at most cap_seconds."""
+    base, factor, cap = policy["base_seconds"], policy["factor"], policy["cap_seconds"]
+    try:
+        return unit() * min(cap, base * factor**attempt)
+    except OverflowError:
+        return unit() * cap
 
 
 def parse_retry_after(header: str | None) -> float:

@@ -186,6 +186,7 @@ class Task:
 
     def __init__(self, scope: _Scope, lease: HeldLease) -> None:
         self.id, self.payload, self.attempt = lease.id, lease.payload, lease.attempt
+        self.labels = lease.labels
         self._scope, self._lease = scope, lease
 
     async def extend(self) -> None:

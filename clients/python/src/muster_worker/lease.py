@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from .limits import MAX_RETRY_SECONDS, truncate_error
@@ -34,6 +35,8 @@ class HeldLease:
         self.token: int = task["token"]
         self.payload: dict[str, Any] = task["payload"]
         self.attempt: int = task["attempt"]
+        self.labels: Mapping[str, str] = MappingProxyType(task.get("labels", {}))
+        self.retry: Mapping[str, float] | None = task.get("retry")
         self.config = config
         self.lost = StopSignal()
         self._holder = holder

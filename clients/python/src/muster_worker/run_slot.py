@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any
 
-from .backoff import Backoff
+from .backoff import Backoff, retry_delay
 from .context import BlockingContext, Context, RunDeps
 from .errors import Permanent, RetryIn, StopReason
 from .lease import HeldLease
@@ -74,11 +74,20 @@ async def _run_task(run: SlotRun, lease: HeldLease) -> str | None:
         lease.ack()
     else:
         text = failure_text(ending, run.deps.masker)
-        retry_in = ending.seconds if isinstance(ending, RetryIn) else None
+        retry_in = _retry_delay(ending, lease)
         lease.nack(text, retry_in=retry_in, permanent=isinstance(ending, Permanent))
         log.warn("the task failed", error=text, attempt=lease.attempt, stack=_stack_of(ending, run.deps.masker))
         return text
     return None
+
+
+def _retry_delay(ending: BaseException, lease: HeldLease) -> float | None:
+    """What the run asked for, else the delay of the task's own policy (D113). The master applies the automation's."""
+    if isinstance(ending, RetryIn):
+        return ending.seconds
+    if lease.retry is None or isinstance(ending, Permanent):
+        return None
+    return retry_delay(lease.retry, lease.attempt)
 
 
 async def run_continuous_slot(run: SlotRun) -> None:
