@@ -89,7 +89,7 @@ export const FRAME_WORDS = {
   stats: 'Every 15 s. Becomes `current_stats` and part of the history.',
   output: 'Whenever a slot emits.',
   output_batch: 'Several outputs in one frame, each as an `output` frame.',
-  ping: 'The worker replies with a `ping` of the same `id`.',
+  ping: 'Sent by the worker. The master replies with a `ping` of the same `id`, and sends none by itself.',
   config_changed: 'Sent after each config PATCH. The worker then polls its config.',
   drain: 'The worker finishes its running work and exits.',
   task_assign: 'Reserved for future use; never sent.',
