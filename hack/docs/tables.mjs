@@ -11,6 +11,7 @@ import { help as workerHelp } from '../../src/cmd/worker.ts'
 import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
 import { compareText } from '../../src/runtime/index.ts'
+import { ROWS } from '../../src/worker-test/index.ts'
 import { limitRows } from './limits.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
 import { code, shapeOf, table } from './shape.mjs'
@@ -189,6 +190,13 @@ const closeCodes = () =>
     Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(descriptions.CLOSE_WORDS, name)]),
   )
 
+/** The rows of `muster worker-test`. */
+const workerTestRows = () =>
+  table(
+    ['row', 'area', 'level', 'what must hold'],
+    ROWS.map(({ id, area, level, holds }) => [id, area, level, holds]),
+  )
+
 const rpcErrors = () =>
   table(
     ['code', 'name', 'when'],
@@ -324,6 +332,7 @@ export async function tables() {
       'close-codes': closeCodes(),
       rpc: rpcMethods(),
       'rpc-errors': rpcErrors(),
+      'worker-test-rows': workerTestRows(),
       errors: errors(),
       events: events(),
       limits: table(['what', 'limit', 'setting', 'beyond the limit'], limitRows(protocol)),

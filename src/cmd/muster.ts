@@ -30,6 +30,10 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   master: { summary: 'run a master, which coordinates a fleet of workers', load: () => import('./master.ts') },
   worker: { summary: 'run a worker, which runs one automation for a master', load: () => import('./worker.ts') },
+  'worker-test': {
+    summary: 'check a worker in any language against the worker protocol',
+    load: () => import('./worker-test.ts'),
+  },
   operator: {
     summary: 'run the operator, which applies FleetWorker objects of Kubernetes to workers',
     load: () => import('./operator.ts'),

@@ -1,69 +1,106 @@
 /**
- * A small master for tests of the worker: real HTTP and WebSocket, with its state in fields that a test sets and reads.
- * It implements only the specified protocol. Other tests use the real master.
+ * @module worker-test/peer
+ * Implements the master's side of the worker protocol, with its state in fields that a test sets and reads: real HTTP
+ * and WebSocket, but no store. It refuses, breaks and delays what a test selects, and records all calls and frames.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { decodeWorkerFrame, type RpcRequest, type WorkerFrame } from '../../src/protocol/index.ts'
+import {
+  CLOSE,
+  decodeWorkerFrame,
+  RPC_ERRORS,
+  RPC_VALIDATORS,
+  type RpcRequest,
+  type WorkerFrame,
+} from '../protocol/index.ts'
+import { systemTime } from '../runtime/index.ts'
+import { sendDamaged, type Damage } from './damage.ts'
+import {
+  payloadsOf,
+  type Arrival,
+  type Frame,
+  type HttpRequest,
+  type LeasedTask,
+  type RpcCall,
+  type Settle,
+  type WireTask,
+} from './records.ts'
 
-type Frame<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
-interface WireTask {
-  readonly task_id: string
-  readonly payload: object
-}
-interface LeasedTask extends WireTask {
-  readonly token: number
-}
-interface Settle {
-  readonly method: string
-  readonly task_id: string
-  readonly token: number
-  readonly error?: string
-}
+/** Characters of a frame or call that the record of events shows. */
+const SHOWN_CHARS = 300
+const TOKENS_FROM = 100
 
-/** @returns the payloads of the outputs in a frame; empty for a frame of another type. */
-export function payloadsOf(frame: WorkerFrame): readonly Record<string, unknown>[] {
-  if (frame.type === 'output') return [frame.payload]
-  return frame.type === 'output_batch' ? frame.outputs.map(({ payload }) => payload) : []
-}
+const brief = (text: string): string => (text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text)
 
 export class Peer {
   epoch = 'e1'
   config: Record<string, unknown> = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
   configGen = 1
+  /** Members that the response to a poll has beside `config` and `config_gen`. */
+  configExtras: Record<string, unknown> = {}
+  /** While false, a poll gets 200 although its `If-None-Match` names this config. */
+  respondsNotModified = true
+  /** While set, calls and handshakes with another token are rejected, as a master does. */
+  acceptedToken: string | null = null
   /** While set, handshakes are rejected with this status. */
   handshakeStatus: number | null = null
   handshakeHeaders: Record<string, string> = {}
   closeCode: number | null = null
+  /** Close codes for the next connections, each used once, after `register`. */
+  readonly closeAfterRegister: number[] = []
   configStatus: number | null = null
   rpcStatus: number | null = null
+  rpcHeaders: Record<string, string> = {}
   /** While set, every request and handshake is rejected with it. */
   refusal: { readonly status: number; readonly headers: Record<string, string> } | null = null
   respondsToPings = true
   /** While true, requests get no response. */
   silent = false
+  /** While true, reserves return nothing, immediately. */
+  drained = false
+  /** Visibility timeout of leases; null: they expire at a fixed time in the past, which tests on virtual time use. */
+  visibilitySeconds: number | null = null
+  /** Members that each task and each result of a settle have in addition. */
+  resultExtras: Record<string, unknown> = {}
+  /** Selects what happens to the response of a request with these calls. The calls take effect before. */
+  damage: (methods: readonly string[]) => Damage | undefined = () => undefined
+  /** Called for a frame or params that the protocol does not allow. */
+  onFault: (fault: string) => void = (fault) => {
+    throw new Error(fault)
+  }
 
   readonly frames: WorkerFrame[] = []
-  readonly requests: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[] =
-    []
+  readonly arrivals: Arrival[] = []
+  readonly requests: HttpRequest[] = []
   readonly handshakes: IncomingMessage['headers'][] = []
   readonly handshakeUrls: string[] = []
-  readonly rpcCalls: { readonly method: string; readonly params: Record<string, unknown> }[] = []
+  readonly handshakesAtMs: number[] = []
+  /** Times of the responses to {@link ping}. */
+  readonly pongsAtMs: number[] = []
+  readonly rpcCalls: RpcCall[] = []
   readonly rpcBodies: number[] = []
   readonly settles: Settle[] = []
+  /** Settles with a token in {@link lostTokens}. */
+  readonly settlesOfLost: Settle[] = []
+  readonly extensions: { readonly token: number; readonly isLost: boolean; readonly atMs: number }[] = []
+  readonly leases: (LeasedTask & { readonly atMs: number })[] = []
   readonly leased = new Map<number, LeasedTask>()
   readonly lostTokens = new Set<number>()
   readonly busStreams: { readonly topic: string; readonly response: ServerResponse }[] = []
+  /** What happened, one line each, for the diagnosis of a failure. */
+  readonly events: string[] = []
   pending: WireTask[] = []
   extendsAsked = 0
   rpcMethods: Record<string, (params: Record<string, unknown>) => unknown> = {}
 
   readonly #server: Server
   readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false })
-  #waiting: { limit: number; answer: (tasks: unknown) => void }[] = []
-  #token = 100
+  readonly #startedAtMs = systemTime.monotonicMs()
+  #waiting: { limit: number; give: (tasks: unknown) => void }[] = []
+  #token = TOKENS_FROM
+  #port = 0
 
   constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response))
@@ -74,9 +111,11 @@ export class Peer {
 
   async start(port = 0): Promise<this> {
     await new Promise<void>((resolve) => void this.#server.listen(port, '127.0.0.1', resolve))
+    this.#port = (this.#server.address() as AddressInfo).port
     return this
   }
 
+  /** Ends all connections and stops listening. {@link start} listens again. */
   async close(): Promise<void> {
     for (const socket of this.#sockets.clients) socket.terminate()
     this.#server.closeAllConnections()
@@ -84,11 +123,16 @@ export class Peer {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return this.#port
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.port}`
+  }
+
+  /** Milliseconds since this peer was created. */
+  get nowMs(): number {
+    return systemTime.monotonicMs() - this.#startedAtMs
   }
 
   get sockets(): readonly WebSocket[] {
@@ -108,8 +152,15 @@ export class Peer {
     return this.settles.filter((each) => each.method === method).map(({ task_id: id }) => id)
   }
 
+  /** Adds a line to {@link events}. */
+  record(event: string): void {
+    this.events.push(`${(this.nowMs / 1_000).toFixed(2).padStart(6)} s  ${brief(event)}`)
+  }
+
   send(frame: object): void {
-    for (const socket of this.#sockets.clients) socket.send(JSON.stringify(frame))
+    const text = JSON.stringify(frame)
+    this.record(`master: frame ${text}`)
+    for (const socket of this.#sockets.clients) socket.send(text)
   }
 
   /** Sends a ping, as a master does every 20 s. */
@@ -117,21 +168,38 @@ export class Peer {
     for (const socket of this.#sockets.clients) socket.ping()
   }
 
-  setConfig(config: Record<string, unknown>, gen = this.configGen + 1): void {
+  /** Changes the config without a notification. */
+  storeConfig(config: Record<string, unknown>, gen = this.configGen + 1): void {
     this.config = { ...this.config, ...config }
     this.configGen = gen
+  }
+
+  setConfig(config: Record<string, unknown>, gen = this.configGen + 1): void {
+    this.storeConfig(config, gen)
     this.send({ type: 'config_changed', config_gen: gen })
   }
 
   submit(...ids: string[]): void {
-    this.pending.push(...ids.map((id) => ({ task_id: id, payload: { id } })))
+    this.queue(...ids.map((id) => ({ task_id: id, payload: { id } })))
+  }
+
+  queue(...tasks: readonly WireTask[]): void {
+    this.pending.push(...tasks)
     this.#serveWaiting()
+  }
+
+  /** Ends the waiting reserves without a task, and all later ones. */
+  stopReserves(): void {
+    this.drained = true
+    for (const waiter of this.#waiting.splice(0)) waiter.give([])
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.handshakes.push(request.headers)
     this.handshakeUrls.push(request.url ?? '')
+    this.handshakesAtMs.push(this.nowMs)
     const status = this.refusal?.status ?? this.handshakeStatus
+    this.record(`worker: handshake${status === null ? '' : `, rejected with ${status}`}`)
     if (status !== null) {
       const headers = Object.entries(this.refusal?.headers ?? this.handshakeHeaders)
         .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -139,40 +207,74 @@ export class Peer {
       socket.end(`HTTP/1.1 ${status} No\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`)
       return
     }
+    const code = this.#isAccepted(request) ? this.closeCode : CLOSE.INVALID_TOKEN
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      if (this.closeCode !== null) webSocket.close(this.closeCode, 'because')
-      webSocket.on('message', (data: Buffer) => this.#received(webSocket, data))
+      if (code !== null) this.#closeSocket(webSocket, code)
+      webSocket.on('message', (data: Buffer) => code === null && this.#received(webSocket, data))
+      webSocket.on('pong', () => this.pongsAtMs.push(this.nowMs))
+      webSocket.on('error', (error) => this.record(`socket error: ${error.message}`))
+      webSocket.on('close', (closed) => this.record(`the control channel closed with ${closed}`))
     })
+  }
+
+  #closeSocket(socket: WebSocket, code: number): void {
+    this.record(`master: closes the control channel with ${code}`)
+    socket.close(code, 'because')
+  }
+
+  #isAccepted({ headers, url }: IncomingMessage): boolean {
+    if (this.acceptedToken === null || headers.authorization === `Bearer ${this.acceptedToken}`) return true
+    const { pathname, searchParams } = new URL(url ?? '', 'http://peer')
+    return pathname.endsWith('/control') && searchParams.get('token') === this.acceptedToken
   }
 
   #received(socket: WebSocket, data: Buffer): void {
     if (this.closeCode !== null) return
-    const frame = decodeWorkerFrame(data.toString())
+    let frame: WorkerFrame
+    try {
+      frame = decodeWorkerFrame(data.toString())
+    } catch (error) {
+      this.onFault(`frame ${brief(data.toString())}: ${(error as Error).message}`)
+      return this.#closeSocket(socket, CLOSE.INVALID_FRAME)
+    }
+    this.record(`worker: frame ${data.toString('utf8', 0, SHOWN_CHARS)}`)
     this.frames.push(frame)
-    if (frame.type === 'ping' && this.respondsToPings) socket.send(JSON.stringify(frame))
+    this.arrivals.push({ frame, bytes: data.byteLength, atMs: this.nowMs, socket })
+    const code = frame.type === 'register' ? this.closeAfterRegister.shift() : undefined
+    if (code !== undefined) this.#closeSocket(socket, code)
+    else if (frame.type === 'ping' && this.respondsToPings) socket.send(JSON.stringify(frame))
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.requests.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers })
+    const { method = '', url: target = '', headers } = request
+    this.requests.push({ method, url: target, headers, atMs: this.nowMs })
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     if (this.silent) return
     if (this.refusal !== null)
       return void response.writeHead(this.refusal.status, this.refusal.headers).end('<html>no</html>')
-    const url = new URL(request.url ?? '', 'http://peer')
+    const url = new URL(target, 'http://peer')
+    if (!this.#isAccepted(request)) return this.#reject(response, url, headers.authorization === undefined ? 401 : 403)
     if (url.pathname.endsWith('/config')) return this.#serveConfig(request, response)
     if (url.pathname.endsWith('/bus')) return this.#serveBus(url, response)
-    if (this.rpcStatus !== null) return void response.writeHead(this.rpcStatus).end('{"detail":"no"}')
+    if (this.rpcStatus !== null) return this.#reject(response, url, this.rpcStatus)
     await this.#serveRpc(Buffer.concat(chunks), request, response)
   }
 
+  #reject(response: ServerResponse, url: URL, status: number): void {
+    this.record(`worker: ${url.pathname.slice(url.pathname.lastIndexOf('/'))}, rejected with ${status}`)
+    response.writeHead(status, this.rpcHeaders).end('{"detail":"no"}')
+  }
+
   #serveConfig(request: IncomingMessage, response: ServerResponse): void {
+    this.record(`worker: polls the config; the master has generation ${this.configGen} of epoch ${this.epoch}`)
     if (this.configStatus !== null) return void response.writeHead(this.configStatus).end('{"detail":"no"}')
     const etag = `"${this.epoch}.${this.configGen}"`
-    if (request.headers['if-none-match'] === etag) return void response.writeHead(304, { etag }).end()
+    if (this.respondsNotModified && request.headers['if-none-match'] === etag)
+      return void response.writeHead(304, { etag }).end()
     response
       .writeHead(200, { 'content-type': 'application/json', etag, 'muster-epoch': this.epoch })
-      .end(JSON.stringify({ config: this.config, config_gen: this.configGen }))
+      .end(JSON.stringify({ ...this.configExtras, config: this.config, config_gen: this.configGen }))
   }
 
   #serveBus(url: URL, response: ServerResponse): void {
@@ -185,16 +287,19 @@ export class Peer {
     const body = JSON.parse(bytes.toString()) as RpcRequest | RpcRequest[]
     const calls = Array.isArray(body) ? body : [body]
     this.rpcBodies.push(calls.length)
-    const responses = await Promise.all(calls.map((call) => this.#answer(call, request)))
-    if (response.writable)
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(Array.isArray(body) ? responses : responses[0]))
+    for (const { method, params } of calls) this.record(`worker: ${method} ${brief(JSON.stringify(params))}`)
+    const responses = await Promise.all(calls.map((call) => this.#respond(call, request)))
+    if (!response.writable) return
+    const text = JSON.stringify(Array.isArray(body) ? responses : responses[0])
+    const damage = this.damage(calls.map(({ method }) => method))
+    if (damage === undefined) return void response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+    this.record(`master: the response to ${calls.map(({ method }) => method).join(', ')} is ${damage.kind}`)
+    await sendDamaged(response, text, damage)
   }
 
-  async #answer({ id, method, params }: RpcRequest, request: IncomingMessage): Promise<object> {
+  async #respond({ id, method, params }: RpcRequest, request: IncomingMessage): Promise<object> {
     const given = params as Record<string, unknown>
-    this.rpcCalls.push({ method, params: given })
+    this.rpcCalls.push({ method, params: given, atMs: this.nowMs })
     const own = this.rpcMethods[method]
     if (own !== undefined) {
       const answer = own(given) as { error?: unknown }
@@ -202,22 +307,38 @@ export class Peer {
         ? { jsonrpc: '2.0', id, result: answer }
         : { jsonrpc: '2.0', id, error: answer.error }
     }
+    const [fault] = RPC_VALIDATORS.get(method)?.(given) ?? []
+    if (fault !== undefined) {
+      this.onFault(`${method}: ${fault.path} ${fault.message}`)
+      const error = { code: RPC_ERRORS.invalid_params, message: fault.message, data: { code: 'invalid_params' } }
+      return { jsonrpc: '2.0', id, error }
+    }
     return {
       jsonrpc: '2.0',
       id,
-      result:
-        method === 'tasks.reserve'
-          ? await this.#reserve(given['limit'] as number, request)
-          : this.#settle(method, given['tasks'] as Settle[]),
+      result: method === 'tasks.reserve' ? await this.#reserve(given, request) : this.#settle(method, given),
     }
   }
 
-  #reserve(limit: number, request: IncomingMessage): Promise<object> {
+  #reserve(params: Record<string, unknown>, request: IncomingMessage): Promise<object> {
+    if (this.drained) return Promise.resolve({ tasks: [] })
     return new Promise((resolve) => {
-      const waiter = { limit, answer: (tasks: unknown) => resolve({ tasks }) }
+      const leave = (): void => {
+        this.#waiting = this.#waiting.filter((each) => each !== waiter)
+      }
+      const cancel = systemTime.after((params['wait_ms'] as number | undefined) ?? 0, () => waiter.give([]))
+      const waiter = {
+        limit: params['limit'] as number,
+        give: (tasks: unknown) => {
+          cancel()
+          leave()
+          resolve({ ...this.resultExtras, tasks })
+        },
+      }
       this.#waiting.push(waiter)
       request.socket.setMaxListeners(0).once('close', () => {
-        this.#waiting = this.#waiting.filter((each) => each !== waiter)
+        cancel()
+        leave()
       })
       this.#serveWaiting()
     })
@@ -225,28 +346,49 @@ export class Peer {
 
   #serveWaiting(): void {
     while (this.pending.length > 0) {
-      const waiter = this.#waiting.shift()
+      const [waiter] = this.#waiting
       if (waiter === undefined) return
-      waiter.answer(this.pending.splice(0, waiter.limit).map((task) => this.#lease(task)))
+      waiter.give(this.pending.splice(0, waiter.limit).map((task) => this.#lease(task)))
     }
   }
 
-  #lease(task: WireTask): object {
-    this.#token += 1
-    this.leased.set(this.#token, { ...task, token: this.#token })
-    return { ...task, token: this.#token, attempt: 0, max_attempts: 3, priority: 0, submitted_at: 1, expires_at: 61 }
+  #lease({ token: wanted, ...task }: WireTask): object {
+    this.#token = Math.max(this.#token + 1, wanted ?? 0)
+    const token = wanted ?? this.#token
+    this.record(`master: leases task ${task.task_id} with token ${token}`)
+    this.leases.push({ ...task, token, atMs: this.nowMs })
+    this.leased.set(token, { ...task, token })
+    const fields = { attempt: 0, max_attempts: 3, priority: 0, submitted_at: 1, expires_at: this.#expiresAt() }
+    return { ...this.resultExtras, ...task, token, ...fields }
   }
 
-  #settle(method: string, tasks: readonly Settle[]): object {
+  #expiresAt(): number {
+    return this.visibilitySeconds === null ? 61 : systemTime.wallMs() / 1_000 + this.visibilitySeconds
+  }
+
+  #settle(method: string, params: Record<string, unknown>): object {
+    const tasks = params['tasks'] as readonly Settle[]
     if (method === 'tasks.extend') this.extendsAsked += 1
     return {
-      results: tasks.map((task) => {
-        if (this.lostTokens.has(task.token)) return { ok: false, error: 'lease_lost' }
-        if (method === 'tasks.extend') return { ok: true, expires_at: 61 }
-        this.settles.push({ ...task, method })
-        this.leased.delete(task.token)
-        return method === 'tasks.nack' ? { ok: true, outcome: 'scheduled' } : { ok: true }
-      }),
+      ...this.resultExtras,
+      results: tasks.map((task) => ({ ...this.resultExtras, ...this.#settleOne(method, task) })),
     }
+  }
+
+  #settleOne(method: string, task: Settle): object {
+    const isLost = this.lostTokens.has(task.token)
+    const atMs = this.nowMs
+    if (method === 'tasks.extend') {
+      this.extensions.push({ token: task.token, isLost, atMs })
+      return isLost ? { ok: false, error: 'lease_lost' } : { ok: true, expires_at: this.#expiresAt() }
+    }
+    if (isLost) {
+      this.record(`master: ${method} of the lost token ${task.token} gets lease_lost`)
+      this.settlesOfLost.push({ ...task, method, atMs })
+      return { ok: false, error: 'lease_lost' }
+    }
+    this.settles.push({ ...task, method, atMs })
+    this.leased.delete(task.token)
+    return method === 'tasks.nack' ? { ok: true, outcome: 'scheduled' } : { ok: true }
   }
 }

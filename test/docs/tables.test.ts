@@ -15,6 +15,7 @@ const PAGES = [
   'src/cmd/README.md',
   'src/master/README.md',
   'src/automations/README.md',
+  'src/worker-test/README.md',
 ]
 const MINUTE_MS = 60_000
 

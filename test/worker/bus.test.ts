@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { BusClient } from '../../src/worker/bus.ts'
-import { Peer } from './peer.ts'
+import { Peer } from '../../src/worker-test/index.ts'
 import { recordingLog, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 let time: VirtualTime

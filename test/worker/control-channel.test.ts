@@ -4,7 +4,7 @@ import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { ControlChannel } from '../../src/worker/control-channel.ts'
 import { Outbox } from '../../src/worker/outbox.ts'
-import { Peer } from './peer.ts'
+import { Peer } from '../../src/worker-test/index.ts'
 import { recordingLog, testHost, runTurns, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 let time: VirtualTime

@@ -9,7 +9,7 @@ import {
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
 import { recordingLog, type RecordingLog } from './fixtures.ts'
-import { payloadsOf } from './peer.ts'
+import { payloadsOf } from '../../src/worker-test/index.ts'
 
 /** A socket whose unsent bytes the test controls. */
 class Wire implements Sink {

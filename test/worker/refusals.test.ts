@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { RunnableEntry } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
-import { Peer } from './peer.ts'
+import { Peer } from '../../src/worker-test/index.ts'
 import { batchEntry, continuousEntry, recordingLog, testHost, runTurns } from './fixtures.ts'
 
 const OUTAGE_MS = 75_000

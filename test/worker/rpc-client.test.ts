@@ -3,7 +3,7 @@ import { RpcError } from '../../src/protocol/index.ts'
 import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { RpcClient } from '../../src/worker/rpc-client.ts'
-import { Peer } from './peer.ts'
+import { Peer } from '../../src/worker-test/index.ts'
 import { runTurns, advanceUntil } from './fixtures.ts'
 
 let time: VirtualTime

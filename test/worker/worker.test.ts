@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { RunnableEntry } from '../../src/automation/index.ts'
 import { boundLogFields, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/worker/index.ts'
-import { Peer } from './peer.ts'
+import { Peer } from '../../src/worker-test/index.ts'
 import {
   batchEntry,
   continuousEntry,

@@ -1,0 +1,6 @@
+export { manifestText } from './manifest.ts'
+export * from './peer.ts'
+export { payloadsOf } from './records.ts'
+export * from './row.ts'
+export { ROWS } from './rows/index.ts'
+export { runRows, Semaphore, type RowFault, type RowResult } from './run-rows.ts'

@@ -1,0 +1,10 @@
+/** Lists the rows of the conformance kit. */
+import type { Row } from '../row.ts'
+import { CONFIG } from './config.ts'
+import { CONNECT } from './connect.ts'
+import { ENDS } from './ends.ts'
+import { OUTPUT } from './output.ts'
+import { TASKS } from './tasks.ts'
+import { TOLERANCE } from './tolerance.ts'
+
+export const ROWS: readonly Row[] = [...CONNECT, ...CONFIG, ...TASKS, ...ENDS, ...OUTPUT, ...TOLERANCE]

@@ -1,0 +1,254 @@
+// A worker in one file, written from src/worker-test/README.md and src/protocol/README.md alone, with the package `ws`
+// as its only dependency. It runs the automation of `muster worker-test --manifest`.
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { cpus, hostname, release, totalmem } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+
+const env = process.env
+const id = encodeURIComponent(env.SVC_WORKER_ID)
+const base = `${env.SVC_MASTER_URL}/api/v1/automations/${env.SVC_AUTOMATION_TYPE}/workers/${id}`
+const drainMs = 1_000 * Number(env.SVC_DRAIN_TIMEOUT_SECONDS ?? 30)
+const MiB = 1_048_576
+const instanceId = randomUUID()
+const token = () => env.SVC_WORKER_TOKEN ?? readFileSync(env.SVC_WORKER_TOKEN_FILE, 'utf8').trim()
+const authorization = () => ({ authorization: `Bearer ${token()}` })
+
+let config = { enabled: false, slots: 1, label: '' }
+let applied // The ETag and generation of the config.
+let lastError = null
+let configError = null
+let isDraining = false
+const stop = new AbortController() // Ends the runs.
+const runs = new Map() // token -> lease
+
+// ── Secrets ──
+const secrets = new Set()
+const mask = (text) => [...secrets].reduce((masked, secret) => masked.replaceAll(secret, '********'), text)
+const log = (...words) => console.log(mask(words.join(' ')))
+
+// ── Calls ──
+const retryAfterMs = (value) => 1_000 * Math.min(30, Number(value ?? 0) || 0)
+/** Sends one JSON-RPC call. Throws without a complete response; `waitMs` of the error is its Retry-After. */
+async function call(method, params, timeoutMs = 15_000) {
+  const response = await fetch(`${base}/rpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...authorization() },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  if (response.status !== 200) {
+    const waitMs = retryAfterMs(response.headers.get('retry-after'))
+    throw Object.assign(new Error(`HTTP ${response.status}`), { waitMs })
+  }
+  const { result, error } = await response.json()
+  if (error) throw Object.assign(new Error(error.message), { code: error.data?.code })
+  return result
+}
+const backoffMs = (failures, capMs) => Math.min(capMs, 1_000 * 2 ** failures) * (0.5 + Math.random() / 2)
+
+// ── Outputs ──
+let buffer = []
+let buffered = 0
+function emit(payload) {
+  const text = JSON.stringify({ type: 'output', slot_id: 0, ts: Date.now() / 1_000, payload })
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MiB) throw new Error(`the output has ${bytes} bytes, and a frame at most 1 MiB`)
+  buffer.push({ text, bytes })
+  buffered += bytes
+  while (buffer.length > 1_024 || buffered > 16 * MiB) buffered -= buffer.shift().bytes
+  flush()
+}
+function flush() {
+  if (socket?.isGreeted !== true || socket.readyState !== WebSocket.OPEN) return
+  for (const { text } of buffer) socket.send(text)
+  buffer = []
+  buffered = 0
+}
+
+// ── Control channel ──
+let socket
+let failures = 0
+function connect() {
+  let waitMs = 0
+  let openedAtMs
+  const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, { headers: authorization() })
+  socket = channel
+  channel.on('open', () => {
+    openedAtMs = Date.now()
+    const hardware = { cores: cpus().length, ram_gb: totalmem() / 2 ** 30, hostname: hostname(), kernel: release() }
+    send({
+      type: 'register',
+      worker_id: env.SVC_WORKER_ID,
+      automation_type: env.SVC_AUTOMATION_TYPE,
+      protocol_version: 1,
+      hardware,
+      instance_id: instanceId,
+    })
+    send({ type: 'ping', id: 'greeting' }) // Its response proves that the token was accepted.
+  })
+  channel.on('message', (data) => {
+    const frame = JSON.parse(data)
+    if (frame.type === 'ping') greeted(channel)
+    if (frame.type === 'config_changed') poll()
+    if (frame.type === 'drain') void drain()
+  })
+  channel.on('unexpected-response', (request, response) => {
+    waitMs = retryAfterMs(response.headers['retry-after'])
+    log('handshake rejected', response.statusCode)
+    request.destroy()
+    channel.terminate()
+  })
+  channel.on('error', (error) => log('control channel:', error.message))
+  channel.on('close', (code) => {
+    if (code === 4000) process.exit(1)
+    if (isDraining && runs.size === 0) return
+    if (openedAtMs !== undefined && Date.now() - openedAtMs > 30_000) failures = 0
+    setTimeout(connect, Math.max(waitMs, backoffMs(failures, 30_000)))
+    failures += 1
+  })
+}
+function greeted(channel) {
+  channel.isGreeted = true
+  reportState()
+  reportStats()
+  flush()
+  poll()
+}
+function send(frame) {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(mask(JSON.stringify(frame)))
+}
+const isActive = () => config.enabled && config.slots > 0
+function reportState() {
+  const state = isActive() ? 'RUNNING' : 'IDLE'
+  const error = configError ?? lastError
+  send({ type: 'state', state, config_gen: applied?.gen ?? 0, ts: Date.now() / 1_000, last_error: error })
+}
+function reportStats() {
+  const rss = process.memoryUsage.rss() / MiB
+  send({ type: 'stats', slots: runs.size, cpu_pct: 0, rss_mb: rss, ts: Date.now() / 1_000, metrics: {} })
+}
+
+// ── Config ──
+let polling = Promise.resolve()
+let nextPoll
+/** Polls after the poll that is in progress. */
+function poll() {
+  clearTimeout(nextPoll)
+  nextPoll = setTimeout(poll, 30_000)
+  polling = polling.then(pollOnce).catch((error) => log('poll failed:', error.message))
+}
+async function pollOnce() {
+  const headers = { ...authorization(), ...(applied && { 'if-none-match': applied.etag }) }
+  const response = await fetch(`${base}/config`, { headers, signal: AbortSignal.timeout(15_000) })
+  if (response.status !== 200) return
+  const etag = response.headers.get('etag')
+  const epoch = etag.slice(0, etag.lastIndexOf('.'))
+  const { config: next, config_gen: gen } = await response.json()
+  if (applied !== undefined && applied.epoch === epoch && gen <= applied.gen) return
+  if (typeof next.enabled !== 'boolean' || !Number.isInteger(next.slots) || next.slots < 0 || next.slots > 1_024) {
+    configError = `config ${gen} rejected: enabled or slots is invalid`
+  } else {
+    if (next.password) secrets.add(next.password)
+    config = next
+    applied = { etag, epoch, gen }
+    configError = null
+    wake()
+  }
+  reportState()
+}
+
+// ── Tasks ──
+let wake = () => undefined
+const freeSlots = () => (isActive() && !isDraining ? config.slots - runs.size : 0)
+async function reserve() {
+  for (let failed = 0; ;) {
+    while (freeSlots() <= 0) await new Promise((resolve) => (wake = resolve))
+    try {
+      const { tasks } = await call('tasks.reserve', { limit: freeSlots(), wait_ms: 20_000 }, 30_000)
+      failed = 0
+      for (const task of tasks) void (freeSlots() > 0 ? runTask(task) : settle('tasks.release', task, {}))
+      if (tasks.length === 0) await sleep(200)
+    } catch (error) {
+      log('reserve failed:', error.message)
+      await sleep(Math.max(error.waitMs ?? 0, backoffMs(failed++, 5_000)))
+    }
+  }
+}
+async function runTask(task) {
+  const lease = { task, isLost: false, isReleased: false }
+  runs.set(task.token, lease)
+  const extending = setInterval(() => void extend(lease), (1_000 * (task.expires_at - Date.now() / 1_000)) / 3)
+  try {
+    await run(task.payload, config)
+    lastError = null
+    if (!lease.isLost && !lease.isReleased) await settle('tasks.ack', task, {})
+  } catch (error) {
+    const text = mask(String(error.message)).slice(0, 4_096)
+    lastError = text
+    log('run failed:', text)
+    if (!lease.isLost && !lease.isReleased) await settle('tasks.nack', task, { error: text })
+  } finally {
+    clearInterval(extending)
+    runs.delete(task.token)
+    reportState()
+    wake()
+  }
+}
+async function extend(lease) {
+  const { task_id, token: fence } = lease.task
+  try {
+    const { results } = await call('tasks.extend', { tasks: [{ task_id, token: fence }] }, 5_000)
+    if (results[0].error === 'lease_lost') lease.isLost = true
+  } catch (error) {
+    log('extend failed:', error.message)
+  }
+}
+/** Sends an outcome until the master responds to it. */
+async function settle(method, { task_id, token: fence }, more) {
+  for (let failed = 0; ; failed += 1) {
+    try {
+      return await call(method, { tasks: [{ task_id, token: fence, ...more }] })
+    } catch (error) {
+      log(`${method} failed:`, error.message)
+      await sleep(Math.max(error.waitMs ?? 0, backoffMs(failed, 5_000)))
+    }
+  }
+}
+
+// ── The end ──
+async function drain(deadlineMs = Infinity) {
+  if (isDraining) return
+  isDraining = true
+  const endMs = Date.now() + deadlineMs
+  while (runs.size > 0 && Date.now() < endMs) await sleep(50)
+  const rest = [...runs.values()]
+  for (const lease of rest) lease.isReleased = true
+  stop.abort()
+  await Promise.race([Promise.all(rest.map(({ task }) => settle('tasks.release', task, {}))), sleep(6_000)])
+  socket.close(1000)
+  setTimeout(() => process.exit(0), 500)
+}
+
+// ── The automation ──
+async function run(payload, { label = '' }) {
+  if (payload.do === 'echo') emit({ value: payload.value, label })
+  else if (payload.do === 'fail') throw new Error(payload.error)
+  else if (payload.do === 'sleep') {
+    emit({ started: true })
+    await sleep(1_000 * payload.seconds, undefined, { signal: stop.signal })
+    emit({ slept: payload.seconds })
+  } else {
+    const pad = 'x'.repeat(payload.bytes ?? 0)
+    for (let n = 0; n < payload.count; n += 1) emit({ n, pad })
+  }
+}
+
+process.on('SIGTERM', () => void drain(drainMs))
+setInterval(() => {
+  reportState()
+  reportStats()
+}, 15_000)
+connect()
+void reserve()
