@@ -50,7 +50,7 @@ const taskRows = (l) => [
   ['`ttl_seconds`', `1..${count(l.MAX_TTL_SECONDS)}`, '', '422'],
   ['config of a worker', bytes(l.MAX_CONFIG_BYTES), '', '422'],
   ['past configs kept of a worker', count(l.CONFIG_HISTORY_ROWS), '', 'oldest dropped'],
-  ['tasks in a batch; ids in a `dead/select`', `1..${count(l.MAX_TASKS_PER_BATCH)}`, '', '422'],
+  ['tasks in a batch; ids in a `dead/select` or `tasks/select`', `1..${count(l.MAX_TASKS_PER_BATCH)}`, '', '422'],
   [
     'tasks of an automation, dead ones included',
     count(l.DEFAULT_MAX_QUEUE_LENGTH),

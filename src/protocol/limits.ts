@@ -67,7 +67,7 @@ export const MAX_BODY_BYTES = 1_048_576
 export const MAX_FRAME_BYTES = 1_048_576
 /** Most outputs of one `output_batch` frame (D37). */
 export const MAX_OUTPUTS_PER_FRAME = 1_000
-/** Most tasks of one batch submit, and ids of one selection of dead tasks (D38, D50). */
+/** Most tasks of one batch submit, and ids of one selection of tasks (D38, D50, D109). */
 export const MAX_TASKS_PER_BATCH = 1_000
 /** Most items of one `tasks.ack`, `tasks.nack`, `tasks.extend` or `tasks.release`. */
 export const MAX_SETTLE_ITEMS = 1_000

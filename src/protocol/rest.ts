@@ -279,6 +279,27 @@ export const SelectedBody = ResponseObject({
 })
 export type SelectedBody = Static<typeof SelectedBody>
 
+/** The result of cancelling a task (D109). `was`: where the cancelled task was; absent for a dead one. */
+export const CancelledBody = ResponseObject({
+  task_id: Type.String(),
+  outcome: Type.Union([Type.Literal('cancelled'), Type.Literal('dead')]),
+  was: Type.Optional(Type.Union([Type.Literal('pending'), Type.Literal('in_flight'), Type.Literal('scheduled')])),
+})
+export type CancelledBody = Static<typeof CancelledBody>
+/** The body that cancels tasks by id (D109). */
+export const CancelSelectionBody = Strict({
+  action: Type.Literal('cancel'),
+  task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
+})
+const CancelOutcome = Type.Union([Type.Literal('cancelled'), Type.Literal('dead'), Type.Literal('not_found')])
+/** What a cancel did to one of several tasks: `dead` and `not_found` are unchanged. */
+export type CancelOutcome = Static<typeof CancelOutcome>
+/** What happened to each selected task, in the order of the ids. */
+export const CancelSelectedBody = ResponseObject({
+  results: Type.Array(ResponseObject({ task_id: Type.String(), outcome: CancelOutcome })),
+})
+export type CancelSelectedBody = Static<typeof CancelSelectedBody>
+
 // Totals (D48)
 const queueCounts = {
   high: Type.Integer(),
@@ -296,7 +317,7 @@ export const QueueStatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })),
   limit: Type.Optional(Type.Integer({ ...N, default: QUEUE_SAMPLES })),
 })
-/** One sample of the statistics of a queue. The last four fields are running totals. */
+/** One sample of the statistics of a queue. The last fields are running totals; `cancelled` is absent while it is 0. */
 export const QueueSample = ResponseObject({
   ts: Seconds,
   ...queueCounts,
@@ -304,6 +325,7 @@ export const QueueSample = ResponseObject({
   acked: Type.Integer(),
   nacked: Type.Integer(),
   died: Type.Integer(),
+  cancelled: Type.Optional(Type.Integer()),
 })
 export type QueueSample = Static<typeof QueueSample>
 /** Counts of workers, tasks and outputs by automation type. */

@@ -282,6 +282,10 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('ids', ids, (id) => name('id', id))
     },
     counts: (types) => names('types', types),
+    cancel: (type, ids) => {
+      name('type', type)
+      batch('ids', ids, (id) => name('id', id))
+    },
     pause: (type, pause) => {
       name('type', type)
       name('actor', pause.actor)

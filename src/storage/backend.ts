@@ -37,6 +37,7 @@ import type { EpochMs } from './contract/common.ts'
 
 export type { ExtendHoldResult, LeaseRef } from './contract/common.ts'
 export type * from './contract/bus.ts'
+export type * from './contract/cancels.ts'
 export type * from './contract/configs.ts'
 export type * from './contract/dead-letters.ts'
 export type * from './contract/events.ts'

@@ -3,10 +3,19 @@
  * Defines the results of single items that have no data of their own. Backends return these objects, so a call does not
  * allocate one per item.
  */
-import type { ExtendLeaseResult, LeaseLost, SubmitItemResult } from './backend.ts'
+import type { CancelResult, ExtendLeaseResult, LeaseLost, SubmitItemResult } from './backend.ts'
 
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
+
+/** The results of cancelling a task, by the place where it was. */
+export const CANCELLED = Object.freeze({
+  pending: Object.freeze({ kind: 'cancelled', was: 'pending' } as const),
+  in_flight: Object.freeze({ kind: 'cancelled', was: 'in_flight' } as const),
+  scheduled: Object.freeze({ kind: 'cancelled', was: 'scheduled' } as const),
+}) satisfies Readonly<Record<string, CancelResult>>
+export const DEAD = Object.freeze({ kind: 'dead' } as const) satisfies CancelResult
+export const NOT_FOUND = Object.freeze({ kind: 'not_found' } as const) satisfies CancelResult
 
 /** The results of extending a lease, a claim or a lock that does not count any more. */
 export const EXTEND_LOST = Object.freeze({

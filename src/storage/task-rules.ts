@@ -4,7 +4,7 @@
  * that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
 import { retryDelayMs } from '../runtime/index.ts'
-import type { NackItem, Pause, RetryPolicy } from './backend.ts'
+import type { Counts, NackItem, Pause, RetryPolicy } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
 
 /** What a nack does with the task. `attempt` counts its failed runs, this one included. */
@@ -43,6 +43,11 @@ export function lastingPause(pause: Pause | null, nowMs: EpochMs): Pause | null 
 /** The field of a result that shows the pause; absent if there is none. */
 export function pausedOf(pause: Pause | null): { readonly paused?: Pause } {
   return pause === null ? {} : { paused: pause }
+}
+
+/** The running totals as `counts` returns them: without `cancelled` while it is 0. */
+export function totalsOf(totals: Omit<Counts['totals'], 'cancelled'>, cancelled: number): Counts['totals'] {
+  return cancelled === 0 ? totals : { ...totals, cancelled }
 }
 
 /** The earlier of two times; `null`: never. */

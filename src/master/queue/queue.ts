@@ -10,6 +10,7 @@ import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
+import { cancelRoutes } from './cancel.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './batcher.ts'
 import { pauseRoutes } from './pause.ts'
@@ -222,6 +223,7 @@ export class Queue implements Part {
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
+      ...cancelRoutes({ queueOf }),
       ...pauseRoutes({ backend, clock, log, backendNowMs, queueOf }),
     ]
   }

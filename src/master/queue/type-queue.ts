@@ -8,7 +8,9 @@ import type { CatalogEntry } from '../../automation/index.ts'
 import { allSucceeded, type Batcher, type Random } from '../../runtime/index.ts'
 import {
   EXTEND_LOST,
+  NOT_FOUND,
   type Backend,
+  type CancelResult,
   type ExtendHoldResult,
   type ExtendLeaseResult,
   type Lease,
@@ -27,6 +29,9 @@ import type { ReserveOptions } from './waiters.ts'
 
 /** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
 const DEAD_PIECE = 25
+
+/** Tasks that one call of the store cancels. On Redis it reads their bodies: at most 25 MiB. */
+const CANCEL_PIECE = 25
 
 export type Settled = 'ok' | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
@@ -144,6 +149,22 @@ export class TypeQueue {
       const outcome = outcomes.get(id) ?? 'not_dead'
       outcomes.delete(id)
       return outcome
+    })
+  }
+
+  /** Removes exactly these tasks unless they are dead. @returns one result each, in order. */
+  async cancel(ids: readonly string[]): Promise<readonly CancelResult[]> {
+    const results = new Map<string, CancelResult>()
+    const named = [...new Set(ids)]
+    for (let from = 0; from < named.length; from += CANCEL_PIECE) {
+      const piece = named.slice(from, from + CANCEL_PIECE)
+      const done = await this.#tasks.cancel(this.entry.type, piece)
+      for (const [at, result] of done.entries()) results.set(piece[at] ?? '', result)
+    }
+    return ids.map((id) => {
+      const result = results.get(id) ?? NOT_FOUND
+      results.delete(id)
+      return result
     })
   }
 

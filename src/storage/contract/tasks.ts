@@ -1,7 +1,7 @@
 /**
  * @module storage/contract/tasks
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
- * dead-letter queue, pauses.ts its pause.
+ * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -11,6 +11,8 @@
  *      │                    └─ nack, none left or permanent; lease lost too often ──▶ dead
  *      └──────────────────────────── replay ───────────────────────────────┘
  *
+ * `cancel` removes a task from pending, in flight or scheduled.
+ *
  * Delivery is at least once. A reserved task is leased: once its visibility deadline has passed, `sweep` makes it
  * pending again, while a worker that was suspended meanwhile still works on it. Each lease therefore has a token that
  * is greater than all before it (a fencing token), and only the newest token can settle the task (D24).
@@ -18,6 +20,7 @@
 import type { JsonText } from '../../protocol/index.ts'
 import type { RetryPolicy } from '../../runtime/index.ts'
 import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
+import type { Cancels } from './cancels.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { Pause, Pauses } from './pauses.ts'
 
@@ -188,6 +191,8 @@ interface Totals {
   readonly nacked: number
   /** Number of tasks that were moved to the dead-letter queue. */
   readonly died: number
+  /** Number of tasks that were cancelled. Omitted while it is 0. */
+  readonly cancelled?: number
 }
 
 /** The tasks of one type, counted by place. All zero for an unknown type. */
@@ -212,7 +217,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters, Pauses {
+export interface Tasks extends DeadLetters, Pauses, Cancels {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.

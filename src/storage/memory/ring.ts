@@ -42,6 +42,14 @@ export class Ring<T> {
     return item
   }
 
+  /** Removes the items that `isKept` rejects, in time proportional to the length. */
+  retain(isKept: (item: T) => boolean): void {
+    for (let left = this.#length; left > 0; left -= 1) {
+      const item = this.shift()
+      if (item !== undefined && isKept(item)) this.push(item)
+    }
+  }
+
   #resize(room: number): void {
     const slots: (T | undefined)[] = Array.from({ length: room })
     for (let i = 0; i < this.#length; i += 1) slots[i] = this.at(i)

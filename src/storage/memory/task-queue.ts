@@ -5,6 +5,8 @@
  *
  *   submit ─▶ tiers, or scheduled if it is delayed
  *
+ *   A cancelled task leaves any place but the dead letters; the ring of its tier skips it later.
+ *
  *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
  *        ▲                            └─retry──▶ scheduled (by due time) ──▶ back of its tier
  *        └──────────replay────────── dead letters (oldest first) ◀─moveToDead┘
@@ -15,9 +17,9 @@ import { TimerQueue } from './timer-queue.ts'
 import { AckedTokens } from './token-sequence.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
-import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
-import { dueOf, expiryOf, extendedDeadline, hasExpired, lastingPause, pausedOf } from '../index.ts'
+import { Tiers } from './tiers.ts'
+import { dueOf, expiryOf, extendedDeadline, hasExpired, lastingPause, pausedOf, totalsOf } from '../index.ts'
 import type { Counts, LeaseLost, NewPause, NewTask, Pause } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -31,13 +33,14 @@ export interface Allowance {
 }
 
 export class TaskQueue {
-  readonly tiers: readonly [Ring<Task>, Ring<Task>, Ring<Task>] = [new Ring(), new Ring(), new Ring()]
   readonly dead = new DeadLetters()
   readonly keys: IdempotencyKeys
   readonly acked: AckedTokens
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
+  #cancelled = 0
   readonly #store: Store
   readonly #fence: TokenSequence
+  readonly #tiers = new Tiers()
   /** All but the dead ones. */
   readonly #live = new Map<string, Task>()
   readonly #deadlines = new TimerQueue<Task>()
@@ -86,6 +89,7 @@ export class TaskQueue {
       submitted: submittedAtMs,
       body,
       place: isDelayed ? 'scheduled' : 'pending',
+      line: tier,
       expiresAtMs: expiryOf(ttlMs, dueAtMs),
       attempt: 0,
       lost: 0,
@@ -93,13 +97,14 @@ export class TaskQueue {
       max: 0,
       until: 0,
       deadline: null,
+      due: null,
       lastError: null,
       diedAtMs: 0,
     }
     this.#live.set(id, task)
     this.#store.budget.add(sizeOf(task))
-    if (isDelayed) this.#scheduled.add(dueAtMs, task)
-    else this.tiers[tier].push(task)
+    if (isDelayed) task.due = this.#scheduled.add(dueAtMs, task)
+    else this.#tiers.push(task, tier)
     this.totals.submitted += 1
   }
 
@@ -107,16 +112,14 @@ export class TaskQueue {
    * Takes the next task in line; null when there is none, or none within the allowance. Drops what outlived its ttl.
    */
   take(allowance: Allowance, now: number): Task | null {
-    for (const tier of this.tiers) {
-      for (let task = tier.at(0); task !== undefined; task = tier.at(0)) {
-        const isExpired = hasExpired(task.expiresAtMs, now)
-        const isAllowed = isExpired ? allowance.drops > 0 : task.body.length <= allowance.chars
-        if (!isAllowed) return null
-        tier.shift()
-        if (!isExpired) return task
-        allowance.drops -= 1
-        this.#forget(task)
-      }
+    for (let task = this.#tiers.first(); task !== undefined; task = this.#tiers.first()) {
+      const isExpired = hasExpired(task.expiresAtMs, now)
+      const isAllowed = isExpired ? allowance.drops > 0 : task.body.length <= allowance.chars
+      if (!isAllowed) return null
+      this.#tiers.shift(task)
+      if (!isExpired) return task
+      allowance.drops -= 1
+      this.#forget(task)
     }
     return null
   }
@@ -148,7 +151,7 @@ export class TaskQueue {
   retry(task: Task, due: number): void {
     this.#endLease(task)
     task.place = 'scheduled'
-    this.#scheduled.add(due, task)
+    task.due = this.#scheduled.add(due, task)
   }
 
   moveToDead(task: Task, error: string): void {
@@ -171,9 +174,8 @@ export class TaskQueue {
   /** Returns tasks to the front of their tiers; the first of them comes first. */
   putBack(tasks: readonly Task[]): void {
     for (const task of tasks.toReversed()) {
-      const tier = this.tiers[task.tier]
-      if (this.#store.safeguards.frontOfTier) tier.unshift(task)
-      else tier.push(task)
+      if (this.#store.safeguards.frontOfTier) this.#tiers.unshift(task, task.tier)
+      else this.#tiers.push(task, task.tier)
     }
   }
 
@@ -187,7 +189,21 @@ export class TaskQueue {
     task.expiresAtMs = expiryOf(task.ttlMs, this.#store.now())
     this.#live.set(task.id, task)
     this.#store.budget.add(sizeOf(task))
-    this.tiers[1].push(task)
+    this.#tiers.push(task, 1)
+  }
+
+  /** Removes a task that is not dead; a lease of it ends. @returns where it was. */
+  cancel(task: Task): 'pending' | 'in_flight' | 'scheduled' {
+    const { place } = task
+    if (place === 'dead' || place === 'cancelled') throw new TypeError(`the task is ${place}`)
+    if (place === 'in_flight') this.#endLease(task)
+    if (place === 'scheduled' && task.due !== null) this.#scheduled.cancel(task.due)
+    this.#forget(task)
+    task.place = 'cancelled'
+    task.body = ''
+    if (place === 'pending') this.#tiers.skip(task)
+    this.#cancelled += 1
+    return place
   }
 
   removeDead(task: Task): void {
@@ -208,7 +224,8 @@ export class TaskQueue {
       const task = this.#scheduled.takeDue(now)
       if (task === null) return promoted
       task.place = 'pending'
-      this.tiers[task.tier].push(task)
+      task.due = null
+      this.#tiers.push(task, task.tier)
     }
     return limit
   }
@@ -248,29 +265,23 @@ export class TaskQueue {
   }
 
   get pendingCount(): number {
-    const [high, normal, low] = this.tiers
-    return high.length + normal.length + low.length
+    const [high, normal, low] = this.#tiers.lengths
+    return high + normal + low
   }
 
-  *pending(): Generator<Task> {
-    for (const tier of this.tiers) {
-      for (let i = 0; i < tier.length; i += 1) {
-        const task = tier.at(i)
-        if (task !== undefined) yield task
-      }
-    }
+  pending(): Generator<Task> {
+    return this.#tiers.tasks()
   }
 
   counts(): Counts {
-    const [high, normal, low] = this.tiers
-    const next = this.tiers.flatMap((tier) => tier.at(0)?.submitted ?? [])
+    const next = this.#tiers.heads().map(({ submitted }) => submitted)
     return {
-      tiers: [high.length, normal.length, low.length],
+      tiers: this.#tiers.lengths,
       scheduled: this.#scheduled.size,
       inFlight: this.#deadlines.size,
       dead: this.dead.size,
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
-      totals: { ...this.totals },
+      totals: totalsOf({ ...this.totals }, this.#cancelled),
       ...pausedOf(this.pause),
     }
   }

@@ -12,8 +12,11 @@ export interface Task {
   readonly ttlMs: number | null
   readonly ownMax: number | null
   readonly submitted: number
-  readonly body: string
-  place: TaskPlace
+  /** Empty once the task is cancelled: the ring of its tier may refer to it longer. */
+  body: string
+  place: TaskPlace | 'cancelled'
+  /** The tier in which it waits, if it is pending. */
+  line: Tier
   /** When its ttl ends; `null`: never. */
   expiresAtMs: number | null
   attempt: number
@@ -23,6 +26,8 @@ export interface Task {
   max: number
   until: number
   deadline: Timer<Task> | null
+  /** Its timer while it is scheduled. */
+  due: Timer<Task> | null
   lastError: string | null
   diedAtMs: number
 }

@@ -4,13 +4,16 @@
  */
 import { MAX_RESPONSE_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
+  CANCELLED,
   cutError,
+  DEAD,
   earlierOf,
   EXTEND_LOST,
   isLostTooOften,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
+  NOT_FOUND,
   pausedOf,
   QUEUED,
   QUEUE_FULL,
@@ -22,6 +25,7 @@ import { valueOf } from './store.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
+  CancelResult,
   Counts,
   ExtendLeaseResult,
   Lease,
@@ -185,7 +189,7 @@ export class MemoryTasks implements Sync<Tasks> {
 
   locate(type: string, ids: readonly string[]): readonly (TaskPlace | null)[] {
     const queue = this.#of(type)
-    return ids.map((id) => queue.find(id)?.place ?? null)
+    return ids.map((id) => placeOf(queue.find(id)))
   }
 
   queue(type: string, n: number, bytes = MAX_RESPONSE_BYTES): QueuePage {
@@ -260,6 +264,17 @@ export class MemoryTasks implements Sync<Tasks> {
     return types.map((type) => this.#of(type).counts())
   }
 
+  cancel(type: string, ids: readonly string[]): readonly CancelResult[] {
+    const queue = this.#of(type)
+    const named = new Set<string>()
+    return ids.map((id) => {
+      const task = named.has(id) ? undefined : queue.find(id)
+      named.add(id)
+      if (task === undefined) return NOT_FOUND
+      return task.place === 'dead' ? DEAD : CANCELLED[queue.cancel(task)]
+    })
+  }
+
   pause(type: string, pause: NewPause): Pause {
     return this.#of(type).setPause(pause)
   }
@@ -279,6 +294,10 @@ export class MemoryTasks implements Sync<Tasks> {
   #of(type: string): TaskQueue {
     return valueOf(this.#queues, type, () => new TaskQueue(this.#store))
   }
+}
+
+function placeOf(task: Task | undefined): TaskPlace | null {
+  return task === undefined || task.place === 'cancelled' ? null : task.place
 }
 
 /** The leases of one request; the first of a call may exceed the size of a whole result. */

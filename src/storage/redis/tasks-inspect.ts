@@ -6,6 +6,7 @@ import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
 import { readPause } from './tasks-pause.ts'
+import { totalsOf } from '../index.ts'
 import type { Counts, TaskPlace, QueuePage, QueueRow, QueueTicket } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -69,8 +70,9 @@ async function countsOf(caller: Caller, type: string): Promise<Counts> {
     acked = 0,
     nacked = 0,
     died = 0,
-  ] = reply.slice(0, 10).map(Number)
-  const [paused = null, ...first] = reply.slice(10)
+    cancelled = 0,
+  ] = reply.slice(0, 11).map(Number)
+  const [paused = null, ...first] = reply.slice(11)
   const next = first.map((ticket) => readTicket(String(ticket)).submitted)
   return {
     tiers: [high, normal, low],
@@ -78,7 +80,7 @@ async function countsOf(caller: Caller, type: string): Promise<Counts> {
     inFlight,
     dead,
     oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
-    totals: { submitted, acked, nacked, died },
+    totals: totalsOf({ submitted, acked, nacked, died }, cancelled),
     ...readPause(paused),
   }
 }

@@ -11,16 +11,20 @@
  *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
+ *   x         HASH    id → `places:generation:moved`: ids of cancelled tasks whose tickets are stale, and of replayed
+ *                     tasks in another tier than their own (scripts/include/stale.lua)
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
  *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to
  *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
- *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died (running totals), ps (the
- *                     pause, also one that has ended by time)
+ *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died, cancelled (running
+ *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
+ *                     (the newest generation)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
  *
  *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
+ *                `submitted` has 16 digits behind the generation of a ticket whose id had stale tickets
  *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
@@ -61,6 +65,9 @@ export function wokenType(message: string, caller: Caller): string | null {
   return publisher === caller.publisher ? null : type
 }
 
+/** Digits of the time of the submit in a ticket with a generation, as tasks.submit.lua writes it. */
+const SUBMITTED_DIGITS = 16
+
 /** Bytes of a body below which it does not count towards the size of a response: 500 of them are 2 MiB. */
 const SHORT_BODY = 4_096
 
@@ -87,7 +94,7 @@ export function readTicket(ticket: string): Ticket {
   const [submitted, , , , , ownMax, attempt] = ticket.slice(0, colon).split('|')
   return {
     id: ticket.slice(colon + 1),
-    submitted: Number(submitted),
+    submitted: Number(submitted?.slice(-SUBMITTED_DIGITS)),
     ownMax: ownMax === '' ? null : Number(ownMax),
     attempt: Number(attempt),
   }

@@ -3,6 +3,7 @@
  * The `tasks` of the contract over Redis: one script a call. What is wrong in an argument was refused before.
  */
 import { cutError } from '../index.ts'
+import { cancel } from './tasks-cancel.ts'
 import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
 import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { reserve } from './tasks-reserve.ts'
@@ -40,6 +41,7 @@ export function createTasks(caller: Caller, process: string): Tasks {
     clearDead: (type) => clearDead(caller, type),
     applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
     counts: (types) => counts(caller, types),
+    cancel: (type, ids) => cancel(caller, type, ids),
     pause: (type, wanted) => pause(caller, type, wanted),
     resume: (type) => resume(caller, type),
   }

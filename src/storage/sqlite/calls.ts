@@ -59,6 +59,7 @@ const RULES = {
     clearDead: WRITE,
     applyToDead: WRITE,
     counts: READ,
+    cancel: WRITE,
     pause: WRITE,
     resume: WRITE,
   },

@@ -4,6 +4,7 @@ import {
   lastingPause,
   pausedOf,
   takeWithin,
+  totalsOf,
   type Counts,
   type QueuePage,
   type QueueRow,
@@ -102,7 +103,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
       inFlight: queue.inFlight,
       dead: queue.dead,
       oldestSubmittedAtMs: this.#oldestOf(queue),
-      totals: { submitted, acked, nacked, died },
+      totals: totalsOf({ submitted, acked, nacked, died }, queue.cancelled),
       ...this.#pausedOf(queue),
     }
   }

@@ -2,13 +2,14 @@
  * @module storage/sqlite/engine-tasks
  * SqliteTasks implements the task queues. Each part does one step of a task's life: engine-submit.ts queues tasks,
  * engine-reserve.ts leases them, engine-settle.ts ends leases, engine-sweep.ts does what is due by time, engine-dead.ts
- * keeps the dead ones, engine-pause.ts pauses queues, and engine-inspect.ts reads.
+ * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, and engine-inspect.ts reads.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
  * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
  * them.
  */
 import type {
+  CancelResult,
   Counts,
   DeadPage,
   ExtendLeaseResult,
@@ -29,6 +30,7 @@ import type {
   Tasks,
 } from '../index.ts'
 import { ScheduledTasks } from './scheduled-tasks.ts'
+import { TaskCancellation } from './engine-cancel.ts'
 import { DeadTasks } from './engine-dead.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { TaskInspection } from './engine-inspect.ts'
@@ -48,6 +50,7 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #inspection: TaskInspection
   readonly #dead: DeadTasks
   readonly #pause: TaskPause
+  readonly #cancellation: TaskCancellation
 
   constructor(engine: EngineDeps) {
     const deps: TaskDeps = { ...engine, queues: new Queues(engine.db, engine.txn), rows: new TaskRows(engine.db) }
@@ -59,6 +62,7 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#inspection = new TaskInspection(deps)
     this.#dead = new DeadTasks(deps)
     this.#pause = new TaskPause(deps)
+    this.#cancellation = new TaskCancellation(deps)
   }
 
   submit(
@@ -132,6 +136,10 @@ export class SqliteTasks implements Sync<Tasks> {
     ids: readonly string[],
   ): readonly ('replayed' | 'removed' | 'not_dead')[] {
     return this.#dead.applyToDead(type, action, ids)
+  }
+
+  cancel(type: string, ids: readonly string[]): readonly CancelResult[] {
+    return this.#cancellation.cancel(type, ids)
   }
 
   pause(type: string, pause: NewPause): Pause {

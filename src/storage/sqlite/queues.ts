@@ -24,6 +24,8 @@ export interface Queue extends Kept {
   death: number
   /** Also one that has ended by time. */
   pause: Pause | null
+  /** Running total. */
+  cancelled: number
 }
 
 interface Group {
@@ -57,6 +59,8 @@ export class Queues {
       count(this.#queues.get(group.type) ?? this.#make(group.type), group)
     for (const { type, ...pause } of db.prepare<[], Pause & { type: number }>(PAUSES).iterate())
       (this.#queues.get(type) ?? this.#make(type)).pause = pause
+    for (const { type, n } of db.prepare<[], { type: number; n: number }>('SELECT type, n FROM cancelled').iterate())
+      (this.#queues.get(type) ?? this.#make(type)).cancelled = n
   }
 
   find(type: number): Readonly<Queue> | undefined {
@@ -90,6 +94,7 @@ export class Queues {
       back: 1,
       death: 1,
       pause: null,
+      cancelled: 0,
       kept: 0,
     }
     this.#queues.set(type, queue)

@@ -11,7 +11,8 @@
  *   place 2: by (due, ord)    when the retry is due; `ord` grows with the nacks
  *   place 3: by ord           the order of death; `due` is its time. Up to `fence.dead_cut` the rows count as absent
  *
- * `pause` has a row for each queue that was paused, also if the pause has ended by time.
+ * `pause` has a row for each queue that was paused, also if the pause has ended by time. `cancelled` has the number of
+ * cancelled tasks of each queue that had any.
  *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
@@ -82,4 +83,5 @@ export const SCHEMA = MIGRATIONS.length
 export const ADDITIONS = `
 CREATE TABLE IF NOT EXISTS pause(type INTEGER PRIMARY KEY, until INTEGER, since INTEGER NOT NULL, actor TEXT NOT NULL,
   note TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
 `

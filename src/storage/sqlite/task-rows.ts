@@ -17,6 +17,8 @@ export interface TaskDeps extends EngineDeps {
 export interface TaskRow {
   readonly pk: number
   readonly place: PlaceNumber
+  /** In which it waits, if it is pending. */
+  readonly tier: Tier
   /** Of its priority; a replayed task may wait in another. */
   readonly ownTier: Tier
   readonly ord: number
@@ -41,7 +43,7 @@ export class TaskRows {
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      `SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task
+      `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task
         WHERE type = ? AND id = ?`,
     )
     this.#take = db

@@ -468,6 +468,12 @@ export const ADDITIONS: readonly Row[] = [
   ['D106c', 'Submits, settles, due tasks and expiry continue while the queue is paused.'],
   ['D106d', 'A wrong time or note is rejected with 422, a type without a queue with 400.'],
   ['D106e', 'queue.paused and queue.resumed name who paused and who resumed the queue.'],
+  ['D109a', 'DELETE of a task cancels it where it is: pending, scheduled or in flight. A dead one stays (G28).'],
+  ['D109b', 'No settle of a cancelled task succeeds, and it is not delivered again.'],
+  ['D109c', 'tasks/select cancels many tasks, with one outcome per id.'],
+  ['D109d', 'The id of a cancelled task can be submitted again and is a new task.'],
+  ['D109e', 'Counts and the bound of the queue show no cancelled task; queue/stats counts them.'],
+  ['D109f', 'An unknown id or a repeat is 404, a wrong selection 422.'],
   [
     'D108a',
     'A manifest declares the same as a module; each fault names the file, the type and the field.',

@@ -83,6 +83,9 @@ describe('an audited change', () => {
       ['POST', `${MAILER}/dead/replay`, { n: 5 }],
       ['POST', `${MAILER}/dead/select`, { action: 'remove', task_ids: ['t'] }],
       ['DELETE', `${MAILER}/dead`],
+      ['POST', `${MAILER}/tasks`, { payload: { to: 'a' }, task_id: 't' }],
+      ['DELETE', `${MAILER}/tasks/t`],
+      ['POST', `${MAILER}/tasks/select`, { action: 'cancel', task_ids: ['t'] }],
       ['POST', `${MAILER}/output/pop`],
       ['DELETE', W1],
     ]
@@ -98,6 +101,9 @@ describe('an audited change', () => {
       ['dead.replay', null, 'done', 0],
       ['dead.remove', null, 'done', 0],
       ['dead.clear', null, 'done', 0],
+      ['task.submit', null, 'done', 1],
+      ['task.cancel', 't', 'done', 1],
+      ['task.cancel', null, 'done', 0],
       ['output.pop', null, 'done', 0],
       ['worker.forget', 'w1', 'done', 1],
     ])

@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/runtime/index.ts'
-import type { LeaseRef, NewTask, SweepResult, Tier } from '../../../src/storage/index.ts'
+import type { LeaseRef, NewTask, SweepResult, TaskPlace, Tier } from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
@@ -40,7 +40,7 @@ function taskOf(
     id,
     ownId,
     submittedAtMs: fixture.time.now - age,
-    body: `{"payload":{"n":${serial}},"priority":0,"submitted_at":1}`,
+    body: `{"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
   }
 }
 
@@ -79,10 +79,12 @@ const submitDelayed = command(
     const model = fixture.store.tasks(of)
     const taken = new Set(model.in('scheduled').map(({ at }) => at))
     const { now } = fixture.time
-    const tasks = items.map(([item, delayMs]) => ({
-      ...taskOf(fixture, item),
-      notBeforeMs: delayMs > 0 ? unused(taken, now + delayMs) : now + delayMs,
-    }))
+    const tasks = items.map(([item, delayMs]) => {
+      const notBeforeMs = delayMs > 0 ? unused(taken, now + delayMs) : now + delayMs
+      const plain = taskOf(fixture, item)
+      const body = plain.body.replace(/"submitted_at":1}$/, `"not_before":${notBeforeMs / 1_000},"submitted_at":1}`)
+      return { ...plain, notBeforeMs, body }
+    })
     same(await backend.tasks.submit(of, WINDOW_MS, tasks, bound), model.submit(WINDOW_MS, tasks, bound))
   },
 )
@@ -284,6 +286,26 @@ const clearDead = command('clearDead', fc.record({ type }), async ({ type: of },
   expect(await backend.tasks.clearDead(of)).toBe(fixture.store.tasks(of).clearDead())
 })
 
+/** Any place of a task, or an id that may not be stored. */
+const target = fc.tuple(
+  fc.constantFrom<TaskPlace | 'named'>('pending', 'in_flight', 'scheduled', 'dead', 'named'),
+  fc.nat(50),
+)
+
+const cancel = command(
+  'cancel',
+  fc.record({ type, targets: fc.array(target, { minLength: 1, maxLength: 3 }) }),
+  async ({ type: of, targets }, fixture, { backend }) => {
+    const tasks = fixture.store.tasks(of)
+    const ids = targets.map(([place, i]) => {
+      const there = place === 'named' ? [] : tasks.in(place)
+      return there[i % (there.length || 1)]?.id ?? IDS[i % IDS.length] ?? 'a'
+    })
+    for (const { id, body } of tasks.in('in_flight')) if (ids.includes(id)) fixture.settled.add(body)
+    same(await backend.tasks.cancel(of, ids), tasks.cancel(ids))
+  },
+)
+
 const inspect = command(
   'inspect',
   fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }),
@@ -325,6 +347,8 @@ export const taskCommands: AnyCommand[] = [
   ack,
   release,
   release,
+  cancel,
+  cancel,
   nack,
   nack,
   nack,

@@ -15,8 +15,10 @@ import {
   maxAttemptsOf,
   nackOutcome,
   pausedOf,
+  totalsOf,
 } from '../../../src/storage/index.ts'
 import type {
+  CancelResult,
   Counts,
   DeadRow,
   ExtendLeaseResult,
@@ -61,6 +63,7 @@ export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
   readonly acked = new Map<number, string>()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
+  #cancelled = 0
   readonly #time: Time
   /** In the order in which they reached their current place. */
   #tasks: Task[] = []
@@ -271,9 +274,19 @@ export class TasksModel {
       inFlight: length('in_flight'),
       dead: length('dead'),
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
-      totals: { ...this.totals },
+      totals: totalsOf({ ...this.totals }, this.#cancelled),
       ...pausedOf(this.#paused),
     }
+  }
+  cancel(ids: readonly string[]): CancelResult[] {
+    return ids.map((id, i) => {
+      const task = ids.indexOf(id) === i ? this.#tasks.find((each) => each.id === id) : undefined
+      if (task === undefined || task.place === 'gone') return { kind: 'not_found' }
+      const { place: was } = task
+      if (was === 'dead') return { kind: 'dead' }
+      this.#cancelled += this.#move(task, 'gone')
+      return { kind: 'cancelled', was }
+    })
   }
   pause(pause: NewPause): Pause {
     this.#pause = { ...pause, sinceMs: this.#paused?.sinceMs ?? this.#time.now }

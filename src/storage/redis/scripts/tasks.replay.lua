@@ -3,13 +3,16 @@
 --
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4..7]  T DZ DT DM  bodies, and the keys of dead tasks
+-- KEYS[8]     M  HASH with the number of stale tickets
+-- KEYS[9]     X  HASH of the ids with stale tickets
+-- KEYS[10]    C  HASH of the last submit of each process
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
 -- ARGV[4]     maximum number of tasks
 -- ARGV[5]     greatest number of a death, or +inf
 -- Returns how many were queued.
---- @keys P0 P1 P2 T DZ DT DM
+--- @keys P0 P1 P2 T DZ DT DM M X C
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Leases the tasks next in line. The requests that are not rejected fill up in order. tasks-reserve.ts explains tokens
--- and repeated calls.
+-- and repeated calls. The tickets are read without regard to cancelled tasks, and a second time where some are stale.
 --
 -- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
 -- KEYS[4..7]    K0 K1 K2 K3  bitmaps of acknowledged tokens
@@ -10,6 +10,8 @@
 -- KEYS[13]      M  HASH with the token counter and the pause
 -- KEYS[14]      R  HASH of the last reserve of each process
 -- KEYS[15..16]  G DR  generations and drains of workers, from the registry
+-- KEYS[17]      X  HASH of the ids with stale tickets
+-- KEYS[18]      C  HASH of the last submit of each process
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
@@ -22,7 +24,7 @@
 -- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
 -- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), then ticket
 -- and body of each lease.
---- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR
+--- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
 --- @define MAX_RESERVE_BYTES
@@ -37,7 +39,7 @@
 
 -- Retries that one call promotes.
 local MAX_PROMOTED = 1000
--- Tasks that one call drops because they outlived their ttl.
+-- Tickets that one call drops, of tasks that outlived their ttl or were cancelled.
 local MAX_DROPS = 1000
 -- Tickets that are looked at together after some were dropped.
 local REFILL = 100
@@ -77,56 +79,76 @@ letters = table.concat(letters)
 wanted = math.min(wanted, MAX_RESERVED_PER_CALL)
 local _, next_due = promote(MAX_PROMOTED)
 
-local tickets, ids, n, outlived, drops, room, full = {}, {}, 0, {}, 0, nil, false
-local cuts = { 0, 0, 0 }
-for t = 1, 3 do
-  local count = wanted - n
-  while count > 0 and not full do
-    local line = call('LRANGE', TIERS[t], cuts[t], cuts[t] + count - 1)
-    for i = 1, #line do
-      if n == wanted then
-        full = true
-        break
-      end
-      local ticket = line[i]
-      local colon = find(ticket, ':', 1, true)
-      local id, over, size = colon and sub(ticket, colon + 1), not colon, nil
-      if colon and byte(ticket, colon - 1) ~= 48 then
-        local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
-        size = tonumber(bytes)
-        over = not bytes or (expires ~= '' and tonumber(expires) <= now)
-      end
-      if over then
-        if drops == MAX_DROPS then
+local tickets, ids, n, outlived, drops, cancelled, room, full, cuts, m
+for pass = 1, 2 do
+  tickets, ids, n, outlived, drops, cancelled, room, full, cuts = {}, {}, 0, {}, 0, {}, nil, false, { 0, 0, 0 }
+  for t = 1, 3 do
+    local count = wanted - n
+    while count > 0 and not full do
+      local line = call('LRANGE', TIERS[t], cuts[t], cuts[t] + count - 1)
+      if pass == 2 then learn_tickets(line) end
+      for i = 1, #line do
+        if n == wanted then
           full = true
           break
         end
-        drops = drops + 1
-        outlived[#outlived + 1] = id or nil
-      else
-        if room and size and size > room then
-          full = true
-          break
+        local ticket = line[i]
+        local colon = find(ticket, ':', 1, true)
+        local id, over, size, stale = colon and sub(ticket, colon + 1), not colon, nil, nil
+        if pass == 2 then stale = is_stale(ticket, id) end
+        if colon and not stale and byte(ticket, colon - 1) ~= 48 then
+          local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
+          size = tonumber(bytes)
+          over = not bytes or (expires ~= '' and tonumber(expires) <= now)
         end
-        room = (room or MAX_RESERVE_BYTES) - (size or 0)
-        n = n + 1
-        ids[n], tickets[n] = id, ticket
+        if stale or over then
+          if drops + #cancelled == MAX_DROPS then
+            full = true
+            break
+          end
+          if stale then
+            cancelled[#cancelled + 1] = { id = id, place = t - 1 }
+          else
+            drops = drops + 1
+            outlived[#outlived + 1] = id or nil
+          end
+        else
+          if room and size and size > room then
+            full = true
+            break
+          end
+          room = (room or MAX_RESERVE_BYTES) - (size or 0)
+          n = n + 1
+          ids[n], tickets[n] = id, ticket
+        end
+        cuts[t] = cuts[t] + 1
       end
-      cuts[t] = cuts[t] + 1
+      if #line < count then break end
+      count = wanted - n
+      if count > 0 then count = math.max(count, REFILL) end
     end
-    if #line < count then break end
-    count = wanted - n
-    if count > 0 then count = math.max(count, REFILL) end
   end
+  m = m or ((n > 0 or drops > 0) and call('HMGET', M, 'f', 'run', 'n', 'ps', 'st'))
+  if pass == 2 or not (m and m[5]) then break end
+  open_stale(m[5])
 end
 
-local m = (n > 0 or drops > 0) and call('HMGET', M, 'f', 'run', 'n', 'ps')
 local pause, pause_end = lasting_pause(m and m[4])
 if pause then
-  n, drops, outlived, cuts = 0, 0, {}, { 0, 0, 0 }
+  n, drops, outlived, cancelled, cuts = 0, 0, {}, {}, { 0, 0, 0 }
   if pause_end and not (next_due and tonumber(next_due) < pause_end) then next_due = int(pause_end) end
 end
 
+local function save_cut()
+  for i = 1, #cancelled do drop_stale(cancelled[i].id, cancelled[i].place) end
+  for i = 1, cuts[2] > 0 and n or 0 do
+    if stale_known[ids[i]] then set_moved(ids[i], '') end
+  end
+  for i = 1, #outlived do
+    if stale_known[outlived[i]] then set_moved(outlived[i], '') end
+  end
+  save_stale()
+end
 local function cut(before, leased)
   if evicted then call('HDEL', R, evicted) end
   call('HSET', R, slot, ARGV[7] .. ':' .. int(now) .. ':' .. int(before) .. ':' .. cjson.encode(leased))
@@ -134,6 +156,7 @@ local function cut(before, leased)
     if cuts[t] > 0 then call('LTRIM', TIERS[t], cuts[t], -1) end
   end
   write('HDEL', T, outlived)
+  if m and m[5] then save_cut() end
   if full or n == wanted then wake() end
 end
 if n == 0 then

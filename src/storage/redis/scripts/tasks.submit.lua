@@ -12,6 +12,7 @@
 -- KEYS[8..9]  I IZ  idempotency windows
 -- KEYS[10]    M  HASH with the running totals
 -- KEYS[11..12]  D S  scheduled tickets, scheduled ids
+-- KEYS[13]    X  HASH of the ids with stale tickets
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
@@ -23,15 +24,16 @@
 -- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one
 -- Returns nil if all were queued, else for each 0 queued, 1 its id is known, 2 the queue is full, or the first id of
 -- its key.
---- @keys P0 P1 P2 T DT DM C I IZ M D S
+--- @keys P0 P1 P2 T DT DM C I IZ M D S X
 --- @include "commands"
 --- @include "now"
 --- @include "int"
 --- @include "queue"
 --- @include "call-slots"
+--- @include "stale"
 
 local slot, number = ARGV[7], tonumber(ARGV[8])
-local last = call('HGET', C, slot)
+local last, has_stale = unpack(call('HMGET', C, slot, ''))
 if last then
   local of, results = match(last, '^(%d+):%d+:(.*)$')
   if tonumber(of) == number then return results ~= '' and cjson.decode(results) end
@@ -46,6 +48,7 @@ for i = 9 + 3 * n, #ARGV do keys[#keys + 1] = ARGV[i] end
 
 local known, windows, dead_count = fetch(T, ids), fetch(I, keys), call('HLEN', DT)
 local dead_records = dead_count > 0 and fetch(DM, ids) or {}
+if has_stale then learn_stale(ids) end
 local room = ARGV[5] ~= '' and ARGV[5] - dead_count - call('HLEN', T) or math.huge
 
 local results, refused, at_key = {}, false, 0
@@ -53,7 +56,15 @@ local bodies, tiers, taken, taken_keys, starts, ends = {}, { {}, {}, {} }, {}, {
 local window_ends = {}
 for window in string.gmatch(ARGV[4], '%d+') do window_ends[#window_ends + 1] = int(now + window) end
 local due, delayed, earliest = {}, {}, nil
-local queued = 0
+local queued, generation, generations = 0, nil, {}
+local function with_generation(ticket, id)
+  local stale = stale_known[id]
+  if not stale then return ticket end
+  generation = generation or call('HINCRBY', M, 'sg', 1)
+  generations[#generations + 1] = id
+  generations[#generations + 1] = stale.places .. ':' .. generation .. ':'
+  return generation .. string.rep('0', 16 - #match(ticket, '^%d+')) .. ticket
+end
 for i = 1, n do
   local shape, id, result = byte(shapes, i) - 48, ids[i], 0
   local key
@@ -80,6 +91,7 @@ for i = 1, n do
       local head, tail, ttl = match(ticket, '^(%d+|%d+|)(|%d|(%d+).*)$')
       ticket = head .. int(from + ttl) .. tail
     end
+    if has_stale then ticket = with_generation(ticket, id) end
     queued = queued + 1
     taken[id] = true
     bodies[2 * queued - 1] = id
@@ -107,6 +119,7 @@ for i = 1, n do
 end
 
 if queued > 0 then
+  write('HSET', X, generations)
   push_back(tiers)
   if earliest then
     local first = call('ZRANGE', D, 0, 0, 'WITHSCORES')[2]

@@ -9,13 +9,15 @@
 -- KEYS[9..11]   DZ DT DM  keys of dead tasks
 -- KEYS[12..13]  I IZ  idempotency windows
 -- KEYS[14]      M  HASH with the running totals
+-- KEYS[15]      X  HASH of the ids with stale tickets
+-- KEYS[16]      C  HASH of the last submit of each process
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C
 --- @include "commands"
 --- @include "now"
 --- @include "ticket"

@@ -1,0 +1,75 @@
+/**
+ * @module master/queue/cancel
+ * Cancels tasks by id (D109). A task that is in flight loses its lease in the same step; its worker stops the run when
+ * it extends the lease the next time.
+ */
+import {
+  API_PREFIX,
+  CancelledBody,
+  CancelSelectedBody,
+  CancelSelectionBody,
+  FleetError,
+  type CancelOutcome,
+} from '../../protocol/index.ts'
+import type { CancelResult } from '../../storage/index.ts'
+import { route, type Route } from '../http/index.ts'
+import type { TypeQueue } from './type-queue.ts'
+
+const TASKS = `${API_PREFIX}/automations/{type}/tasks`
+
+export interface CancelDeps {
+  readonly queueOf: (type: string) => TypeQueue
+}
+
+export function cancelRoutes(deps: CancelDeps): readonly Route[] {
+  return [cancelRoute(deps), selectRoute(deps)]
+}
+
+function cancelRoute({ queueOf }: CancelDeps): Route {
+  return route({
+    method: 'DELETE',
+    path: `${TASKS}/{task_id}`,
+    access: 'scoped',
+    needs: 'operate',
+    audit: 'task.cancel',
+    response: CancelledBody,
+    summary: 'Cancels a task that is pending, scheduled or in flight. A dead task stays as it is.',
+    handle: async ({ params }) => {
+      const { type, task_id: id = '' } = params
+      const [result] = await queueOf(type).cancel([id])
+      return { body: cancelledBody(type, id, result), audit: { count: result?.kind === 'cancelled' ? 1 : 0 } }
+    },
+  })
+}
+
+function selectRoute({ queueOf }: CancelDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${TASKS}/select`,
+    access: 'scoped',
+    needs: 'operate',
+    audit: 'task.cancel',
+    body: CancelSelectionBody,
+    response: CancelSelectedBody,
+    example: { action: 'cancel', task_ids: ['order-7'] },
+    summary: 'Cancels the tasks with the given ids; one outcome per id, in order.',
+    handle: async ({ params, body: { task_ids: ids } }) => {
+      const outcomes = (await queueOf(params.type).cancel(ids)).map(({ kind }): CancelOutcome => kind)
+      return {
+        body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) },
+        audit: { count: outcomes.filter((outcome) => outcome === 'cancelled').length },
+      }
+    },
+  })
+}
+
+/** @throws {FleetError} NOT_FOUND */
+function cancelledBody(type: string, id: string, result: CancelResult | undefined): CancelledBody {
+  if (result === undefined || result.kind === 'not_found')
+    throw new FleetError(
+      'NOT_FOUND',
+      `no task "${id}" of type "${type}" exists: it was completed, dropped or cancelled, or never submitted`,
+    )
+  if (result.kind === 'dead') return { task_id: id, outcome: 'dead' }
+  return { task_id: id, outcome: 'cancelled', was: result.was }
+}

@@ -1,0 +1,31 @@
+/**
+ * @module storage/contract/cancels
+ * Defines the cancelling of tasks: one step removes a task from the place where it is, also while a worker runs it.
+ */
+import type { PerItem } from './common.ts'
+
+/**
+ * The result of cancelling one task. `cancelled`: it was in the place `was` and is removed. `dead`: it is in the
+ * dead-letter queue and stays there. `not_found`: no task with this id is stored, or an earlier item of the call named
+ * it.
+ */
+export type CancelResult =
+  | { readonly kind: 'cancelled'; readonly was: 'pending' | 'in_flight' | 'scheduled' }
+  | { readonly kind: 'dead' }
+  | { readonly kind: 'not_found' }
+
+/** The cancelling of the tasks of the task queues. */
+export interface Cancels {
+  /**
+   * Removes tasks that are not dead. A cancelled task is never leased again, and its lease ends: no ack, release, nack
+   * or extend of it succeeds (G28). Its id may be used again, and is then a new task at the back of its tier. Its
+   * idempotency key stays.
+   *
+   * @param type The automation type.
+   * @param ids 1 to 500 task ids.
+   * @returns one per id, in order.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_found`.
+   * @see D109
+   */
+  cancel(type: string, ids: readonly string[]): PerItem<CancelResult>
+}
