@@ -24,6 +24,7 @@ import {
 import {
   DEFAULT_IDEMPOTENCY_TTL_SECONDS,
   DEFAULT_MAX_LOST_LEASES,
+  DEFAULT_MAX_OUTCOMES,
   DEFAULT_MAX_QUEUE_LENGTH,
   DEFAULT_MAX_SOCKETS,
   MAX_BODY_BYTES,
@@ -64,6 +65,11 @@ const LIMITS = {
     name: 'SVC_MAX_QUEUE_LENGTH',
     help: 'Maximum number of tasks of one automation, including dead ones; further submissions are rejected.',
     fallback: `${DEFAULT_MAX_QUEUE_LENGTH}`,
+  }),
+  maxOutcomes: setting(integer(0, 10_000_000), {
+    name: 'SVC_MAX_OUTCOMES',
+    help: 'Maximum number of retained outcomes of one automation; beyond it, the one nearest to its expiry is removed.',
+    fallback: `${DEFAULT_MAX_OUTCOMES}`,
   }),
   maxSockets: setting(integer(1, 100_000), {
     name: 'SVC_MAX_SOCKETS',

@@ -18,6 +18,8 @@ export interface MasterSettings {
   readonly maxBodyBytes: number
   readonly maxLostLeases: number
   readonly maxQueueLength: number
+  /** Retained outcomes of one automation type; 100,000 if omitted. */
+  readonly maxOutcomes?: number
   /** Control sockets of this master. */
   readonly maxSockets: number
 }

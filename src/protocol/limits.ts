@@ -21,6 +21,10 @@ export const MAX_NAME_CHARS = 256
 export const MAX_TTL_SECONDS = 31_536_000
 /** The longest delay of a task, and the longest pause of a queue that ends by time: one year. */
 export const MAX_DELAY_SECONDS = 31_536_000
+/** Longest `retain_seconds` of a task: one week (D110). */
+export const MAX_RETAIN_SECONDS = 604_800
+/** Longest `wait_seconds` of a request for the state of tasks (D111). */
+export const MAX_WAIT_SECONDS = 30
 /** Longest delay of a retry: one day. */
 export const MAX_RETRY_IN_MS = 86_400_000
 /** Largest number of labels of a task (D113). */
@@ -43,6 +47,8 @@ export const MAX_CONFIG_BYTES = 262_144
 export const MAX_KV_VALUE_BYTES = 262_144
 /** Largest message of `bus.publish`. */
 export const MAX_BUS_MESSAGE_BYTES = 65_536
+/** Largest result of a task; a larger one is omitted (D110). */
+export const MAX_RESULT_BYTES = 65_536
 /** Bus topics that one worker can follow at a time. */
 export const MAX_BUS_TOPICS = 64
 /** Longest `Muster-Actor` (D39). */
@@ -81,6 +87,12 @@ export const MAX_RESERVES_PER_WORKER = 64
 export const MAX_RESERVE_BYTES = 12 * 1_048_576
 /** Bytes after which the response of an inspection ends early (D56). */
 export const MAX_RESPONSE_BYTES = 32 * 1_048_576
+/** `SVC_MAX_OUTCOMES`, if it is not set: number of retained outcomes of one automation type (D110). */
+export const DEFAULT_MAX_OUTCOMES = 100_000
+/** Bytes of the retained outcomes of one automation type; the one nearest to its expiry is evicted first (D110). */
+export const MAX_OUTCOME_BYTES = 64 * 1_048_576
+/** Tasks that wait at one master for their end, in long polls of clients (D111). */
+export const MAX_WAITING_TASKS = 20_000
 /**
  * What one step of the store reads for an inspection: a larger response is read in pieces, so that other calls run in
  * between (D82).

@@ -15,7 +15,9 @@ import {
   MAX_LABELS_PER_TASK,
   MAX_RETRY_IN_MS,
   MAX_TRACESTATE_CHARS,
+  MAX_RETAIN_SECONDS,
   MAX_TTL_SECONDS,
+  MAX_WAIT_SECONDS,
   MIN_HOLD_MS,
 } from './limits.ts'
 
@@ -86,6 +88,10 @@ export const DelaySeconds = Type.Number({ minimum: 0, maximum: MAX_DELAY_SECONDS
 export const NotBefore = Type.Number({ minimum: 0, description: 'unix seconds' })
 /** `idempotency_ttl_seconds` of a task (D105). */
 export const IdempotencyTtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
+/** `retain_seconds` of a task: up to one week; 0 retains nothing (D110). */
+export const RetainSeconds = Type.Number({ minimum: 0, maximum: MAX_RETAIN_SECONDS })
+/** `wait_seconds` of a request for the state of tasks (D111). */
+export const WaitSeconds = Type.Number({ minimum: 0, maximum: MAX_WAIT_SECONDS })
 /** `seconds` of a pause: 1 second to one year (D106). */
 export const PauseSeconds = Type.Number({ minimum: 1, maximum: MAX_DELAY_SECONDS })
 /** The labels of a task (D113). */

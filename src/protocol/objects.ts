@@ -20,11 +20,11 @@ import {
   StatsSummary,
   SubmitResult,
   TaskBody,
-  TaskPlace,
   WorkerBody,
   WorkerSummary,
 } from './rest.ts'
 import { PoolClaim, ReservedTask } from './rpc.ts'
+import { TaskPlace } from './task-state.ts'
 import { RPC_CALLS, RpcCall, RpcResponseBody } from './rpc-in-full.ts'
 
 /** The named shapes, by name. */

@@ -28,6 +28,7 @@ import {
   taskExtras,
   TraceParent,
   TraceState,
+  RetainSeconds,
   TtlSeconds,
 } from './names.ts'
 
@@ -186,6 +187,7 @@ const taskFields = {
   retry: Maybe(RetryFields),
   traceparent: Maybe(TraceParent),
   tracestate: Maybe(TraceState),
+  retain_seconds: Maybe(RetainSeconds),
 }
 /** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)
@@ -212,17 +214,6 @@ export const BatchResult = Type.Union([
 /** The results of a batch submit, in the order of its tasks. */
 export const BatchResults = ResponseObject({ results: Type.Array(BatchResult) })
 export type BatchResults = Static<typeof BatchResults>
-/** Where a task is (D29). */
-export const TaskPlace = ResponseObject({
-  task_id: Type.String(),
-  place: Type.Union([
-    Type.Literal('pending'),
-    Type.Literal('in_flight'),
-    Type.Literal('scheduled'),
-    Type.Literal('dead'),
-  ]),
-})
-export type TaskPlace = Static<typeof TaskPlace>
 const queueItem = {
   id: Type.String(),
   payload: AnyObject,
@@ -231,6 +222,7 @@ const queueItem = {
   priority: Type.Integer(),
   not_before: Type.Optional(Seconds),
   ...taskExtras,
+  retain_seconds: Type.Optional(Type.Number()),
 }
 /** A pending task. */
 export const QueueItem = ResponseObject(queueItem)

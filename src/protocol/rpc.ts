@@ -31,6 +31,9 @@ export const ReservedTask = Strict({
   submitted_at: Seconds,
   not_before: Type.Optional(Seconds),
   ...taskExtras,
+  retain_seconds: Type.Optional(Type.Number()),
+  /** Only `true`: the outcome will be retained, so an ack may carry a result (D110). */
+  retain: Type.Optional(Type.Literal(true)),
   expires_at: Seconds,
 })
 export type ReservedTask = Static<typeof ReservedTask>
@@ -49,7 +52,13 @@ export const RPC = {
     }),
     result: Strict({ tasks: Type.Array(ReservedTask) }),
   },
-  'tasks.ack': { params: leases({}), result: results({}) },
+  'tasks.ack': {
+    params: leases({
+      result: Type.Optional(Type.Unknown()),
+      result_omitted: Maybe(Type.Literal('too_large')),
+    }),
+    result: results({}),
+  },
   'tasks.release': { params: leases({}), result: results({}) },
   'tasks.extend': { params: leases({}), result: results({ expires_at: Seconds }) },
   'tasks.nack': {

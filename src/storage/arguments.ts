@@ -12,6 +12,7 @@ import {
   MAX_HOLD_MS,
   MAX_N,
   MAX_NAME_CHARS,
+  MAX_RETAIN_SECONDS,
   MAX_RETRY_IN_MS,
   MAX_TTL_SECONDS,
   MAX_VISIBILITY_MS,
@@ -105,6 +106,12 @@ const piece = (bytes: number | undefined): void => {
 const inspect = (type: string, value: number, bytes?: number): void => {
   name('type', type)
   n(value)
+  piece(bytes)
+}
+
+const idsWithin = (type: string, ids: readonly string[], bytes?: number): void => {
+  name('type', type)
+  batch('ids', ids, (id) => name('id', id))
   piece(bytes)
 }
 
@@ -216,13 +223,15 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         integer('tier', task.tier, 0, 2)
         if (task.notBeforeMs !== undefined) integer('notBeforeMs', task.notBeforeMs, 0, ANY)
         if (task.ttlMs !== null) ttl('ttlMs', task.ttlMs)
+        if (task.retainMs !== undefined) integer('retainMs', task.retainMs, 1, MAX_RETAIN_SECONDS * 1_000)
         if (task.maxAttempts !== null) integer('maxAttempts', task.maxAttempts, 1, MAX_ATTEMPTS)
         integer('submittedAtMs', task.submittedAtMs, 0, ANY)
         text('body', task.body)
       })
     },
-    reserve: (type, visibilityMs, requests) => {
+    reserve: (type, visibilityMs, requests, maxOutcomes) => {
       name('type', type)
+      if (maxOutcomes !== undefined) integer('maxOutcomes', maxOutcomes, 0, ANY)
       visibility(visibilityMs)
       batch('requests', requests, (request) => {
         name('worker', request.worker)
@@ -231,7 +240,11 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         integer('defaultMaxAttempts', request.defaultMaxAttempts, 1, MAX_ATTEMPTS)
       })
     },
-    ack: leases,
+    ack: (type, items, maxOutcomes) => {
+      leases(type, items)
+      if (maxOutcomes !== undefined) integer('maxOutcomes', maxOutcomes, 0, ANY)
+      for (const { result } of items) if (result?.kind === 'json') text('result', result.text)
+    },
     release: leases,
     nack: (type, retry, items) => {
       name('type', type)
@@ -261,11 +274,8 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('ids', ids, (id) => name('id', id))
     },
     queue: inspect,
-    bodies: (type, ids, bytes) => {
-      name('type', type)
-      batch('ids', ids, (id) => name('id', id))
-      piece(bytes)
-    },
+    bodies: idsWithin,
+    describe: idsWithin,
     dead: (type, count, bytes, after) => {
       inspect(type, count, bytes)
       if (after !== undefined) integer('after', after, 0, ANY)

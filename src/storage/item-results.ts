@@ -3,7 +3,7 @@
  * Defines the results of single items that have no data of their own. Backends return these objects, so a call does not
  * allocate one per item.
  */
-import type { CancelResult, ExtendLeaseResult, LeaseLost, SubmitItemResult } from './backend.ts'
+import type { CancelResult, ExtendLeaseResult, Lease, LeaseLost, SubmitItemResult } from './backend.ts'
 
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
@@ -16,6 +16,9 @@ export const CANCELLED = Object.freeze({
 }) satisfies Readonly<Record<string, CancelResult>>
 export const DEAD = Object.freeze({ kind: 'dead' } as const) satisfies CancelResult
 export const NOT_FOUND = Object.freeze({ kind: 'not_found' } as const) satisfies CancelResult
+
+/** What a lease of a retained task has beside the others (D110). */
+export const RETAINED = Object.freeze({ isRetained: true } as const) satisfies Pick<Lease, 'isRetained'>
 
 /** The results of extending a lease, a claim or a lock that does not count any more. */
 export const EXTEND_LOST = Object.freeze({

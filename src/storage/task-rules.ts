@@ -4,8 +4,13 @@
  * that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
 import { retryDelayMs } from '../runtime/index.ts'
-import type { Counts, NackItem, Pause, RetryPolicy } from './backend.ts'
+import type { Counts, NackItem, Outcome, Pause, RetryPolicy, RunResult, TaskState } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
+
+/** What an outcome takes beside its id, its worker and its result. */
+export const OUTCOME_BYTES = 64
+/** Expired outcomes that one sweep forgets. */
+export const OUTCOMES_PER_SWEEP = 500
 
 /** What a nack does with the task. `attempt` counts its failed runs, this one included. */
 export type NackOutcome =
@@ -33,6 +38,27 @@ export function dueOf({ notBeforeMs = 0 }: { readonly notBeforeMs?: EpochMs }, n
 /** Whether a reserve drops the pending task instead of leasing it. */
 export function hasExpired(expiresAtMs: EpochMs | null, nowMs: EpochMs): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs
+}
+
+/** When the outcome of a task that ends at `nowMs` is forgotten; `null`: it is not retained (D110). */
+export function retainedUntil(retainMs: number | null, nowMs: EpochMs): EpochMs | null {
+  return retainMs === null ? null : nowMs + retainMs
+}
+
+/** Bytes by which an outcome counts towards the bound of its type (D110). */
+export function outcomeBytes(id: string, { worker, result }: Pick<Outcome, 'worker' | 'result'>): number {
+  return OUTCOME_BYTES + Buffer.byteLength(id) + Buffer.byteLength(worker ?? '') + resultBytes(result)
+}
+
+function resultBytes(result: RunResult | null): number {
+  return result?.kind === 'json' ? Buffer.byteLength(result.text) : 0
+}
+
+/** The text of a state, by which `describe` ends its list early. */
+export function charsOfState(state: TaskState | null): number {
+  if (state === null || state.kind === 'stored') return 0
+  if (state.kind === 'dead') return state.lastError?.length ?? 0
+  return state.result?.kind === 'json' ? state.result.text.length : 0
 }
 
 /** The pause, if it lasts at `nowMs`; otherwise `null` (D106). */

@@ -144,7 +144,7 @@ export type SubmitOutcome =
     }
 export interface TaskState {
   readonly id: string
-  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
 }
 export interface QueuedTask<Payload> {
   readonly id: string

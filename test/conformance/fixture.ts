@@ -83,6 +83,7 @@ interface ConformanceFixtureOptions {
   readonly submitRpsPerToken?: number
   readonly maxBodyBytes?: number
   readonly maxQueueLength?: number
+  readonly maxOutcomes?: number
   readonly maxLostLeases?: number
   readonly idempotencyTtlSeconds?: number
 }

@@ -32,9 +32,10 @@ const LOSSES_APART_MS = 2_000
 const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', 'resume'])
 
 /** Methods that change nothing. */
-const READING = new Set(
-  'info get page history read tail peek length bytes locate queue bodies dead newestDeath counts list sizes'.split(' '),
-)
+const READING = new Set([
+  ...'info get page history read tail peek length bytes list sizes'.split(' '),
+  ...'locate describe queue bodies dead newestDeath counts'.split(' '),
+])
 /** Calls that a full store rejects, because they make it grow. */
 const GROWING = new Set(['tasks.submit', 'configs.put', 'streams.push', 'workers.register'])
 const SETTLING = new Set(['ack', 'nack', 'release'])

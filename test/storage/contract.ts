@@ -15,6 +15,7 @@ import { streams } from './contract/streams.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksIn } from './contract/tasks-in.ts'
+import { tasksOutcomes } from './contract/tasks-outcomes.ts'
 import { tasksPause } from './contract/tasks-pause.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
@@ -38,6 +39,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksSettle,
     tasksSweep,
     tasksEdges,
+    tasksOutcomes,
     tasksPause,
     tasksCancel,
     streams,

@@ -109,7 +109,7 @@ export type SubmitOutcome =
 /** Where a task is. */
 export interface TaskState {
   readonly id: string
-  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
 }
 
 /** A pending task. */

@@ -14,6 +14,8 @@ const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
   in_flight: 'Leased by a worker.',
   scheduled: 'Delayed, or failed and waiting for its retry.',
   dead: 'Out of attempts.',
+  done: 'Completed.',
+  expired: 'Not started in time.',
 }
 
 export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { readonly type: string } }) {

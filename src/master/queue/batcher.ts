@@ -18,15 +18,18 @@ const WAITING = { items: 10_000, bytes: 64 * 1_048_576 }
 /**
  * @param run One call of the store, with 1 to 500 items.
  * @param bytesOf The bytes of a waiting item, if memory matters.
+ * @param maxBytes The bytes of the items of one call; unlimited if omitted.
  * @returns a batcher that throws STORAGE_OVERLOADED if too many items are waiting.
  */
 export function createBatcher<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   bytesOf?: (item: Item) => number,
+  maxBytes?: number,
 ): Batcher<Item, Result> {
   return new Batcher({
     run,
     ...(bytesOf !== undefined && { bytesOf }),
+    ...(maxBytes !== undefined && { maxBytes }),
     maxItems: RUN_ITEMS,
     splitsCalls: true,
     maxInFlight: Infinity,

@@ -9,7 +9,6 @@ import {
   ClearedBody,
   DEFAULT_N,
   DeadBody,
-  FleetError,
   NBody,
   nQuery,
   QUEUE_SAMPLES,
@@ -19,7 +18,6 @@ import {
   ReplayedBody,
   SelectBody,
   SelectedBody,
-  TaskPlace,
 } from '../../protocol/index.ts'
 import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
 import { requirePermission } from '../auth/index.ts'
@@ -42,27 +40,7 @@ export interface InspectDeps {
 }
 
 export function inspectRoutes(deps: InspectDeps): readonly Route[] {
-  return [
-    locateRoute(deps),
-    queueRoute(deps),
-    statsRoute(deps),
-    deadRoute(deps),
-    replayRoute(deps),
-    selectRoute(deps),
-    clearRoute(deps),
-  ]
-}
-
-function locateRoute({ tasks }: InspectDeps): Route {
-  return route({
-    method: 'GET',
-    path: `${AUTOMATION}/tasks/{task_id}`,
-    access: 'scoped',
-    needs: ['read', 'submit'],
-    response: TaskPlace,
-    summary: 'Where a task is: pending, in_flight, scheduled or dead.',
-    handle: async ({ params }) => ({ body: await placeOf(tasks, params.type, params['task_id'] ?? '') }),
-  })
+  return [queueRoute(deps), statsRoute(deps), deadRoute(deps), replayRoute(deps), selectRoute(deps), clearRoute(deps)]
 }
 
 function queueRoute({ tasks, inspections }: InspectDeps): Route {
@@ -168,16 +146,6 @@ function clearRoute({ tasks }: InspectDeps): Route {
       return { body: { cleared }, audit: { count: cleared } }
     },
   })
-}
-
-async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> {
-  const [place = null] = await tasks.locate(type, [id])
-  if (place === null)
-    throw new FleetError(
-      'NOT_FOUND',
-      `no task "${id}" of type "${type}" exists: it was completed or dropped, or never submitted`,
-    )
-  return { task_id: id, place }
 }
 
 /** Writes the queue as one read returned it. Tasks that left the queue before their body was read are omitted. */

@@ -110,6 +110,8 @@ export function newTask(
   trace?: TraceHeaders,
 ): NewTask {
   const { task_id: ownId, ttl_seconds: ttlSeconds = null, idempotency_ttl_seconds: keyTtlSeconds } = body
+  const retainMs = Math.round((body.retain_seconds ?? 0) * 1_000)
+  const retain = retainMs === 0 ? '' : `"retain_seconds":${retainMs / 1_000},`
   const notBeforeMs = notBeforeOf(body, backendNowMs)
   const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
   const priority = body.priority ?? 0
@@ -124,8 +126,9 @@ export function newTask(
     maxAttempts: body.max_attempts ?? null,
     submittedAtMs: submitted,
     ...(notBeforeMs !== undefined && { notBeforeMs }),
+    ...(retainMs > 0 && { retainMs }),
     body:
-      `{${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
+      `{${retain}${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
       `${delay}"submitted_at":${submitted / 1_000}}`,
   }
 }

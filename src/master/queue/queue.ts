@@ -3,9 +3,10 @@
  * The task queues of all automation types: their routes, the calls that the RPC of workers uses, the sweep, the
  * samples, and the tick that checks the queues for waiting reserves every second.
  */
+import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { ExtendHoldResult, Lease, LeaseRef, Ref } from '../../storage/index.ts'
+import type { DoneTask, ExtendHoldResult, Lease, MasterSignal, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
@@ -13,11 +14,13 @@ import { BackendTime } from './backend-time.ts'
 import { cancelRoutes } from './cancel.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { describeAll, locateAll, outcomeRoutes } from './outcomes.ts'
 import { pauseRoutes } from './pause.ts'
 import { QueueMetrics } from './queue-metrics.ts'
 import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
+import { TaskWaits } from './task-waits.ts'
 import { TypeQueue, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
 import type { ReserveOptions, Capacity } from './waiters.ts'
 
@@ -41,6 +44,7 @@ export class Queue implements Part {
   readonly #queues: ReadonlyMap<string, TypeQueue>
   readonly #sweeper: Sweeper
   readonly #samples: Samples
+  readonly #waits: TaskWaits
   /** What `start` began; each call ends one of them. */
   readonly #ends: (() => void)[] = []
 
@@ -49,6 +53,7 @@ export class Queue implements Part {
     this.#metrics = new QueueMetrics(deps.metrics, () => this.#queues.values())
     this.#logThrottle = new LogThrottle(deps.clock)
     this.#backendTime = new BackendTime(deps)
+    this.#waits = this.#createWaits()
     this.#queues = this.#createQueues()
     this.#sweeper = this.#createSweeper()
     this.#samples = this.#createSamples()
@@ -59,8 +64,8 @@ export class Queue implements Part {
     const { backend, timers } = this.#deps
     await this.#backendTime.learn()
     this.#ends.push(
-      timers.every(TICK_MS, () => this.#wakeAll()),
-      backend.bus.onSignal((signal) => void (signal.kind === 'wake' && this.#queues.get(signal.type)?.wake())),
+      timers.every(TICK_MS, () => this.#tick()),
+      backend.bus.onSignal((signal) => this.#onSignal(signal)),
     )
     this.#sweeper.start(this.#batchTypes())
     this.#samples.start()
@@ -81,7 +86,7 @@ export class Queue implements Part {
     return this.#queueOf(type).reserve(options)
   }
 
-  ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+  ack(type: string, leases: readonly DoneTask[]): Promise<readonly Settled[]> {
     return this.#queueOf(type).ack(leases)
   }
 
@@ -133,6 +138,8 @@ export class Queue implements Part {
       timers,
       idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
       maxQueueLength: settings.maxQueueLength,
+      maxOutcomes: settings.maxOutcomes ?? DEFAULT_MAX_OUTCOMES,
+      onFinished: (ids) => this.#waits.finished(type, ids),
       backendNowMs: () => this.#backendTime.nowMs(),
       makeCapacity,
       onRegression: (lease) => onRegression(type, lease),
@@ -191,6 +198,28 @@ export class Queue implements Part {
     })
   }
 
+  #createWaits(): TaskWaits {
+    const {
+      backend: { tasks },
+      clock,
+      log,
+      timers,
+    } = this.#deps
+    return new TaskWaits({
+      clock,
+      timers,
+      describe: (type, ids) => describeAll(tasks, type, ids),
+      locate: (type, ids) => locateAll(tasks, type, ids),
+      onCheckFailed: (error) =>
+        this.#logThrottle.run('waits', (suppressed) =>
+          log.warn('failed to look for finished tasks; retrying in a second', {
+            error,
+            more_since_last_line: suppressed,
+          }),
+        ),
+    })
+  }
+
   #createSamples(): Samples {
     const { backend, clock, log, timers } = this.#deps
     return new Samples(this.#batchTypes(), {
@@ -222,6 +251,7 @@ export class Queue implements Part {
         refused: this.#metrics.refused,
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
+      ...outcomeRoutes(this.#waits),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
       ...cancelRoutes({ queueOf }),
       ...pauseRoutes({ backend, clock, log, backendNowMs, queueOf }),
@@ -239,7 +269,13 @@ export class Queue implements Part {
     return entries.filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
   }
 
-  #wakeAll(): void {
+  #onSignal(signal: MasterSignal): void {
+    if (signal.kind === 'wake') this.#queues.get(signal.type)?.wake()
+    else if (signal.kind === 'finished') this.#waits.finished(signal.type, signal.ids)
+  }
+
+  #tick(): void {
     for (const queue of this.#queues.values()) queue.wake()
+    void this.#waits.check()
   }
 }

@@ -11,6 +11,7 @@ import {
   NOT_FOUND,
   type Backend,
   type CancelResult,
+  type DoneTask,
   type ExtendHoldResult,
   type ExtendLeaseResult,
   type Lease,
@@ -32,6 +33,8 @@ const DEAD_PIECE = 25
 
 /** Tasks that one call of the store cancels. On Redis it reads their bodies: at most 25 MiB. */
 const CANCEL_PIECE = 25
+/** Characters of results that one call of the store acknowledges. */
+const RESULTS_PER_CALL = 4 * 1_048_576
 
 export type Settled = 'ok' | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
@@ -46,6 +49,10 @@ export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
   readonly maxQueueLength: number
   /** Drops the oldest outputs of a full store. @returns whether there were any. */
   readonly makeCapacity: () => Promise<boolean>
+  /** The most outcomes that are retained. */
+  readonly maxOutcomes: number
+  /** Called with tasks that this master has ended, after their settle. */
+  readonly onFinished: (ids: readonly string[]) => void
   /** Called with a lease whose token the store has never issued. */
   readonly onRegression: (lease: LeaseRef) => void
 }
@@ -56,7 +63,8 @@ export class TypeQueue {
   readonly #random: Random
   readonly #dispatcher: TaskDispatcher
   readonly #submits: Batcher<NewTask, SubmitItemResult>
-  readonly #acks: Batcher<LeaseRef, Settled>
+  readonly #acks: Batcher<DoneTask, Settled>
+  readonly #onFinished: (ids: readonly string[]) => void
   readonly #releases: Batcher<LeaseRef, Settled>
   readonly #extends: Batcher<LeaseRef, ExtendHoldResult>
   readonly #nacks: Batcher<NackItem, Nacked>
@@ -75,7 +83,12 @@ export class TypeQueue {
       ({ body }) => body.length,
     )
     const checked = withRegressionReport(deps.onRegression)
-    this.#acks = createBatcher(async (leases) => checked(leases, await tasks.ack(type, leases)))
+    this.#onFinished = deps.onFinished
+    this.#acks = createBatcher(
+      async (leases) => checked(leases, await tasks.ack(type, leases, deps.maxOutcomes)),
+      ({ result }) => (result?.kind === 'json' ? result.text.length : 0),
+      RESULTS_PER_CALL,
+    )
     this.#releases = createBatcher(async (leases) => checked(leases, await tasks.release(type, leases)))
     const checkedExtends = withExtendRegressionReport(deps.onRegression)
     this.#extends = createBatcher(async (leases) => {
@@ -100,8 +113,10 @@ export class TypeQueue {
     return this.#dispatcher.reserve(options)
   }
 
-  ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-    return this.#acks.add(leases)
+  async ack(leases: readonly DoneTask[]): Promise<readonly Settled[]> {
+    const results = await this.#acks.add(leases)
+    this.#onFinished(leases.map(({ id }) => id))
+    return results
   }
 
   async release(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
@@ -117,6 +132,7 @@ export class TypeQueue {
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
     const outcomes = await this.#nacks.addEach(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
+    this.#onFinished(nacks.filter((_, at) => outcomes[at] === 'dead').map(({ id }) => id))
     return allSucceeded(outcomes)
   }
 

@@ -32,7 +32,7 @@ export function createRegistry(deps: MasterDeps, { onDrain }: Pick<RegistryRoute
     routes: registryRoutes({ master: deps, signals, announce, regressions, onDrain }),
     start: () => {
       stopListening = deps.backend.bus.onSignal((signal) => {
-        if (signal.kind === 'wake') return
+        if (signal.kind === 'wake' || signal.kind === 'finished') return
         if (signal.kind === 'drain') onDrain(signal.ref) // Polls of the worker may wait at any master (D78).
         if (signals.isLocal(signal.conn)) signals.deliver(signal)
       })

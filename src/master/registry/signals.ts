@@ -8,7 +8,7 @@ import type { Ref, MasterSignal } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
 /** A signal for one socket. */
-export type SocketSignal = Exclude<MasterSignal, { kind: 'wake' }>
+export type SocketSignal = Exclude<MasterSignal, { kind: 'wake' | 'finished' }>
 export type SignalListener = (signal: SocketSignal) => void
 
 export class Signals {

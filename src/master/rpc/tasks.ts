@@ -1,7 +1,13 @@
 /** @module master/rpc/tasks  RPC methods that reserve and settle tasks. Task bodies are inserted as the stored text. */
-import { MAX_ERROR_CHARS, MAX_RESERVED_PER_CALL, toSeconds, type RpcMethod } from '../../protocol/index.ts'
+import {
+  MAX_ERROR_CHARS,
+  MAX_RESERVED_PER_CALL,
+  MAX_RESULT_BYTES,
+  toSeconds,
+  type RpcMethod,
+} from '../../protocol/index.ts'
 import { truncateError } from '../../runtime/index.ts'
-import type { Lease, LeaseRef } from '../../storage/index.ts'
+import type { DoneTask, Lease, LeaseRef } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
 import type { Methods } from './caller.ts'
@@ -11,6 +17,12 @@ interface WireLease {
   readonly token: number
 }
 
+interface WireDone extends WireLease {
+  readonly result?: unknown
+  readonly result_omitted?: 'too_large' | null
+}
+
+const TOO_LARGE = { kind: 'too_large' } as const
 const LOST = { ok: false, error: 'lease_lost' } as const
 const OK = { ok: true } as const
 
@@ -27,8 +39,8 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
       for (const { id, token } of leases) granted.push({ id, token })
       return new RawJson(`{"tasks":[${leases.map(leaseText).join(',')}]}`)
     },
-    'tasks.ack': async ({ tasks }, { entry }) => ({
-      results: (await queue.ack(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)),
+    'tasks.ack': async ({ tasks }, { entry }, exact) => ({
+      results: (await queue.ack(entry.type, doneTasks(tasks, exact.tasks))).map((each) => (each === 'ok' ? OK : LOST)),
     }),
     'tasks.release': async ({ tasks }, { entry }) => ({
       results: (await queue.release(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)),
@@ -59,8 +71,20 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
   return tasks.map(({ task_id: id, token }) => ({ id, token }))
 }
 
-function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, body }: Lease): string {
+/** Results above 64 KiB are omitted: the task is done nevertheless (D110). */
+function doneTasks(tasks: readonly WireDone[], exact: readonly WireDone[]): readonly DoneTask[] {
+  return tasks.map(({ task_id: id, token, result_omitted: omitted }, at) => {
+    if (omitted === 'too_large') return { id, token, result: TOO_LARGE }
+    const value = exact[at]?.result
+    if (value === undefined) return { id, token }
+    const text = JSON.stringify(value)
+    const isTooLarge = Buffer.byteLength(text) > MAX_RESULT_BYTES
+    return { id, token, result: isTooLarge ? TOO_LARGE : { kind: 'json', text } }
+  })
+}
+
+function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, isRetained, body }: Lease): string {
   const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
-  const expiry = `"expires_at":${toSeconds(expiresAtMs)}`
+  const expiry = `"expires_at":${toSeconds(expiresAtMs)}${isRetained === true ? ',"retain":true' : ''}`
   return `{"task_id":${JSON.stringify(id)},"token":${token},${attempts},${expiry},${body.slice(1)}`
 }

@@ -5,11 +5,15 @@
 import type { JsonText } from '../../protocol/index.ts'
 import type { Ref } from './workers.ts'
 
-/** A message to the master that has a worker's socket, or to a master whose workers wait for tasks. */
+/**
+ * A message to the master that has a worker's socket, or to a master whose workers wait for tasks (`wake`) or whose
+ * clients wait for the end of tasks (`finished`).
+ */
 export type MasterSignal =
   | { readonly kind: 'config_changed'; readonly ref: Ref; readonly conn: string; readonly gen: number }
   | { readonly kind: 'drain' | 'replaced'; readonly ref: Ref; readonly conn: string }
   | { readonly kind: 'wake'; readonly type: string }
+  | { readonly kind: 'finished'; readonly type: string; readonly ids: readonly string[] }
 
 /**
  * Messages are delivered at most once, and only to those who listen at that moment. Correctness

@@ -1,7 +1,8 @@
 /**
  * @module storage/contract/tasks
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
- * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled.
+ * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled, outcomes.ts what is retained of finished
+ * tasks.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -22,6 +23,7 @@ import type { RetryPolicy } from '../../runtime/index.ts'
 import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
 import type { Cancels } from './cancels.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
@@ -53,8 +55,13 @@ export interface NewTask {
   /** The master's time of the submit. It is shown, and nothing is decided by it. */
   readonly submittedAtMs: EpochMs
   /**
-   * `{[extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in this order. The
-   * extras are labels, retry policy and trace (D113).
+   * How long the outcome of the task is retained after its end, 1 ms to one week (D110); not retained if omitted. The
+   * body has the same time in seconds.
+   */
+  readonly retainMs?: number
+  /**
+   * `{["retain_seconds":…,][extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in
+   * this order. The extras are labels, retry policy and trace (D113).
    */
   readonly body: JsonText
 }
@@ -88,6 +95,8 @@ export interface Lease extends LeaseRef {
   /** Visibility deadline: from this time on a sweep takes the task back. */
   readonly expiresAtMs: EpochMs
   readonly body: JsonText
+  /** The outcome of the task will be retained, so its ack may carry a result. Omitted otherwise. */
+  readonly isRetained?: true
 }
 
 /** One worker that waits for tasks. */
@@ -217,7 +226,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters, Pauses, Cancels {
+export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.
@@ -248,26 +257,36 @@ export interface Tasks extends DeadLetters, Pauses, Cancels {
    * Due tasks are made pending first, at most 1,000 per call. While the queue is paused, nothing is leased or dropped.
    * Tasks whose ttl has passed are dropped, at most 1,000 per call. Whether a worker may reserve is read from its
    * record in the same step. A call leases at most 500 tasks and about 12 MiB of bodies; the first task is leased
-   * whatever its size.
+   * whatever its size. A dropped task that is retained leaves the outcome `expired` in the same step (G29).
    *
    * @param type The automation type.
    * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000 ms.
    * @param requests 1 to 500, one per waiting worker, served in order. The tasks of a refused worker go to the others.
+   * @param maxOutcomes Maximum number of outcomes of the type, as for `ack`.
    * @returns one result per request, in the same order: the leases, or the reason why the worker may not reserve.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: leases that were never delivered expire.
    * @see D24, D25, D26, D28, D106
    */
-  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<ReserveResult>
+  reserve(
+    type: string,
+    visibilityMs: number,
+    requests: readonly ReserveRequest[],
+    maxOutcomes?: number,
+  ): Promise<ReserveResult>
   /**
    * Removes tasks that are done. A lease past its deadline still counts until a sweep has taken the task.
    *
+   * A retained task leaves the outcome `done` in the same step (G29), unless the store is nearly full.
+   *
    * @param type The automation type.
-   * @param leases 1 to 500 leases.
-   * @returns `ok` also if the same token acknowledged the same task before.
+   * @param leases 1 to 500 leases, with the results of the runs.
+   * @param maxOutcomes Maximum number of outcomes of the type, 0 or more; 100,000 if omitted. Beyond it, and beyond
+   *   64 MiB, the outcomes nearest to their expiry are evicted.
+   * @returns `ok` also if the same token acknowledged the same task before; its result is ignored then.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
-   * @see D24, D80
+   * @see D24, D80, D110
    */
-  ack(type: string, leases: readonly LeaseRef[]): PerItem<'ok' | LeaseLost>
+  ack(type: string, leases: readonly DoneTask[], maxOutcomes?: number): PerItem<'ok' | LeaseLost>
   /**
    * Returns tasks to the front of their tiers, in the given order. Attempt and lost leases stay unchanged.
    *
@@ -299,11 +318,12 @@ export interface Tasks extends DeadLetters, Pauses, Cancels {
   extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): PerItem<ExtendLeaseResult>
   /**
    * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
-   * deadlines, or die. Due tasks go to the back of their tiers in due order. Expired idempotency keys are forgotten.
+   * deadlines, or die. Due tasks go to the back of their tiers in due order. Expired idempotency keys and outcomes are
+   * forgotten.
    *
    * @param type The automation type.
    * @param maxLost A task that loses its lease this many times is dead; 0: never.
-   * @param limit At most this many of each of the three, 1 to 10,000; earliest first.
+   * @param limit At most this many of each, 1 to 10,000, and at most 500 outcomes; earliest first.
    * @returns what was done; all zero if nothing was due.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D26, D28

@@ -28,15 +28,25 @@ export class MemoryBudget {
       throw storageFull(`the store has reached its limit of ${this.#limit} characters`)
   }
 
+  /** Whether data that is not reserved for tasks may take so much more (D83). */
+  fitsOptional(amount: number): boolean {
+    return this.#used + amount <= this.#optionalLimit
+  }
+
   /** As `require`, for outputs and values, which may not use the part that is reserved for tasks (D83). */
   requireForOptional(amount: number): void {
-    const limit = Math.floor(this.#limit * (1 - TASKS_RESERVE))
-    if (this.#used + amount > limit)
-      throw storageFull(`the store contains ${limit} characters; the rest of its ${this.#limit} is reserved for tasks`)
+    if (this.fitsOptional(amount)) return
+    throw storageFull(
+      `the store contains ${this.#optionalLimit} characters; the rest of its ${this.#limit} is reserved for tasks`,
+    )
   }
 
   add(amount: number): void {
     this.#used += amount
+  }
+
+  get #optionalLimit(): number {
+    return Math.floor(this.#limit * (1 - TASKS_RESERVE))
   }
 }
 

@@ -33,8 +33,15 @@ export interface Safeguards {
   readonly presenceCheck: boolean
   readonly frontOfTier: boolean
   readonly drainCheck: boolean
+  readonly outcomes: boolean
 }
-export const SAFEGUARDS: Safeguards = { tokenCompare: true, presenceCheck: true, frontOfTier: true, drainCheck: true }
+export const SAFEGUARDS: Safeguards = {
+  tokenCompare: true,
+  presenceCheck: true,
+  frontOfTier: true,
+  drainCheck: true,
+  outcomes: true,
+}
 
 export interface Store {
   /** Backend time. */

@@ -7,7 +7,7 @@
  *
  *   A cancelled task leaves any place but the dead letters; the ring of its tier skips it later.
  *
- *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
+ *   tiers (three rings) ──lease──▶ deadlines ──▶ gone (retained: an outcome), or back to the front of its tier
  *        ▲                            └─retry──▶ scheduled (by due time) ──▶ back of its tier
  *        └──────────replay────────── dead letters (oldest first) ◀─moveToDead┘
  *
@@ -17,10 +17,11 @@ import { TimerQueue } from './timer-queue.ts'
 import { AckedTokens } from './token-sequence.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
+import { RetainedOutcomes } from './retained-outcomes.ts'
 import { sizeOf } from './task.ts'
 import { Tiers } from './tiers.ts'
 import { dueOf, expiryOf, extendedDeadline, hasExpired, lastingPause, pausedOf, totalsOf } from '../index.ts'
-import type { Counts, LeaseLost, NewPause, NewTask, Pause } from '../index.ts'
+import type { Counts, LeaseLost, NewPause, NewTask, Pause, RunResult } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -30,11 +31,13 @@ export interface Allowance {
   tasks: number
   chars: number
   drops: number
+  readonly maxOutcomes: number
 }
 
 export class TaskQueue {
   readonly dead = new DeadLetters()
   readonly keys: IdempotencyKeys
+  readonly outcomes: RetainedOutcomes
   readonly acked: AckedTokens
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   #cancelled = 0
@@ -53,6 +56,7 @@ export class TaskQueue {
     this.#fence = store.sequences.make(store.now())
     this.acked = new AckedTokens(this.#fence)
     this.keys = new IdempotencyKeys(store.budget)
+    this.outcomes = new RetainedOutcomes(store)
   }
 
   /** Tasks in any place. */
@@ -62,6 +66,11 @@ export class TaskQueue {
 
   find(id: string): Task | undefined {
     return this.#live.get(id) ?? this.dead.get(id)
+  }
+
+  /** Whether a new task may not have this id: a task or the outcome of one has it. */
+  isKnown(id: string): boolean {
+    return this.find(id) !== undefined || this.outcomes.find(id) !== undefined
   }
 
   /** The task in flight under exactly this lease. */
@@ -86,6 +95,7 @@ export class TaskQueue {
       tier,
       ttlMs,
       ownMax: maxAttempts,
+      retainMs: submitted.retainMs ?? null,
       submitted: submittedAtMs,
       body,
       place: isDelayed ? 'scheduled' : 'pending',
@@ -94,6 +104,7 @@ export class TaskQueue {
       attempt: 0,
       lost: 0,
       token: 0,
+      worker: '',
       max: 0,
       until: 0,
       deadline: null,
@@ -120,13 +131,15 @@ export class TaskQueue {
       if (!isExpired) return task
       allowance.drops -= 1
       this.#forget(task)
+      this.outcomes.keep(task, { kind: 'expired', worker: null, result: null }, allowance.maxOutcomes)
     }
     return null
   }
 
-  lease(task: Task, max: number, until: number): void {
+  lease(task: Task, worker: string, max: number, until: number): void {
     task.place = 'in_flight'
     task.token = this.#fence.next()
+    task.worker = worker
     task.max = max
     task.until = until
     task.deadline = this.#deadlines.add(until, task)
@@ -141,10 +154,11 @@ export class TaskQueue {
     task.deadline = this.#deadlines.add(until, task)
   }
 
-  complete(task: Task): void {
+  complete(task: Task, result: RunResult | null, maxOutcomes: number): void {
     this.#endLease(task)
     this.#forget(task)
     this.acked.record(task.token, task.id)
+    this.outcomes.keep(task, { kind: 'done', worker: task.worker, result }, maxOutcomes)
     this.totals.acked += 1
   }
 

@@ -11,6 +11,8 @@ export interface Task {
   readonly tier: Tier
   readonly ttlMs: number | null
   readonly ownMax: number | null
+  /** How long its outcome is retained; `null`: not at all. */
+  readonly retainMs: number | null
   readonly submitted: number
   /** Empty once the task is cancelled: the ring of its tier may refer to it longer. */
   body: string
@@ -23,6 +25,8 @@ export interface Task {
   lost: number
   /** Of the newest lease; 0 before the first. */
   token: number
+  /** The worker of the newest lease; '' before the first. */
+  worker: string
   max: number
   until: number
   deadline: Timer<Task> | null

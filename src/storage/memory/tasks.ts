@@ -2,9 +2,15 @@
  * @module storage/memory/tasks
  * Implements `tasks` of the contract with one {@link TaskQueue} per automation type.
  */
-import { MAX_RESPONSE_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
+import {
+  DEFAULT_MAX_OUTCOMES,
+  MAX_RESPONSE_BYTES,
+  MAX_RESERVED_PER_CALL,
+  MAX_RESERVE_BYTES,
+} from '../../protocol/index.ts'
 import {
   CANCELLED,
+  charsOfState,
   cutError,
   DEAD,
   earlierOf,
@@ -14,9 +20,11 @@ import {
   maxAttemptsOf,
   nackOutcome,
   NOT_FOUND,
+  OUTCOMES_PER_SWEEP,
   pausedOf,
   QUEUED,
   QUEUE_FULL,
+  RETAINED,
   takeWithin,
 } from '../index.ts'
 import { sizeOf } from './task.ts'
@@ -27,6 +35,7 @@ import type { Allowance } from './task-queue.ts'
 import type {
   CancelResult,
   Counts,
+  DoneTask,
   ExtendLeaseResult,
   Lease,
   LeaseLost,
@@ -36,6 +45,7 @@ import type {
   NewTask,
   Pause,
   TaskPlace,
+  TaskState,
   QueuePage,
   DeadPage,
   DeadRow,
@@ -83,7 +93,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return tasks.map((task) => {
       const first = task.key === null ? undefined : queue.keys.find(task.key, now)
       if (first !== undefined) return { kind: 'duplicate', duplicateOf: first }
-      const isKnown = this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined
+      const isKnown = this.#store.safeguards.presenceCheck && queue.isKnown(task.id)
       if (!isKnown && queue.size >= maxLength) return QUEUE_FULL
       if (!isKnown) queue.submit(task, now)
       const keyTtlMs = task.keyTtlMs ?? idempotencyTtlMs
@@ -92,13 +102,18 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
-  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): ReserveResult {
+  reserve(
+    type: string,
+    visibilityMs: number,
+    requests: readonly ReserveRequest[],
+    maxOutcomes = DEFAULT_MAX_OUTCOMES,
+  ): ReserveResult {
     const queue = this.#of(type)
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const { pause } = queue
     const tasks = pause === null ? MAX_RESERVED_PER_CALL : 0
-    const allowance: Allowance = { tasks, chars: Infinity, drops: MAX_DROPS }
+    const allowance: Allowance = { tasks, chars: Infinity, drops: MAX_DROPS, maxOutcomes }
     const results = requests.map((request): Reservation => {
       const reason = this.#refusal(type, request)
       if (reason !== null) return { kind: 'refused', reason }
@@ -109,12 +124,12 @@ export class MemoryTasks implements Sync<Tasks> {
     return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: earlierOf(queue.nextDue(), pauseEndMs) }
   }
 
-  ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
+  ack(type: string, leases: readonly DoneTask[], maxOutcomes = DEFAULT_MAX_OUTCOMES): readonly ('ok' | LeaseLost)[] {
     const queue = this.#of(type)
-    return leases.map(({ id, token }) => {
+    return leases.map(({ id, token, result = null }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.acked.has(token, id) ? 'ok' : queue.lost(token)
-      queue.complete(task)
+      queue.complete(task, result, maxOutcomes)
       return 'ok'
     })
   }
@@ -183,7 +198,8 @@ export class MemoryTasks implements Sync<Tasks> {
     const forgottenKeys = queue.keys.forget(limit, now)
     const isAnyOverdue = (queue.nextDeadline() ?? Infinity) <= now
     const isAnyDue = (queue.nextDue() ?? Infinity) <= now
-    const more = isAnyOverdue || isAnyDue || queue.keys.hasEnded(now)
+    queue.outcomes.forget(Math.min(limit, OUTCOMES_PER_SWEEP), now)
+    const more = isAnyOverdue || isAnyDue || queue.keys.hasEnded(now) || queue.outcomes.hasExpired(now)
     return { requeued: back.length, promoted, dead, forgottenKeys, more }
   }
 
@@ -209,6 +225,15 @@ export class MemoryTasks implements Sync<Tasks> {
       return task === undefined || task.place === 'dead' ? null : task.body
     }
     return takeWithin(ids.map(bodyOf), (body) => body?.length ?? 0, bytes)
+  }
+
+  describe(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (TaskState | null)[] {
+    const queue = this.#of(type)
+    return takeWithin(
+      ids.map((id) => stateOf(queue, id)),
+      charsOfState,
+      bytes,
+    )
   }
 
   dead(type: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
@@ -300,10 +325,18 @@ function placeOf(task: Task | undefined): TaskPlace | null {
   return task === undefined || task.place === 'cancelled' ? null : task.place
 }
 
+function stateOf(queue: TaskQueue, id: string): TaskState | null {
+  const task = queue.find(id)
+  if (task === undefined) return queue.outcomes.find(id) ?? null
+  const { place, attempt, diedAtMs, lastError } = task
+  if (place === 'dead') return { kind: 'dead', attempt, diedAtMs, lastError }
+  return place === 'cancelled' ? null : { kind: 'stored', place }
+}
+
 /** The leases of one request; the first of a call may exceed the size of a whole result. */
 function lease(
   queue: TaskQueue,
-  { limit, defaultMaxAttempts }: ReserveRequest,
+  { worker, limit, defaultMaxAttempts }: ReserveRequest,
   allowance: Allowance,
   now: number,
   until: number,
@@ -314,15 +347,16 @@ function lease(
     if (task === null) break
     allowance.chars = (allowance.chars === Infinity ? MAX_RESERVE_BYTES : allowance.chars) - task.body.length
     allowance.tasks -= 1
-    queue.lease(task, maxAttemptsOf(task.ownMax, defaultMaxAttempts), until)
-    leases.push({
+    queue.lease(task, worker, maxAttemptsOf(task.ownMax, defaultMaxAttempts), until)
+    const leased = {
       id: task.id,
       token: task.token,
       attempt: task.attempt,
       maxAttempts: task.max,
       expiresAtMs: until,
       body: task.body,
-    })
+    }
+    leases.push(task.retainMs === null ? leased : { ...leased, ...RETAINED })
   }
   return leases
 }

@@ -3,6 +3,7 @@
  * Messages between masters, over a connection of its own that only listens. Channels, all behind the store's prefix:
  *
  *   s:<masterId>   signals to the master that holds a socket      wake           a type whose empty tier got a task
+ *   fin            retained tasks that finished
  *   event:<topic>  what plugins publish, and what workers emit    ev             entries of the event log (events.ts)
  *
  * A Cluster copies a message of such a channel to every node. There `event:<topic>` is a sharded channel instead
@@ -22,7 +23,7 @@ import { isReply, notOpen, unavailable } from './errors.ts'
 import { metaKey, shardedTopic, topicKey } from './keys.ts'
 import { script } from './script.ts'
 import type { ShardedBus } from './sharded-bus.ts'
-import { wokenType } from './tasks-layout.ts'
+import { finishedTasks, wokenType } from './tasks-layout.ts'
 import { WAIT_MS } from './waiting.ts'
 import { explain } from './connection-errors.ts'
 
@@ -87,6 +88,7 @@ export class RedisBus implements Bus {
     this.#deps.sharded?.bus.open()
     this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#listen('wake', (message) => this.#onWake(message))
+    this.#listen('fin', (message) => this.#onFinished(message))
     this.#cancelProbe = this.#deps.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
     return this.#subscribed(OPEN_WITHIN_MS)
@@ -288,6 +290,11 @@ export class RedisBus implements Bus {
   #onWake(message: string): void {
     const type = wokenType(message, this.#deps.caller)
     if (type !== null) this.#tell({ kind: 'wake', type })
+  }
+
+  #onFinished(message: string): void {
+    const finished = finishedTasks(message, this.#deps.caller)
+    if (finished !== null) this.#tell({ kind: 'finished', ...finished })
   }
 
   #signalled(text: string): void {

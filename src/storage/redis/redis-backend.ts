@@ -13,6 +13,7 @@ import {
   type Backend,
   type Bus,
   type Capabilities,
+  type DoneTask,
   type EventLog,
   type Groups,
   type Health,
@@ -210,6 +211,8 @@ function shardedBus(connection: Connection, { time, random }: RedisBackendOption
 
 const LEASE_BYTES = 64
 const bytesOfLease = ({ id }: LeaseRef): number => id.length + LEASE_BYTES
+const bytesOfDone = (done: DoneTask): number =>
+  bytesOfLease(done) + (done.result?.kind === 'json' ? done.result.text.length : 0)
 const bytesOfNack = (nack: NackItem): number => bytesOfLease(nack) + nack.error.length
 /** A group asks for as many leases as other groups have items. */
 const bytesOfRequest = ({ limit }: ReserveRequest): number =>
@@ -226,7 +229,8 @@ function grouped(tasks: Tasks, batchers: Batchers, onReserve: (type: string) => 
       batchers.add(`submit ${windowMs} ${maxLength} ${type}`, items, bytesOfTask, (all) =>
         tasks.submit(type, windowMs, all, maxLength),
       ),
-    ack: (type, leases) => batchers.add(`ack ${type}`, leases, bytesOfLease, (all) => tasks.ack(type, all)),
+    ack: (type, leases, maxOutcomes) =>
+      batchers.add(`ack ${maxOutcomes} ${type}`, leases, bytesOfDone, (all) => tasks.ack(type, all, maxOutcomes)),
     release: (type, leases) => batchers.add(`release ${type}`, leases, bytesOfLease, (all) => tasks.release(type, all)),
     nack: (type, retry, items) =>
       batchers.add(`nack ${JSON.stringify(retry)} ${type}`, items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
@@ -238,10 +242,11 @@ function grouped(tasks: Tasks, batchers: Batchers, onReserve: (type: string) => 
         (id) => id.length,
         (all) => tasks.locate(type, all),
       ),
-    reserve: async (type, visibilityMs, requests) => {
+    reserve: async (type, visibilityMs, requests, maxOutcomes) => {
       onReserve(type)
-      const parts = await batchers.add(`reserve ${visibilityMs} ${type}`, requests, bytesOfRequest, async (all) => {
-        const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
+      const name = `reserve ${visibilityMs} ${maxOutcomes} ${type}`
+      const parts = await batchers.add(name, requests, bytesOfRequest, async (all) => {
+        const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all, maxOutcomes)
         return results.map((response, at) => ({ response, dropped: at === 0 ? dropped : 0, nextDue }))
       })
       return {

@@ -7,6 +7,7 @@ import {
   CONFIG_HISTORY_ROWS,
   EVENT_LOG_BYTES,
   EVENT_LOG_LENGTH,
+  MAX_OUTCOME_BYTES,
   MAX_RESPONSE_BYTES,
   MAX_RESERVE_BYTES,
   MAX_RESERVED_PER_CALL,
@@ -15,7 +16,7 @@ import {
   STREAM_MAX_ENTRIES,
   TASKS_RESERVE,
 } from '../../protocol/index.ts'
-import { MAX_NAMESPACES, RECLAIM_EVERY_MS } from '../index.ts'
+import { MAX_NAMESPACES, OUTCOME_BYTES, OUTCOMES_PER_SWEEP, RECLAIM_EVERY_MS } from '../index.ts'
 
 /** Reply of a script to a write with mark 0 to a namespace that holds nothing (namespaces.ts). */
 export const NEW_NAMESPACE = 'new namespace'
@@ -24,11 +25,14 @@ export const SCRIPT_CONSTANTS = {
   CONFIG_HISTORY_ROWS,
   EVENT_LOG_BYTES,
   EVENT_LOG_LENGTH,
+  MAX_OUTCOME_BYTES,
   MAX_RESPONSE_BYTES,
   MAX_NAMESPACES,
   MAX_RESERVED_PER_CALL,
   MAX_RESERVE_BYTES,
   NEW_NAMESPACE,
+  OUTCOME_BYTES,
+  OUTCOMES_PER_SWEEP,
   RECLAIM_EVERY_MS,
   STREAM_MAX_AGE_MS,
   STREAM_MAX_BYTES,

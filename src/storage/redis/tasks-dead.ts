@@ -5,7 +5,7 @@
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run, wakeOf } from './tasks-layout.ts'
-import type { DeadPage, DeadRow } from '../index.ts'
+import type { DeadPage, DeadRow, Death } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
 const DEAD = script('tasks.dead')
@@ -27,8 +27,18 @@ export async function dead(
   return { length: Number(length), items, ...(typeof next === 'string' && { next: Number(next) }) }
 }
 
-/** The length in a dead record counts bytes. */
 function rowOf(deadRecord: Reply, body: Reply): DeadRow {
+  return { ...readRecord(deadRecord), body: String(body) }
+}
+
+/** What a dead record says about the death. */
+export function deathOf(deadRecord: Reply): Omit<Death, 'kind'> {
+  const { attempt, lastError, diedAtMs } = readRecord(deadRecord)
+  return { attempt, lastError, diedAtMs }
+}
+
+/** The length in a dead record counts bytes. */
+function readRecord(deadRecord: Reply): Omit<DeadRow, 'body'> {
   const bytes = Buffer.from(String(deadRecord))
   const [head = '', died, max, length] = /^(\d+):(\d+):(\d+):/.exec(String(deadRecord)) ?? []
   const end = head.length + Number(length)
@@ -39,7 +49,6 @@ function rowOf(deadRecord: Reply, body: Reply): DeadRow {
     maxAttempts: Number(max),
     lastError: bytes.toString('utf8', end),
     diedAtMs: Number(died),
-    body: String(body),
   }
 }
 

@@ -9,6 +9,7 @@
  *   d  s      ZSET ticket by due time, SET of ids: scheduled
  *   dz        ZSET    id by the number of its death (`died` at that time), which orders deaths of the same moment
  *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   o  oz     HASH id → outcome, ZSET id by expiry: retained outcomes
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
  *   x         HASH    id → `places:generation:moved`: ids of cancelled tasks whose tickets are stale, and of replayed
@@ -18,7 +19,7 @@
  *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
  *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died, cancelled (running
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
- *                     (the newest generation)
+ *                     (the newest generation), ob (bytes of the retained outcomes)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -26,12 +27,17 @@
  *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
  *                `submitted` has 16 digits behind the generation of a ticket whose id had stale tickets
  *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins
+ *                `max` begins with a 0 if the outcome of the task will be retained
+ *   outcome      `kind|finished|expires|attempt|<length of worker>:<worker><result>`   kind: d done, e expired; result:
+ *                empty for none, x for one that was too large, j and the JSON otherwise
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
  *
  * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has
  * to read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need
- * not look at bytes and expires: the body is short and lives as long as it takes.
+ * not look at bytes and expires: the body is short and lives as long as it takes. It is the sum of 1 if it must, and 4
+ * if the outcome of the task will be retained; the body begins with the time. A release that does not retain outcomes
+ * copies the digit, takes each that is not 0 for 1, and reads `max` as a number.
  *
  * Scripts write the place a task comes to before they leave the one it was in. None of these writes can fail; if one
  * did, a task would be found twice (at least once is the promise), and a ticket without its body is dropped.
@@ -40,6 +46,11 @@ import { keysOfType } from './keys.ts'
 import type { NewTask } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
 import type { Script } from './script.ts'
+
+interface FinishedTasks {
+  readonly type: string
+  readonly ids: readonly string[]
+}
 
 /** Runs a script on the keys of one type. */
 export const run = (
@@ -59,6 +70,28 @@ export const wakeOf = (caller: Caller, type: string): readonly [string, string] 
   `${type} ${caller.publisher}`, // Types contain no spaces.
 ]
 
+/** The channel and the beginning of the message by which a script publishes which retained tasks have finished. */
+export const finishedOf = (caller: Caller, type: string): readonly [string, string] => [
+  caller.channel('fin'),
+  `${type} ${caller.publisher} `, // The ids follow, as JSON.
+]
+
+/** @returns what finished; null for a message of this process, which notifies its own waits. */
+export function finishedTasks(message: string, caller: Caller): FinishedTasks | null {
+  const [, type, publisher, ids] = /^(\S+) (\S*) (\[.*\])$/s.exec(message) ?? []
+  if (type === undefined || ids === undefined || publisher === caller.publisher) return null
+  return { type, ids: idsOf(ids) }
+}
+
+/** Anybody with rights on the store can publish; what is no list of ids is empty. */
+function idsOf(text: string): readonly string[] {
+  try {
+    return (JSON.parse(text) as unknown[]).filter((id) => typeof id === 'string')
+  } catch {
+    return []
+  }
+}
+
 /** @returns the type to wake; null for a message of this process. A message without a publisher wakes every process. */
 export function wokenType(message: string, caller: Caller): string | null {
   const [type = '', publisher] = message.split(' ')
@@ -76,9 +109,9 @@ export const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) 
 
 /** `expires` is left to the script, because the time is the store's. In a submit, it is `notBeforeMs`. */
 export function ticketOf(task: NewTask): string {
-  const { id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, notBeforeMs = '', body } = task
+  const { id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, notBeforeMs = '', retainMs, body } = task
   const bytes = Buffer.byteLength(body)
-  const look = ttlMs === null && bytes < SHORT_BODY ? 0 : 1
+  const look = (ttlMs === null && bytes < SHORT_BODY ? 0 : 1) + (retainMs === undefined ? 0 : 4)
   return `${submitted}|${bytes}|${notBeforeMs}|${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
 }
 
@@ -87,15 +120,17 @@ export interface Ticket {
   readonly submitted: number
   readonly ownMax: number | null
   readonly attempt: number
+  readonly isRetained: boolean
 }
 
 export function readTicket(ticket: string): Ticket {
   const colon = ticket.indexOf(':')
-  const [submitted, , , , , ownMax, attempt] = ticket.slice(0, colon).split('|')
+  const [submitted, , , , , ownMax, attempt, , look] = ticket.slice(0, colon).split('|')
   return {
     id: ticket.slice(colon + 1),
     submitted: Number(submitted?.slice(-SUBMITTED_DIGITS)),
     ownMax: ownMax === '' ? null : Number(ownMax),
     attempt: Number(attempt),
+    isRetained: Number(look) >= 4,
   }
 }

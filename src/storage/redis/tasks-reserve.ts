@@ -16,6 +16,8 @@
  */
 import { script } from './script.ts'
 import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
+import { RETAINED } from '../index.ts'
 import type { Lease, Reservation, ReserveRefusal, ReserveResult, ReserveRequest } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
@@ -33,9 +35,10 @@ export async function reserve(
   type: string,
   visibilityMs: number,
   requests: readonly ReserveRequest[],
+  maxOutcomes = DEFAULT_MAX_OUTCOMES,
 ): Promise<ReserveResult> {
   // The message names no publisher, so it wakes this process too: the result does not show how many tasks became due.
-  const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId(), '', 0, 0]
+  const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId(), '', 0, 0, maxOutcomes]
   for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
   const [until, before, dropped, nextDue, letters, ...found] = listOf(
     await calls.take(type, ({ slot, number, lostFrom }) => {
@@ -62,8 +65,8 @@ export async function reserve(
 }
 
 function leaseOf(found: readonly Reply[], i: number, before: number, until: number, defaultMaxAttempts: number): Lease {
-  const { id, attempt, ownMax } = readTicket(String(found[2 * i]))
-  return {
+  const { id, attempt, ownMax, isRetained } = readTicket(String(found[2 * i]))
+  const lease = {
     id,
     token: before + i + 1,
     attempt,
@@ -71,4 +74,5 @@ function leaseOf(found: readonly Reply[], i: number, before: number, until: numb
     expiresAtMs: until,
     body: String(found[2 * i + 1]),
   }
+  return isRetained ? { ...lease, ...RETAINED } : lease
 }

@@ -4,10 +4,13 @@
  * where the token is the one the lease was issued with; an item named twice is settled once.
  */
 import { script } from './script.ts'
-import { READS, listOf, run, wakeOf } from './tasks-layout.ts'
+import { READS, finishedOf, listOf, run, wakeOf } from './tasks-layout.ts'
+import { resultText } from './tasks-outcomes.ts'
+import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
   EXTEND_LOST,
   fingerprintOf,
+  type DoneTask,
   type ExtendLeaseResult,
   type LeaseLost,
   type LeaseRef,
@@ -30,16 +33,16 @@ function lostOf(reply: Reply | undefined): LeaseLost | null {
 
 const pairsOf = (leases: readonly LeaseRef[]): (string | number)[] => leases.flatMap(({ id, token }) => [id, token])
 
-export async function ack(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
-  const results = listOf(
-    await run(
-      caller,
-      ACK,
-      type,
-      leases.flatMap(({ id, token }) => [id, token, fingerprintOf(id)]),
-      READS,
-    ),
-  )
+export async function ack(
+  caller: Caller,
+  type: string,
+  leases: readonly DoneTask[],
+  maxOutcomes = DEFAULT_MAX_OUTCOMES,
+): Promise<readonly Settled[]> {
+  const args: (string | number)[] = [maxOutcomes, ...finishedOf(caller, type), leases.length]
+  for (const { id, token } of leases) args.push(id, token, fingerprintOf(id))
+  for (const [i, { result }] of leases.entries()) if (result !== undefined) args.push(i + 1, resultText(result))
+  const results = listOf(await run(caller, ACK, type, args, READS))
   return leases.map((_, i) => lostOf(results[i]) ?? 'ok')
 }
 

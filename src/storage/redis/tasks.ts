@@ -6,6 +6,7 @@ import { cutError } from '../index.ts'
 import { cancel } from './tasks-cancel.ts'
 import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
 import { bodies, counts, locate, queue } from './tasks-inspect.ts'
+import { describe } from './tasks-outcomes.ts'
 import { reserve } from './tasks-reserve.ts'
 import { pause, resume } from './tasks-pause.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
@@ -20,8 +21,9 @@ export function createTasks(caller: Caller, process: string): Tasks {
   const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {
     submit: (type, windowMs, items, maxLength) => submit(caller, submits, type, windowMs, items, maxLength),
-    reserve: (type, visibilityMs, requests) => reserve(caller, reserves, type, visibilityMs, requests),
-    ack: (type, leases) => ack(caller, type, leases),
+    reserve: (type, visibilityMs, requests, maxOutcomes) =>
+      reserve(caller, reserves, type, visibilityMs, requests, maxOutcomes),
+    ack: (type, leases, maxOutcomes) => ack(caller, type, leases, maxOutcomes),
     release: (type, leases) => release(caller, type, leases),
     nack: (type, retry, items) =>
       nack(
@@ -35,6 +37,7 @@ export function createTasks(caller: Caller, process: string): Tasks {
     locate: (type, ids) => locate(caller, type, ids),
     queue: (type, n, bytes) => queue(caller, type, n, bytes),
     bodies: (type, ids, bytes) => bodies(caller, type, ids, bytes),
+    describe: (type, ids, bytes) => describe(caller, type, ids, bytes),
     dead: (type, n, bytes, after) => dead(caller, type, n, bytes, after),
     replay: (type, n, until) => replay(caller, type, n, until),
     newestDeath: (type) => newestDeath(caller, type),

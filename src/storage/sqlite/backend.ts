@@ -24,7 +24,7 @@ import {
   type OnProgress,
   type StorageCall,
 } from '../index.ts'
-import { ruleOf, storageError, type CallRule } from './calls.ts'
+import { ruleOf, storageError, withoutOutcomes, type CallRule } from './calls.ts'
 import { Committer } from './committer.ts'
 import { InlineHost, ThreadHost, type EngineHost } from './host.ts'
 
@@ -182,7 +182,7 @@ export class SqliteBackend implements Backend {
     checkArguments(call)
     const rule = ruleOf(call)
     this.#requireSpace(rule)
-    return this.#committer.call(call, rule.kind)
+    return this.#committer.call(this.#diskTight ? withoutOutcomes(call, rule) : call, rule.kind)
   }
 
   /** @throws {FleetError} STORAGE_FULL if the call makes the store grow and the disk is nearly full. */

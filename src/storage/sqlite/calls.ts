@@ -18,6 +18,8 @@ export interface CallRule {
   readonly kind: 'read' | 'relaxed' | 'write'
   readonly grows: boolean
   readonly spareable?: boolean
+  /** Position of the argument with the most outcomes to keep. Where spareable calls are rejected, it becomes 0. */
+  readonly maxOutcomesAt?: number
 }
 
 const READ: CallRule = { kind: 'read', grows: false }
@@ -25,6 +27,8 @@ const RELAXED: CallRule = { kind: 'relaxed', grows: false }
 const WRITE: CallRule = { kind: 'write', grows: false }
 const GROWS: CallRule = { kind: 'write', grows: true }
 const SPAREABLE: CallRule = { kind: 'write', grows: true, spareable: true }
+const RESERVE: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 3 }
+const ACK: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 2 }
 
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
 const RULES = {
@@ -44,8 +48,8 @@ const RULES = {
   streams: { push: SPAREABLE, tail: READ, peek: READ, pop: WRITE, length: READ, bytes: READ, trim: WRITE },
   tasks: {
     submit: GROWS,
-    reserve: WRITE,
-    ack: WRITE,
+    reserve: RESERVE,
+    ack: ACK,
     release: WRITE,
     nack: WRITE,
     extend: WRITE,
@@ -53,6 +57,7 @@ const RULES = {
     locate: READ,
     queue: READ,
     bodies: READ,
+    describe: READ,
     dead: READ,
     replay: WRITE,
     newestDeath: READ,
@@ -75,6 +80,11 @@ export function ruleOf({ group, method }: StorageCall): CallRule {
   const rule = rules[method]
   if (rule === undefined) throw new TypeError(`${group} has no method ${method}`)
   return rule
+}
+
+/** The same call, but it keeps no outcome of a task (D110). */
+export function withoutOutcomes(call: StorageCall, { maxOutcomesAt }: CallRule): StorageCall {
+  return maxOutcomesAt === undefined ? call : { ...call, args: call.args.toSpliced(maxOutcomesAt, 1, 0) }
 }
 
 /** One transaction. `nowMs`: backend time for all of it. */

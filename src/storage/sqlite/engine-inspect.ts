@@ -1,6 +1,7 @@
 /** @module storage/sqlite/engine-inspect  TaskInspection finds, lists and counts tasks. It changes nothing. */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import {
+  charsOfState,
   lastingPause,
   pausedOf,
   takeWithin,
@@ -11,13 +12,15 @@ import {
   type QueueTicket,
   type Sync,
   type TaskPlace,
+  type TaskState,
   type Tasks,
 } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, pendingOf, type Queue, type Queues } from './queues.ts'
-import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
+import { isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** By number of the place. */
@@ -48,15 +51,17 @@ function statementsOf(db: Database) {
   }
 }
 
-export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'bodies' | 'counts'> {
+export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'bodies' | 'describe' | 'counts'> {
   readonly #txn: Transaction
   readonly #names: Names
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
+  readonly #outcomes: RetainedOutcomes
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps) {
+    this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -87,6 +92,21 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
   bodies(typeName: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
     const type = this.#names.find(KIND.type, typeName)
     return takeWithin(this.#bodiesOf(type, ids), (body) => body?.length ?? 0, bytes)
+  }
+
+  describe(typeName: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (TaskState | null)[] {
+    const queue = this.#find(typeName)
+    if (queue === undefined) return ids.map(() => null)
+    return takeWithin(this.#statesOf(queue, ids), charsOfState, bytes)
+  }
+
+  *#statesOf(queue: Readonly<Queue>, ids: readonly string[]): Generator<TaskState | null> {
+    const deadCut = this.#sequences.deadCutOf(queue.type)
+    for (const id of ids) {
+      const row = this.#rows.find(queue.type, id)
+      if (row === undefined || isCleared(row, deadCut)) yield this.#outcomes.find(queue, id)
+      else yield stateOf(row)
+    }
   }
 
   counts(types: readonly string[]): readonly Counts[] {
@@ -135,4 +155,10 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
       yield row === undefined || row.place === PLACE.dead ? null : (this.#sql.body.get(row.pk) ?? null)
     }
   }
+}
+
+function stateOf({ place, attempt, due, error }: TaskRow): TaskState {
+  const name = PLACES[place]
+  if (name === undefined || name === 'dead') return { kind: 'dead', attempt, diedAtMs: due ?? 0, lastError: error }
+  return { kind: 'stored', place: name }
 }

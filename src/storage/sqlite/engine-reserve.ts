@@ -3,12 +3,13 @@
  * TaskReservation leases the next pending tasks to workers. Whether a worker may reserve is read from its record in the
  * same transaction, so no drain slips in between (G14).
  */
-import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
+import { DEFAULT_MAX_OUTCOMES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import {
   earlierOf,
   hasExpired,
   lastingPause,
   maxAttemptsOf,
+  RETAINED,
   type Lease,
   type Reservation,
   type ReserveRefusal,
@@ -23,6 +24,7 @@ import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { pendingOf, type Queue, type Queues } from './queues.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -39,6 +41,7 @@ type PendingRow = [
   ttlAt: number | null,
   attempt: number,
   ownMax: number | null,
+  retain: number | null,
   body: string | null,
 ]
 interface PickedTask {
@@ -46,7 +49,14 @@ interface PickedTask {
   readonly id: string
   readonly attempt: number
   readonly ownMax: number | null
+  readonly retain: number | null
   readonly body: string
+}
+interface ExpiredTask {
+  readonly pk: number
+  readonly id: string
+  readonly attempt: number
+  readonly retain: number | null
 }
 /** What one reserve may still lease and drop. */
 interface Allowance {
@@ -55,11 +65,11 @@ interface Allowance {
   drops: number
   /** The leases at the start. */
   readonly wanted: number
+  readonly maxOutcomes: number
 }
 interface PendingPart {
   readonly picked: readonly PickedTask[]
-  /** Keys of expired tasks. */
-  readonly expired: readonly number[]
+  readonly expired: readonly ExpiredTask[]
   /** The `ord` to read on from. */
   readonly next: number
   readonly hasMore: boolean
@@ -72,7 +82,7 @@ function statementsOf(db: Database) {
     ),
     pending: db
       .prepare<[number, Tier, number, number], PendingRow>(
-        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, body FROM task LEFT JOIN body ON body.pk = task.pk
+        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, body FROM task LEFT JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`,
       )
       .raw(),
@@ -88,10 +98,12 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
+  readonly #outcomes: RetainedOutcomes
   readonly #scheduled: ScheduledTasks
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
+    this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -101,7 +113,12 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     this.#sql = statementsOf(db)
   }
 
-  reserve(typeName: string, visibilityMs: number, requests: readonly ReserveRequest[]): ReserveResult {
+  reserve(
+    typeName: string,
+    visibilityMs: number,
+    requests: readonly ReserveRequest[],
+    maxOutcomes = DEFAULT_MAX_OUTCOMES,
+  ): ReserveResult {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return { results: requests.map(() => refused('unknown')), dropped: 0, nextDueAtMs: null }
     const queue = this.#queues.change(type)
@@ -110,7 +127,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const pause = lastingPause(queue.pause, this.#txn.nowMs)
     const accepted = wantedBy(requests, refusals)
     const wanted = pause === null ? accepted : 0
-    const allowance = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED }
+    const allowance = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED, maxOutcomes }
     const picked = TIERS.flatMap((tier) => this.#pick(queue, tier, allowance))
     const results = this.#leaseAll(queue, picked, requests, refusals, this.#txn.nowMs + visibilityMs)
     const isHeldBack = accepted > 0 && pendingOf(queue) > 0
@@ -134,7 +151,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     let hasMore = queue.pending[tier] > 0
     while (hasMore && allowance.leases > 0 && allowance.bytes > 0) {
       const part = this.#read(queue, tier, from, allowance)
-      for (const pk of part.expired) this.#rows.remove(pk)
+      for (const task of part.expired) this.#drop(queue, task, allowance.maxOutcomes)
       all.push(...part.picked)
       queue.pending[tier] -= part.expired.length + part.picked.length
       from = part.next
@@ -143,23 +160,30 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     return all
   }
 
+  #drop(queue: Queue, { pk, id, attempt, retain: retainMs }: ExpiredTask, maxOutcomes: number): void {
+    this.#rows.remove(pk)
+    if (retainMs === null) return
+    this.#outcomes.keep(queue, { id, attempt, retainMs }, { kind: 'expired', worker: null, result: null }, maxOutcomes)
+  }
+
   /** Reads what one statement returns. It ends before any row is changed. */
   #read({ type }: Readonly<Queue>, tier: Tier, from: number, allowance: Allowance): PendingPart {
     const picked: PickedTask[] = []
-    const expired: number[] = []
+    const expired: ExpiredTask[] = []
     const limit = allowance.leases
     let next = from
-    for (const [pk, id, ord, ttlAt, attempt, ownMax, body] of this.#sql.pending.iterate(type, tier, from, limit)) {
+    const rows = this.#sql.pending.iterate(type, tier, from, limit)
+    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, body] of rows) {
       if (body === null || hasExpired(ttlAt, this.#txn.nowMs)) {
         if (allowance.drops <= 0) break
-        expired.push(pk)
+        expired.push({ pk, id, attempt, retain })
         allowance.drops -= 1
       } else {
         if (!hasBytesFor(body, allowance)) {
           allowance.bytes = 0
           break
         }
-        picked.push({ pk, id, attempt, ownMax, body })
+        picked.push({ pk, id, attempt, ownMax, retain, body })
         allowance.leases -= 1
         allowance.bytes -= body.length
       }
@@ -191,11 +215,12 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   }
 
   #lease(task: PickedTask, request: ReserveRequest, fence: TokenSequence, expiresAtMs: number): Lease {
-    const { pk, id, attempt, ownMax, body } = task
+    const { pk, id, attempt, ownMax, retain, body } = task
     const token = this.#sequences.issue(fence)
     const maxAttempts = maxAttemptsOf(ownMax, request.defaultMaxAttempts)
     this.#sql.lease.run(expiresAtMs, token, maxAttempts, request.worker, pk)
-    return { id, token, attempt, maxAttempts, expiresAtMs, body }
+    const lease = { id, token, attempt, maxAttempts, expiresAtMs, body }
+    return retain === null ? lease : { ...lease, ...RETAINED }
   }
 }
 

@@ -3,11 +3,13 @@
  * TaskSettlement ends and extends leases. Only the token of the current lease settles a task; any other result is
  * `lease_lost`, except for a repeated ack of the same task.
  */
+import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
   cutError,
   EXTEND_LOST,
   extendedDeadline,
   nackOutcome,
+  type DoneTask,
   type ExtendLeaseResult,
   type LeaseLost,
   type LeaseRef,
@@ -21,6 +23,7 @@ import type { Database } from './driver.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
 import type { TaskDeps, TaskRow, TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -42,9 +45,11 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #acked: Acked
+  readonly #outcomes: RetainedOutcomes
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps) {
+    this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -54,17 +59,24 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     this.#sql = statementsOf(db)
   }
 
-  ack(typeName: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
+  ack(
+    typeName: string,
+    leases: readonly DoneTask[],
+    maxOutcomes = DEFAULT_MAX_OUTCOMES,
+  ): readonly ('ok' | LeaseLost)[] {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return leases.map(() => 'lease_lost')
     const queue = this.#queues.change(type)
     const fence = this.#sequences.change(type)
     const removed: number[] = []
-    const results = leases.map(({ id, token }) => {
-      const pk = this.#rows.take(type, id, token)
-      if (pk === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#sequences.lost(type, token)
+    const results = leases.map(({ id, token, result = null }) => {
+      const taken = this.#rows.take(type, id, token)
+      if (taken === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#sequences.lost(type, token)
+      const { pk, attempt, worker, retain: retainMs } = taken
       removed.push(pk)
       this.#acked.mark(type, token, id)
+      if (retainMs !== null)
+        this.#outcomes.keep(queue, { id, attempt, retainMs }, { kind: 'done', worker, result }, maxOutcomes)
       return 'ok'
     })
     this.#rows.removeBodies(removed)

@@ -13,6 +13,7 @@ import type { Database } from './driver.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { lengthOf, type Queue, type Queues } from './queues.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
 import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -27,18 +28,19 @@ type InsertTask = [
   ttlAt: number | null,
   ttl: number | null,
   ownMax: number | null,
+  retain: number | null,
 ]
 type InsertDelayed = [due: number, ...InsertTask]
 
 function statementsOf(db: Database) {
   return {
     insert: db.prepare<InsertTask>(
-      `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
-        VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+      `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, retain, attempt,
+        lost) VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
     ),
     insertDelayed: db.prepare<InsertDelayed>(
-      `INSERT INTO task(due, pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
-        VALUES(?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+      `INSERT INTO task(due, pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, retain,
+        attempt, lost) VALUES(?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
     ),
     insertBody: db.prepare<[number, string]>('INSERT INTO body(pk, body) VALUES(?, ?)'),
     findKey: db.prepare<[number, string], { id: string; expires: number }>(
@@ -57,9 +59,11 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
+  readonly #outcomes: RetainedOutcomes
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps) {
+    this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -93,8 +97,9 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     const { type } = queue
     const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
     if (known !== undefined && known.expires > this.#txn.nowMs) return { kind: 'duplicate', duplicateOf: known.id }
-    if (isFull && !this.#exists(type, task.id, fence.deadCut)) return QUEUE_FULL
-    const isNew = !isFull && this.#add(queue, task, fence.deadCut)
+    const isFinished = this.#outcomes.isKnown(queue, task.id)
+    if (isFull && !isFinished && !this.#exists(type, task.id, fence.deadCut)) return QUEUE_FULL
+    const isNew = !isFull && !isFinished && this.#add(queue, task, fence.deadCut)
     // The key is recorded also if the id is a duplicate (D80).
     if (task.key !== null) this.#sql.insertKey.run(type, task.key, task.id, keyExpiresAtMs)
     if (isNew) fence.submitted += 1
@@ -113,12 +118,13 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
 
   /** @returns false if there is a row with this id. */
   #insert(queue: Queue, task: NewTask): boolean {
-    const { id, tier, submittedAtMs, ttlMs, maxAttempts, body } = task
+    const { id, tier, submittedAtMs, ttlMs, maxAttempts, retainMs = null, body } = task
     const pk = this.#queues.nextPk()
     const dueAtMs = dueOf(task, this.#txn.nowMs)
     const ttlAt = expiryOf(ttlMs, dueAtMs)
     const isDelayed = dueAtMs > this.#txn.nowMs
-    const row: InsertTask = [pk, queue.type, id, tier, tier, queue.back, submittedAtMs, ttlAt, ttlMs, maxAttempts]
+    const facts = [submittedAtMs, ttlAt, ttlMs, maxAttempts, retainMs] as const
+    const row: InsertTask = [pk, queue.type, id, tier, tier, queue.back, ...facts]
     const { changes } = isDelayed ? this.#sql.insertDelayed.run(dueAtMs, ...row) : this.#sql.insert.run(...row)
     if (changes === 0) return false
     this.#sql.insertBody.run(pk, body)

@@ -1,14 +1,23 @@
 /**
  * @module storage/sqlite/engine-sweep
  * TaskSweep does what is due by time: it takes tasks back whose deadline has passed, promotes due tasks and forgets
- * expired idempotency keys.
+ * expired idempotency keys and outcomes.
  */
-import { isLostTooOften, lostLeaseError, type SweepResult, type Sync, type Tasks, type Tier } from '../index.ts'
+import {
+  isLostTooOften,
+  lostLeaseError,
+  OUTCOMES_PER_SWEEP,
+  type SweepResult,
+  type Sync,
+  type Tasks,
+  type Tier,
+} from '../index.ts'
 import type { Database } from './driver.ts'
 import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -47,10 +56,12 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
+  readonly #outcomes: RetainedOutcomes
   readonly #scheduled: ScheduledTasks
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
+    this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -67,7 +78,9 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     const { requeued, dead } = this.#takeOverdue(queue, maxLost, limit)
     const promoted = this.#scheduled.promote(queue, limit)
     const forgottenKeys = this.#forgetKeys(type, limit)
-    const more = this.#isAnyOverdue(queue) || this.#scheduled.isAnyDue(queue) || this.#isAnyKeyExpired(type)
+    this.#outcomes.forgetExpired(queue, Math.min(limit, OUTCOMES_PER_SWEEP))
+    const isAnyForgettable = this.#isAnyKeyExpired(type) || this.#outcomes.isAnyExpired(queue)
+    const more = this.#isAnyOverdue(queue) || this.#scheduled.isAnyDue(queue) || isAnyForgettable
     return { requeued, promoted, dead, forgottenKeys, more }
   }
 

@@ -2,7 +2,8 @@
  * @module storage/sqlite/engine-tasks
  * SqliteTasks implements the task queues. Each part does one step of a task's life: engine-submit.ts queues tasks,
  * engine-reserve.ts leases them, engine-settle.ts ends leases, engine-sweep.ts does what is due by time, engine-dead.ts
- * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, and engine-inspect.ts reads.
+ * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, retained-outcomes.ts keeps outcomes,
+ * and engine-inspect.ts reads.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
  * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
@@ -12,6 +13,7 @@ import type {
   CancelResult,
   Counts,
   DeadPage,
+  DoneTask,
   ExtendLeaseResult,
   LeaseLost,
   LeaseRef,
@@ -27,6 +29,7 @@ import type {
   SweepResult,
   Sync,
   TaskPlace,
+  TaskState,
   Tasks,
 } from '../index.ts'
 import { ScheduledTasks } from './scheduled-tasks.ts'
@@ -40,6 +43,7 @@ import { TaskSettlement } from './engine-settle.ts'
 import { TaskSubmission } from './engine-submit.ts'
 import { TaskSweep } from './engine-sweep.ts'
 import { Queues } from './queues.ts'
+import { RetainedOutcomes } from './retained-outcomes.ts'
 import { TaskRows, type TaskDeps } from './task-rows.ts'
 
 export class SqliteTasks implements Sync<Tasks> {
@@ -53,7 +57,9 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #cancellation: TaskCancellation
 
   constructor(engine: EngineDeps) {
-    const deps: TaskDeps = { ...engine, queues: new Queues(engine.db, engine.txn), rows: new TaskRows(engine.db) }
+    const { db, txn } = engine
+    const [queues, rows, outcomes] = [new Queues(db, txn), new TaskRows(db), new RetainedOutcomes(db, txn)]
+    const deps: TaskDeps = { ...engine, queues, rows, outcomes }
     const scheduled = new ScheduledTasks(deps)
     this.#submission = new TaskSubmission(deps)
     this.#reservation = new TaskReservation(deps, scheduled)
@@ -74,12 +80,17 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#submission.submit(type, idempotencyTtlMs, tasks, maxLength)
   }
 
-  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): ReserveResult {
-    return this.#reservation.reserve(type, visibilityMs, requests)
+  reserve(
+    type: string,
+    visibilityMs: number,
+    requests: readonly ReserveRequest[],
+    maxOutcomes?: number,
+  ): ReserveResult {
+    return this.#reservation.reserve(type, visibilityMs, requests, maxOutcomes)
   }
 
-  ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
-    return this.#settlement.ack(type, leases)
+  ack(type: string, leases: readonly DoneTask[], maxOutcomes?: number): readonly ('ok' | LeaseLost)[] {
+    return this.#settlement.ack(type, leases, maxOutcomes)
   }
 
   release(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
@@ -108,6 +119,10 @@ export class SqliteTasks implements Sync<Tasks> {
 
   bodies(type: string, ids: readonly string[], bytes?: number): readonly (string | null)[] {
     return this.#inspection.bodies(type, ids, bytes)
+  }
+
+  describe(type: string, ids: readonly string[], bytes?: number): readonly (TaskState | null)[] {
+    return this.#inspection.describe(type, ids, bytes)
   }
 
   counts(types: readonly string[]): readonly Counts[] {

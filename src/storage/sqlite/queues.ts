@@ -22,6 +22,9 @@ export interface Queue extends Kept {
   front: number
   back: number
   death: number
+  /** Retained outcomes, also expired ones, and their bytes. */
+  outcomes: number
+  outcomeBytes: number
   /** Also one that has ended by time. */
   pause: Pause | null
   /** Running total. */
@@ -41,6 +44,8 @@ const GROUPS = `SELECT type, place, tier, count(*) AS rows, min(ord) AS first, m
   FROM task LEFT JOIN fence ON fence.n = task.type
   WHERE place <> 3 OR ord > coalesce(dead_cut, 0) GROUP BY type, place, tier`
 
+const OUTCOMES = 'SELECT type, count(*) AS outcomes, sum(bytes) AS outcomeBytes FROM outcome GROUP BY type'
+
 const PAUSES = 'SELECT type, note, actor, since AS sinceMs, until AS untilMs FROM pause'
 
 export class Queues {
@@ -57,6 +62,10 @@ export class Queues {
       this.#make(type).death = cut + 1
     for (const group of db.prepare<[], Group>(GROUPS).iterate())
       count(this.#queues.get(group.type) ?? this.#make(group.type), group)
+    for (const { type, ...counts } of db
+      .prepare<[], Pick<Queue, 'type' | 'outcomes' | 'outcomeBytes'>>(OUTCOMES)
+      .iterate())
+      Object.assign(this.#queues.get(type) ?? this.#make(type), counts)
     for (const { type, ...pause } of db.prepare<[], Pause & { type: number }>(PAUSES).iterate())
       (this.#queues.get(type) ?? this.#make(type)).pause = pause
     for (const { type, n } of db.prepare<[], { type: number; n: number }>('SELECT type, n FROM cancelled').iterate())
@@ -93,6 +102,8 @@ export class Queues {
       front: -1,
       back: 1,
       death: 1,
+      outcomes: 0,
+      outcomeBytes: 0,
       pause: null,
       cancelled: 0,
       kept: 0,

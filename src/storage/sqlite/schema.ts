@@ -11,6 +11,9 @@
  *   place 2: by (due, ord)    when the retry is due; `ord` grows with the nacks
  *   place 3: by ord           the order of death; `due` is its time. Up to `fence.dead_cut` the rows count as absent
  *
+ * `outcome` has a row for each retained task that was acknowledged or expired; `result` is NULL for none, '' for one
+ * that was too large. `task.retain` is how long the outcome of the task will be retained.
+ *
  * `pause` has a row for each queue that was paused, also if the pause has ended by time. `cancelled` has the number of
  * cancelled tasks of each queue that had any.
  *
@@ -83,5 +86,13 @@ export const SCHEMA = MIGRATIONS.length
 export const ADDITIONS = `
 CREATE TABLE IF NOT EXISTS pause(type INTEGER PRIMARY KEY, until INTEGER, since INTEGER NOT NULL, actor TEXT NOT NULL,
   note TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS outcome(pk INTEGER PRIMARY KEY, type INTEGER NOT NULL, id TEXT NOT NULL,
+  kind TEXT NOT NULL, finished INTEGER NOT NULL, until INTEGER NOT NULL, attempt INTEGER NOT NULL, worker TEXT,
+  result TEXT, bytes INTEGER NOT NULL, UNIQUE(type, id)) STRICT;
+CREATE INDEX IF NOT EXISTS outcome_until ON outcome(type, until);
 CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
 `
+/** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
+export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [
+  { table: 'task', column: 'retain', type: 'INTEGER' },
+]

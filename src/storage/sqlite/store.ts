@@ -14,7 +14,7 @@ import { FleetError } from '../../protocol/index.ts'
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
 import { prepareFile, writeAgain } from './files.ts'
 import { checkLog } from './log-mark.ts'
-import { ADDITIONS, APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
+import { ADDED_COLUMNS, ADDITIONS, APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
 import { statSync } from 'node:fs'
 
 export interface Store {
@@ -136,9 +136,15 @@ function migrate(db: Database): void {
   const version = Number(db.pragma('user_version', { simple: true }))
   for (const step of MIGRATIONS.slice(version)) db.exec(step)
   db.exec(ADDITIONS)
+  for (const { table, column, type } of ADDED_COLUMNS)
+    if (!columnsOf(db, table).includes(column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
   if (version === SCHEMA) return
   db.pragma(`application_id = ${APPLICATION_ID}`)
   db.pragma(`user_version = ${SCHEMA}`)
+}
+
+function columnsOf(db: Database, table: string): readonly string[] {
+  return db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
 }
 
 function checkStructure(db: Database, path: string): void {

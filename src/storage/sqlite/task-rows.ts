@@ -6,10 +6,12 @@
 import type { Tier } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import type { RetainedOutcomes } from './retained-outcomes.ts'
 import { PLACE, type PlaceNumber, type Queue, type Queues } from './queues.ts'
 
 /** What the parts of the task queues share. */
 export interface TaskDeps extends EngineDeps {
+  readonly outcomes: RetainedOutcomes
   readonly queues: Queues
   readonly rows: TaskRows
 }
@@ -27,6 +29,16 @@ export interface TaskRow {
   readonly attempt: number
   readonly token: number | null
   readonly leaseMax: number
+  readonly error: string | null
+}
+
+/** What is left of a task that was removed because it is done. */
+export interface TakenTask {
+  readonly pk: number
+  readonly attempt: number
+  readonly worker: string
+  /** How long its outcome is retained; `null`: not at all. */
+  readonly retain: number | null
 }
 
 /** Whether the row is a dead task that was cleared. It counts as absent until the idle work has removed it. */
@@ -36,21 +48,20 @@ export function isCleared({ place, ord }: Pick<TaskRow, 'place' | 'ord'>, deadCu
 
 export class TaskRows {
   readonly #find: Statement<[number, string], TaskRow>
-  readonly #take: Statement<[number, string, number], number>
+  readonly #take: Statement<[number, string, number], TakenTask>
   readonly #front: Statement<[number, number]>
   readonly #remove: Statement<[number]>
   readonly #removeBodies: Statement<[number, number]>
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task
-        WHERE type = ? AND id = ?`,
+      `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax, error
+        FROM task WHERE type = ? AND id = ?`,
     )
-    this.#take = db
-      .prepare<[number, string, number], number>(
-        'DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ? RETURNING pk',
-      )
-      .pluck()
+    this.#take = db.prepare(
+      `DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ?
+        RETURNING pk, attempt, worker, retain`,
+    )
     this.#front = db.prepare(
       'UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?',
     )
@@ -62,8 +73,8 @@ export class TaskRows {
     return this.#find.get(type, id)
   }
 
-  /** Removes the task of this lease, and returns its key. The caller removes its body. */
-  take(type: number, id: string, token: number): number | undefined {
+  /** Removes the task of this lease, and returns what is left of it. The caller removes its body. */
+  take(type: number, id: string, token: number): TakenTask | undefined {
     return this.#take.get(type, id, token)
   }
 

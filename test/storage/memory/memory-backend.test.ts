@@ -61,6 +61,15 @@ describe('memory backend: memory budget', () => {
     return { ...fixture, lease }
   }
 
+  it('keeps no outcome in the space that is reserved for tasks, and accepts the ack (D110)', async () => {
+    const { backend } = await opened({ limits })
+    const leases = await inFlight(backend, task('a', { retainMs: HOUR }), task('b', { retainMs: HOUR }))
+    const result = { kind: 'json', text: text(60 * 1024) } as const
+    const done = leases.map((lease, at) => ({ ...lease, ...(at === 0 && { result }) }))
+    expect(await backend.tasks.ack(TYPE, done)).toEqual(['ok', 'ok'])
+    expect(await backend.tasks.describe(TYPE, ['a', 'b'])).toMatchObject([null, { kind: 'done' }])
+  })
+
   it('rejects writes that grow the store, and stores no part of them', async () => {
     const { backend } = await full()
     const big = text(2 * MANY)

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
-import { fails, HOSTILE, inFlight, nack, ref, reserve, submit, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { fails, HOSTILE, inFlight, nack, ref, reserve, submit, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import { Forwarder } from './forwarder.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 
@@ -70,6 +70,25 @@ withRedisServer('redis bus', () => {
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
       await first.bus.signal('m1', { kind: 'wake', type: 'x' })
       expect(await ones.next(1)).toEqual([{ kind: 'wake', type: 'x' }]) // Its own message came before this one.
+    })
+
+    it('notifies the other masters of a retained task that has finished (D111)', async () => {
+      const { server, first, second } = await twoMasters()
+      const [ones, twos] = [signalsOf(first), signalsOf(second)]
+      const leases = await inFlight(first, 'plain', task('a "1"', { retainMs: 60_000 }))
+      await first.tasks.ack(TYPE, leases)
+      const finished = { kind: 'finished', type: TYPE, ids: ['a "1"'] }
+      await server.connect().publish('muster:fin', `${TYPE} other [}]`)
+      await server.connect().publish('muster:fin', `${TYPE} other [1,"b"]`)
+      const others = [
+        { kind: 'finished', type: TYPE, ids: [] },
+        { kind: 'finished', type: TYPE, ids: ['b'] },
+      ]
+      const of = (signals: readonly MasterSignal[]) => signals.filter(({ kind }) => kind === 'finished')
+      while (of(twos.received).length < 3) await twos.next(twos.received.length + 1)
+      expect(of(twos.received)).toEqual([finished, ...others])
+      while (of(ones.received).length < 2) await ones.next(ones.received.length + 1)
+      expect(of(ones.received)).toEqual(others)
     })
 
     it('wakes on the message of an older release, which names no publisher', async () => {

@@ -206,6 +206,21 @@ describe('a disk that is nearly full', () => {
     await time.advance(5_000)
     await submit(backend, 'c')
   })
+
+  it('keeps no outcome in the space that is reserved for tasks, and accepts the ack (D110)', async () => {
+    const time = new VirtualTime()
+    let free = 1e12
+    const backend = await openedWith({ time, freeBytes: async () => free })
+    await submit(backend, task('a', { retainMs: DAY }), task('b', { retainMs: DAY }))
+    const leases = await reserve(backend, 2)
+    free = 128 * 1_048_576 - 1
+    await time.advance(5_000)
+    expect(await backend.tasks.ack(TYPE, leases.slice(0, 1))).toEqual(['ok'])
+    free = 1e12
+    await time.advance(5_000)
+    expect(await backend.tasks.ack(TYPE, leases.slice(1))).toEqual(['ok'])
+    expect(await backend.tasks.describe(TYPE, ['a', 'b'])).toMatchObject([null, { kind: 'done' }])
+  })
 })
 
 describe('the idle work of a SQLite store', () => {

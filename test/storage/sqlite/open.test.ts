@@ -96,21 +96,27 @@ describe('the file of a SQLite store', () => {
     expect(received).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
   })
 
-  it('gains the tables that an earlier program did not create, and stays open to that program', async () => {
+  it('gains tables and columns that an earlier program did not create, and stays open to that program', async () => {
     const { file } = folder()
     const first = await openedAt(file)
     await submit(first, 'a')
     await first.close()
     const earlier = new Sqlite(file)
     const version = earlier.pragma('user_version', { simple: true })
-    earlier.exec('DROP TABLE pause')
+    earlier.exec('DROP TABLE pause; DROP TABLE outcome; ALTER TABLE task DROP COLUMN retain')
     earlier.close()
     const backend = await openedAt(file)
+    const [stored] = await reserve(backend)
+    await submit(backend, task('b', { retainMs: DAY }))
+    const [retained] = await reserve(backend)
+    if (stored === undefined || retained === undefined) throw new Error('both tasks are pending')
+    expect(await backend.tasks.ack(TYPE, [stored, retained])).toEqual(['ok', 'ok'])
     const pause = { note: null, actor: 'ada', untilMs: null }
     await backend.tasks.pause(TYPE, pause)
     await backend.close()
     const again = await openedAt(file)
     expect((await again.tasks.queue(TYPE, 1)).paused).toMatchObject(pause)
+    expect(await again.tasks.describe(TYPE, ['a', 'b'])).toMatchObject([null, { kind: 'done' }])
     expect(version).toBe(SCHEMA)
   })
 

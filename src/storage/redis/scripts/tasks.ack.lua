@@ -9,16 +9,23 @@
 -- KEYS[4]      M  HASH with the token counter
 -- KEYS[5..8]   K0 K1 K2 K3  bitmaps of acknowledged tokens
 -- KEYS[9..12]  H0 H1 H2 H3  fingerprints of their tasks
--- ARGV[2..]    id, token and fingerprint of each
+-- KEYS[13..14]  O OZ  outcomes
+-- ARGV[1]      time of a test, or ''
+-- ARGV[2]      maximum number of outcomes
+-- ARGV[3]      channel of finished tasks
+-- ARGV[4]      beginning of its messages
+-- ARGV[5]      number of leases
+-- ARGV[6..]    id, token and fingerprint of each, then the position of each lease that has a result, and the result
 -- Returns nil if all are acknowledged, else for each 1, or a code of include/lost-lease.lua.
---- @keys T V L M K0 K1 K2 K3 H0 H1 H2 H3
+--- @keys T V L M K0 K1 K2 K3 H0 H1 H2 H3 O OZ
 --- @include "commands"
 --- @include "lease"
 --- @include "lost-lease"
 --- @include "segment"
+--- @include "outcomes"
 
-local ids, n = {}, (#ARGV - 1) / 3
-for i = 1, n do ids[i] = ARGV[3 * i - 1] end
+local ids, n = {}, tonumber(ARGV[5])
+for i = 1, n do ids[i] = ARGV[3 * i + 3] end
 local records, m = fetch(L, ids), call('HMGET', M, 's0', 's1', 's2', 's3', 't0', 't1', 't2', 't3', 'f', 'u', 'b')
 local bitmaps, prints, slot_of = { K0, K1, K2, K3 }, { H0, H1, H2, H3 }, {}
 for slot = 1, 4 do if m[slot] then slot_of[tonumber(m[slot])] = slot end end
@@ -28,7 +35,7 @@ local function is_acked(slot, number, print)
   return known == 0 or known == print
 end
 
-local results, lost, gone, acked = {}, false, {}, {}
+local results, lost, gone, acked, retained = {}, false, {}, {}, {}
 local sets, tasks, run_slot, run_from, run_length = { {}, {}, {}, {} }, { {}, {}, {}, {} }, nil, 0, 0
 local function end_run()
   if run_length == 0 or not run_slot then return end
@@ -37,16 +44,17 @@ local function end_run()
   set[at + 1], set[at + 2], set[at + 3], set[at + 4] = 'SET', 'u' .. run_length, run_from % SEGMENT, 2 ^ run_length - 1
 end
 for i = 1, n do
-  local id, token, print = ids[i], ARGV[3 * i], tonumber(ARGV[3 * i + 1])
+  local id, token, print = ids[i], ARGV[3 * i + 4], tonumber(ARGV[3 * i + 5])
   local number = tonumber(token)
   local slot = slot_of[floor(number / SEGMENT)]
   if not acked[token] and is_held(records[i], token) then
     results[i], acked[token] = 1, id
     gone[#gone + 1] = id
+    if byte(records[i], #token + 2) == 48 then retained[#retained + 1] = i end
     if slot then
       local task = tasks[slot]
       local at = #task
-      task[at + 1], task[at + 2], task[at + 3], task[at + 4] = 'SET', 'u32', '#' .. number % SEGMENT, ARGV[3 * i + 1]
+      task[at + 1], task[at + 2], task[at + 3], task[at + 4] = 'SET', 'u32', '#' .. number % SEGMENT, ARGV[3 * i + 5]
     end
     if slot == run_slot and number == run_from + run_length and run_length < 32 then
       run_length = run_length + 1
@@ -60,8 +68,26 @@ for i = 1, n do
     results[i], lost = lost_code(number, m[9], m[10], m[11]), true
   end
 end
+local function keep_retained()
+  local given, ended, finished, at = {}, {}, {}, ARGV[1]
+  for i = 6 + 3 * n, #ARGV, 2 do given[tonumber(ARGV[i])] = ARGV[i + 1] end
+  if at == '' then
+    local time = call('TIME')
+    at = time[1] * 1000 + floor(time[2] / 1000)
+  end
+  for k, i in ipairs(retained) do
+    local length, rest = match(records[i], '^%d+:%d+:(%d+):(.*)$')
+    local attempt = match(rest, '^%d+|%d+|%d*|%d|%d*|%d*|(%d+)', length + 1)
+    local worker, result = sub(rest, 1, length), given[i] or ''
+    finished[k] = ids[i]
+    ended[k] = { id = ids[i], kind = 'd', attempt = attempt, worker = worker, result = result }
+  end
+  keep_outcomes(ended, tonumber(at), tonumber(ARGV[2]))
+  call('PUBLISH', ARGV[3], ARGV[4] .. cjson.encode(finished))
+end
 if #gone > 0 then
   end_run()
+  if #retained > 0 then keep_retained() end
   for slot = 1, 4 do
     if #tasks[slot] > 0 and m[slot + 4] ~= m[slot] then
       call('UNLINK', prints[slot])

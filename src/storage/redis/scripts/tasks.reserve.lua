@@ -12,6 +12,7 @@
 -- KEYS[15..16]  G DR  generations and drains of workers, from the registry
 -- KEYS[17]      X  HASH of the ids with stale tickets
 -- KEYS[18]      C  HASH of the last submit of each process
+-- KEYS[19..20]  O OZ  outcomes
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
@@ -20,11 +21,12 @@
 -- ARGV[6]       slot of the call
 -- ARGV[7]       number of the call
 -- ARGV[8]       number of the first call of the slot whose result was lost
--- ARGV[9..]     worker, limit, generation and default max attempts of each request
+-- ARGV[9]       maximum number of outcomes
+-- ARGV[10..]    worker, limit, generation and default max attempts of each request
 -- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
 -- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), then ticket
 -- and body of each lease.
---- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C
+--- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
 --- @define MAX_RESERVE_BYTES
@@ -36,6 +38,7 @@
 --- @include "promote"
 --- @include "call-slots"
 --- @include "pause"
+--- @include "outcomes"
 
 -- Retries that one call promotes.
 local MAX_PROMOTED = 1000
@@ -66,11 +69,11 @@ if last then
   if tonumber(of) >= tonumber(ARGV[8]) then give_back(tonumber(before), cjson.decode(lost)) end
 end
 local workers = {}
-for i = 9, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
+for i = 10, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
 local gens, drains = fetch(G, workers), fetch(DR, workers)
 local limits, letters, wanted = {}, {}, 0
 for k = 1, #workers do
-  local at = 5 + 4 * k
+  local at = 6 + 4 * k
   local letter = (not gens[k] and 'u') or (drains[k] and 'd') or (gens[k] ~= ARGV[at + 2] and 's') or 'o'
   letters[k], limits[k] = letter, letter == 'o' and tonumber(ARGV[at + 1]) or 0
   wanted = wanted + limits[k]
@@ -80,8 +83,10 @@ wanted = math.min(wanted, MAX_RESERVED_PER_CALL)
 local _, next_due = promote(MAX_PROMOTED)
 
 local tickets, ids, n, outlived, drops, cancelled, room, full, cuts, m
+local retained, ended -- By number of the lease; tasks that are dropped.
 for pass = 1, 2 do
   tickets, ids, n, outlived, drops, cancelled, room, full, cuts = {}, {}, 0, {}, 0, {}, nil, false, { 0, 0, 0 }
+  retained, ended = {}, {}
   for t = 1, 3 do
     local count = wanted - n
     while count > 0 and not full do
@@ -94,9 +99,10 @@ for pass = 1, 2 do
         end
         local ticket = line[i]
         local colon = find(ticket, ':', 1, true)
-        local id, over, size, stale = colon and sub(ticket, colon + 1), not colon, nil, nil
+        local id, over, size, stale, keeps = colon and sub(ticket, colon + 1), not colon, nil, nil, false
         if pass == 2 then stale = is_stale(ticket, id) end
         if colon and not stale and byte(ticket, colon - 1) ~= 48 then
+          keeps = byte(ticket, colon - 1) >= 52
           local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
           size = tonumber(bytes)
           over = not bytes or (expires ~= '' and tonumber(expires) <= now)
@@ -111,6 +117,10 @@ for pass = 1, 2 do
           else
             drops = drops + 1
             outlived[#outlived + 1] = id or nil
+            if keeps then
+              local attempt = match(ticket, '^%d+|%d+|%d*|%d|%d*|%d*|(%d+)')
+              ended[#ended + 1] = { id = id, kind = 'e', attempt = attempt, worker = '', result = '' }
+            end
           end
         else
           if room and size and size > room then
@@ -120,6 +130,7 @@ for pass = 1, 2 do
           room = (room or MAX_RESERVE_BYTES) - (size or 0)
           n = n + 1
           ids[n], tickets[n] = id, ticket
+          if keeps then retained[n] = true end
         end
         cuts[t] = cuts[t] + 1
       end
@@ -135,7 +146,7 @@ end
 
 local pause, pause_end = lasting_pause(m and m[4])
 if pause then
-  n, drops, outlived, cancelled, cuts = 0, 0, {}, {}, { 0, 0, 0 }
+  n, drops, outlived, cancelled, ended, cuts = 0, 0, {}, {}, {}, { 0, 0, 0 }
   if pause_end and not (next_due and tonumber(next_due) < pause_end) then next_due = int(pause_end) end
 end
 
@@ -155,6 +166,7 @@ local function cut(before, leased)
   for t = 1, 3 do
     if cuts[t] > 0 then call('LTRIM', TIERS[t], cuts[t], -1) end
   end
+  keep_outcomes(ended, now, tonumber(ARGV[9]))
   write('HDEL', T, outlived)
   if m and m[5] then save_cut() end
   if full or n == wanted then wake() end
@@ -176,14 +188,14 @@ for i = 1, n do
     while left == 0 do
       k = k + 1
       left = limits[k]
-      stem = ':' .. ARGV[8 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
+      stem = ARGV[9 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
     end
     left = left - 1
     local id, ticket, odd = ids[i], tickets[i], 2 * live + 1
     live = live + 1
     leased[live] = id
     deadlines[odd], deadlines[odd + 1] = deadline, id
-    leases[odd], leases[odd + 1] = id, int(first + live) .. stem .. ticket
+    leases[odd], leases[odd + 1] = id, int(first + live) .. (retained[i] and ':0' or ':') .. stem .. ticket
     reply[odd + 5], reply[odd + 6] = ticket, bodies[i]
   end
 end

@@ -13,6 +13,7 @@
 -- KEYS[10]    M  HASH with the running totals
 -- KEYS[11..12]  D S  scheduled tickets, scheduled ids
 -- KEYS[13]    X  HASH of the ids with stale tickets
+-- KEYS[14]    OZ  ZSET of outcomes by expiry
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
@@ -24,7 +25,7 @@
 -- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one
 -- Returns nil if all were queued, else for each 0 queued, 1 its id is known, 2 the queue is full, or the first id of
 -- its key.
---- @keys P0 P1 P2 T DT DM C I IZ M D S X
+--- @keys P0 P1 P2 T DT DM C I IZ M D S X OZ
 --- @include "commands"
 --- @include "now"
 --- @include "int"
@@ -46,9 +47,12 @@ local n, keys, ids = #shapes, {}, {}
 for i = 1, n do ids[i] = ARGV[6 + 3 * i] end
 for i = 9 + 3 * n, #ARGV do keys[#keys + 1] = ARGV[i] end
 
-local known, windows, dead_count = fetch(T, ids), fetch(I, keys), call('HLEN', DT)
+local known, windows, others = fetch(T, ids), fetch(I, keys), call('EXISTS', DT, OZ)
+local dead_count = others > 0 and call('HLEN', DT) or 0
 local dead_records = dead_count > 0 and fetch(DM, ids) or {}
 if has_stale then learn_stale(ids) end
+local has_outcomes = others > (dead_count > 0 and 1 or 0)
+local outcomes = has_outcomes and call('ZMSCORE', OZ, unpack(ids)) or {}
 local room = ARGV[5] ~= '' and ARGV[5] - dead_count - call('HLEN', T) or math.huge
 
 local results, refused, at_key = {}, false, 0
@@ -79,7 +83,8 @@ for i = 1, n do
     result = first or 0
   end
   if result == 0 then
-    if known[i] or dead_records[i] or taken[id] then result = 1 elseif queued >= room then result = 2 end
+    local is_kept = outcomes[i] and tonumber(outcomes[i]) > now
+    if known[i] or dead_records[i] or taken[id] or is_kept then result = 1 elseif queued >= room then result = 2 end
   end
   if result == 0 then
     local ticket, from = ARGV[7 + 3 * i], now

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Returns tasks whose lease has expired to the front of their tiers, or moves them to the dead-letter queue; promotes
--- due retries; forgets idempotency windows that have ended. At most `limit` of each, the earliest first.
+-- due retries; forgets idempotency windows and outcomes that have ended. At most `limit` of each, the earliest first.
 --
 -- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]       T  HASH of bodies
@@ -11,13 +11,16 @@
 -- KEYS[14]      M  HASH with the running totals
 -- KEYS[15]      X  HASH of the ids with stale tickets
 -- KEYS[16]      C  HASH of the last submit of each process
+-- KEYS[17..18]  O OZ  outcomes
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ
+--- @define OUTCOME_BYTES
+--- @define OUTCOMES_PER_SWEEP
 --- @include "commands"
 --- @include "now"
 --- @include "ticket"
@@ -31,9 +34,10 @@ local MOMENT = 5000
 
 local max_lost, limit, more = tonumber(ARGV[4]), tonumber(ARGV[5]), false
 
-local function past(key)
-  local found = call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit + 1)
-  if #found > limit then
+local function past(key, most)
+  most = most or limit
+  local found = call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, most + 1)
+  if #found > most then
     more = true
     found[#found] = nil
   end
@@ -85,6 +89,10 @@ for _, lease in ipairs(passed) do
   end
 end
 local keys = past(IZ)
+local outcomes, outcome_bytes = past(OZ, math.min(limit, OUTCOMES_PER_SWEEP)), 0
+for i = 1, #outcomes do
+  outcome_bytes = outcome_bytes + OUTCOME_BYTES + #outcomes[i] + call('HSTRLEN', O, outcomes[i])
+end
 
 move_to_dead(dead)
 push_front(back)
@@ -94,5 +102,10 @@ local promoted, next_due = promote(limit)
 if next_due and tonumber(next_due) <= now then more = true end
 write('HDEL', I, keys)
 write('ZREM', IZ, keys)
+if #outcomes > 0 then
+  write('HDEL', O, outcomes)
+  write('ZREM', OZ, outcomes)
+  call('HINCRBY', M, 'ob', int(-outcome_bytes))
+end
 wake()
 return { #passed - #dead, promoted, #dead, #keys, more and 1 or 0 }

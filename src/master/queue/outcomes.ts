@@ -1,0 +1,126 @@
+/**
+ * @module master/queue/outcomes
+ * Serves the state of tasks: their place, and what was retained of finished ones (D29, D110, D111). Results are
+ * inserted into the response as the stored text.
+ */
+import {
+  API_PREFIX,
+  AwaitBody,
+  AwaitedBody,
+  FleetError,
+  MAX_RESPONSE_BYTES,
+  TaskPlace,
+  toSeconds,
+  WaitQuery,
+} from '../../protocol/index.ts'
+import { charsOfState, type Outcome, type TaskPlace as Place, type TaskState, type Tasks } from '../../storage/index.ts'
+import { RawJson, route, type Route } from '../http/index.ts'
+import { RUN_ITEMS } from './batcher.ts'
+import type { TaskWaits } from './task-waits.ts'
+
+const TASKS = `${API_PREFIX}/automations/{type}/tasks`
+
+export function outcomeRoutes(waits: TaskWaits): readonly Route[] {
+  return [stateRoute(waits), awaitRoute(waits)]
+}
+
+/** Reads the states of any number of tasks. The list ends early at 32 MiB. */
+export async function describeAll(
+  tasks: Tasks,
+  type: string,
+  ids: readonly string[],
+): Promise<readonly (TaskState | null)[]> {
+  const states: (TaskState | null)[] = []
+  let left = MAX_RESPONSE_BYTES
+  while (states.length < ids.length && left > 0) {
+    const part = ids.slice(states.length, states.length + RUN_ITEMS)
+    const found = await tasks.describe(type, part, left)
+    states.push(...found)
+    left = found.length < part.length ? 0 : left - found.reduce((sum, state) => sum + charsOfState(state), 0)
+  }
+  return states
+}
+
+/** Finds any number of tasks. */
+export async function locateAll(
+  tasks: Tasks,
+  type: string,
+  ids: readonly string[],
+): Promise<readonly (Place | null)[]> {
+  const places: (Place | null)[] = []
+  for (let from = 0; from < ids.length; from += RUN_ITEMS)
+    places.push(...(await tasks.locate(type, ids.slice(from, from + RUN_ITEMS))))
+  return places
+}
+
+function stateRoute(waits: TaskWaits): Route {
+  return route({
+    method: 'GET',
+    path: `${TASKS}/{task_id}`,
+    access: 'scoped',
+    needs: ['read', 'submit'],
+    long: true,
+    query: WaitQuery,
+    response: TaskPlace,
+    summary:
+      'Where a task is: pending, in_flight, scheduled or dead; done or expired if its outcome is retained. ' +
+      'With wait_seconds, returns when the task has finished, or after that time.',
+    handle: async ({ params, query, signal }) => {
+      const id = params['task_id'] ?? ''
+      const [state = null] = await waits.wait(params.type, [id], (query.wait_seconds ?? 0) * 1_000, signal)
+      if (state === null)
+        throw new FleetError(
+          'NOT_FOUND',
+          `no task "${id}" of type "${params.type}" exists: it was completed or dropped, or never submitted`,
+        )
+      return { body: new RawJson(stateText(id, state)) }
+    },
+  })
+}
+
+function awaitRoute(waits: TaskWaits): Route {
+  return route({
+    method: 'POST',
+    path: `${TASKS}/await`,
+    access: 'scoped',
+    needs: ['read', 'submit'],
+    long: true,
+    body: AwaitBody,
+    response: AwaitedBody,
+    refuses: ['OVERLOADED'],
+    example: { task_ids: ['order-7', 'order-8'], wait_seconds: 20 },
+    summary:
+      'The states of up to 1,000 tasks, in order; place is null for an unknown one. Returns when at least one has ' +
+      'finished or is unknown, or after wait_seconds.',
+    handle: async ({ params: { type }, body: { task_ids: ids, wait_seconds: waitSeconds }, signal }) => {
+      const states = await waits.wait(type, ids, (waitSeconds ?? 0) * 1_000, signal)
+      const results = states.map((state, at) => stateText(ids[at] ?? '', state))
+      return { body: new RawJson(`{"results":[${results.join(',')}]}`) }
+    },
+  })
+}
+
+function stateText(id: string, state: TaskState | null): string {
+  const head = `{"task_id":${JSON.stringify(id)},"place":`
+  if (state === null) return `${head}null}`
+  switch (state.kind) {
+    case 'stored':
+      return `${head}"${state.place}"}`
+    case 'dead': {
+      const { attempt, lastError, diedAtMs } = state
+      const error = `"error":${JSON.stringify(lastError)}`
+      return `${head}"dead","attempt":${attempt},${error},"finished_at":${toSeconds(diedAtMs)}}`
+    }
+    case 'done':
+    case 'expired':
+      return `${head}"${state.kind}",${outcomeText(state)}}`
+  }
+}
+
+function outcomeText({ kind, attempt, worker, result, finishedAtMs, retainedUntilMs }: Outcome): string {
+  const times = `"finished_at":${toSeconds(finishedAtMs)},"retained_until":${toSeconds(retainedUntilMs)}`
+  if (kind === 'expired') return `"attempt":${attempt},${times}`
+  const omitted = result?.kind === 'too_large' ? ',"result_omitted":"too_large"' : ''
+  const value = result?.kind === 'json' ? result.text : 'null'
+  return `"attempt":${attempt},"worker_id":${JSON.stringify(worker)},${times},"result":${value}${omitted}`
+}

@@ -1,0 +1,43 @@
+/**
+ * @module protocol/task-state
+ * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111).
+ */
+import { Type, type Static } from 'typebox'
+import { MAX_TASKS_PER_BATCH } from './limits.ts'
+import { Maybe, Name, Nullable, Seconds, Strict, WaitSeconds } from './names.ts'
+
+const Place = Type.Union([
+  Type.Literal('pending'),
+  Type.Literal('in_flight'),
+  Type.Literal('scheduled'),
+  Type.Literal('dead'),
+  Type.Literal('done'),
+  Type.Literal('expired'),
+])
+const taskState = {
+  /** Failed runs. */
+  attempt: Type.Optional(Type.Integer()),
+  /** The last error of a dead task. */
+  error: Type.Optional(Nullable(Type.String())),
+  worker_id: Type.Optional(Nullable(Type.String())),
+  finished_at: Type.Optional(Seconds),
+  retained_until: Type.Optional(Seconds),
+  result: Type.Optional(Type.Unknown()),
+  result_omitted: Type.Optional(Type.Literal('too_large')),
+}
+/** Where a task is (D29). Fields other than the place are those of a finished task (D110). */
+export const TaskPlace = Type.Object({ task_id: Type.String(), place: Place, ...taskState })
+export type TaskPlace = Static<typeof TaskPlace>
+/** The query of the state of a task (D111). */
+export const WaitQuery = Strict({ wait_seconds: Type.Optional(WaitSeconds) })
+/** The body that waits for tasks (D111). */
+export const AwaitBody = Strict({
+  task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
+  wait_seconds: Maybe(WaitSeconds),
+})
+export type AwaitBody = Static<typeof AwaitBody>
+/** The states of the awaited tasks, in order; it ends early at 32 MiB. `place` is null for an unknown task (D111). */
+export const AwaitedBody = Type.Object({
+  results: Type.Array(Type.Object({ task_id: Type.String(), place: Nullable(Place), ...taskState })),
+})
+export type AwaitedBody = Static<typeof AwaitedBody>

@@ -1,0 +1,60 @@
+/**
+ * @module storage/contract/outcomes
+ * Defines what is retained of finished tasks. A task with `retainMs` leaves an outcome when it is acknowledged or when
+ * its ttl ends; a task that died is in the dead-letter queue instead. Outcomes are bounded by number and bytes.
+ *
+ * An outcome is written once, in the step that ends the task (G29). Until it expires, its id counts as known.
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { EpochMs, LeaseRef, PerItem } from './common.ts'
+
+/** What a run returned. `too_large`: it had more than 64 KiB, and was omitted. */
+export type RunResult = { readonly kind: 'json'; readonly text: JsonText } | { readonly kind: 'too_large' }
+
+/** An ack. The result is retained if the task is. */
+export interface DoneTask extends LeaseRef {
+  readonly result?: RunResult
+}
+
+/** A finished task. */
+export interface Outcome {
+  /** `expired`: its ttl ended before a worker reserved it. */
+  readonly kind: 'done' | 'expired'
+  readonly finishedAtMs: EpochMs
+  /** The outcome is forgotten then, or earlier if there are too many. */
+  readonly retainedUntilMs: EpochMs
+  /** Failed runs. */
+  readonly attempt: number
+  /** The worker that acknowledged the task; `null` if it expired. */
+  readonly worker: string | null
+  /** `null`: the run returned none. */
+  readonly result: RunResult | null
+}
+
+/** A dead task, without its body. */
+export interface Death {
+  readonly kind: 'dead'
+  readonly diedAtMs: EpochMs
+  readonly attempt: number
+  readonly lastError: string | null
+}
+
+/** What is known of a task. `stored`: it has not finished. */
+export type TaskState =
+  { readonly kind: 'stored'; readonly place: 'pending' | 'in_flight' | 'scheduled' } | Death | Outcome
+
+/** The outcomes of the task queues. */
+export interface Outcomes {
+  /**
+   * Reads what is known of tasks.
+   *
+   * @param type The automation type.
+   * @param ids 1 to 500 task ids.
+   * @param bytes Ends the list early, 1 to 32 MiB; 32 MiB if omitted. It has at least one entry.
+   * @returns the states of the first ids; `null` for a task that is not known: never submitted, or finished without an
+   *   outcome that lasts.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D110
+   */
+  describe(type: string, ids: readonly string[], bytes?: number): PerItem<TaskState | null>
+}

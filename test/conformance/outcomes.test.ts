@@ -1,0 +1,174 @@
+/** Retained outcomes of tasks, and waiting for them. */
+import { expect, it } from '@jest/globals'
+import { API, onEachStore, SECOND, type Json, type ConformanceFixture } from './fixture.ts'
+
+/** Lets time pass until the response is there: the request may arrive at the master after the first step. */
+async function passedUntil<T>(fixture: ConformanceFixture, response: Promise<T>): Promise<T> {
+  const passed = (): Promise<boolean> => fixture.pass(SECOND, SECOND).then(() => true)
+  while (await Promise.race([response.then(() => false), passed()]));
+  return response
+}
+
+onEachStore('outcomes', (open) => {
+  const withWorker = async (options = {}): Promise<ConformanceFixture> => {
+    const fixture = await open(options)
+    await fixture.worker('w-1')
+    return fixture
+  }
+  const state = (fixture: ConformanceFixture, id: string, query = ''): Promise<Json> =>
+    fixture.ok('GET', `/mailer/tasks/${id}${query}`)
+  const done = async (fixture: ConformanceFixture, task: object, ack: object = {}): Promise<Json> => {
+    await fixture.submit(task)
+    const [reserved] = await fixture.reserve('w-1')
+    expect(await fixture.settle('w-1', 'ack', reserved, ack)).toEqual({ ok: true })
+    return reserved
+  }
+
+  it('D110a, D110b: keeps the outcome of a task with retain_seconds until that time is over', async () => {
+    const fixture = await withWorker()
+    const reserved = await done(fixture, { task_id: 'a', retain_seconds: 90.5 }, { result: { sent: [1, null] } })
+    expect(reserved).toMatchObject({ retain: true, retain_seconds: 90.5 })
+    const finished = fixture.now
+    expect(await state(fixture, 'a')).toEqual({
+      task_id: 'a',
+      place: 'done',
+      attempt: 0,
+      worker_id: 'w-1',
+      finished_at: finished,
+      retained_until: finished + 90.5,
+      result: { sent: [1, null] },
+    })
+    fixture.time.jump(90.5 * SECOND - 1)
+    expect(await fixture.place('a')).toBe('done')
+    fixture.time.jump(1)
+    expect(await fixture.place('a')).toBe('gone')
+    const plain = await done(fixture, { task_id: 'b', retain_seconds: 0 }, { result: 'ignored' })
+    expect(['retain' in plain, 'retain_seconds' in plain]).toEqual([false, false])
+    expect(await fixture.place('b')).toBe('gone')
+  })
+
+  it('D110a: says expired when the ttl ends before a worker reserves the task', async () => {
+    const fixture = await withWorker()
+    await fixture.submit({ task_id: 'a', retain_seconds: 60, ttl_seconds: 5 })
+    fixture.time.jump(5 * SECOND)
+    expect(await fixture.reserve('w-1')).toEqual([])
+    expect(await state(fixture, 'a')).toEqual({
+      task_id: 'a',
+      place: 'expired',
+      attempt: 0,
+      finished_at: fixture.now,
+      retained_until: fixture.now + 60,
+    })
+  })
+
+  it('D110c: omits a result above 64 KiB', async () => {
+    const fixture = await withWorker()
+    const ofBytes = (bytes: number): string => 'x'.repeat(bytes - 2)
+    await done(fixture, { task_id: 'fits', retain_seconds: 60 }, { result: ofBytes(65_536) })
+    await done(fixture, { task_id: 'large', retain_seconds: 60 }, { result: ofBytes(65_537) })
+    await done(fixture, { task_id: 'said', retain_seconds: 60 }, { result_omitted: 'too_large' })
+    await done(fixture, { task_id: 'none', retain_seconds: 60 })
+    expect((await state(fixture, 'fits')).result).toBe(ofBytes(65_536))
+    for (const id of ['large', 'said'])
+      expect(await state(fixture, id)).toMatchObject({ result: null, result_omitted: 'too_large' })
+    const none = await state(fixture, 'none')
+    expect([none.result, 'result_omitted' in none]).toEqual([null, false])
+  })
+
+  it('D110d: rejects a wrong retain_seconds', async () => {
+    const fixture = await withWorker()
+    const good = { payload: { to: 'x' } }
+    const bad = [-1, 604_800.5, '60', true].map((seconds) => ({ ...good, retain_seconds: seconds }))
+    for (const body of bad) {
+      expect(await fixture.status('POST', '/mailer/tasks', body)).toBe(422)
+      expect(await fixture.ok('POST', '/mailer/tasks/validate', body)).toMatchObject({ valid: false })
+    }
+    const tasks = [...bad, { ...good, retain_seconds: 604_800 }, { ...good, retain_seconds: null }]
+    const { results } = await fixture.ok('POST', '/mailer/tasks/batch', { tasks })
+    expect((results as Json[]).map(({ error, queued }) => error?.status ?? queued)).toEqual([
+      422,
+      422,
+      422,
+      422,
+      true,
+      true,
+    ])
+  })
+
+  it('D110e: knows the id of a retained outcome', async () => {
+    const fixture = await withWorker()
+    await done(fixture, { task_id: 'a', retain_seconds: 60 })
+    expect(await fixture.submit({ task_id: 'a' })).toEqual({ task_id: 'a', queued: false, duplicate: true })
+    fixture.time.jump(60 * SECOND)
+    expect(await fixture.submit({ task_id: 'a' })).toMatchObject({ queued: true })
+  })
+
+  it('D110f: keeps as many outcomes as the setting allows, those that last longest', async () => {
+    const fixture = await withWorker({ maxOutcomes: 2 })
+    for (const seconds of [30, 10, 20]) await done(fixture, { task_id: `t${seconds}`, retain_seconds: seconds })
+    const places = await Promise.all(['t10', 't20', 't30'].map((id) => fixture.place(id)))
+    expect(places).toEqual(['gone', 'done', 'done'])
+  })
+
+  it('D110g: shows the error of a dead task, and keeps the first outcome', async () => {
+    const fixture = await withWorker()
+    await fixture.dead('w-1', { task_id: 'a', retain_seconds: 60 })
+    expect(await state(fixture, 'a')).toEqual({
+      task_id: 'a',
+      place: 'dead',
+      attempt: 1,
+      error: 'failed',
+      finished_at: fixture.now,
+    })
+    const reserved = await done(fixture, { task_id: 'b', retain_seconds: 60 }, { result: 1 })
+    expect(await fixture.settle('w-1', 'ack', reserved, { result: 2 })).toEqual({ ok: true })
+    expect((await state(fixture, 'b')).result).toBe(1)
+  })
+
+  it('D111a: waits until the task has finished, or until the time is over', async () => {
+    const fixture = await withWorker()
+    await fixture.submit({ task_id: 'a', retain_seconds: 60 })
+    const from = fixture.now
+    expect((await passedUntil(fixture, state(fixture, 'a', '?wait_seconds=2'))).place).toBe('pending')
+    expect(fixture.now - from).toBeGreaterThanOrEqual(2)
+    const [reserved] = await fixture.reserve('w-1')
+    const waiting = state(fixture, 'a', '?wait_seconds=30')
+    await fixture.pass(SECOND)
+    await fixture.settle('w-1', 'ack', reserved, { result: 7 })
+    expect(await passedUntil(fixture, waiting)).toMatchObject({ place: 'done', result: 7 })
+    expect(await state(fixture, 'a', '?wait_seconds=30')).toMatchObject({ place: 'done' })
+    expect(await fixture.status('GET', '/mailer/tasks/nowhere?wait_seconds=30')).toBe(404)
+  })
+
+  it('D111b: waits for the first of many tasks', async () => {
+    const fixture = await withWorker()
+    for (const id of ['a', 'b', 'c']) await fixture.submit({ task_id: id, retain_seconds: 60 })
+    const [first] = await fixture.reserve('w-1')
+    const waiting = fixture.ok('POST', '/mailer/tasks/await', { task_ids: ['c', 'b', 'a'], wait_seconds: 30 })
+    await fixture.pass(SECOND)
+    await fixture.settle('w-1', 'nack', first, { permanent: true })
+    expect((await passedUntil(fixture, waiting)).results).toEqual([
+      { task_id: 'c', place: 'pending' },
+      { task_id: 'b', place: 'pending' },
+      { task_id: 'a', place: 'dead', attempt: 1, error: 'failed', finished_at: expect.any(Number) },
+    ])
+    const body = { task_ids: ['c', 'nowhere'], wait_seconds: 30 }
+    expect((await fixture.ok('POST', '/mailer/tasks/await', body)).results).toEqual([
+      { task_id: 'c', place: 'pending' },
+      { task_id: 'nowhere', place: null },
+    ])
+  })
+
+  it('D111c: rejects a wrong time and a wrong list', async () => {
+    const fixture = await withWorker()
+    for (const seconds of ['-1', '30.5', 'x'])
+      expect(await fixture.status('GET', `/mailer/tasks/a?wait_seconds=${seconds}`)).toBe(422)
+    const many = Array.from({ length: 1_001 }, (_, i) => `t${i}`)
+    const bad = [{}, { task_ids: [] }, { task_ids: many }, { task_ids: ['a'], wait_seconds: 31 }, { task_ids: [7] }]
+    for (const body of bad) expect(await fixture.status('POST', '/mailer/tasks/await', body)).toBe(422)
+    const { status } = await fixture.call('POST', `${API}/automations/nowhere/tasks/await`, {
+      body: { task_ids: ['a'] },
+    })
+    expect(status).toBe(404)
+  })
+})
