@@ -4,6 +4,7 @@ export { MusterError, type Fault, type MusterErrorCode } from './published/muste
 export type {
   AutomationClient,
   CallOptions,
+  CancelledTask,
   DeadLetters,
   DeadTask,
   EventsOptions,

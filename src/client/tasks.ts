@@ -1,6 +1,7 @@
 /** @module client/tasks  Submits tasks, and reads queues and dead-letter queues. @see D9, D29, D38, D48, D49, D50 */
 import type {
   BatchResults,
+  CancelSelectedBody,
   ClearedBody,
   DeadBody,
   PauseBody,
@@ -95,6 +96,23 @@ export class Tasks {
    */
   get(type: string, taskId: string, options?: RequestOptions): Promise<MasterResponse<TaskPlace>> {
     return this.#caller.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
+  }
+
+  /**
+   * Cancels tasks that are pending, scheduled or in flight. Never repeated: the response to a second request would
+   * report the tasks that the first one cancelled as `not_found`.
+   * @param taskIds 1 to 1,000 IDs.
+   * @returns one outcome per ID, in order; `dead` for a task in the dead-letter queue, where it stays.
+   */
+  cancel(
+    type: string,
+    taskIds: readonly string[],
+    options?: RequestOptions,
+  ): Promise<MasterResponse<CancelSelectedBody>> {
+    return this.#caller.call(
+      { method: 'POST', path: pathOf(type, ['tasks', 'select']), body: { action: 'cancel', task_ids: taskIds } },
+      options,
+    )
   }
 
   /**

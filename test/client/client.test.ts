@@ -194,6 +194,7 @@ describe('the routes of the client', () => {
     await client.tasks.validate('mailer', { payload: {} })
     await client.tasks.queueStats('mailer', { since: 5, limit: 2 })
     await client.tasks.selectDead('mailer', 'remove', ['a', 'b'])
+    await client.tasks.cancel('mailer', ['a', 'b'])
     await client.overview()
     const base = '/api/v1/automations/mailer'
     expect(proxy.seen.map(({ method, path, body }) => [method, path, body])).toEqual([
@@ -203,6 +204,7 @@ describe('the routes of the client', () => {
       ['POST', `${base}/tasks/validate`, '{"payload":{}}'],
       ['GET', `${base}/queue/stats?since=5&limit=2`, ''],
       ['POST', `${base}/dead/select`, '{"action":"remove","task_ids":["a","b"]}'],
+      ['POST', `${base}/tasks/select`, '{"action":"cancel","task_ids":["a","b"]}'],
       ['GET', '/api/v1/overview', ''],
     ])
     await proxy.stop()

@@ -74,6 +74,7 @@ describe('a call that may not be repeated', () => {
   const ACTS: Readonly<Record<string, (client: MasterClient) => Promise<unknown>>> = {
     pop: (client) => client.output.pop('mailer', { n: 1 }),
     replay: (client) => client.tasks.replay('mailer', { n: 1 }),
+    cancel: (client) => client.tasks.cancel('mailer', ['a']),
     'clear of the dead': (client) => client.tasks.clearDead('mailer'),
     'config PATCH': (client) => client.workers.patchConfig('mailer', 'w1', { slots: 2 }),
     drain: (client) => client.workers.drain('mailer', 'w1'),

@@ -102,6 +102,21 @@ describe('submit', () => {
     expect(error.faults[0]?.problem).toMatch(/./)
   })
 
+  it('cancels tasks, with one outcome per id (D109)', async () => {
+    const { master, mails } = await published()
+    await makeDead(master, ['dead'])
+    const { id } = await mails.submit({ to: 'ada' })
+    const later = await mails.submit({ to: 'bob' }, { delaySeconds: 60 })
+    expect(await mails.cancel([id, 'dead', later.id, 'none'])).toEqual([
+      { id, outcome: 'cancelled' },
+      { id: 'dead', outcome: 'dead' },
+      { id: later.id, outcome: 'cancelled' },
+      { id: 'none', outcome: 'not_found' },
+    ])
+    expect((await mails.queue()).length).toBe(0)
+    expect(await failureOf(mails.getTask(later.id))).toMatchObject({ code: 'NOT_FOUND' })
+  })
+
   it('rejects a payload that is not JSON, and sends nothing', async () => {
     const { mails, batches } = await published()
     await expect(mails.submit({ to: 1n as unknown as string })).rejects.toThrow(TypeError)
@@ -243,6 +258,7 @@ describe('a client', () => {
       mails.peek(1, { signal }),
       mails.pop(1, { signal }),
       mails.deadLetters.list({ signal }),
+      mails.cancel(['a'], { signal }),
       mails.deadLetters.replay(['a'], { signal }),
       mails.deadLetters.replayOldest(1, { signal }),
       mails.deadLetters.deleteAll({ signal }),

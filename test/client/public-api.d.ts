@@ -1,6 +1,7 @@
 // The interface of muster/client, written by hack/update-client-api.mjs. The module exports these names:
 //   AutomationClient
 //   CallOptions
+//   CancelledTask
 //   DeadLetters
 //   DeadTask
 //   EventsOptions
@@ -146,6 +147,10 @@ export interface TaskState {
   readonly id: string
   readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
 }
+export interface CancelledTask {
+  readonly id: string
+  readonly outcome: 'cancelled' | 'dead' | 'not_found'
+}
 export interface QueuedTask<Payload> {
   readonly id: string
   readonly payload: Payload
@@ -208,6 +213,7 @@ export interface AutomationClient<Payload, Output> {
   submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
   submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
   getTask(id: string, options?: CallOptions): Promise<TaskState>
+  cancel(ids: readonly string[], options?: CallOptions): Promise<readonly CancelledTask[]>
   queue(options?: PageOptions): Promise<QueuePage<Payload>>
   outputs(options?: OutputsOptions): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined>
   peek(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>

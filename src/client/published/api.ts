@@ -112,6 +112,15 @@ export interface TaskState {
   readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
 }
 
+/**
+ * What became of a task that was to be cancelled. `dead`: it has failed for good and stays a dead letter. `not_found`:
+ * it was finished, dropped or cancelled before, or never existed.
+ */
+export interface CancelledTask {
+  readonly id: string
+  readonly outcome: 'cancelled' | 'dead' | 'not_found'
+}
+
 /** A pending task. */
 export interface QueuedTask<Payload> {
   readonly id: string
@@ -240,6 +249,13 @@ export interface AutomationClient<Payload, Output> {
   submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
   /** Returns where a task is. Rejects with NOT_FOUND when it is finished, was dropped, or never existed. */
   getTask(id: string, options?: CallOptions): Promise<TaskState>
+  /**
+   * Cancels tasks that no worker has finished. A running task is stopped when its worker extends the lease the next
+   * time, and its result does not count. Never repeated: tasks of a lost response may be cancelled.
+   * @param ids 1 to 1,000 IDs.
+   * @returns one outcome per ID, in order.
+   */
+  cancel(ids: readonly string[], options?: CallOptions): Promise<readonly CancelledTask[]>
   /** Returns the length of the queue, its pause and its first tasks; 20 if `limit` is omitted. */
   queue(options?: PageOptions): Promise<QueuePage<Payload>>
   /**

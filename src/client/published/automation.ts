@@ -9,6 +9,7 @@ import type { Output as OutputRoutes } from '../output.ts'
 import type {
   AutomationClient,
   CallOptions,
+  CancelledTask,
   DeadLetters,
   DeadTask,
   NewTask,
@@ -79,6 +80,12 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
   async getTask(id: string, options?: CallOptions): Promise<TaskState> {
     const { task_id, place } = await bodyOf(this.#deps.tasks.get(this.type, id, options))
     return { id: task_id, place }
+  }
+
+  /** Returns one outcome per ID, in order. @param ids 1 to 1,000 IDs of tasks to cancel. */
+  async cancel(ids: readonly string[], options?: CallOptions): Promise<readonly CancelledTask[]> {
+    const { results } = await bodyOf(this.#deps.tasks.cancel(this.type, ids, options))
+    return results.map(({ task_id: id, outcome }) => ({ id, outcome }))
   }
 
   /** Returns the first pending tasks. @param options `limit`: how many, 1 to 10,000; 20 if omitted. `signal` aborts. */

@@ -1,15 +1,20 @@
-/** @module cmd/admin/tasks  `muster tasks`: submits tasks and shows where a task is. @see D29, D38, D49 */
+/**
+ * @module cmd/admin/tasks
+ * `muster tasks`: submits and cancels tasks, and shows where a task is.
+ * @see D29, D38, D49, D109
+ */
 import { Buffer } from 'node:buffer'
 import {
   MAX_BODY_BYTES,
   MAX_TASKS_PER_BATCH,
   type BatchResults,
+  type CancelSelectedBody,
   type JsonObject,
   type TaskBody,
 } from '../../protocol/index.ts'
 import { atLeast, integer, label, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
-import { isObject, jsonOperand, objectsInput } from './input.ts'
+import { isObject, jsonOperand, objectsInput, readInput } from './input.ts'
 import { DRY_RUN, typeOperand } from './options.ts'
 import { tableText, type Column } from './printer.ts'
 import { EXIT, verb, type Invocation, type Noun, type OptionValues } from './verb.ts'
@@ -251,4 +256,60 @@ const get = verb({
   },
 })
 
-export const tasks: Noun = { summary: 'submit tasks, or show where a task is', verbs: [submit, get] }
+const CANCEL_COLUMNS: readonly Column<CancelSelectedBody['results'][number]>[] = [
+  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'OUTCOME', cell: (row) => row.outcome },
+]
+
+const cancel = verb({
+  name: 'cancel',
+  operands: 'TYPE [TASK…]',
+  least: 1,
+  most: Infinity,
+  summary: 'Cancels tasks that are pending, scheduled or in flight. Exits with 3 if at least one was not.',
+  changes: true,
+  examples: ['http-request hello', 'http-request -f ids.txt --yes'],
+  options: {
+    file: {
+      name: 'file',
+      short: 'f',
+      value: 'FILE',
+      help: 'Read task IDs from a file, one per line; - is stdin.',
+      read: text,
+    },
+  },
+  run: async (call) => {
+    const { client, printer, confirm } = call
+    const type = typeOperand(call.operands[0])
+    const ids = await idsOf(call)
+    if (ids.length > 1) await confirm(`Cancel ${ids.length} tasks of ${type}?`)
+    const results: CancelSelectedBody['results'] = []
+    for (let at = 0; at < ids.length; at += MAX_TASKS_PER_BATCH)
+      results.push(...(await client.tasks.cancel(type, ids.slice(at, at + MAX_TASKS_PER_BATCH))).body.results)
+    await printer.rows(results, CANCEL_COLUMNS, { results })
+    return results.some(({ outcome }) => outcome !== 'cancelled') ? EXIT.NOT_FOUND : EXIT.OK
+  },
+})
+
+/** The IDs of the operands, or of the lines of a file. */
+async function idsOf({
+  operands: [, ...named],
+  options: { file },
+  io,
+}: {
+  readonly operands: readonly string[]
+  readonly options: { readonly file: string | undefined }
+  readonly io: Invocation['io']
+}): Promise<readonly string[]> {
+  if (named.length > 0 === (file !== undefined))
+    throw new SettingsError([
+      { name: 'TASK', problem: 'is missing or combined with -f; pass either task IDs or -f FILE' },
+    ])
+  if (file === undefined) return named
+  const lines = (await readInput('-f', file, io)).split('\n').map((line) => line.replace(/\r$/, ''))
+  const ids = lines.filter((line) => line !== '')
+  if (ids.length === 0) throw new SettingsError([{ name: '-f', problem: `${file} contains no task ID` }])
+  return ids
+}
+
+export const tasks: Noun = { summary: 'submit or cancel tasks, show where one is', verbs: [submit, get, cancel] }

@@ -71,6 +71,41 @@ describe('muster tasks', () => {
     })
   })
 
+  it('cancel cancels tasks by id or by the lines of a file, and exits with 3 if one was not (D109)', async () => {
+    const { master, run } = await startMaster()
+    await makeDead(master, ['dead'])
+    const tasks = ['a', 'b', 'c', 'd'].map((id) => JSON.stringify({ task_id: id, payload: { to: 'a' } }))
+    await run('tasks submit mailer -f -', { stdin: tasks.join('\n') })
+    expect(await run('tasks cancel mailer a')).toMatchObject({ code: 0 })
+    const many = await run('tasks cancel mailer -f - --yes', { stdin: 'b\r\n\nc\n' })
+    expect([many.code, cells(many.out)]).toEqual([
+      0,
+      [
+        ['TASK', 'OUTCOME'],
+        ['b', 'cancelled'],
+        ['c', 'cancelled'],
+      ],
+    ])
+    const mixed = await run('tasks cancel mailer d dead a --yes -o json')
+    expect([mixed.code, JSON.parse(mixed.out)]).toEqual([
+      3,
+      {
+        results: [
+          { task_id: 'd', outcome: 'cancelled' },
+          { task_id: 'dead', outcome: 'dead' },
+          { task_id: 'a', outcome: 'not_found' },
+        ],
+      },
+    ])
+    expect((await master.backend.tasks.queue('mailer', 1)).length).toBe(0)
+    for (const words of ['tasks cancel mailer', 'tasks cancel mailer a -f ids.txt'])
+      expect(await run(words)).toMatchObject({ code: 2, err: expect.stringContaining('either task IDs or -f FILE') })
+    expect(await run('tasks cancel mailer -f -', { stdin: '\n' })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('contains no task ID'),
+    })
+  })
+
   it('submit --label labels a task (D113)', async () => {
     const { run } = await startMaster()
     const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}']
