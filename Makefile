@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin # The last two: what a node needs lies there.
 
-NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
+NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster|skew)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
 SOAK_RATES := --workers 40 --tasks 100 --outputs 200 --warm-up 5 --kill-every 4 --failover-every 9
 
@@ -48,6 +48,10 @@ test-api: .tools/built ## Test the operator against a real Kubernetes API server
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@CI=true hack/install-debian.sh chromium
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
+test-skew: .tools/built ## Test this release together with the previous one of hack/previous-release, in both directions and under load
+	@hack/install-release.sh
+	@CI=true hack/install-debian.sh redis-server
+	@npm test --silent -- test/skew --testPathIgnorePatterns /node_modules/ $(ARGS)
 test-chart: .tools/built ## Test chart and manifests: render, schemas, graders, a real API server; needs make tools (ONLY=golden: one part)
 	@for program in helm helm3 kustomize kubeconform kube-score etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@CI=true hack/install-debian.sh yamllint shellcheck prometheus python3-venv

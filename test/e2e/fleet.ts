@@ -29,6 +29,8 @@ export interface ApiResponse<T = unknown> {
 }
 
 export class Fleet {
+  /** The checkout whose built command runs the processes that start from now on. */
+  checkout = process.cwd()
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-e2e-'))
   readonly #backendUrl: string
   readonly #started: Proc[] = []
@@ -112,7 +114,7 @@ export class Fleet {
   }
 
   spawn(subcommand: string, environment: Readonly<Record<string, string>>): Proc {
-    const proc = startMuster([subcommand], environment)
+    const proc = startMuster([subcommand], environment, this.checkout)
     this.#started.push(proc)
     return proc
   }

@@ -3,11 +3,11 @@
  * behind a load balancer.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { setTimeout as pause } from 'node:timers/promises'
 import { eventually, SLACK } from '../kit/index.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import type { Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
+import { expectNothingLost, Load } from './load.ts'
 import {
   allGone,
   isGone,
@@ -17,19 +17,11 @@ import {
   record,
   submitMany,
   type MastersOptions,
-  type Submitted,
   type WorkerRecord,
 } from './masters.ts'
 import { rpc, SocketWorker, type Reserved } from './socket-worker.ts'
 
 const SLOW = '/automations/slow'
-const SUBMITTERS_EACH = 2
-/**
- * Pause between two submits of one submitter. A few hundred per second in total are enough, because the test is about
- * faults.
- */
-const PAUSE_MS = 10
-
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
@@ -41,97 +33,22 @@ async function mastersOf(count: number, options?: MastersOptions): Promise<Maste
   return masters
 }
 
+function loadOn(masters: Masters): Load {
+  const load = new Load(masters)
+  open.push(() => load.end())
+  return load
+}
+
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const connectedTo = async (fleet: Fleet): Promise<readonly string[]> =>
   (await fleet.ok<WorkerRecord[]>('GET', `${SLOW}/workers?connected=true`)).map(({ worker_id: id }) => id)
-
-/** Submits tasks with ids of its own through all masters until `end`. A submit without a response is not repeated. */
-class Load {
-  /** Every id that was sent. */
-  readonly sent: string[] = []
-  /** Acknowledged ids, by the index of the master. */
-  readonly acknowledged: string[][]
-  /** When a task was first missing in the store, in ms of the clock that the workers' notes use. */
-  readonly goneAtMs = new Map<string, number>()
-  readonly #masters: Masters
-  readonly #ended = new AbortController()
-  readonly #all: Promise<void>[]
-
-  constructor(masters: Masters) {
-    this.#masters = masters
-    this.acknowledged = masters.all.map(() => [])
-    this.#all = masters.all.flatMap((fleet, at) => range(SUBMITTERS_EACH).map((n) => this.#submit(fleet, at, n)))
-    this.#all.push(this.#watch())
-    open.push(() => this.end())
-  }
-
-  get all(): readonly string[] {
-    return this.acknowledged.flat()
-  }
-
-  /** Waits until each of these masters has acknowledged `more` further tasks. */
-  async continues(places: readonly number[], more = 50): Promise<void> {
-    const before = this.acknowledged.map(({ length }) => length)
-    await eventually(
-      'the masters accept tasks',
-      async () => places.every((at) => (this.acknowledged[at]?.length ?? 0) >= (before[at] ?? 0) + more),
-      { context: () => this.acknowledged.map(({ length }) => length).join(' ') },
-    )
-  }
-
-  async end(): Promise<void> {
-    this.#ended.abort()
-    await Promise.all(this.#all)
-  }
-
-  async #submit(fleet: Fleet, at: number, submitter: number): Promise<void> {
-    for (let n = 0; !this.#ended.signal.aborted; n += 1) {
-      const id = `${at}-${submitter}-${n}`
-      this.sent.push(id)
-      const answer = await fleet
-        .call<Submitted>('POST', `${SLOW}/tasks`, { task_id: id, payload: { ms: 1 } })
-        .catch(() => null) // The master is unavailable.
-      if (answer?.status === 200) {
-        expect(answer.body).toEqual({ task_id: id, queued: true, priority: 0 })
-        this.acknowledged[at]?.push(id)
-      }
-      await pause(PAUSE_MS)
-    }
-  }
-
-  /** Checks the tasks in turn, so that a task whose lease has to expire first does not delay the others. */
-  async #watch(): Promise<void> {
-    const taken = this.acknowledged.map(() => 0)
-    const watched: string[] = []
-    for (let at = 0; !this.#ended.signal.aborted; at = (at + 1) % taken.length) {
-      watched.push(...(this.acknowledged[at] ?? []).slice(taken[at]))
-      taken[at] = this.acknowledged[at]?.length ?? 0
-      const id = watched.shift() ?? ''
-      if (id !== '' && (await isGone(this.#masters.at(at), id).catch(() => false))) this.goneAtMs.set(id, Date.now())
-      else if (id !== '') watched.push(id)
-      await pause(1)
-    }
-  }
-}
-
-/** Checks that every acknowledged task ran, that no unknown task ran, and that no finished task ran again. */
-async function expectNothingLost(masters: Masters, load: Load): Promise<void> {
-  await allGone(masters.at(-1), load.all)
-  expect(await lengthOf(masters.at(0), `${SLOW}/dead`)).toBe(0)
-  const [starts, sent] = [masters.starts(), new Set(load.sent)]
-  const begun = new Set(starts.map(({ id }) => id))
-  expect(load.all.filter((id) => !begun.has(id))).toEqual([])
-  expect([...begun].filter((id) => !sent.has(id))).toEqual([])
-  expect(load.goneAtMs.size).toBeGreaterThan(50)
-  expect(starts.filter(({ id, atMs }) => atMs > (load.goneAtMs.get(id) ?? Infinity))).toEqual([])
-}
 
 withRedisServer('several masters under load', () => {
   describe.each([2, 3])('%i masters under load', (count) => {
     it('lose no task when one is restarted: its worker reconnects and continues (G1, G2)', async () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
-      const load = new Load(masters)
+      const load = loadOn(masters)
       await load.continues([...masters.all.keys()])
       await masters.end(0)
       await load.continues([...masters.all.keys()].slice(1))
@@ -156,7 +73,7 @@ withRedisServer('several masters under load', () => {
     it('lose no task when every master is restarted, one after the other (G1, G2)', async () => {
       const masters = await mastersOf(count)
       const ids = await masters.workers(1, 4)
-      const load = new Load(masters)
+      const load = loadOn(masters)
       await load.continues([...masters.all.keys()])
       for (const place of masters.all.keys()) {
         await masters.end(place, 'SIGTERM')

@@ -9,7 +9,9 @@ import { startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, type Proc } from './fleet.ts'
 import { eventually } from '../kit/index.ts'
 
-const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') }
+const automationsOf = ({ checkout }: Fleet): Readonly<Record<string, string>> => ({
+  SVC_AUTOMATIONS: join(checkout, 'test/e2e/automations/talking.mjs'),
+})
 
 export interface WorkerRecord {
   readonly worker_id: string
@@ -32,6 +34,8 @@ export interface Start {
 
 export interface MastersOptions {
   readonly settings?: Readonly<Record<string, string>>
+  /** The checkout that runs the first processes; this one by default. */
+  readonly checkout?: string
   /** URL of the store for the master at this index. */
   readonly storeUrl?: (at: number, redis: RedisServer) => string | Promise<string>
 }
@@ -45,16 +49,17 @@ export class Masters {
   private constructor(redis: RedisServer, urls: readonly string[], settings: Readonly<Record<string, string>>) {
     this.redis = redis
     this.all = urls.map((url) => new Fleet(url))
-    this.#settings = { ...AUTOMATIONS, ...settings }
+    this.#settings = settings
   }
 
   static async start(
     count: number,
-    { settings = {}, storeUrl = (_, { url }) => url }: MastersOptions = {},
+    { settings = {}, checkout = process.cwd(), storeUrl = (_, { url }) => url }: MastersOptions = {},
   ): Promise<Masters> {
     const redis = await startRedis({ appendfsync: 'always' })
     const urls = await Promise.all(Array.from({ length: count }, async (_, at) => storeUrl(at, redis)))
     const masters = new Masters(redis, urls, settings)
+    for (const fleet of masters.all) fleet.checkout = checkout
     try {
       await Promise.all(masters.all.map((_, at) => masters.restart(at)))
       return masters
@@ -80,7 +85,7 @@ export class Masters {
 
   /** Starts a master on its previous port. Resolves when it is ready. */
   async restart(place: number): Promise<void> {
-    this.#processes[place] = await this.at(place).startMaster(this.#settings)
+    this.#processes[place] = await this.at(place).startMaster({ ...automationsOf(this.at(place)), ...this.#settings })
   }
 
   output(place: number): string {
@@ -89,7 +94,8 @@ export class Masters {
 
   /** Starts a worker that connects to the master at this index, or to `url`. */
   worker(place: number, id: string, type = 'slow', url = this.at(place).url): Proc {
-    return this.at(place).startWorker(type, id, { ...AUTOMATIONS, NOTES: this.#notes, SVC_MASTER_URL: url })
+    const fleet = this.at(place)
+    return fleet.startWorker(type, id, { ...automationsOf(fleet), NOTES: this.#notes, SVC_MASTER_URL: url })
   }
 
   /**

@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-export const BUILT_COMMAND = join(process.cwd(), 'dist/cmd/muster.js')
+/** Returns the path of the command that was built in a checkout, by default in this one. */
+const builtCommand = (checkout = process.cwd()): string => join(checkout, 'dist/cmd/muster.js')
+export const BUILT_COMMAND = builtCommand()
 
 export interface Proc {
   readonly child: ChildProcess
@@ -13,11 +15,15 @@ export interface Proc {
   readonly output: () => string
 }
 
-/** Starts the built command with these settings only, apart from PATH. */
-export function startMuster(args: readonly string[], environment: Readonly<Record<string, string>>): Proc {
-  if (!existsSync(BUILT_COMMAND))
-    throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
-  return startProgram(process.execPath, [BUILT_COMMAND, ...args], environment)
+/** Starts the built command of a checkout with these settings only, apart from PATH. */
+export function startMuster(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  checkout = process.cwd(),
+): Proc {
+  const command = builtCommand(checkout)
+  if (!existsSync(command)) throw new Error(`${command} is missing: run \`npm run build\` first (\`make test\` does)`)
+  return startProgram(process.execPath, [command, ...args], environment)
 }
 
 /** Starts a program with these settings only, apart from PATH. */

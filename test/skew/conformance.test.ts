@@ -1,0 +1,31 @@
+/** Runs the conformance tests of the previous release on the current program: what was true on the wire stays true. */
+import { expect, it } from '@jest/globals'
+import { cpSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { startProgram } from '../kit/built-command.ts'
+import { temporaryFolder } from '../kit/temporary-folder.ts'
+import { CURRENT, PREVIOUS } from './release.ts'
+
+const PARTS = ['src', 'test', 'hack', 'dist', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
+const TESTS = 'test/conformance'
+/** The table of the specification names tests of all folders, so the previous one does not describe this checkout. */
+const LEFT_OUT = 'table.test.ts'
+
+const testsIn = (folder: string): readonly string[] =>
+  readdirSync(join(folder, TESTS)).filter((name) => name.endsWith('.test.ts'))
+
+it('passes the conformance tests of the previous release', async () => {
+  const folder = temporaryFolder()
+  for (const part of PARTS) cpSync(join(CURRENT, part), join(folder, part), { recursive: true })
+  for (const part of ['node_modules', '.tools']) symlinkSync(join(CURRENT, part), join(folder, part))
+  for (const name of testsIn(folder)) rmSync(join(folder, TESTS, name))
+  for (const name of testsIn(PREVIOUS)) cpSync(join(PREVIOUS, TESTS, name), join(folder, TESTS, name))
+  rmSync(join(folder, TESTS, LEFT_OUT))
+  const { HOME = '', CI = '' } = process.env
+  const run = startProgram('npm', ['--prefix', folder, 'test', '--', TESTS], { HOME, ...(CI !== '' && { CI }) })
+  const code = await run.exited
+  expect({ code, output: run.output() }).toEqual({
+    code: 0,
+    output: expect.stringMatching(/[1-9]\d\d passed, 0 failed/),
+  })
+}, 600_000)

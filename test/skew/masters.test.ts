@@ -1,0 +1,111 @@
+/** Tests masters and workers of two adjacent releases together on one Redis, under load. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { expectNothingLost, Load } from '../e2e/load.ts'
+import { Masters, record } from '../e2e/masters.ts'
+import type { Proc } from '../e2e/fleet.ts'
+import { eventually } from '../kit/index.ts'
+import { withRedisServer } from '../kit/redis-server.ts'
+import { CURRENT, PREVIOUS } from './release.ts'
+
+const open: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close()
+})
+
+async function mastersOf(checkout: string): Promise<Masters> {
+  const masters = await Masters.start(2, { checkout })
+  open.push(() => masters.stop())
+  return masters
+}
+
+function loadOn(masters: Masters): Load {
+  const load = new Load(masters)
+  open.push(() => load.end())
+  return load
+}
+
+/** Starts an enabled worker of a release, which connects to the master at this index. */
+async function startWorker(masters: Masters, place: number, id: string, checkout: string): Promise<Proc> {
+  const fleet = masters.at(place)
+  const before = fleet.checkout
+  fleet.checkout = checkout
+  const worker = masters.worker(place, id)
+  fleet.checkout = before
+  await fleet.configure('slow', id, { enabled: true, slots: 4 })
+  return worker
+}
+
+/** Replaces the process of a master by one of another release, as a rolling upgrade does. */
+async function replace(masters: Masters, place: number, checkout: string, signal: NodeJS.Signals): Promise<void> {
+  await masters.end(place, signal)
+  masters.at(place).checkout = checkout
+  await masters.restart(place)
+}
+
+const appliesConfig = async (masters: Masters, place: number, id: string, slots: number): Promise<void> => {
+  const gen = await masters.at(place).configure('slow', id, { slots })
+  await eventually(
+    `${id} has applied generation ${gen}`,
+    async () => (await record(masters.at(1 - place), id)).applied_config_gen === gen,
+  )
+}
+
+withRedisServer('two releases on one Redis', () => {
+  it('lose no task while masters and workers are upgraded one by one, and rolled back (G1, G2)', async () => {
+    const masters = await mastersOf(PREVIOUS)
+    const old = [await startWorker(masters, 0, 'old-0', PREVIOUS), await startWorker(masters, 1, 'old-1', PREVIOUS)]
+    const load = loadOn(masters)
+    await load.continues([0, 1])
+    await replace(masters, 0, CURRENT, 'SIGTERM')
+    await load.continues([0, 1])
+    const young = await startWorker(masters, 1, 'new-1', CURRENT) // Of the previous master.
+    await appliesConfig(masters, 0, 'new-1', 3)
+    await appliesConfig(masters, 1, 'old-0', 3)
+    await load.continues([0, 1])
+    await replace(masters, 1, CURRENT, 'SIGTERM')
+    await load.continues([0, 1])
+    for (const worker of old) worker.child.kill('SIGTERM')
+    expect(await Promise.all(old.map(({ exited }) => exited))).toEqual([0, 0])
+    await load.continues([0, 1])
+    await replace(masters, 0, PREVIOUS, 'SIGTERM')
+    await replace(masters, 1, PREVIOUS, 'SIGTERM')
+    await load.continues([0, 1])
+    young.child.kill('SIGTERM')
+    expect(await young.exited).toBe(0)
+    await startWorker(masters, 0, 'old-2', PREVIOUS)
+    await load.end()
+    await expectNothingLost(masters, load)
+  }, 180_000)
+
+  describe.each([
+    { title: 'previous', victim: PREVIOUS, survivor: CURRENT },
+    { title: 'current', victim: CURRENT, survivor: PREVIOUS },
+  ])('beside another release, a $title', ({ victim, survivor }) => {
+    it('master that is killed loses no task, and its workers continue (G1, G2)', async () => {
+      const masters = await mastersOf(survivor)
+      await replace(masters, 0, victim, 'SIGTERM')
+      await startWorker(masters, 0, 'w-0', survivor)
+      await startWorker(masters, 1, 'w-1', victim)
+      const load = loadOn(masters)
+      await load.continues([0, 1])
+      await masters.end(0)
+      await load.continues([1])
+      await masters.restart(0)
+      await load.continues([0, 1])
+      await load.end()
+      await expectNothingLost(masters, load)
+    }, 120_000)
+
+    it('worker that is killed loses no task: another worker runs it (G1, G2, G5)', async () => {
+      const masters = await mastersOf(survivor)
+      const killed = await startWorker(masters, 0, 'killed', victim)
+      await startWorker(masters, 1, 'heir', survivor)
+      const load = loadOn(masters)
+      await load.continues([0, 1])
+      killed.child.kill('SIGKILL')
+      await load.continues([0, 1])
+      await load.end()
+      await expectNothingLost(masters, load)
+    }, 120_000)
+  })
+})

@@ -1,0 +1,143 @@
+/** Tests programs of one release with a master of the other: worker, command line, published client and store. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ADMIN_TOKEN, Fleet } from '../e2e/fleet.ts'
+import { startMuster } from '../kit/built-command.ts'
+import { eventually } from '../kit/index.ts'
+import { CURRENT, PREVIOUS } from './release.ts'
+
+const SLOW = '/automations/slow'
+
+const open: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close()
+})
+
+const settingsOf = (checkout: string): Readonly<Record<string, string>> => ({
+  SVC_AUTOMATIONS: join(checkout, 'test/e2e/automations/faulty.mjs'),
+})
+
+/** A fleet whose master is of this release. */
+async function fleetOf(checkout: string): Promise<Fleet> {
+  const fleet = new Fleet()
+  open.push(() => fleet.stop())
+  await startMaster(fleet, checkout)
+  return fleet
+}
+
+async function startMaster(fleet: Fleet, checkout: string): Promise<void> {
+  fleet.checkout = checkout
+  await fleet.startMaster(settingsOf(checkout))
+}
+
+async function startWorker(fleet: Fleet, checkout: string, id: string): Promise<void> {
+  fleet.checkout = checkout
+  fleet.startWorker('slow', id, { ...settingsOf(checkout), NOTES: notesOf(fleet) })
+  await fleet.configure('slow', id, { enabled: true, slots: 2 })
+}
+
+const notesOf = ({ directory }: Fleet): string => join(directory, 'notes')
+const isGone = async (fleet: Fleet, id: string): Promise<boolean> =>
+  (await fleet.call('GET', `${SLOW}/tasks/${id}`)).status === 404
+
+const appliedGen = async (fleet: Fleet, id: string): Promise<number | null> => {
+  const path = `${SLOW}/workers/${id}`
+  return (await fleet.ok<{ applied_config_gen: number | null }>('GET', path)).applied_config_gen
+}
+
+/** Runs the command line of a release. */
+async function muster(fleet: Fleet, checkout: string, ...args: readonly string[]) {
+  const run = startMuster(args, { SVC_MASTER_URL: fleet.url, SVC_API_TOKEN: ADMIN_TOKEN }, checkout)
+  return { code: await run.exited, output: run.output() }
+}
+
+const ORDERS = [
+  { title: 'a current program with a previous master', master: PREVIOUS, program: CURRENT },
+  { title: 'a previous program with a current master', master: CURRENT, program: PREVIOUS },
+]
+
+describe.each(ORDERS)('$title', ({ master, program }) => {
+  it('runs tasks in a worker, with labels and a delay, and follows its config', async () => {
+    const fleet = await fleetOf(master)
+    await startWorker(fleet, program, 'w-1')
+    const tasks = [{ payload: { ms: 1 } }, { payload: { ms: 1 }, delay_seconds: 0.2 }].map((task) =>
+      // The previous release rejects fields that it does not know.
+      master === CURRENT ? { ...task, labels: { tenant: 'a' }, retry: { base_seconds: 1 } } : task,
+    )
+    const { results } = await fleet.ok<{ results: { task_id: string; queued: boolean }[] }>(
+      'POST',
+      `${SLOW}/tasks/batch`,
+      { tasks },
+    )
+    expect(results.map(({ queued }) => queued)).toEqual([true, true])
+    await eventually('both tasks are done', async () =>
+      (await Promise.all(results.map(({ task_id: id }) => isGone(fleet, id)))).every(Boolean),
+    )
+    expect(new Set(readFileSync(notesOf(fleet), 'utf8').match(/(?<=^start )\S+/gm))).toEqual(
+      new Set(results.map(({ task_id: id }) => id)),
+    )
+    const gen = await fleet.configure('slow', 'w-1', { slots: 5 })
+    await eventually('the worker applies the config', async () => (await appliedGen(fleet, 'w-1')) === gen)
+  }, 60_000)
+
+  it('serves the command line', async () => {
+    const fleet = await fleetOf(master)
+    await startWorker(fleet, program, 'w-1')
+    const run = (...args: readonly string[]) => muster(fleet, program, ...args)
+    expect(await run('workers', 'ls', 'slow')).toMatchObject({ code: 0, output: expect.stringContaining('slow/w-1') })
+    expect(await run('config', 'set', 'slow/w-1', 'slots=3', '--wait')).toMatchObject({ code: 0 })
+    expect(await run('config', 'set', 'slow/w-1', 'enabled=false')).toMatchObject({ code: 0 })
+    expect(await run('queue', 'pause', 'slow', '--note', 'upgrade')).toMatchObject({ code: 0 })
+    const submit = ['tasks', 'submit', 'slow', '--payload', '{"ms":1}', '--task-id', 't-1']
+    expect(await run(...submit, '--delay', '600')).toMatchObject({ code: 0 })
+    expect(await run('tasks', 'get', 'slow', 't-1')).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('scheduled'),
+    })
+    expect(await run('queue', 'resume', 'slow')).toMatchObject({ code: 0 })
+    if (program === CURRENT)
+      expect(await run(...submit.slice(0, -2), '--label', 'tenant=a')).toMatchObject({
+        code: 1,
+        output: expect.stringContaining('labels'),
+      })
+  }, 60_000)
+
+  it('serves the published client', async () => {
+    const fleet = await fleetOf(master)
+    const address = pathToFileURL(join(program, 'dist/client/public.js')).href
+    const { MusterClient, MusterError } = (await import(address)) as typeof import('../../src/client/public.ts')
+    const client = new MusterClient({ url: fleet.url, token: ADMIN_TOKEN })
+    const slow = client.automation('slow')
+    const task = await slow.submit({ ms: 1 }, { delaySeconds: 600 })
+    expect(await slow.getTask(task.id)).toMatchObject({ place: 'scheduled' })
+    const outcomes = await slow.submitMany([{ payload: { ms: 1 } }, { payload: { ms: 'long' } }])
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['submitted', 'failed'])
+    expect((await slow.queue()).length).toBe(1)
+    if (program === PREVIOUS) return
+    const refused = await slow.submit({ ms: 1 }, { labels: { tenant: 'a' } }).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(MusterError)
+    expect(String(refused)).toContain('labels')
+  }, 60_000)
+})
+
+describe('the SQLite file of the previous release', () => {
+  it('is opened by the current one with every task in its place, and again by the previous one', async () => {
+    const fleet = await fleetOf(PREVIOUS)
+    await startWorker(fleet, PREVIOUS, 'w-1')
+    const gen = await fleet.configure('slow', 'w-1', { enabled: false })
+    await eventually('the worker is disabled', async () => (await appliedGen(fleet, 'w-1')) === gen)
+    await fleet.ok('POST', `${SLOW}/tasks`, { payload: { ms: 1 } })
+    await fleet.ok('POST', `${SLOW}/tasks`, { task_id: 'later', payload: { ms: 1 }, delay_seconds: 600 })
+    const queue = await fleet.ok('GET', `${SLOW}/queue`)
+    const history = await fleet.ok('GET', `${SLOW}/workers/w-1/config/history`)
+    for (const checkout of [CURRENT, PREVIOUS]) {
+      await fleet.stopMaster()
+      await startMaster(fleet, checkout)
+      expect(await fleet.ok('GET', `${SLOW}/queue`)).toEqual(queue)
+      expect(await fleet.ok('GET', `${SLOW}/workers/w-1/config/history`)).toEqual(history)
+      expect(await fleet.ok('GET', `${SLOW}/tasks/later`)).toMatchObject({ place: 'scheduled' })
+    }
+  }, 60_000)
+})
