@@ -1,7 +1,8 @@
 /**
  * @module worker-test/run-rows
  * Runs rows against a worker, several at a time. At most one process per processor starts at a time, since a start
- * needs far more computing time than a row does.
+ * needs far more computing time than a row does. A row that fails while this process itself was delayed is repeated
+ * once, because its times then say nothing about the worker.
  */
 import { availableParallelism } from 'node:os'
 import type { Row } from './row.ts'
@@ -25,6 +26,8 @@ export interface RowResult {
   readonly seconds: number
   /** null: the row passed. */
   readonly fault: RowFault | null
+  /** Whether the kit itself was delayed meanwhile, because the machine was busy. */
+  readonly wasDelayed: boolean
 }
 
 export interface RunOptions {
@@ -36,12 +39,22 @@ export interface RunOptions {
   readonly onResult?: (result: RowResult) => void
   /** Ends the rows that run, and starts no more. Their processes are killed. */
   readonly signal?: AbortSignal
-  /** Shared by several runs, so that their processes do not all start together. */
-  readonly starts?: Semaphore
+  /** Shared by several runs, so that together they do not use more than the machine has. */
+  readonly limits?: Limits
+}
+
+/** How many rows run, and how many processes start, at the same time. */
+export class Limits {
+  readonly rows: Semaphore
+  readonly starts = new Semaphore(availableParallelism())
+
+  constructor(rowsPerCpu: number = ROWS_PER_CPU) {
+    this.rows = new Semaphore(rowsPerCpu * availableParallelism())
+  }
 }
 
 /** Lets at most `limit` holders in, first come, first served. */
-export class Semaphore {
+class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 
@@ -66,16 +79,17 @@ export class Semaphore {
 
 /** Runs the rows. @returns their results, in the order of the rows. @throws the reason of the signal. */
 export async function runRows(options: RunOptions): Promise<readonly RowResult[]> {
-  const { rows, signal = new AbortController().signal, starts = new Semaphore(availableParallelism()) } = options
-  const places = new Semaphore(ROWS_PER_CPU * availableParallelism())
+  const { rows, signal = new AbortController().signal, limits = new Limits() } = options
   const results = new Map<Row, RowResult>()
   const longestFirst = rows.toSorted((one, other) => other.seconds - one.seconds)
   const ended = await Promise.allSettled(
     longestFirst.map(async (row) => {
-      const leave = await places.enter()
+      const leave = await limits.rows.enter()
       try {
         signal.throwIfAborted()
-        const result = await runRow(row, options, signal, starts)
+        const run = (): Promise<RowResult> => runRow(row, options, signal, limits)
+        const first = await run()
+        const result = first.fault !== null && first.wasDelayed ? await run() : first
         results.set(row, result)
         options.onResult?.(result)
       } finally {
@@ -92,20 +106,21 @@ async function runRow(
   row: Row,
   { command, environment }: RunOptions,
   signal: AbortSignal,
-  starts: Semaphore,
+  limits: Limits,
 ): Promise<RowResult> {
-  const startTurn = (): Promise<() => void> => starts.enter()
+  const startTurn = (): Promise<() => void> => limits.starts.enter()
   const trial = new Trial({ command, environment, signal, startTurn })
   try {
     await trial.open()
     await row.check(trial)
     trial.checkFaults()
-    return { row, seconds: trial.seconds, fault: null }
+    return { row, seconds: trial.seconds, fault: null, wasDelayed: trial.wasDelayed }
   } catch (error) {
     if (!(error instanceof RowFailure)) throw error
     const { expected, seen } = error
     const events = trial.master.events.slice(-SHOWN_EVENTS)
-    return { row, seconds: trial.seconds, fault: { expected, seen, events, output: trial.outputTail(SHOWN_LINES) } }
+    const fault = { expected, seen, events, output: trial.outputTail(SHOWN_LINES) }
+    return { row, seconds: trial.seconds, fault, wasDelayed: trial.wasDelayed }
   } finally {
     await trial.close()
   }

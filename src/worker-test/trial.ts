@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemRandom, systemTime } from '../runtime/index.ts'
+import { systemRandom, systemTime, type Cancel } from '../runtime/index.ts'
 import { TEST_TYPE, VISIBILITY_SECONDS } from './manifest.ts'
 import { Peer } from './peer.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -25,6 +25,9 @@ const CONNECT_MS = 20_000
 const TASK_MS = 10_000
 const LOOK_EVERY_MS = 20
 const PING_EVERY_MS = 5_000
+/** A timer that is this late shows that the machine is too busy for the time limits. */
+const DELAY_MS = 500
+const DELAY_CHECK_EVERY_MS = 100
 
 /** A worker did not do what a row expects. */
 export class RowFailure extends Error {
@@ -67,7 +70,9 @@ export class Trial {
   #folder: string | undefined
   #startedMs = systemTime.monotonicMs()
   #tasks = 0
-  #cancelPings = (): void => undefined
+  /** Whether a timer of this process was late. */
+  wasDelayed = false
+  #cancels: Cancel[] = []
 
   constructor(options: TrialOptions) {
     this.#options = options
@@ -83,11 +88,23 @@ export class Trial {
       this.#faults.push(fault)
     }
     await master.start()
-    this.#cancelPings = systemTime.every(PING_EVERY_MS, () => master.ping())
+    this.#cancels = [systemTime.every(PING_EVERY_MS, () => master.ping()), this.#watchDelays()]
+  }
+
+  #watchDelays(): Cancel {
+    let lastMs = systemTime.monotonicMs()
+    return systemTime.every(DELAY_CHECK_EVERY_MS, () => {
+      const nowMs = systemTime.monotonicMs()
+      const lateMs = nowMs - lastMs - DELAY_CHECK_EVERY_MS
+      lastMs = nowMs
+      if (lateMs < DELAY_MS) return
+      this.wasDelayed = true
+      this.master.record(`kit: was delayed by ${Math.round(lateMs)} ms, because the machine is busy`)
+    })
   }
 
   async close(): Promise<void> {
-    this.#cancelPings()
+    for (const cancel of this.#cancels) cancel()
     await Promise.all(this.#processes.map((each) => each.kill()))
     await this.master.close()
     if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true })
@@ -165,10 +182,15 @@ export class Trial {
 
   /** Submits one task. @returns its id. */
   submit(payload: Payload): string {
-    this.#tasks += 1
-    const id = `t${this.#tasks}`
-    this.master.queue({ task_id: id, payload })
+    const [id = ''] = this.submitAll([payload])
     return id
+  }
+
+  /** Submits tasks, so that one reserve may get all of them. @returns their ids. */
+  submitAll(payloads: readonly Payload[]): readonly string[] {
+    const tasks = payloads.map((payload) => ({ task_id: `t${(this.#tasks += 1)}`, payload }))
+    this.master.queue(...tasks)
+    return tasks.map(({ task_id: id }) => id)
   }
 
   /** Waits until task `id` is settled by `method`, an ack by default. */

@@ -3,7 +3,7 @@ import { MAX_ERROR_CHARS } from '../../protocol/index.ts'
 import type { Damage } from '../damage.ts'
 import { VISIBILITY_SECONDS } from '../manifest.ts'
 import type { Row } from '../row.ts'
-import type { Trial } from '../trial.ts'
+import type { Payload, Trial } from '../trial.ts'
 
 const LEASES_PER_SLOT = 5
 const LATE_MS = 20_000
@@ -16,11 +16,11 @@ async function limit(trial: Trial): Promise<void> {
   const { master } = trial
   master.config = { ...master.config, slots: 2 }
   await trial.run()
-  for (let n = 0; n < 20; n += 1) trial.submit({ do: 'echo', value: n })
-  await trial.settled('t20')
-  await trial.sleeping(2)
-  await trial.sleeping(2)
-  for (let n = 0; n < 40; n += 1) trial.submit({ do: 'echo', value: n })
+  const echoes = (count: number): Payload[] => Array.from({ length: count }, (_, n) => ({ do: 'echo', value: n }))
+  for (const id of trial.submitAll(echoes(20))) await trial.settled(id)
+  const sleep: Payload = { do: 'sleep', seconds: 2 }
+  const ids = trial.submitAll([sleep, sleep, ...echoes(40)])
+  await trial.expect('2 runs of a sleep', () => trial.started === 2, 5_000)
   const most = LEASES_PER_SLOT * 2
   await trial.never(
     `at most ${most} leases while both slots are busy`,
@@ -28,7 +28,8 @@ async function limit(trial: Trial): Promise<void> {
     1_000,
     () => `${master.leased.size} leases`,
   )
-  await trial.settled('t62')
+  const hasOutcome = (id: string): boolean => master.settles.some((each) => each.task_id === id)
+  await trial.expect('an outcome of each task', () => ids.every(hasOutcome), 10_000)
 }
 
 async function outcomes(trial: Trial): Promise<void> {
