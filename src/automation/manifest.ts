@@ -3,14 +3,16 @@
  * Reads automations that are declared without code. A manifest is a JSON or YAML file with the schemas of one
  * automation, or a list of them; the program that runs its tasks may be written in any language. Names and units are
  * those of the API: snake_case, seconds. The schemas are checked when the catalog is built, as those of modules are.
- * @see D108
+ * The reverse, the manifest of an automation, is for a master without its code.
+ * @see D108, D112
  */
 import { readFileSync, statSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { Type, type Static } from 'typebox'
-import { compileValidator, RETRY, Strict, toMs, VISIBILITY_MS } from '../protocol/index.ts'
+import { compileValidator, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import type { RetryPolicy } from '../runtime/index.ts'
 import { FIELDS, retryMs, withDefaults } from './declaration.ts'
-import type { ManifestAutomation } from './define.ts'
+import type { InstalledAutomation, ManifestAutomation } from './define.ts'
 import { AutomationError } from './errors.ts'
 
 /** The names of manifests. Any other file is a module. */
@@ -121,3 +123,34 @@ function batchFields({ type, payload, retry = {}, visibility_timeout_seconds: se
     ),
   }
 }
+
+/**
+ * Declares an automation as a manifest.
+ * @returns an object for JSON or YAML. {@link readManifest} reads it as the same declaration; what equals a default is
+ *   left out.
+ */
+export function manifestOf(automation: InstalledAutomation): object {
+  const { type, name, kind, config, payload, output, pools, visibilityMs, retry } = automation
+  const isBatch = kind === 'BatchAutomation'
+  const hasDefaultRetry = JSON.stringify(retry) === JSON.stringify(RETRY)
+  const manifest = {
+    muster: VERSION,
+    type,
+    kind: isBatch ? 'batch' : 'continuous',
+    ...(name !== withDefaults({ type }).name && { class: name }),
+    config,
+    ...(isBatch && { payload }),
+    ...(output !== null && { output }),
+    ...(Object.keys(pools).length > 0 && { pools }),
+    ...(isBatch && visibilityMs !== VISIBILITY_MS && { visibility_timeout_seconds: toSeconds(visibilityMs) }),
+    ...(isBatch && !hasDefaultRetry && { retry: retrySeconds(retry) }),
+    ...('devCommand' in automation && { dev: { command: automation.devCommand } }),
+  }
+  return JSON.parse(JSON.stringify(manifest)) as object // Schemas without the markers of TypeBox.
+}
+
+const retrySeconds = ({ baseMs, factor, capMs }: RetryPolicy): object => ({
+  base_seconds: toSeconds(baseMs),
+  factor,
+  cap_seconds: toSeconds(capMs),
+})

@@ -4,7 +4,13 @@
  * into an AbortSignal. It never calls process.exit, which would lose buffered log lines when stdout is a pipe. The
  * event loop ends when nothing is left to do.
  */
-import { AutomationError, buildCatalog, loadAutomations, type Catalog } from '../automation/index.ts'
+import {
+  AutomationError,
+  buildCatalog,
+  loadAutomations,
+  type Catalog,
+  type InstalledAutomation,
+} from '../automation/index.ts'
 import { createLog, startTracing, systemTime, type ClosableLog, type LogLevel } from '../runtime/index.ts'
 import { flag, list, logLevel, oneOf } from './readers.ts'
 import { setting, SettingsError, type SettingFault } from './settings.ts'
@@ -50,20 +56,37 @@ export function refuse(faults: readonly SettingFault[]): void {
  * Loads and validates the installed automations.
  * @throws {SettingsError} naming SVC_AUTOMATIONS when a module cannot be loaded or is invalid.
  */
-export async function loadCatalog(specifiers: readonly string[] | undefined, directory: string): Promise<Catalog> {
+export async function loadInstalled(
+  specifiers: readonly string[] | undefined,
+  directory: string,
+): Promise<readonly InstalledAutomation[]> {
   try {
-    return buildCatalog(
-      await loadAutomations({
-        specifiers,
-        directory,
-        builtIn: { 'muster/automations': () => import('../automations/index.ts') },
-      }),
-    )
+    return await loadAutomations({
+      specifiers,
+      directory,
+      builtIn: { 'muster/automations': () => import('../automations/index.ts') },
+    })
   } catch (error) {
-    if (error instanceof AutomationError)
-      throw new SettingsError(error.faults.map((problem) => ({ name: 'SVC_AUTOMATIONS', problem })))
-    throw error
+    throw asSettingsError(error)
   }
+}
+
+/**
+ * Builds the catalog of the installed automations.
+ * @throws {SettingsError} naming SVC_AUTOMATIONS when a module cannot be loaded or is invalid.
+ */
+export async function loadCatalog(specifiers: readonly string[] | undefined, directory: string): Promise<Catalog> {
+  const installed = await loadInstalled(specifiers, directory)
+  try {
+    return buildCatalog(installed)
+  } catch (error) {
+    throw asSettingsError(error)
+  }
+}
+
+function asSettingsError(error: unknown): unknown {
+  if (!(error instanceof AutomationError)) return error
+  return new SettingsError(error.faults.map((problem) => ({ name: 'SVC_AUTOMATIONS', problem })))
 }
 
 export interface ProcessValues {

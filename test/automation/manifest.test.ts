@@ -9,8 +9,12 @@ import {
   defineContinuous,
   isRunnable,
   loadAutomations,
+  manifestOf,
+  Type,
   type Catalog,
+  type InstalledAutomation,
 } from '../../src/automation/index.ts'
+import { httpProbe, httpRequest } from '../../src/automations/index.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 
 let directory: string
@@ -160,5 +164,55 @@ describe('a manifest', () => {
     await expect(load('./none.automation.yaml')).rejects.toThrow(
       `manifest ./none.automation.yaml: there is no file ${join(directory, 'none.automation.yaml')}`,
     )
+  })
+})
+
+describe('the manifest of an automation with code', () => {
+  /** What the master knows of an automation, as JSON: without code and the markers of TypeBox. */
+  const declared = (automation: InstalledAutomation): unknown =>
+    JSON.parse(JSON.stringify({ ...automation, run: undefined }))
+  const full = defineBatch({
+    type: 'page-crawler',
+    name: 'Spider',
+    config: Type.Object({ depth: Type.Integer({ default: 2 }), password: Type.String({ writeOnly: true }) }),
+    payload: Type.Object({ url: Type.String({ format: 'uri' }) }),
+    output: Type.Object({ bytes: Type.Integer() }),
+    pools: { proxies: { payload: Type.Object({}), tags: Type.Object({ row: Type.Optional(Type.String()) }) } },
+    visibilityTimeoutSeconds: 90.5,
+    retry: { baseSeconds: 0.5, factor: 3, capSeconds: 60 },
+    run: () => undefined,
+  })
+  const plain = defineContinuous({ type: 'ticks', run: () => undefined })
+
+  it.each([httpProbe, httpRequest, full, plain])('declares $type as its module does (D112)', async (automation) => {
+    const file = write('a.automation.json', JSON.stringify(manifestOf(automation)))
+    const [read] = await loadAutomations({ specifiers: [file], directory })
+    expect(read && declared(read)).toEqual(declared(automation))
+  })
+
+  it('leaves out what equals a default', () => {
+    expect(manifestOf(plain)).toEqual({
+      muster: 'automation/v1',
+      type: 'ticks',
+      kind: 'continuous',
+      config: { type: 'object', properties: {} },
+    })
+    expect(Object.keys(manifestOf(full))).toEqual([
+      'muster',
+      'type',
+      'kind',
+      'class',
+      'config',
+      'payload',
+      'output',
+      'pools',
+      'visibility_timeout_seconds',
+      'retry',
+    ])
+  })
+
+  it('keeps the command of a manifest', async () => {
+    const [crawler] = await loadAutomations({ specifiers: [write('c.automation.yaml', CRAWLER)], directory })
+    expect(crawler && manifestOf(crawler)).toMatchObject({ dev: { command: ['python3', 'my_worker.py'] } })
   })
 })

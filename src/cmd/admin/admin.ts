@@ -16,7 +16,7 @@ import { parseWords, type Parsed } from './parse.ts'
 import { Printer } from './printer.ts'
 import { dead, queue } from './queue.ts'
 import { tasks } from './tasks.ts'
-import { EXIT, Failure, type Noun, type OptionValues, type Options, type Verb } from './verb.ts'
+import { EXIT, Failure, type Noun, type OptionValues, type Options, type RemoteVerb, type Verb } from './verb.ts'
 import { workers } from './workers.ts'
 
 export const NOUNS: Readonly<Record<string, Noun>> = { workers, config, tasks, queue, dead, output, pools, automations }
@@ -43,7 +43,7 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
     )
     return EXIT.USAGE
   }
-  const parsed = parseWords(rest, { ...COMMON_OPTIONS, ...found.options })
+  const parsed = parseWords(rest, optionsOf(found))
   try {
     return await runVerb(found, parsed, io)
   } catch (error) {
@@ -53,14 +53,25 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
       operands: parsed.operands,
       masterUrl,
       environment: io.environment,
-      changes: found.changes === true,
+      changes: found.kind === 'remote' && found.changes === true,
     })
     io.err(text)
     return exitCode
   }
 }
 
-async function runVerb(verb: Verb, { operands, values, faults }: Parsed, io: Io): Promise<number> {
+const optionsOf = ({ kind, options }: Verb): Options =>
+  kind === 'remote' ? { ...options, ...COMMON_OPTIONS } : options
+
+async function runVerb(verb: Verb, parsed: Parsed, io: Io): Promise<number> {
+  if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io)
+  const { operands, values, faults } = parsed
+  const all = [...faults, ...countFaults(verb, operands)]
+  if (all.length > 0) throw new SettingsError(all)
+  return verb.run({ operands, options: values as OptionValues<Options>, io })
+}
+
+async function runRemoteVerb(verb: RemoteVerb, { operands, values, faults }: Parsed, io: Io): Promise<number> {
   const common = values as OptionValues<typeof COMMON_OPTIONS>
   const settings = readSettings(
     CONNECTION_SETTINGS,
@@ -134,20 +145,22 @@ function nounHelp(noun: string): string {
 }
 
 function verbHelp(noun: string, verb: Verb): string {
-  const all: Options = { ...verb.options, ...COMMON_OPTIONS }
-  const options = Object.values(all).map(({ short, name, value, help }) => ({
+  const options = Object.values(optionsOf(verb)).map(({ short, name, value, help }) => ({
     forms: `${dashed(short, name)}${value === undefined ? '' : ` ${value}`}`,
     help,
   }))
   const width = Math.max(...options.map(({ forms }) => forms.length))
   const examples = verb.examples.map((each) => `  ${exampleOf(noun, verb, each)}`).join('\n')
-  const format = `The default output format is ${verb.format === 'json' ? 'json, one line per entry' : 'table'}.`
+  const tail = verb.kind === 'local' ? 'It needs no master.\n' : `${formatHelp(verb)}\n\n${connectionHelp()}`
   return (
     `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n` +
     `${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n` +
-    `${format}\n\n${connectionHelp()}`
+    tail
   )
 }
+
+const formatHelp = ({ format }: RemoteVerb): string =>
+  `The default output format is ${format === 'json' ? 'json, one line per entry' : 'table'}.`
 
 const dashed = (short: string | undefined, name: string): string =>
   short === name ? `-${name}` : `${short === undefined ? '' : `-${short}, `}--${name}`

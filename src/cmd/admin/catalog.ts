@@ -1,11 +1,16 @@
 /**
  * @module cmd/admin/catalog
- * `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas.
+ * `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas, and
+ * writes the manifest of one.
  */
+import { manifestOf } from '../../automation/index.ts'
 import type { AutomationDescriptor, PoolBody } from '../../protocol/index.ts'
+import { loadInstalled } from '../process.ts'
+import { list, oneOf } from '../readers.ts'
+import { SettingsError } from '../settings.ts'
 import { count, typeOperand } from './options.ts'
-import { brief, tableText, when, type Column } from './printer.ts'
-import { EXIT, verb, type Noun } from './verb.ts'
+import { brief, Printer, tableText, when, type Column } from './printer.ts'
+import { EXIT, localVerb, verb, type Noun, type Options } from './verb.ts'
 
 interface Pool {
   readonly pool: string
@@ -94,4 +99,48 @@ const automationsLs = verb({
   },
 })
 
-export const automations: Noun = { summary: 'list installed automations and their schemas', verbs: [automationsLs] }
+const EXPORT_OPTIONS = {
+  automations: {
+    name: 'automations',
+    value: 'LIST',
+    help: 'Comma-separated modules that contain automations (default SVC_AUTOMATIONS).',
+    read: list,
+  },
+  format: {
+    name: 'output',
+    short: 'o',
+    value: 'yaml|json',
+    help: 'Output format (default yaml).',
+    read: oneOf('yaml', 'json'),
+  },
+} as const satisfies Options
+
+const automationsExport = localVerb({
+  name: 'export',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Prints the manifest of an automation, which declares it to a master that does not have its code.',
+  examples: ['mailer --automations ./mailer.js >mailer.automation.yaml', 'http-request -o json'],
+  options: EXPORT_OPTIONS,
+  run: async ({ operands: [word], options, io }) => {
+    const type = typeOperand(word)
+    const installed = await loadInstalled(
+      options.automations ?? list(io.environment['SVC_AUTOMATIONS'] ?? ''),
+      process.cwd(),
+    )
+    const automation = installed.find((each) => each.type === type)
+    if (automation === undefined) {
+      const types = installed.map((each) => each.type).join(', ')
+      throw new SettingsError([{ name: 'TYPE', problem: `"${type}" is not installed; installed: ${types}` }])
+    }
+    const manifest = manifestOf(automation)
+    await new Printer(options.format ?? 'yaml', io).value(manifest, () => '')
+    return EXIT.OK
+  },
+})
+
+export const automations: Noun = {
+  summary: 'list installed automations and their schemas',
+  verbs: [automationsLs, automationsExport],
+}

@@ -44,7 +44,7 @@ export interface Invocation<O extends Options = Options> {
   readonly confirm: (question: string) => Promise<void>
 }
 
-export interface Verb<O extends Options = Options> {
+interface VerbBase<O extends Options> {
   readonly name: string
   /** The operands, as the help shows them: `TYPE/ID`, `TYPE [TASK]`, `FIELD=VALUE…`. */
   readonly operands: string
@@ -54,6 +54,9 @@ export interface Verb<O extends Options = Options> {
   /** At least one; without `muster NOUN VERB`. */
   readonly examples: readonly string[]
   readonly options: O
+}
+
+interface RemoteVerbRow<O extends Options> extends VerbBase<O> {
   /** Default of `-o`; `table` when absent. */
   readonly format?: 'json'
   /** The verb changes state: when its response is lost, the error message says that it may have been executed. */
@@ -62,9 +65,35 @@ export interface Verb<O extends Options = Options> {
   readonly run: (call: Invocation<O>) => Promise<number>
 }
 
+interface LocalInvocation<O extends Options> {
+  readonly operands: readonly string[]
+  readonly options: OptionValues<O>
+  readonly io: Io
+}
+
+interface LocalVerbRow<O extends Options> extends VerbBase<O> {
+  /** Resolves with the exit code. */
+  readonly run: (call: LocalInvocation<O>) => Promise<number>
+}
+
+/** A verb that calls a master. It has the common options too. */
+export interface RemoteVerb extends RemoteVerbRow<Options> {
+  readonly kind: 'remote'
+}
+/** A verb that needs no master. */
+interface LocalVerb extends LocalVerbRow<Options> {
+  readonly kind: 'local'
+}
+export type Verb = RemoteVerb | LocalVerb
+
 /** Declares a verb. The types of its option values are inferred from the options' readers. */
-export function verb<const O extends Options>(row: Verb<O>): Verb {
-  return row as unknown as Verb
+export function verb<const O extends Options>(row: RemoteVerbRow<O>): Verb {
+  return { ...row, kind: 'remote' } as unknown as Verb
+}
+
+/** Declares a verb that needs no master. */
+export function localVerb<const O extends Options>(row: LocalVerbRow<O>): Verb {
+  return { ...row, kind: 'local' } as unknown as Verb
 }
 
 export interface Noun {

@@ -94,13 +94,13 @@ describe('a command line', () => {
     for (const [noun, { verbs }] of Object.entries(NOUNS)) {
       const own = await muster('', [noun, '--help'], { environment: { SVC_API_TOKEN: '' } })
       expect(own).toMatchObject({ code: 0, err: '' })
-      for (const { name, examples } of verbs) {
+      for (const { kind, name, examples } of verbs) {
         const ran = await muster('', [noun, name, '--help'])
         expect([noun, name, ran.code, ran.err]).toEqual([noun, name, 0, ''])
         expect(examples.length).toBeGreaterThan(0)
         for (const example of examples) expect(ran.out).toContain(`muster ${noun} ${name} ${example}`.trimEnd())
         expect(own.out).toContain(`muster ${noun} ${name}`)
-        expect(ran.out).toContain('SVC_API_TOKEN, or SVC_API_TOKEN_FILE')
+        expect(ran.out).toContain(kind === 'remote' ? 'SVC_API_TOKEN, or SVC_API_TOKEN_FILE' : 'It needs no master.')
       }
     }
   })
