@@ -51,11 +51,12 @@ export function buildCatalog(automations: readonly InstalledAutomation[]): Catal
  * @returns One sentence per fault; empty for a valid automation.
  */
 export function automationFaults(automation: AutomationDeclaration): string[] {
-  const { config, output, payload, pools } = automation
+  const { config, output, payload, pools, result } = automation
   const declared: readonly (readonly [string, object | null | undefined, Check])[] = [
     ['/config', config, configFaults],
     ['/output', output, objectFaults],
     ['/payload', payload, objectFaults],
+    ['/result', result, noFaults],
     ...Object.entries(pools).flatMap(([name, pool]) =>
       (['payload', 'tags'] as const).map((part) => [`/pools/${name}/${part}`, pool[part], objectFaults] as const),
     ),
@@ -70,6 +71,11 @@ export function automationFaults(automation: AutomationDeclaration): string[] {
 }
 
 type Check = (plain: JsonSchema) => readonly SchemaFault[]
+
+/** A result may be any JSON value. */
+function noFaults(): readonly SchemaFault[] {
+  return []
+}
 
 function faultsIn(schema: object, check: Check): readonly SchemaFault[] {
   const copy = plainSchema(schema)
@@ -155,6 +161,8 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
   const configSchema = configSchemaOf(plain(automation.config))
   const outputSchema = automation.output === null ? null : plain(automation.output)
   const payloadSchema = automation.payload === null ? null : plain(automation.payload)
+  const { result = null } = automation // An automation of an earlier release has no such field.
+  const resultSchema = result === null ? null : plain(result)
   return Object.freeze({
     type,
     name,
@@ -162,6 +170,7 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
     configSchema,
     outputSchema,
     payloadSchema,
+    resultSchema,
     visibilityMs,
     retry,
     validateConfig: compileValidator(configSchema),
@@ -169,6 +178,7 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
     secrets: secretPathsOf(configSchema),
     validateOutput: outputSchema === null ? anything : compileValidator(outputSchema),
     validatePayload: payloadSchema === null ? null : compileValidator(payloadSchema),
+    validateResult: resultSchema === null ? null : compileValidator(resultSchema),
     pools: new Map(
       Object.entries(automation.pools).map(([pool, schemas]) => [
         pool,
@@ -206,6 +216,7 @@ export function toCatalogEntry({
   kind,
   configSchema,
   payloadSchema,
+  resultSchema = null,
   outputSchema,
   pools,
 }: CatalogEntry): CatalogEntryBody {
@@ -213,7 +224,9 @@ export function toCatalogEntry({
     type,
     kind,
     config: configSchema,
-    ...(payloadSchema === null ? {} : { queue: { name: type, payload: payloadSchema } }),
+    ...(payloadSchema === null
+      ? {}
+      : { queue: { name: type, payload: payloadSchema, ...(resultSchema !== null && { result: resultSchema }) } }),
     ...(outputSchema === null ? {} : { stream: { name: type, payload: outputSchema } }),
     ...(pools.size === 0
       ? {}

@@ -27,6 +27,9 @@ export interface CatalogEntry {
   /** null for a continuous automation. */
   readonly payloadSchema: JsonSchema | null
   readonly validatePayload: Validator | null
+  /** Missing or null: runs return nothing. */
+  readonly resultSchema?: JsonSchema | null
+  readonly validateResult?: Validator | null
   readonly pools: ReadonlyMap<
     string,
     {
@@ -39,7 +42,7 @@ export interface CatalogEntry {
   readonly visibilityMs: number
   readonly retry: RetryPolicy
   /** Called only by the slot runners. null: a manifest declares the type, and its workers are other programs. */
-  readonly run: ((context: BatchContext | Context) => Promise<void> | void) | null
+  readonly run: ((context: BatchContext | Context) => unknown) | null
   /** Starts such a worker under `muster dev`: a program and its arguments. */
   readonly devCommand?: readonly string[]
 }

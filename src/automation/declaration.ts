@@ -29,6 +29,8 @@ export interface AutomationDeclaration {
   readonly config: object
   readonly output: object | null
   readonly payload: object | null
+  /** Schema of what a run returns; missing or null: runs return nothing. */
+  readonly result?: object | null
   readonly pools: Pools
   readonly visibilityMs: number
   readonly retry: RetryPolicy
@@ -45,6 +47,7 @@ export const FIELDS = {
   output: Schema,
   pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))),
   payload: Type.Object({}),
+  result: Schema,
   visibilitySeconds: Type.Optional(
     Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) }),
   ),

@@ -9,7 +9,7 @@
  */
 import { Type } from 'typebox'
 import { compileValidator, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
-import type { BatchContext, Context, Pools } from './context.ts'
+import type { BatchContext, Context, Pools, Typed } from './context.ts'
 import { FIELDS, retryMs, withDefaults, type AutomationDeclaration } from './declaration.ts'
 import { AutomationError } from './errors.ts'
 
@@ -50,10 +50,15 @@ export interface ContinuousDefinition<C, O, P extends Pools> extends Declaration
   readonly run: (context: Context<C, O, P>) => Promise<void> | void
 }
 
+/** What a run returns, by the schema of the result. Without a schema, its value is ignored. */
+type Returned<R> = [R] extends [undefined] ? unknown : Typed<R>
+
 /** What {@link defineBatch} takes. */
-export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C, O, P> {
+export interface BatchDefinition<C, O, T, P extends Pools, R = undefined> extends Declaration<C, O, P> {
   /** Schema of the payload of a submitted task. */
   readonly payload: T
+  /** Schema of what `run` returns; the result of a task that was submitted with `retain_seconds`. */
+  readonly result?: R
   /**
    * How long a leased task stays hidden if its worker disappears, in seconds: 1 to 43,200, default 60. Extended during
    * `run`.
@@ -68,9 +73,9 @@ export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C
    * Runs one task. A return is a success, an error a failed attempt.
    *
    * @param context The context of this run, with its task.
-   * @returns nothing, or a promise of the end of the run.
+   * @returns the result, if the definition has a schema for it, or a promise of it; otherwise nothing.
    */
-  readonly run: (context: BatchContext<C, O, T, P>) => Promise<void> | void
+  readonly run: (context: BatchContext<C, O, T, P>) => Promise<Returned<R>> | Returned<R>
 }
 
 /** An automation, as {@link defineBatch} and {@link defineContinuous} create it and modules export it. */
@@ -80,9 +85,9 @@ export interface Automation extends AutomationDeclaration {
    * Runs one task, or until it is stopped; called only by the slot runners.
    *
    * @param context The context of the run, whose type the definition determines.
-   * @returns nothing, or a promise of the end of the run.
+   * @returns the result of a task, or a promise of the end of the run.
    */
-  readonly run: (context: never) => Promise<void> | void
+  readonly run: (context: never) => unknown
 }
 
 /** An automation that a manifest declares, and that programs in other languages run. */
@@ -96,9 +101,15 @@ export interface ManifestAutomation extends AutomationDeclaration {
 export type InstalledAutomation = Automation | ManifestAutomation
 
 /** An automation whose slots take tasks from a queue. */
-export interface BatchAutomation<C = object, O = object, T = object, P extends Pools = Pools> extends Automation {
+export interface BatchAutomation<
+  C = object,
+  O = object,
+  T = object,
+  P extends Pools = Pools,
+  R = undefined,
+> extends Automation {
   readonly kind: 'BatchAutomation'
-  readonly run: BatchDefinition<C, O, T, P>['run']
+  readonly run: BatchDefinition<C, O, T, P, R>['run']
 }
 
 /** An automation whose slots run continuously. */
@@ -118,9 +129,10 @@ export function defineBatch<
   T extends object = object,
   O extends object = object,
   P extends Pools = Nothing,
->(definition: BatchDefinition<C, O, T, P>): BatchAutomation<C, O, T, P> {
+  R extends object | undefined = undefined,
+>(definition: BatchDefinition<C, O, T, P, R>): BatchAutomation<C, O, T, P, R> {
   check('defineBatch', definition, BATCH)
-  const { payload, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
+  const { payload, result = null, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
   const retry = retryMs(
     definition.retry ?? {},
     `defineBatch: automation "${definition.type}": /retry/capSeconds must be >= baseSeconds`,
@@ -130,6 +142,7 @@ export function defineBatch<
     ...withDefaults(definition),
     kind: 'BatchAutomation',
     payload,
+    result,
     visibilityMs: toMs(visibilityTimeoutSeconds),
     retry,
     run,
@@ -178,6 +191,7 @@ const BATCH = compileValidator(
   Strict({
     ...common,
     payload: FIELDS.payload,
+    result: FIELDS.result,
     visibilityTimeoutSeconds: FIELDS.visibilitySeconds,
     retry: Type.Optional(
       Strict({ baseSeconds: FIELDS.delaySeconds, factor: FIELDS.factor, capSeconds: FIELDS.delaySeconds }),

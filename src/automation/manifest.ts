@@ -36,6 +36,7 @@ const Batch = Strict({
   ...COMMON,
   kind: Type.Literal('batch'),
   payload: FIELDS.payload,
+  result: FIELDS.result,
   visibility_timeout_seconds: FIELDS.visibilitySeconds,
   retry: Type.Optional(
     Strict({ base_seconds: FIELDS.delaySeconds, factor: FIELDS.factor, cap_seconds: FIELDS.delaySeconds }),
@@ -113,9 +114,10 @@ function automationOf(manifest: Manifest): ManifestAutomation {
     : { ...fields, kind: 'ContinuousAutomation', payload: null, visibilityMs: VISIBILITY_MS, retry: RETRY }
 }
 
-function batchFields({ type, payload, retry = {}, visibility_timeout_seconds: seconds }: BatchManifest) {
+function batchFields({ type, payload, result, retry = {}, visibility_timeout_seconds: seconds }: BatchManifest) {
   return {
     payload,
+    result: result ?? null,
     visibilityMs: seconds === undefined ? VISIBILITY_MS : toMs(seconds),
     retry: retryMs(
       { baseSeconds: retry.base_seconds, factor: retry.factor, capSeconds: retry.cap_seconds },

@@ -2,7 +2,7 @@
  * @module automation/run-batch
  * Runs one slot of a batch automation: takes and runs one task at a time until `stopping` aborts.
  *
- *   returned ─▶ ack      threw ─▶ nack (RetryIn: its delay; Permanent: dead; else the automation's backoff)
+ *   returned ─▶ ack (result)      threw ─▶ nack (RetryIn: its delay; Permanent: dead; else the automation's backoff)
  *   lease lost ─▶ signal aborts, outcome ignored      killed ─▶ signal aborts, task released, slot ends
  *
  * A plugin that continues after its lease was lost keeps its slot busy, because a second task would exceed the
@@ -15,6 +15,7 @@ import type { BatchContext } from './context.ts'
 import { makeBatchContext } from './make-context.ts'
 import { Masker } from './mask.ts'
 import { failureOf, toError, type Failure } from './outcome.ts'
+import { checkedResult } from './result.ts'
 import { onAbort, runUntil, type Ending } from './signals.ts'
 import {
   slotAttributes,
@@ -139,12 +140,21 @@ class BatchSlot {
         lease.release()
         return undefined
       case 'returned':
-        lease.ack()
-        this.#report(null)
-        return undefined
+        return this.#succeed(lease, ending.value, masker)
       case 'threw':
         return this.#fail(lease, failureOf(ending.thrown, masker))
     }
+  }
+
+  /** A result that does not match its schema is a failed attempt, as an output is. */
+  #succeed(lease: TaskLease, value: unknown, masker: Masker): Failure | undefined {
+    try {
+      lease.ack(checkedResult(this.#entry, value))
+    } catch (error) {
+      return this.#fail(lease, failureOf(error, masker))
+    }
+    this.#report(null)
+    return undefined
   }
 
   #fail(lease: TaskLease, failure: Failure): Failure {

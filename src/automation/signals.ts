@@ -28,13 +28,14 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 
 /** How a run of a plugin ended. `abandoned`: it was killed before it ended. */
 export type Ending =
-  { readonly how: 'returned' } | { readonly how: 'threw'; readonly thrown: unknown } | { readonly how: 'abandoned' }
+  | { readonly how: 'returned'; readonly value: unknown }
+  | { readonly how: 'threw'; readonly thrown: unknown }
+  | { readonly how: 'abandoned' }
 
-const RETURNED: Ending = { how: 'returned' }
 const ABANDONED: Ending = { how: 'abandoned' }
 
 /** Runs `run` until it settles or `killed` aborts. Never rejects, even if `run` throws later. */
-export function runUntil(run: () => Promise<void> | void, killed: AbortSignal): Promise<Ending> {
+export function runUntil(run: () => unknown, killed: AbortSignal): Promise<Ending> {
   return new Promise((resolve) => {
     const stopListening = onAbort(killed, () => resolve(ABANDONED))
     const end = (ending: Ending): void => {
@@ -42,7 +43,7 @@ export function runUntil(run: () => Promise<void> | void, killed: AbortSignal): 
       resolve(ending)
     }
     void (async () => run())().then(
-      () => end(RETURNED),
+      (value) => end({ how: 'returned', value }),
       (thrown: unknown) => end({ how: 'threw', thrown }),
     )
   })

@@ -35,8 +35,9 @@ export interface TaskLease {
   extend(): Promise<void>
   /**
    * Reports success. The first call of `ack`, `nack` and `release` counts; its delivery is retried by the environment.
+   * @param result What the run returned, if the automation declares a result; kept if the task is retained (D110).
    */
-  ack(): void
+  ack(result?: unknown): void
   /**
    * Reports a failed attempt.
    * @param error The text of `last_error`; truncated to 4,096 characters.

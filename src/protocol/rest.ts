@@ -71,7 +71,7 @@ export const CatalogEntryBody = ResponseObject({
   type: Type.String(),
   kind: Kind,
   config: Schema,
-  queue: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
+  queue: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema, result: Type.Optional(Schema) })),
   stream: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
   pools: Type.Optional(Type.Record(Type.String(), ResponseObject({ payload: Schema, tags: Schema }))),
 })

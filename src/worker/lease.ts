@@ -5,6 +5,7 @@
 import { SlotStopped, type AppliedConfig, type TaskLease } from '../automation/index.ts'
 import {
   MAX_ERROR_CHARS,
+  MAX_RESULT_BYTES,
   MAX_RETRY_IN_MS,
   toMs,
   type JsonObject,
@@ -15,7 +16,13 @@ import { truncateError, type RetryPolicy, type TraceHeaders } from '../runtime/i
 
 /** The outcome of a task, as it is sent to the master. */
 export type Settlement =
-  | { readonly method: 'tasks.ack' | 'tasks.release'; readonly item: RpcParams<'tasks.ack'>['tasks'][number] }
+  | {
+      readonly method: 'tasks.ack'
+      readonly item: RpcParams<'tasks.ack'>['tasks'][number]
+      /** Bytes of the result; none if missing. */
+      readonly bytes?: number
+    }
+  | { readonly method: 'tasks.release'; readonly item: RpcParams<'tasks.release'>['tasks'][number] }
   | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
 
 export interface NackOptions {
@@ -42,6 +49,7 @@ export class HeldLease implements TaskLease {
   readonly trace: TraceHeaders | undefined
   readonly config: AppliedConfig
   readonly #holder: LeaseHolder
+  readonly #isRetained: boolean
   readonly #abort = new AbortController()
   #settled = false
   #lost = false
@@ -56,6 +64,7 @@ export class HeldLease implements TaskLease {
     this.trace = traceOf(task)
     this.config = config
     this.#holder = holder
+    this.#isRetained = task.retain === true
   }
 
   get signal(): AbortSignal {
@@ -74,8 +83,13 @@ export class HeldLease implements TaskLease {
     return this.#holder.extend(this)
   }
 
-  ack(): void {
-    this.#settle({ method: 'tasks.ack', item: { task_id: this.id, token: this.token } })
+  /** A result is sent only of a retained task: a master that does not retain would refuse the field (D110). */
+  ack(result?: unknown): void {
+    const item = { task_id: this.id, token: this.token }
+    if (!this.#isRetained || result === undefined) return this.#settle({ method: 'tasks.ack', item })
+    const bytes = Buffer.byteLength(JSON.stringify(result))
+    if (bytes <= MAX_RESULT_BYTES) this.#settle({ method: 'tasks.ack', item: { ...item, result }, bytes })
+    else this.#settle({ method: 'tasks.ack', item: { ...item, result_omitted: 'too_large' } })
   }
 
   nack(error: string, { retryInMs, permanent }: NackOptions = {}): void {

@@ -78,9 +78,8 @@ export class OutcomeQueue {
   #chunk(): readonly Settlement[] {
     let bytes = 0
     let count = 0
-    for (const { method, item } of this.#queue) {
-      bytes +=
-        ITEM_BYTES + Buffer.byteLength(item.task_id) + (method === 'tasks.nack' ? 2 * Buffer.byteLength(item.error) : 0)
+    for (const outcome of this.#queue) {
+      bytes += ITEM_BYTES + Buffer.byteLength(outcome.item.task_id) + contentBytes(outcome)
       if (count > 0 && (count >= this.#maxItems || bytes > MAX_CHUNK_BYTES)) break
       count += 1
     }
@@ -128,6 +127,13 @@ export class OutcomeQueue {
   #refused(group: readonly Settlement[], error: RpcError): number {
     if (error.code === 'unknown_worker') this.#deps.registerAgain('the master has no record of this worker')
     if (error.code === 'unavailable' || error.code === 'unknown_worker') return this.#retry(group, error)
+    if (error.code === 'invalid_params' && group.some(hasResult)) {
+      this.#deps.log.warn('the master rejects results of tasks; sending the outcomes again without them', {
+        error: error.message,
+      })
+      this.#queue = [...group.map(withoutResult), ...this.#queue]
+      return 0
+    }
     this.#deps.log.error(
       'discarding task outcomes that the master rejects: the tasks return to the queue when their leases expire',
       {
@@ -150,4 +156,21 @@ export class OutcomeQueue {
     })
     return waitMs
   }
+}
+
+/** Bytes of the texts in an outcome. JSON may escape an error. */
+function contentBytes(outcome: Settlement): number {
+  if (outcome.method === 'tasks.nack') return 2 * Buffer.byteLength(outcome.item.error)
+  return outcome.method === 'tasks.ack' ? (outcome.bytes ?? 0) : 0
+}
+
+function hasResult({ method, item }: Settlement): boolean {
+  return method === 'tasks.ack' && ('result' in item || 'result_omitted' in item)
+}
+
+/** The task may have been leased from another master than this one, which is older and keeps no outcomes (D110). */
+function withoutResult(outcome: Settlement): Settlement {
+  if (outcome.method !== 'tasks.ack') return outcome
+  const { task_id, token } = outcome.item
+  return { method: 'tasks.ack', item: { task_id, token } }
 }

@@ -411,3 +411,37 @@ describe('runBatchSlot', () => {
     })
   })
 })
+
+describe('the result of a run', () => {
+  const withResult = (run: (context: BatchContext) => unknown): SlotFixture =>
+    new SlotFixture(
+      defineBatch({
+        type: 'mailer',
+        payload: {},
+        result: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+        run,
+      }),
+    )
+  const settledBy = async (fixture: SlotFixture): Promise<readonly string[]> => {
+    start(() => {}, fixture)
+    fixture.offer('t')
+    await fixture.time.advance(0)
+    return fixture.settled
+  }
+
+  it('is acknowledged with the task, if the automation declares a result (D110)', async () => {
+    expect(await settledBy(withResult(async () => ({ text: 'hi' })))).toEqual(['ack t {"text":"hi"}'])
+  })
+
+  it('is ignored if the automation declares none', async () => {
+    const fixture = new SlotFixture(defineBatch({ type: 'mailer', payload: {}, run: () => ({ text: 'hi' }) }))
+    expect(await settledBy(fixture)).toEqual(['ack t'])
+  })
+
+  it.each<[string, unknown, string]>([
+    ['does not match its schema', { text: 7 }, 'the result does not match the schema of mailer: /text must be string'],
+    ['is missing', undefined, 'the run returned nothing, but mailer declares a result'],
+  ])('that %s is a failed attempt (D110)', async (_, value, error) => {
+    expect(await settledBy(withResult(() => value))).toEqual([`nack t ${error} {}`])
+  })
+})

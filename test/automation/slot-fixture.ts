@@ -135,7 +135,7 @@ export class SlotFixture {
       },
       interrupt: (reason) => stopped.abort(reason),
       extend: async () => settle(`extend ${id}`),
-      ack: () => settle(`ack ${id}`),
+      ack: (result) => settle(`ack ${id}${result === undefined ? '' : ` ${JSON.stringify(result)}`}`),
       nack: (error, options = {}) => settle(`nack ${id} ${error} ${JSON.stringify(options)}`),
       release: () => settle(`release ${id}`),
     })

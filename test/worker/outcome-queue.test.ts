@@ -73,6 +73,37 @@ describe('the outcome queue', () => {
     ])
   })
 
+  it('sends outcomes again without results to a master that rejects results (D110)', async () => {
+    const withResult = (id: string): Settlement => ({
+      method: 'tasks.ack',
+      item: { task_id: id, token: 1, result: { of: id } },
+      bytes: 10,
+    })
+    const seen: (readonly Item[])[] = []
+    const noting =
+      (respond: (call: BatchedCall) => BatchedResult) =>
+      (call: BatchedCall): BatchedResult => {
+        seen.push(itemsOf(call))
+        return respond(call)
+      }
+    results = [noting(refused('invalid_params', '/tasks/0/result: unknown field')), noting(accepted)]
+    outcomes.add(withResult('a'))
+    outcomes.add(ack('b'))
+    await time.advance(60_000)
+    expect(seen).toEqual([
+      [withResult('a').item, ack('b').item],
+      [ack('a').item, ack('b').item],
+    ])
+    expect(levels()).toEqual(['warn the master rejects results of tasks; sending the outcomes again without them'])
+  })
+
+  it('keeps the results of one request below half of the largest body', async () => {
+    const bytes = MAX_BODY_BYTES / 16
+    for (let i = 0; i < 12; i += 1) outcomes.add({ ...ack(`t${i}`), method: 'tasks.ack', bytes })
+    await time.advance(60_000)
+    expect(counts()).toEqual([7, 5])
+  })
+
   it('registers again and repeats the outcomes when the master has no record of the worker (G11)', async () => {
     results = [refused('unknown_worker', 'register first'), accepted]
     outcomes.add(ack('a'))

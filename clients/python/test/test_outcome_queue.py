@@ -50,6 +50,16 @@ class OutcomeQueueTest(unittest.TestCase):
             self.assertTrue(longest / 2 <= gap <= longest, f"{gap} is not in the upper half of {longest}")
 
     @virtual
+    async def test_sends_outcomes_without_results_to_a_master_that_rejects_them(self) -> None:
+        outcomes = [RpcError("invalid_params", "unknown field")]
+        rpc = FakeRpc(lambda method, params: outcomes.pop() if outcomes else settled(method, params))
+        queue = self.start(rpc)
+        queue.add(Settlement("tasks.ack", {**ack(1).item, "result": {"a": 1}}, 7))
+        await queue.idle()
+        sent = [params["tasks"] for _, _, params in rpc.calls]
+        self.assertEqual(sent, [[{**ack(1).item, "result": {"a": 1}}], [ack(1).item]])
+
+    @virtual
     async def test_registers_again_and_repeats_when_the_master_does_not_know_the_worker(self) -> None:
         outcomes = [RpcError("unknown_worker", "unknown")]
         rpc = FakeRpc(lambda method, params: outcomes.pop() if outcomes else settled(method, params))

@@ -2,7 +2,7 @@
 
 import asyncio
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from muster_worker.active_errors import ActiveErrors
@@ -23,13 +23,17 @@ from .virtual_time import elapsed
 
 
 class SlotsTest(unittest.TestCase):
+    more: Sequence[Mapping[str, Any]] = ()
+    """Further fields of the first tasks."""
+
     def start(self, function: Callable[[Any], Any], tasks: int = 0, kind: str = "batch") -> Slots:
         self.log, self.outcomes, self.token = RecordedLog(), list[Settlement](), 0
         self.errors: list[str | None] = []
 
         def respond(method: str, params: Any) -> Any:
             count = min(tasks - self.token, params["limit"])
-            rows = [task(self.token + n) for n in range(count)]
+            numbers = range(self.token, self.token + count)
+            rows = [{**task(n), **(self.more[n] if n < len(self.more) else {})} for n in numbers]
             self.token += count
             return {"tasks": rows}
 
@@ -78,6 +82,26 @@ class SlotsTest(unittest.TestCase):
             ("tasks.nack", {"error": "later", "retry_in_ms": 2_000}),
             ("tasks.nack", {"error": "never", "permanent": True}),
             ("tasks.nack", {"error": "SystemExit: no"}),
+        ]
+        self.assertEqual(self.settled(), expected)
+
+    @virtual
+    async def test_sends_what_the_function_returned_for_retained_tasks_alone(self) -> None:
+        returned: list[Any] = [{"text": "hi"}, "x" * 65_535, None, {1, 2}, {"text": "plain"}]
+        self.more = [{"retain": True}] * 4 + [{}]
+
+        async def function(ctx: Any) -> Any:
+            return returned[int(ctx.task.id[2:])]
+
+        slots = self.start(function, tasks=5)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(5)
+        expected = [
+            ("tasks.ack", {"result": {"text": "hi"}}),
+            ("tasks.ack", {"result_omitted": "too_large"}),
+            ("tasks.ack", {}),
+            ("tasks.nack", {"error": "TypeError: Object of type set is not JSON serializable"}),
+            ("tasks.ack", {}),
         ]
         self.assertEqual(self.settled(), expected)
 

@@ -273,7 +273,7 @@ export class Harness {
     this.#wake = () => {}
   }
 
-  async #run(entry: RunnableEntry, context: BatchContext | Context): Promise<void> {
+  async #run(entry: RunnableEntry, context: BatchContext | Context): Promise<unknown> {
     const run = new WatchedRun(context, {
       time: this.time,
       realClock: systemTime,
@@ -288,7 +288,7 @@ export class Harness {
     this.#runs.add(run)
     let error: string | null = null
     try {
-      await this.#resources.ownedBy(run, () => run.around(entry.run))
+      return await this.#resources.ownedBy(run, () => run.around(entry.run))
     } catch (thrown) {
       if (thrown !== context.signal.reason)
         error = this.#masker.text(thrown instanceof Error ? thrown.message : String(thrown))

@@ -40,7 +40,7 @@ interface OpenCall {
   readonly answered: Promise<unknown>
   readonly promise: TrackedPromise<unknown>
 }
-type Plugin = (context: BatchContext | Context) => Promise<void> | void
+type Plugin = (context: BatchContext | Context) => unknown
 /** What locks and claims have in common. A claim also has `remove`. */
 type Holding = Pick<Lock, 'extend' | 'release'> & AsyncDisposable & { readonly remove?: () => Promise<void> }
 
@@ -95,10 +95,12 @@ export class WatchedRun {
     this.#callsThisTurn = 0
   }
 
-  async around(run: Plugin): Promise<void> {
+  /** @returns what the run returned. */
+  async around(run: Plugin): Promise<unknown> {
     try {
-      await run(this.#watchedContext())
+      const returned: unknown = await run(this.#watchedContext())
       this.#checkReturn()
+      return returned
     } catch (error) {
       this.#keepSecret('its error', error instanceof Error ? error.message : error)
       throw error

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from .limits import MAX_RETRY_SECONDS, truncate_error
+from .limits import MAX_RESULT_BYTES, MAX_RETRY_SECONDS, to_json, truncate_error
 from .signals import StopSignal
 
 
 @dataclass(frozen=True)
 class Settlement:
-    """The outcome of a task, as it is sent to the master."""
+    """The outcome of a task, as it is sent to the master. `size` is that of its result in bytes."""
 
     method: str
     item: dict[str, Any]
+    size: int = 0
 
 
 class LeaseHolder(Protocol):
@@ -37,6 +38,7 @@ class HeldLease:
         self.attempt: int = task["attempt"]
         self.labels: Mapping[str, str] = MappingProxyType(task.get("labels", {}))
         self.retry: Mapping[str, float] | None = task.get("retry")
+        self.is_retained: bool = task.get("retain") is True
         self.config = config
         self.lost = StopSignal()
         self._holder = holder
@@ -51,9 +53,16 @@ class HeldLease:
         """Extends the lease now. Raises LeaseLost."""
         await self._holder.extend(self)
 
-    def ack(self) -> None:
-        """The task succeeded."""
-        self._settle(Settlement("tasks.ack", self.key))
+    def ack(self, result: object = None) -> None:
+        """The task succeeded. A result is sent of a retained task alone: an older master would refuse the field (D110).
+
+        Raises TypeError or ValueError for a result that JSON cannot contain.
+        """
+        item, size = self.key, 0
+        if self.is_retained and result is not None:
+            size = len(to_json(result).encode())
+            item |= {"result": result} if size <= MAX_RESULT_BYTES else {"result_omitted": "too_large"}
+        self._settle(Settlement("tasks.ack", item, size if "result" in item else 0))
 
     def nack(self, error: str, *, retry_in: float | None = None, permanent: bool = False) -> None:
         """The task failed."""

@@ -60,6 +60,7 @@ class OutcomeQueue:
         while self._queue and len(chunk) < self._max_items:
             item = self._queue[0].item
             size += _ITEM_BYTES + len(item["task_id"].encode()) + 2 * len(item.get("error", "").encode())
+            size += self._queue[0].size
             if chunk and size > _MAX_CHUNK_BYTES:
                 break
             chunk.append(self._queue.popleft())
@@ -96,6 +97,10 @@ class OutcomeQueue:
             self._register_again("the master has no record of this worker")
         if error.code in ("unavailable", "unknown_worker"):
             return self._retry(group, error)
+        if error.code == "invalid_params" and any(_has_result(each) for each in group):
+            self._log.warn("the master rejects results of tasks; sending the outcomes again without them")
+            self._queue.extendleft(reversed([_without_result(each) for each in group]))
+            return 0.0
         self._log.error(
             "discarding task outcomes that the master rejects: the tasks return to the queue when their leases expire",
             error=str(error),
@@ -110,3 +115,13 @@ class OutcomeQueue:
         wait = max(self._backoff.next_seconds(), requested_delay(error))
         self._log.warn("failed to deliver task outcomes, retrying", error=str(error), waiting=len(self._queue))
         return wait
+
+
+def _has_result(outcome: Settlement) -> bool:
+    return "result" in outcome.item or "result_omitted" in outcome.item
+
+
+def _without_result(outcome: Settlement) -> Settlement:
+    """The task may have been leased from another master than this one, which is older and keeps no outcomes."""
+    kept = {name: value for name, value in outcome.item.items() if name not in ("result", "result_omitted")}
+    return Settlement(outcome.method, kept)

@@ -70,9 +70,13 @@ async def _run_task(run: SlotRun, lease: HeldLease) -> str | None:
     elif run.slot.killed.is_set:
         log.warn("the task was interrupted and is released")
         lease.release()
-    elif ending is None:
-        lease.ack()
     else:
+        if ending is None:
+            try:
+                lease.ack(execution.returned)
+                return None
+            except (TypeError, ValueError, RecursionError) as error:  # JSON cannot contain the result.
+                ending = error
         text = failure_text(ending, run.deps.masker)
         retry_in = _retry_delay(ending, lease)
         lease.nack(text, retry_in=retry_in, permanent=isinstance(ending, Permanent))
@@ -144,6 +148,7 @@ class _Execution:
         deps = run.deps if lease is None else RunDeps(**{**vars(run.deps), "log": run.deps.log.bind(**fields)})
         self._context = Context(deps, lease)
         self._blocking: BlockingContext | None = None
+        self.returned: object = None
         self._work: asyncio.Future[Ending]
         if iscoroutinefunction(run.function):
             self._work = asyncio.create_task(self._await())
@@ -180,7 +185,7 @@ class _Execution:
 
     async def _await(self) -> Ending:
         try:
-            await self._run.function(self._context)
+            self.returned = await self._run.function(self._context)
         except BaseException as error:  # Also SystemExit, which must not end the worker.
             return error
         return None
@@ -188,7 +193,7 @@ class _Execution:
     def _in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         ending: Ending = None
         try:
-            self._run.function(self._blocking)
+            self.returned = self._run.function(self._blocking)
         except BaseException as error:
             ending = error
         loop.call_soon_threadsafe(self._work.set_result, ending)
