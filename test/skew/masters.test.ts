@@ -1,10 +1,11 @@
 /** Tests masters and workers of two adjacent releases together on one Redis, under load. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { expectNothingLost, Load } from '../e2e/load.ts'
-import { Masters, record } from '../e2e/masters.ts'
+import { allGone, lengthOf, Masters, record } from '../e2e/masters.ts'
 import type { Proc } from '../e2e/fleet.ts'
 import { eventually } from '../kit/index.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
+import { forgetDocument } from '../openapi/every-response.ts'
 import { CURRENT, PREVIOUS } from './release.ts'
 
 const open: (() => Promise<void>)[] = []
@@ -39,6 +40,7 @@ async function startWorker(masters: Masters, place: number, id: string, checkout
 async function replace(masters: Masters, place: number, checkout: string, signal: NodeJS.Signals): Promise<void> {
   await masters.end(place, signal)
   masters.at(place).checkout = checkout
+  forgetDocument(masters.at(place).url)
   await masters.restart(place)
 }
 
@@ -108,4 +110,33 @@ withRedisServer('two releases on one Redis', () => {
       await expectNothingLost(masters, load)
     }, 120_000)
   })
+
+  it('of which the previous one leases what the current one stored run no cancelled task (G28)', async () => {
+    const masters = await mastersOf(PREVIOUS)
+    await replace(masters, 0, CURRENT, 'SIGTERM')
+    const [current, previous] = [masters.at(0), masters.at(1)]
+    const ids = Array.from({ length: 60 }, (_, n) => `t-${n}`)
+    const submit = (some: readonly string[], fields: object = {}): Promise<unknown> =>
+      current.ok('POST', '/automations/slow/tasks/batch', {
+        tasks: some.map((id) => ({ task_id: id, payload: { ms: 1 }, ...fields })),
+      })
+    await submit(ids.slice(0, 40), { retain_seconds: 60 })
+    await submit(ids.slice(40))
+    const cancelled = ids.filter((_, n) => n % 2 === 0)
+    await current.ok('POST', '/automations/slow/tasks/select', { action: 'cancel', task_ids: cancelled })
+    const again = cancelled.slice(0, 10)
+    await submit(again)
+    await startWorker(masters, 1, 'w-1', PREVIOUS)
+    await allGone(previous, ids)
+    const expected = [...ids.filter((id) => !cancelled.includes(id)), ...again]
+    expect(
+      masters
+        .starts()
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(expected.toSorted())
+    // The sweep of the current master repairs what the previous one did not count.
+    for (const fleet of [current, previous])
+      await eventually('the queue is empty', async () => (await lengthOf(fleet, '/automations/slow/queue')) === 0)
+  }, 120_000)
 })

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { ADMIN_TOKEN, Fleet } from '../e2e/fleet.ts'
 import { startMuster } from '../kit/built-command.ts'
 import { eventually } from '../kit/index.ts'
+import { forgetDocument } from '../openapi/every-response.ts'
 import { CURRENT, PREVIOUS } from './release.ts'
 
 const SLOW = '/automations/slow'
@@ -134,6 +135,7 @@ describe('the SQLite file of the previous release', () => {
     const history = await fleet.ok('GET', `${SLOW}/workers/w-1/config/history`)
     for (const checkout of [CURRENT, PREVIOUS]) {
       await fleet.stopMaster()
+      forgetDocument(fleet.url)
       await startMaster(fleet, checkout)
       expect(await fleet.ok('GET', `${SLOW}/queue`)).toEqual(queue)
       expect(await fleet.ok('GET', `${SLOW}/workers/w-1/config/history`)).toEqual(history)

@@ -25,7 +25,7 @@ if m[7] then
   local i = 0
   for stale in string.gmatch(m[7], '%d+') do
     i = i + 1
-    if i <= 4 then reply[i] = reply[i] - stale end
+    if i <= 4 then reply[i] = math.max(0, reply[i] - stale) end
   end
 end
 for i, tier in ipairs({ P0, P1, P2 }) do

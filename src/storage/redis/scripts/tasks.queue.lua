@@ -36,6 +36,6 @@ for _, tier in ipairs({ P0, P1, P2 }) do
 end
 if st then
   local high, normal, low = match(st, '^(%d+)|(%d+)|(%d+)')
-  length = length - high - normal - low
+  length = math.max(0, length - high - normal - low)
 end
 return { length, (lasting_pause(paused)) or false, tickets, fetch(T, ids) }

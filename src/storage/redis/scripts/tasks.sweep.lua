@@ -28,6 +28,7 @@
 --- @include "queue"
 --- @include "promote"
 --- @include "move-to-dead"
+--- @include "stale-repair"
 
 -- Leases with the same deadline that are put in order.
 local MOMENT = 5000
@@ -100,6 +101,7 @@ write('ZREM', V, ids)
 write('HDEL', L, ids)
 local promoted, next_due = promote(limit)
 if next_due and tonumber(next_due) <= now then more = true end
+repair_stale()
 write('HDEL', I, keys)
 write('ZREM', IZ, keys)
 if #outcomes > 0 then

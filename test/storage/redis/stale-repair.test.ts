@@ -1,0 +1,67 @@
+/** Tests that the sweep repairs what a master of an earlier release, which does not know cancels, leaves behind. */
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import type { Redis } from 'ioredis'
+import type { Tasks } from '../../../src/storage/index.ts'
+import { createTasks } from '../../../src/storage/redis/tasks.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
+import { DAY, ManualClock, sole, task, TYPE } from '../contract/fixture.ts'
+import { TracedCaller } from './traced.ts'
+
+const KEY = `muster:{a:${TYPE}}:`
+const TASKS = Array.from({ length: 3_000 }, (_, n) => `t${n}`)
+
+withRedisServer('the repair of stale tickets', () => {
+  let server: RedisServer
+  let client: Redis
+  let tasks: Tasks
+  beforeAll(async () => {
+    server = await startRedis()
+    client = server.connect()
+  })
+  afterAll(() => server.close())
+  beforeEach(async () => {
+    await client.flushall()
+    tasks = createTasks(new TracedCaller(client, new ManualClock()), 'p')
+  })
+
+  const pending = async (): Promise<number> => {
+    const [high, normal, low] = sole(await tasks.counts([TYPE])).tiers
+    return high + normal + low
+  }
+
+  it('forgets those whose tier is empty, a part in each sweep, and counts nothing below 0 until then', async () => {
+    const submitted = TASKS.map((id) => task(id, { ownId: true }))
+    for (let from = 0; from < TASKS.length; from += 500)
+      await tasks.submit(TYPE, DAY, submitted.slice(from, from + 500), 1_000_000)
+    await tasks.submit(TYPE, DAY, [task('high', { ownId: true, tier: 0 }), task('high 2', { tier: 0 })], 1_000_000)
+    const cancelled = ['high', ...TASKS.filter((_, n) => n % 2 === 1 && n < TASKS.length - 1)]
+    for (let from = 0; from < cancelled.length; from += 500) await tasks.cancel(TYPE, cancelled.slice(from, from + 500))
+    expect(await pending()).toBe(TASKS.length + 2 - cancelled.length)
+    expect(await client.hlen(`${KEY}x`)).toBe(cancelled.length - 1) // The ends of a tier are cut by the cancel.
+
+    await client.del(`${KEY}p1`) // The earlier release has leased and dropped all of the tier.
+    expect(await pending()).toBe(1)
+    const left: number[] = []
+    do {
+      await tasks.sweep(TYPE, 0, 500)
+      left.push(await client.hlen(`${KEY}x`))
+      expect(await pending()).toBe(1)
+    } while (left.at(-1) !== 0 && left.length < 10)
+    expect(left.length).toBeGreaterThan(1)
+    expect(left.at(-1)).toBe(0)
+    expect(await client.hget(`${KEY}m`, 'st')).toBeNull()
+  })
+
+  it('keeps those of a tier that is not empty', async () => {
+    await tasks.submit(
+      TYPE,
+      DAY,
+      ['a', 'b', 'c'].map((id) => task(id, { ownId: true })),
+      1_000_000,
+    )
+    await tasks.cancel(TYPE, ['b'])
+    await tasks.sweep(TYPE, 0, 500)
+    expect(await client.hkeys(`${KEY}x`)).toEqual(['b'])
+    expect(await pending()).toBe(2)
+  })
+})
