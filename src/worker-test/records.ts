@@ -7,6 +7,8 @@ export type Frame<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: 
 export interface WireTask {
   readonly task_id: string
   readonly payload: object
+  /** The policy of the task itself (D113). */
+  readonly retry?: { readonly base_seconds: number; readonly factor: number; readonly cap_seconds: number }
   /** Default: the next one. */
   readonly token?: number
 }
@@ -19,6 +21,7 @@ export interface Settle {
   readonly task_id: string
   readonly token: number
   readonly error?: string
+  readonly retry_in_ms?: number
   readonly atMs: number
 }
 export interface Arrival {

@@ -177,18 +177,19 @@ async function reserve() {
   }
 }
 async function runTask(task) {
-  const lease = { task, isLost: false, isReleased: false }
+  const lost = new AbortController()
+  const lease = { task, isLost: false, isReleased: false, lost }
   runs.set(task.token, lease)
   const extending = setInterval(() => void extend(lease), (1_000 * (task.expires_at - Date.now() / 1_000)) / 3)
   try {
-    await run(task.payload, config)
+    await run(task.payload, config, AbortSignal.any([stop.signal, lost.signal]))
     lastError = null
     if (!lease.isLost && !lease.isReleased) await settle('tasks.ack', task, {})
   } catch (error) {
     const text = mask(String(error.message)).slice(0, 4_096)
     lastError = text
     log('run failed:', text)
-    if (!lease.isLost && !lease.isReleased) await settle('tasks.nack', task, { error: text })
+    if (!lease.isLost && !lease.isReleased) await settle('tasks.nack', task, { error: text, ...retryOf(task) })
   } finally {
     clearInterval(extending)
     runs.delete(task.token)
@@ -196,11 +197,18 @@ async function runTask(task) {
     wake()
   }
 }
+/** The delay of the task's own policy. */
+function retryOf({ retry, attempt }) {
+  if (retry === undefined) return {}
+  const seconds = Math.min(retry.cap_seconds, retry.base_seconds * retry.factor ** attempt)
+  return { retry_in_ms: Math.floor(1_000 * seconds * Math.random()) }
+}
 async function extend(lease) {
   const { task_id, token: fence } = lease.task
   try {
     const { results } = await call('tasks.extend', { tasks: [{ task_id, token: fence }] }, 5_000)
     if (results[0].error === 'lease_lost') lease.isLost = true
+    if (lease.isLost) lease.lost.abort()
   } catch (error) {
     log('extend failed:', error.message)
   }
@@ -232,12 +240,12 @@ async function drain(deadlineMs = Infinity) {
 }
 
 // ── The automation ──
-async function run(payload, { label = '' }) {
+async function run(payload, { label = '' }, signal) {
   if (payload.do === 'echo') emit({ value: payload.value, label })
   else if (payload.do === 'fail') throw new Error(payload.error)
   else if (payload.do === 'sleep') {
     emit({ started: true })
-    await sleep(1_000 * payload.seconds, undefined, { signal: stop.signal })
+    await sleep(1_000 * payload.seconds, undefined, { signal })
     emit({ slept: payload.seconds })
   } else {
     const pad = 'x'.repeat(payload.bytes ?? 0)

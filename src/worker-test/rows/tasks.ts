@@ -152,6 +152,30 @@ async function payloads(trial: Trial): Promise<void> {
   }
 }
 
+async function ownRetry(trial: Trial): Promise<void> {
+  const { master } = trial
+  await trial.run()
+  const retry = { base_seconds: 3, factor: 2, cap_seconds: 5 }
+  master.queue({ task_id: 'own-retry', payload: { do: 'fail', error: 'no such file' }, retry })
+  await trial.settled('own-retry', 'tasks.nack')
+  const { retry_in_ms: delayMs } = master.settles[0] ?? {}
+  trial.check(
+    typeof delayMs === 'number' && delayMs >= 0 && delayMs <= 3_000,
+    'retry_in_ms from 0 to 3,000, the delay of the first failure',
+    `retry_in_ms ${delayMs ?? 'missing'}`,
+  )
+}
+
+async function stopsLostRuns(trial: Trial): Promise<void> {
+  const { master } = trial
+  await trial.run()
+  const id = await trial.sleeping(60)
+  const { token = 0 } = master.leases.find(({ task_id: each }) => each === id) ?? {}
+  master.lostTokens.add(token)
+  await trial.expect('an extension', () => master.extensions.some((each) => each.isLost), VISIBILITY_SECONDS * 1_000)
+  await trial.settled(trial.submit({ do: 'echo' }), 'tasks.ack', 1_000)
+}
+
 export const TASKS: readonly Row[] = [
   {
     id: 'W12',
@@ -223,5 +247,29 @@ export const TASKS: readonly Row[] = [
     seconds: 3,
     holds: 'Payloads and outputs keep every character of Unicode, U+0000 included, up to 1 MiB.',
     check: payloads,
+  },
+]
+
+/** Rows of later additions to the protocol, without which a worker works. */
+export const LATER_TASKS: readonly Row[] = [
+  {
+    id: 'W31',
+    area: 'tasks',
+    level: 'should',
+    seconds: 2,
+    holds:
+      'A nack of a task that has its own `retry` carries `retry_in_ms`, drawn from 0 to ' +
+      'base_seconds · factor^attempt, at most cap_seconds. Without it the policy of the automation applies.',
+    check: ownRetry,
+  },
+  {
+    id: 'W32',
+    area: 'tasks',
+    level: 'should',
+    seconds: 4,
+    holds:
+      'A run whose lease was lost, for example because its task was cancelled, is stopped within 1 s of the ' +
+      'response, and its slot takes the next task.',
+    check: stopsLostRuns,
   },
 ]
