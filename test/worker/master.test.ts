@@ -15,19 +15,32 @@ let master: RunningMaster
 let catalog: ReadonlyMap<string, RunnableEntry>
 let worker: RunningWorker | undefined
 let finish: (() => void)[]
+/** Why the runs of tasks that are held were stopped. */
+let stopped: unknown[]
 
 beforeEach(async () => {
   time = new VirtualTime()
   log = recordingLog()
   finish = []
+  stopped = []
   worker = undefined
   catalog = buildCatalog([
     defineBatch({
       type: 'render',
       config: Type.Object({ text: Type.Optional(Type.String()) }),
-      payload: Type.Object({ slow: Type.Optional(Type.Boolean()), fail: Type.Optional(Type.Boolean()) }),
+      payload: Type.Object({
+        slow: Type.Optional(Type.Boolean()),
+        fail: Type.Optional(Type.Boolean()),
+        held: Type.Optional(Type.Boolean()),
+      }),
       output: Type.Object({ id: Type.String() }),
-      run: async ({ task, emit, kv }) => {
+      run: async ({ task, emit, kv, signal }) => {
+        if (task.payload.held === true) {
+          finish.push(() => undefined)
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+          stopped.push(signal.reason.why)
+          return
+        }
         if (task.payload.fail === true) throw new Error('as asked')
         if (task.payload.slow === true) {
           await new Promise<void>((resolve) => void finish.push(resolve))
@@ -168,6 +181,24 @@ describe('a worker with a real master', () => {
     expect(finish).toHaveLength(1)
     const left = await api<{ items: { id: string; attempt: number }[] }>('GET', '/queue')
     expect(left.items.map(({ id, attempt }) => [id, attempt])).toEqual([['next', 0]])
+  })
+
+  it('stops the run of a cancelled task at its next extend, and its outcome does not count (D109, G28)', async () => {
+    await enabled(1)
+    await api('POST', '/tasks', { payload: { held: true }, task_id: 'held' })
+    await advanceUntil(time, 'the task runs', () => finish.length === 1)
+    await api('POST', '/tasks', { payload: {}, task_id: 'next' })
+    expect(await api('DELETE', '/tasks/held')).toEqual({ task_id: 'held', outcome: 'cancelled', was: 'in_flight' })
+    expect(stopped).toEqual([])
+    for (let passed = 0; passed < 21_000 && stopped.length === 0; passed += 500) await time.advance(500)
+    expect(stopped).toEqual(['lease_lost'])
+    let length = 0
+    while (length < 1) ({ length } = await api<{ length: number }>('GET', '/output/length'))
+    expect(await api('POST', '/output/pop', { n: 10 })).toMatchObject([{ payload: { id: 'next' } }])
+    for (let third = 0; third < 5; third += 1) await time.advance(30_000)
+    expect(finish).toHaveLength(1)
+    expect(await api('GET', '/queue')).toMatchObject({ length: 0 })
+    expect(await api('GET', '/dead')).toMatchObject({ length: 0 })
   })
 
   it('returns a failing task to the queue with backoff and reports the error', async () => {

@@ -138,6 +138,18 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         max,
       ),
   })),
+  'the end of the lease of a cancelled task': onTasks((inner) => ({
+    async cancel(type, ids) {
+      const places = await inner.locate(type, ids)
+      const results = await inner.cancel(
+        type,
+        ids.map((id, i) => (places[i] === 'in_flight' ? `${id} is not cancelled` : id)),
+      )
+      return results.map((result, i) =>
+        places[i] === 'in_flight' && ids.indexOf(ids[i] ?? '') === i ? { kind: 'cancelled', was: 'in_flight' } : result,
+      )
+    },
+  })),
   'the pause of a queue': onTasks((inner) => ({
     pause: async (type, pause) => ({ ...(await inner.pause(type, { ...pause, untilMs: 0 })), untilMs: pause.untilMs }),
   })),

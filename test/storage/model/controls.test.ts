@@ -3,9 +3,9 @@ import { describe, expect, it } from '@jest/globals'
 import { BROKEN, counted, memory } from './broken.ts'
 import { search } from './run.ts'
 
-const SEED = 1
+const SEED = 1_000
 /** Most safeguards need only a few hundred. */
-const COMMANDS = 6_000
+const COMMANDS = 10_000
 
 /** Every result that a call can return, except those that need thousands of items. */
 const RESPONSES = [
@@ -38,6 +38,9 @@ const RESPONSES = [
   'applyToDead replayed',
   'applyToDead removed',
   'applyToDead not_dead',
+  'cancel cancelled',
+  'cancel dead',
+  'cancel not_found',
   'pause untilMs',
   'resume true',
   'resume false',

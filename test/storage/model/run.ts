@@ -28,6 +28,8 @@ const TIMEOUT_MS = isSoak ? 3_600_000 : 600_000
 export interface Options {
   readonly create: Create
   readonly idle?: (backend: Backend) => Promise<void>
+  /** Checks what only this kind of store has, after the last command of each run. */
+  readonly afterRun?: () => Promise<void>
 }
 /** `path` and `replayPath` identify a failure to reproduce. */
 export interface Search extends Options {
@@ -68,7 +70,7 @@ function commandsOf(seed: number, isDurable: boolean): AnyCommand[] {
   }
 }
 
-async function runRound({ create, idle, seed, shrinks, path, replayPath }: Search): Promise<Result> {
+async function runRound({ create, idle, afterRun, seed, shrinks, path, replayPath }: Search): Promise<Result> {
   let ran = 0
   const { capabilities } = await create(new ManualClock())
   const commands = fc.commands(commandsOf(seed, capabilities.durable), {
@@ -95,6 +97,7 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
       model.store.fleet.register(crew)
       await backend.workers.register(crew)
       await fc.asyncModelRun(() => ({ model, real }), run)
+      await afterRun?.()
     } finally {
       await backend.close()
       ran += [...run].length

@@ -18,10 +18,15 @@ const PREFIX = `muster-test-${process.pid}-`
 /** Settings with which a Redis keeps everything it confirmed (D46). */
 export const DURABLE: RedisOptions = { appendfsync: 'always', maxmemoryPolicy: 'noeviction' }
 let serial = 0
+let newestUrl = ''
+
+/** Returns a connection of its own to the store of the backend that was created last, and the prefix of its keys. */
+export const newestStore = (): [Redis, string] => [clientOf(newestUrl), `${PREFIX}${serial}`]
 
 /** Returns a backend on the store at `url` with a prefix that no other backend uses. */
 export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendOptions> = {}): RedisBackend {
   serial += 1
+  newestUrl = url
   return new RedisBackend({
     url: parseStoreUrl(`${url}?prefix=${PREFIX}${serial}`),
     clock,
@@ -50,6 +55,13 @@ export function withRedisStore(name: string, define: (create: (clock: Clock) => 
 
 /** Removes the test data of this process from a shared server. */
 async function tidy(url: string): Promise<void> {
+  const client = clientOf(url)
+  for await (const keys of client.scanStream({ match: `${PREFIX}*`, count: 1_000 }) as AsyncIterable<string[]>)
+    if (keys.length > 0) await client.unlink(...keys)
+  client.disconnect()
+}
+
+function clientOf(url: string): Redis {
   const {
     hosts: [address],
     user,
@@ -57,14 +69,11 @@ async function tidy(url: string): Promise<void> {
     database,
     tls,
   } = parseStoreUrl(url)
-  const client = new Redis({
+  return new Redis({
     ...address,
     db: database,
     ...(user !== null && { username: user }),
     ...(password !== null && { password }),
     ...(tls && { tls: {} }),
   })
-  for await (const keys of client.scanStream({ match: `${PREFIX}*`, count: 1_000 }) as AsyncIterable<string[]>)
-    if (keys.length > 0) await client.unlink(...keys)
-  client.disconnect()
 }

@@ -1,4 +1,10 @@
 import { testModel } from '../model/run.ts'
-import { withRedisStore } from './fixture.ts'
+import { newestStore, withRedisStore } from './fixture.ts'
+import { checkStaleTickets } from './stale-tickets.ts'
 
-withRedisStore('redis backend: model', (create) => testModel('redis', { create }))
+withRedisStore('redis backend: model', (create) =>
+  testModel('redis', {
+    create,
+    afterRun: () => checkStaleTickets(...newestStore()),
+  }),
+)

@@ -116,6 +116,11 @@ async function moves(): Promise<
       keeps: but('t00002'),
       call: () => tasks.applyToDead(TYPE, 'remove', ['t00002']),
     },
+    {
+      name: 'cancel',
+      keeps: but('t00000', 't00003', 'high'),
+      call: () => tasks.cancel(TYPE, ['t00000', 't00003', 'high']),
+    },
   ]
 }
 
@@ -185,6 +190,8 @@ withRedisServer('redis scripts of tasks', () => {
         await leased()
         await note('reserve, none', () => reserve())
         await note('counts', () => tasks.counts([TYPE]))
+        await note('cancel, in flight', () => tasks.cancel(TYPE, ids(leases)))
+        await note('cancel, none', () => tasks.cancel(TYPE, ids(leases)))
         return runs
       }
       const expected = {
@@ -204,12 +211,27 @@ withRedisServer('redis scripts of tasks', () => {
         counts: 7,
         locate: 3,
         'locate, gone': 4,
+        'cancel, in flight': 9,
+        'cancel, none': 5,
       }
       expect(await counted(1)).toEqual(expected)
       await emptied()
       expect(await counted(100)).toEqual(expected)
       // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect((expected.submit + expected.reserve + expected.ack + 3) / 100).toBeLessThanOrEqual(0.32)
+    })
+
+    it('of a cancel of pending tasks are at most 16, and other calls send no more afterwards', async () => {
+      for (const n of [1, 100]) {
+        await emptied()
+        await submit(task('first'))
+        await leased()
+        await submit(...batch(n + 1))
+        const gone = ids(batch(n + 1)).slice(0, -1)
+        expect((await commandsOf(() => tasks.cancel(TYPE, gone))).length).toBeLessThanOrEqual(16)
+        expect(await commandsOf(() => submit(...batch(1)))).toHaveLength(8)
+        expect(await commandsOf(() => reserve(2))).toHaveLength(13)
+      }
     })
 
     it('change nothing when a command up to the first write fails', async () => {

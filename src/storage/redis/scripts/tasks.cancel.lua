@@ -30,8 +30,9 @@ for from = 1, n, BODIES_PER_READ do
   for i = 1, #bodies do tails[from + i - 1] = bodies[i] and sub(bodies[i], -TAIL) end
 end
 local leases, dead, scheduled = fetch(L, ids), fetch(DM, ids), call('SMISMEMBER', S, unpack(ids))
-open_stale(call('HGET', M, 'st'))
-learn_stale(ids)
+local st = call('HGET', M, 'st')
+open_stale(st)
+if st then learn_stale(ids) end
 
 local moments = {}
 local function ticket_of(id, tail)
@@ -98,6 +99,6 @@ end
 trim_tier(P0, 0)
 trim_tier(P1, 1)
 trim_tier(P2, 2)
-trim_scheduled()
+if stale_counts[4] > 0 then trim_scheduled() end
 save_stale()
 return results
