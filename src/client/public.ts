@@ -1,6 +1,7 @@
 /** The client for programs that submit tasks and read outputs, published as `muster/client`. */
 export { MusterClient } from './published/muster-client.ts'
 export { MusterError, type Fault, type MusterErrorCode } from './published/muster-error.ts'
+export { TaskFailed } from './published/task-failed.ts'
 export type {
   AutomationClient,
   CallOptions,
@@ -22,6 +23,7 @@ export type {
   PayloadOf,
   QueuedTask,
   QueuePage,
+  ResultOf,
   SelectedTask,
   SubmitOutcome,
   SubmittedTask,

@@ -1,5 +1,6 @@
 /** @module client/tasks  Submits tasks, and reads queues and dead-letter queues. @see D9, D29, D38, D48, D49, D50 */
 import type {
+  AwaitedBody,
   BatchResults,
   CancelSelectedBody,
   ClearedBody,
@@ -90,12 +91,37 @@ export class Tasks {
   }
 
   /**
-   * Returns whether a task is pending, in flight, scheduled or dead.
+   * Returns whether a task is pending, in flight, scheduled or dead; done or expired if its outcome is retained.
    * @param taskId The ID of the task.
+   * @param options `waitSeconds`: waits so long for its end, 0 to 30; 0 if omitted.
    * @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed.
    */
-  get(type: string, taskId: string, options?: RequestOptions): Promise<MasterResponse<TaskPlace>> {
-    return this.#caller.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
+  get(
+    type: string,
+    taskId: string,
+    { waitSeconds, ...options }: RequestOptions & { readonly waitSeconds?: number | undefined } = {},
+  ): Promise<MasterResponse<TaskPlace>> {
+    const path = pathOf(type, ['tasks', taskId], { wait_seconds: waitSeconds })
+    return this.#caller.call({ method: 'GET', path }, options)
+  }
+
+  /**
+   * Waits until one of the tasks has finished or is unknown. The request is repeated when its response was lost.
+   * @param ids 1 to 1,000 IDs.
+   * @param waitSeconds At most this long, 0 to 30.
+   * @returns the states of the tasks, in order; `place` is null for an unknown one.
+   */
+  awaitTasks(
+    type: string,
+    ids: readonly string[],
+    waitSeconds: number,
+    options?: RequestOptions,
+  ): Promise<MasterResponse<AwaitedBody>> {
+    const body = { task_ids: ids, wait_seconds: waitSeconds }
+    return this.#caller.call(
+      { method: 'POST', path: pathOf(type, ['tasks', 'await']), body, repeat: 'always' },
+      options,
+    )
   }
 
   /**

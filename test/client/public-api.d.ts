@@ -23,9 +23,11 @@
 //   PayloadOf
 //   QueuePage
 //   QueuedTask
+//   ResultOf
 //   SelectedTask
 //   SubmitOutcome
 //   SubmittedTask
+//   TaskFailed
 //   TaskOptions
 //   TaskRetry
 //   TaskState
@@ -34,7 +36,7 @@ import type { Automation } from '../../src/automation/public.ts'
 export declare class MusterClient {
   constructor(options: MusterClientOptions)
   automation(type: string): AutomationClient<JsonObject, JsonObject>
-  automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>>
+  automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>, ResultOf<A>>
   events(options?: EventsOptions): AsyncGenerator<FleetEvent, void, undefined>
 }
 
@@ -83,6 +85,22 @@ export declare function bodyOf<T>(
 ): Promise<T>
 export declare function published(error: unknown): unknown
 
+// published/task-failed.d.ts
+export interface TaskFailedFacts {
+  readonly taskId: string
+  readonly place: TaskFailed['place']
+  readonly attempts: number
+  readonly lastError: string | null
+}
+export declare class TaskFailed extends Error {
+  readonly name = 'TaskFailed'
+  readonly taskId: string
+  readonly place: 'dead' | 'expired' | 'unknown' | 'done'
+  readonly attempts: number
+  readonly lastError: string | null
+  constructor(message: string, facts: TaskFailedFacts)
+}
+
 // published/api.d.ts
 export type JsonObject = Readonly<Record<string, unknown>>
 export type PayloadOf<A extends Automation> = Parameters<A['run']>[0] extends {
@@ -97,6 +115,7 @@ export type OutputOf<A extends Automation> = Parameters<A['run']>[0] extends {
 }
   ? O
   : never
+export type ResultOf<A extends Automation> = Awaited<ReturnType<A['run']>>
 export interface MusterClientOptions {
   readonly url: string
   readonly token: string | (() => string | Promise<string>)
@@ -126,18 +145,20 @@ export interface TaskOptions {
   readonly tracestate?: string | undefined
   readonly idempotencyKey?: string | undefined
   readonly idempotencyTtlSeconds?: number | undefined
+  readonly retainSeconds?: number | undefined
 }
 export interface NewTask<Payload> extends TaskOptions {
   readonly payload: Payload
 }
-export interface SubmittedTask {
+export interface SubmittedTask<Result = unknown> {
   readonly id: string
   readonly isDuplicate: boolean
+  result(options?: CallOptions): Promise<Result>
 }
-export type SubmitOutcome =
+export type SubmitOutcome<Result = unknown> =
   | {
       readonly kind: 'submitted'
-      readonly task: SubmittedTask
+      readonly task: SubmittedTask<Result>
     }
   | {
       readonly kind: 'failed'
@@ -207,11 +228,12 @@ export interface DeadLetters<Payload> {
   delete(ids: readonly string[], options?: CallOptions): Promise<readonly SelectedTask[]>
   deleteAll(options?: CallOptions): Promise<number>
 }
-export interface AutomationClient<Payload, Output> {
+export interface AutomationClient<Payload, Output, Result = unknown> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
-  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
-  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
+  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask<Result>>
+  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome<Result>[]>
+  result(id: string, options?: CallOptions): Promise<Result>
   getTask(id: string, options?: CallOptions): Promise<TaskState>
   cancel(ids: readonly string[], options?: CallOptions): Promise<readonly CancelledTask[]>
   queue(options?: PageOptions): Promise<QueuePage<Payload>>

@@ -25,9 +25,13 @@ const text: string | undefined = (await greetings.peek(1))[0]?.payload.text
 await greetings.submit({ name: 7 })
 // @ts-expect-error the output has no such field
 void (await greetings.peek(1))[0]?.payload.bytes
+const greeted: string = (await greetings.result('a')).text
+// @ts-expect-error the result has no such field
+void (await (await greetings.submit({ name: 'Ada' }, { retainSeconds: 1 })).result()).bytes
 // @ts-expect-error there is no such option
 await greetings.submit({ name: 'Ada' }, { delay: 1 })
 void text
+void greeted
 `
 /** A page has the types of browsers, and none of Node. */
 const PAGE = `

@@ -22,6 +22,9 @@ export type OutputOf<A extends Automation> = Parameters<A['run']>[0] extends {
   ? O
   : never
 
+/** The type of what an automation's runs return; `unknown` if it declares no result. */
+export type ResultOf<A extends Automation> = Awaited<ReturnType<A['run']>>
+
 /** Options of a {@link MusterClient}. */
 export interface MusterClientOptions {
   /** The URL of the master, http or https; a path prefix is kept. */
@@ -86,6 +89,8 @@ export interface TaskOptions {
   readonly idempotencyKey?: string | undefined
   /** How long `idempotencyKey` is remembered, in seconds; a day by default, which the master may bound otherwise. */
   readonly idempotencyTtlSeconds?: number | undefined
+  /** Keeps the result of the task for this time after its end: 0, the default, to 604,800 seconds, with fractions. */
+  readonly retainSeconds?: number | undefined
 }
 
 /** A task of `submitMany`. */
@@ -95,16 +100,23 @@ export interface NewTask<Payload> extends TaskOptions {
 }
 
 /** A task that is stored. */
-export interface SubmittedTask {
+export interface SubmittedTask<Result = unknown> {
   /** The ID of the task; that of the first task if this one is a duplicate. */
   readonly id: string
   /** Whether an earlier task had the same ID or idempotency key, so that nothing was queued. */
   readonly isDuplicate: boolean
+  /**
+   * Waits for the end of the task, which needs `retainSeconds`. Aborting the signal ends the wait, not the task.
+   * @returns what the run of the task returned; null if it returned nothing.
+   * @throws {TaskFailed} when the task died, expired or is unknown, or its result was too large.
+   */
+  result(options?: CallOptions): Promise<Result>
 }
 
 /** What became of one task of `submitMany`. */
-export type SubmitOutcome =
-  { readonly kind: 'submitted'; readonly task: SubmittedTask } | { readonly kind: 'failed'; readonly error: unknown }
+export type SubmitOutcome<Result = unknown> =
+  | { readonly kind: 'submitted'; readonly task: SubmittedTask<Result> }
+  | { readonly kind: 'failed'; readonly error: unknown }
 
 /** Where a task is. */
 export interface TaskState {
@@ -230,7 +242,7 @@ export interface DeadLetters<Payload> {
 }
 
 /** The tasks and outputs of one automation type. Every call rejects with a {@link MusterError}. */
-export interface AutomationClient<Payload, Output> {
+export interface AutomationClient<Payload, Output, Result = unknown> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
   /**
@@ -240,13 +252,19 @@ export interface AutomationClient<Payload, Output> {
    * @param payload Has to match the payload schema of the automation.
    * @returns the ID of the task, and whether it was queued.
    */
-  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask>
+  submit(payload: Payload, options?: TaskOptions & CallOptions): Promise<SubmittedTask<Result>>
   /**
    * Submits any number of tasks. Never rejects.
    * @param tasks The tasks, in the order in which they are queued.
    * @returns one outcome per task, in order.
    */
-  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome[]>
+  submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome<Result>[]>
+  /**
+   * Waits for the end of a task that another program may have submitted. Waits of one type share a request.
+   * @param id The ID of the task.
+   * @returns what `result` of the submitted task returns.
+   */
+  result(id: string, options?: CallOptions): Promise<Result>
   /** Returns where a task is. Rejects with NOT_FOUND when it is finished, was dropped, or never existed. */
   getTask(id: string, options?: CallOptions): Promise<TaskState>
   /**

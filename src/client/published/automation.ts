@@ -26,6 +26,7 @@ import type {
   TaskOptions,
   TaskState,
 } from './api.ts'
+import { resultOf, type ResultQueue } from './result-queue.ts'
 import type { SubmitQueue } from './submit-queue.ts'
 import { submittedTask, taskText, type Repetition } from './task-text.ts'
 import type { Tasks } from '../tasks.ts'
@@ -35,11 +36,12 @@ export interface AutomationDeps {
   readonly tasks: Tasks
   readonly output: OutputRoutes
   readonly submits: SubmitQueue
+  readonly results: ResultQueue
   readonly repetition: Repetition
 }
 
 /** The tasks and outputs of one automation type. */
-export class PublishedAutomation<Payload, Output> implements AutomationClient<Payload, Output> {
+export class PublishedAutomation<Payload, Output, Result> implements AutomationClient<Payload, Output, Result> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
   readonly #deps: AutomationDeps
@@ -55,18 +57,22 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
   }
 
   /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
-  async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask> {
+  async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask<Result>> {
     const task = taskText({ ...options, payload }, this.#deps.repetition)
     try {
-      return submittedTask(task, options.id !== undefined, await this.#deps.submits.submit(task, options.signal))
+      const stored = await this.#deps.submits.submit(task, options.signal)
+      return this.#withResult(submittedTask(task, options.id !== undefined, stored))
     } catch (error) {
       throw published(error)
     }
   }
 
   /** Returns the outcome of each task. @param tasks The tasks. @param options `signal` aborts all of them. */
-  submitMany(tasks: readonly NewTask<Payload>[], { signal }: CallOptions = {}): Promise<readonly SubmitOutcome[]> {
-    const outcomeOf = async ({ payload, ...options }: NewTask<Payload>): Promise<SubmitOutcome> => {
+  submitMany(
+    tasks: readonly NewTask<Payload>[],
+    { signal }: CallOptions = {},
+  ): Promise<readonly SubmitOutcome<Result>[]> {
+    const outcomeOf = async ({ payload, ...options }: NewTask<Payload>): Promise<SubmitOutcome<Result>> => {
       try {
         return { kind: 'submitted', task: await this.submit(payload, { ...options, signal }) }
       } catch (error) {
@@ -74,6 +80,15 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
       }
     }
     return Promise.all(tasks.map(outcomeOf))
+  }
+
+  /** Returns the result of a task, after its end. @param id Names the task. @param options `signal` ends the wait. */
+  async result(id: string, { signal }: CallOptions = {}): Promise<Result> {
+    try {
+      return resultOf(await this.#deps.results.wait(id, signal)) as Result
+    } catch (error) {
+      throw published(error)
+    }
   }
 
   /** Returns where a task is. */
@@ -120,6 +135,12 @@ export class PublishedAutomation<Payload, Output> implements AutomationClient<Pa
   async pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]> {
     const entries = await bodyOf(this.#deps.output.pop(this.type, { n, ...options }))
     return entries.map((entry) => outputEntry<Output>(entry))
+  }
+
+  /** The method is not enumerable, so that a task is shown by its data. */
+  #withResult(task: Pick<SubmittedTask, 'id' | 'isDuplicate'>): SubmittedTask<Result> {
+    const result = (options?: CallOptions): Promise<Result> => this.result(task.id, options)
+    return Object.defineProperty(task, 'result', { value: result }) as SubmittedTask<Result>
   }
 }
 

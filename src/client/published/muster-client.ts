@@ -19,8 +19,10 @@ import type {
   MusterClientOptions,
   OutputOf,
   PayloadOf,
+  ResultOf,
 } from './api.ts'
 import { PublishedAutomation } from './automation.ts'
+import { ResultQueue } from './result-queue.ts'
 import { SubmitQueue } from './submit-queue.ts'
 import type { Repetition } from './task-text.ts'
 import { Tasks } from '../tasks.ts'
@@ -37,7 +39,7 @@ export class MusterClient {
   readonly #callerOptions: CallerOptions
   readonly #timeoutMs: number
   readonly #repetition: Repetition
-  readonly #automations = new Map<string, PublishedAutomation<never, never>>()
+  readonly #automations = new Map<string, PublishedAutomation<never, never, never>>()
 
   /** Sends nothing yet. @throws {TypeError} for an invalid URL or timeout. */
   constructor(options: MusterClientOptions) {
@@ -62,18 +64,18 @@ export class MusterClient {
   }
 
   /**
-   * Returns the client of one automation type. Payloads and outputs are any objects.
+   * Returns the client of one automation type. Payloads and outputs are any objects, results any values.
    * @param type The type, such as `greeter`.
    */
   automation(type: string): AutomationClient<JsonObject, JsonObject>
   /**
-   * Returns the client of one automation type, for example `client.automation<typeof greeter>('greeter')`. Payloads and
-   * outputs have the types of its schemas.
+   * Returns the client of one automation type, for example `client.automation<typeof greeter>('greeter')`. Payloads,
+   * outputs and results have the types of its schemas.
    * @param automation The type, or the automation itself, which makes its code part of the program.
    */
-  automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>>
+  automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>, ResultOf<A>>
   /** Returns the client of one automation type. */
-  automation(automation: string | Automation): AutomationClient<never, never> {
+  automation(automation: string | Automation): AutomationClient<never, never, never> {
     const type = typeof automation === 'string' ? automation : automation.type
     return this.#automations.get(type) ?? this.#newAutomation(type)
   }
@@ -96,12 +98,13 @@ export class MusterClient {
     }
   }
 
-  #newAutomation(type: string): PublishedAutomation<never, never> {
+  #newAutomation(type: string): PublishedAutomation<never, never, never> {
     const tasks = new Tasks(this.#caller)
-    const automation = new PublishedAutomation<never, never>(type, {
+    const automation = new PublishedAutomation<never, never, never>(type, {
       tasks,
       output: new Output(this.#caller, this.#callerOptions),
       submits: new SubmitQueue(tasks, type, this.#timeoutMs),
+      results: new ResultQueue(tasks, type, this.#timeoutMs),
       repetition: this.#repetition,
     })
     this.#automations.set(type, automation)

@@ -54,6 +54,7 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
     tracestate: task.tracestate,
     idempotency_key: key,
     idempotency_ttl_seconds: keySeconds,
+    retain_seconds: task.retainSeconds,
   }
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
@@ -81,7 +82,7 @@ export function submittedTask(
   task: TaskText,
   hasOwnId: boolean,
   result: { readonly task_id: string; readonly queued: boolean },
-): SubmittedTask {
+): Pick<SubmittedTask, 'id' | 'isDuplicate'> {
   return { id: result.task_id, isDuplicate: !result.queued && (hasOwnId || result.task_id !== task.id) }
 }
 

@@ -1,6 +1,6 @@
 /**
  * @module cmd/admin/tasks
- * `muster tasks`: submits and cancels tasks, and shows where a task is.
+ * `muster tasks`: submits and cancels tasks, waits for their results, and shows where a task is.
  * @see D29, D38, D49, D109
  */
 import { Buffer } from 'node:buffer'
@@ -11,13 +11,15 @@ import {
   type CancelSelectedBody,
   type JsonObject,
   type TaskBody,
+  type TaskPlace,
 } from '../../protocol/index.ts'
+import { systemTime } from '../../runtime/index.ts'
 import { atLeast, integer, label, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { isObject, jsonOperand, objectsInput, readInput } from './input.ts'
 import { DRY_RUN, typeOperand } from './options.ts'
 import { tableText, type Column } from './printer.ts'
-import { EXIT, verb, type Invocation, type Noun, type OptionValues } from './verb.ts'
+import { EXIT, Failure, verb, type Invocation, type Noun, type OptionValues } from './verb.ts'
 
 const SUBMIT_OPTIONS = {
   payload: {
@@ -76,6 +78,12 @@ const SUBMIT_OPTIONS = {
     value: 'KEY',
     help: 'Submissions with the same key queue the task only once.',
     read: text,
+  },
+  retain: {
+    name: 'retain',
+    value: 'SECONDS',
+    help: 'Keep the result of the task for this time after its end, 0 to 604800; fractions are allowed.',
+    read: atLeast(0),
   },
   dryRun: DRY_RUN,
 } as const
@@ -161,6 +169,7 @@ function shared({
   label: labels,
   taskId,
   idempotencyKey,
+  retain,
 }: SubmitValues): Omit<TaskBody, 'payload'> {
   const given = {
     priority,
@@ -171,6 +180,7 @@ function shared({
     labels: labels.length === 0 ? undefined : Object.fromEntries(labels),
     task_id: taskId,
     idempotency_key: idempotencyKey,
+    retain_seconds: retain,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
@@ -256,6 +266,53 @@ const get = verb({
   },
 })
 
+/** The longest wait of one request. */
+const WAIT_SECONDS = 20
+/** The last request returns immediately. */
+const LAST_SECONDS = 0.5
+
+const STATE_EXITS: Readonly<Record<string, number>> = { done: EXIT.OK, dead: EXIT.FAILED, expired: EXIT.FAILED }
+
+const awaitVerb = verb({
+  name: 'await',
+  operands: 'TYPE TASK',
+  least: 2,
+  most: 2,
+  summary:
+    'Waits for the end of a task that was submitted with --retain, and prints its result. Exits with 0 if it is ' +
+    'done, 1 if it is dead or expired, 3 if it is unknown, 6 if the time is over.',
+  options: {},
+  examples: ['greeter order-7', 'greeter order-7 --timeout 300'],
+  run: async ({ operands, client, printer, timeoutMs }) => {
+    const type = typeOperand(operands[0])
+    const id = operands[1] ?? ''
+    const endsAtMs = systemTime.monotonicMs() + timeoutMs
+    for (;;) {
+      const leftSeconds = (endsAtMs - systemTime.monotonicMs()) / 1_000
+      // A request has the same timeout as the verb, so the master responds before it.
+      const waitSeconds = Math.min(WAIT_SECONDS, Math.max(0, leftSeconds - LAST_SECONDS))
+      const { body } = await client.tasks.get(type, id, { waitSeconds })
+      const exit = STATE_EXITS[body.place]
+      if (exit === undefined && waitSeconds > 0) continue
+      await printer.value(body, () => `${stateText(body)}\n`)
+      if (exit === undefined)
+        throw new Failure(
+          EXIT.TIMEOUT,
+          `task "${id}" has not finished`,
+          `it is ${body.place}`,
+          'wait longer with --timeout',
+        )
+      return exit
+    }
+  },
+})
+
+/** The result of a task that is done, otherwise what became of it. */
+function stateText({ place, result, result_omitted: omitted, error }: TaskPlace): string {
+  if (place === 'done') return omitted === undefined ? JSON.stringify(result) : 'the result was too large to be kept'
+  return error === undefined || error === null ? place : `${place}: ${error}`
+}
+
 const CANCEL_COLUMNS: readonly Column<CancelSelectedBody['results'][number]>[] = [
   { head: 'TASK', cell: (row) => row.task_id },
   { head: 'OUTCOME', cell: (row) => row.outcome },
@@ -312,4 +369,7 @@ async function idsOf({
   return ids
 }
 
-export const tasks: Noun = { summary: 'submit or cancel tasks, show where one is', verbs: [submit, get, cancel] }
+export const tasks: Noun = {
+  summary: 'submit or cancel tasks, show where one is',
+  verbs: [submit, get, awaitVerb, cancel],
+}

@@ -1,8 +1,8 @@
 /** `muster tasks`, `queue`, `dead`, `output`, `pools` and `automations`. */
 import { describe, expect, it } from '@jest/globals'
 import { FaultyProxy } from '../../client/faulty-proxy.ts'
-import { emit, makeDead } from '../../client/fixture.ts'
-import { runMaster } from '../../kit/running-master.ts'
+import { emit, makeDead, register } from '../../client/fixture.ts'
+import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { cells, lines, muster, type Terminal } from './fixture.ts'
 
 async function startMaster() {
@@ -46,6 +46,32 @@ describe('muster tasks', () => {
       ['t1', 'pending'],
     ])
     expect(await run('tasks submit mailer --payload @-', { stdin: '{"to":"stdin"}' })).toMatchObject({ code: 0 })
+  })
+
+  it('submit --retain keeps the result, and await prints it, with an exit code for each end (D110, D111)', async () => {
+    const { master, run } = await startMaster()
+    const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--retain', '60', '--task-id']
+    await register(master, 'postman')
+    const rpc = async (method: string, params: object): Promise<{ tasks: { task_id: string; token: number }[] }> => {
+      const { json } = await master.call('POST', '/api/v1/automations/mailer/workers/postman/rpc', {
+        token: TOKENS.worker,
+        body: { jsonrpc: '2.0', id: 1, method, params },
+      })
+      return (json as { result: { tasks: { task_id: string; token: number }[] } }).result
+    }
+    expect(await run([...submit, 'a'])).toMatchObject({ code: 0 })
+    const waiting = run('tasks await mailer a')
+    const { tasks } = await rpc('tasks.reserve', { limit: 1 })
+    await rpc('tasks.ack', { tasks: tasks.map(({ task_id, token }) => ({ task_id, token, result: { sent: true } })) })
+    expect(await waiting).toMatchObject({ code: 0, out: '{"sent":true}\n', err: '' })
+    expect(JSON.parse((await run('tasks await mailer a -o json')).out)).toMatchObject({ place: 'done' })
+    await makeDead(master, ['d'])
+    expect(await run('tasks await mailer d')).toMatchObject({ code: 1, out: 'dead: no such address: d\n' })
+    expect(await run('tasks await mailer nowhere')).toMatchObject({ code: 3 })
+    expect(await run([...submit, 'b'])).toMatchObject({ code: 0 })
+    const over = await run('tasks await mailer b --timeout 1')
+    expect([over.code, over.out]).toEqual([6, 'pending\n'])
+    expect(over.err).toContain('task "b" has not finished')
   })
 
   it('submit --delay and --not-before schedule a task (D104)', async () => {

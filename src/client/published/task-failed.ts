@@ -1,0 +1,39 @@
+/**
+ * @module client/published/task-failed
+ * The error of a task that has no result: it died, expired, is unknown, or its result was too large to be kept.
+ */
+/** What is known of a task without a result. */
+export interface TaskFailedFacts {
+  readonly taskId: string
+  readonly place: TaskFailed['place']
+  readonly attempts: number
+  readonly lastError: string | null
+}
+
+/** A task without a result. Calls that wait for one reject with it. */
+export class TaskFailed extends Error {
+  override readonly name = 'TaskFailed'
+  readonly taskId: string
+  /**
+   * `dead`: it is in the dead letters. `expired`: its time to live ended before a worker reserved it. `unknown`: it was
+   * never submitted, was cancelled, or finished without an outcome that lasts. `done`: its result was too large.
+   */
+  readonly place: 'dead' | 'expired' | 'unknown' | 'done'
+  /** Number of failed runs. */
+  readonly attempts: number
+  /** The error of the last run of a dead task. */
+  readonly lastError: string | null
+
+  /**
+   * Creates the error of one task.
+   * @param message One sentence for people.
+   * @param facts What is known of the task.
+   */
+  constructor(message: string, facts: TaskFailedFacts) {
+    super(message)
+    this.taskId = facts.taskId
+    this.place = facts.place
+    this.attempts = facts.attempts
+    this.lastError = facts.lastError
+  }
+}
