@@ -136,7 +136,7 @@ export class Trial {
       const worker = new WorkerProcess(this.#options.command, { ...this.#environment(options) })
       this.#processes.push(worker)
       void worker.exited.then((code) => this.master.record(`worker: exits with ${code ?? 'a signal'}`))
-      await this.#until(() => isConnected() || worker.exitCode !== undefined, CONNECT_MS)
+      await this.until(() => isConnected() || worker.exitCode !== undefined, CONNECT_MS)
       return worker
     } finally {
       endTurn()
@@ -223,13 +223,13 @@ export class Trial {
 
   /** Waits for a condition. @throws {RowFailure} after `withinMs` and the grace of a busy machine. */
   async expect(what: string, condition: () => boolean, withinMs: number, seen = () => 'not so'): Promise<void> {
-    if (await this.#until(condition, withinMs + GRACE_MS)) return
+    if (await this.until(condition, withinMs + GRACE_MS)) return
     throw new RowFailure(`${what} within ${withinMs / 1_000} s`, seen())
   }
 
   /** @throws {RowFailure} if the condition becomes true within `ms`. */
   async never(what: string, condition: () => boolean, ms: number, seen = () => 'it happened'): Promise<void> {
-    if (await this.#until(condition, ms)) throw new RowFailure(what, seen())
+    if (await this.until(condition, ms)) throw new RowFailure(what, seen())
   }
 
   /** @throws {RowFailure} unless `holds`. */
@@ -253,7 +253,7 @@ export class Trial {
   }
 
   /** @returns whether the condition became true within `ms`. */
-  async #until(condition: () => boolean, ms: number): Promise<boolean> {
+  async until(condition: () => boolean, ms: number): Promise<boolean> {
     const endMs = systemTime.monotonicMs() + ms
     while (!condition()) {
       if (systemTime.monotonicMs() >= endMs) return false

@@ -207,8 +207,9 @@ async function extend(lease) {
   const { task_id, token: fence } = lease.task
   try {
     const { results } = await call('tasks.extend', { tasks: [{ task_id, token: fence }] }, 5_000)
-    if (results[0].error === 'lease_lost') lease.isLost = true
-    if (lease.isLost) lease.lost.abort()
+    const isLost = results[0].error === 'lease_lost'
+    if (isLost) lease.isLost = true
+    if (isLost) lease.lost.abort()
   } catch (error) {
     log('extend failed:', error.message)
   }
