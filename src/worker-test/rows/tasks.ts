@@ -2,6 +2,7 @@
 import { MAX_ERROR_CHARS } from '../../protocol/index.ts'
 import type { Damage } from '../damage.ts'
 import { VISIBILITY_SECONDS } from '../manifest.ts'
+import type { Settle } from '../records.ts'
 import type { Row } from '../row.ts'
 import type { Payload, Trial } from '../trial.ts'
 
@@ -71,22 +72,20 @@ async function leaseLost(trial: Trial): Promise<void> {
   const id = await trial.sleeping(VISIBILITY_SECONDS + 1)
   const { token = 0 } = master.leases.find(({ task_id: each }) => each === id) ?? {}
   master.lostTokens.add(token)
-  const lost = (): boolean => master.extensions.some((each) => each.isLost)
-  const settlesOfLost = (): number => master.settlesOfLost.length
+  const lost = (): number | undefined => master.extensions.find((each) => each.isLost)?.atMs
   await trial.expect(
     'an extension or an outcome',
-    () => lost() || settlesOfLost() > 0,
+    () => lost() !== undefined || master.settlesOfLost.length > 0,
     VISIBILITY_SECONDS * 1_000 + 3_000,
   )
-  if (lost()) {
-    const before = settlesOfLost()
-    await trial.never(
-      'no ack, nack or release after the response lease_lost',
-      () => settlesOfLost() > before,
-      VISIBILITY_SECONDS * 1_000 + 1_500,
-      () => JSON.stringify(master.settlesOfLost.at(-1)),
-    )
-  }
+  const lostAtMs = lost() ?? Infinity // A worker that extends nothing learns of the loss by its outcome.
+  const late = (): Settle | undefined => master.settlesOfLost.find(({ atMs }) => atMs >= lostAtMs)
+  await trial.never(
+    'no ack, nack or release after the response lease_lost',
+    () => late() !== undefined,
+    VISIBILITY_SECONDS * 1_000 + 1_500,
+    () => JSON.stringify(late()),
+  )
   await trial.echo()
 }
 
