@@ -3,7 +3,16 @@
  * calls or results.
  */
 import { seededRandom } from '../../../src/runtime/index.ts'
-import type { Backend, Lease, LeaseRef, ReserveResult, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
+import type {
+  Backend,
+  Lease,
+  LeaseRef,
+  ReserveResult,
+  ReserveRequest,
+  RunResult,
+  Tasks,
+  TaskState,
+} from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/memory-backend.ts'
 import type { Create } from '../contract/fixture.ts'
@@ -82,6 +91,39 @@ export const BROKEN: Readonly<Record<string, Create>> = {
   'the check for an existing id': memory({ presenceCheck: false }),
   'the front of the tier for released tasks': memory({ frontOfTier: false }),
   'the drain check of a reserve': memory({ drainCheck: false }),
+  'the outcomes of retained tasks': memory({ outcomes: false }),
+  'the outcome in the step that ends the task': onTasks((inner) => {
+    const late = new Map<string, TaskState>() // The outcome of an ack is seen only by the second read after it.
+    return {
+      async describe(type, ids, bytes) {
+        const states = await inner.describe(type, ids, bytes)
+        return states.map((state, i) => {
+          const key = `${type} ${ids[i]}`
+          if (state?.kind !== 'done' || late.has(key)) return state
+          late.set(key, state)
+          return null
+        })
+      },
+    }
+  }),
+  'the first outcome of a repeated ack': onTasks((inner) => {
+    const results = new Map<string, RunResult | null>()
+    return {
+      async ack(type, leases, max) {
+        const settled = await inner.ack(type, leases, max)
+        for (const [i, { id, result }] of leases.entries())
+          if (settled[i] === 'ok') results.set(`${type} ${id}`, result ?? null)
+        return settled
+      },
+      async describe(type, ids, bytes) {
+        const states = await inner.describe(type, ids, bytes)
+        return states.map((state, i) => {
+          if (state?.kind !== 'done') return state
+          return { ...state, result: results.get(`${type} ${ids[i]}`) ?? null }
+        })
+      },
+    }
+  }),
   'the generation check of a reserve': wrapped(({ tasks, configs }) => ({
     tasks: {
       async reserve(type, ms, requests) {

@@ -26,18 +26,20 @@ async function time({ time: { now }, epoch }: ModelFixture, { backend }: Real): 
 async function tasks(type: string, fixture: ModelFixture, { backend }: Real): Promise<void> {
   const model = fixture.store.tasks(type)
   const ids = [...IDS, ...fixture.drawnIds.slice(-DRAWN_SHOWN)]
-  const [queue, dead, places, [counts]] = await Promise.all([
+  const [queue, dead, places, states, [counts]] = await Promise.all([
     backend.tasks.queue(type, 10_000),
     backend.tasks.dead(type, 10_000),
     backend.tasks.locate(type, ids),
+    backend.tasks.describe(type, ids),
     backend.tasks.counts([type]),
   ])
   same(
-    { queue, dead, places, counts },
+    { queue, dead, places, states, counts },
     {
       queue: model.queue(10_000),
       dead: model.dead(10_000),
       places: ids.map((id) => model.locate(id)),
+      states: ids.map((id) => model.describe(id)),
       counts: model.counts(),
     },
   )

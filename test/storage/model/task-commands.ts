@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/runtime/index.ts'
-import type { LeaseRef, NewTask, SweepResult, TaskPlace, Tier } from '../../../src/storage/index.ts'
+import type { LeaseRef, NewTask, RunResult, SweepResult, TaskPlace, Tier } from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
@@ -21,6 +21,7 @@ const newTask = fc.record({
   tier,
   ttlMs: fc.option(fc.constantFrom(1_000, 5_000, 60_000), { freq: 2 }),
   maxAttempts: fc.option(fc.integer({ min: 1, max: 3 })),
+  retainMs: fc.option(fc.constantFrom(500, 5_000, 60_000), { nil: undefined }),
   age: fc.nat(5_000),
 })
 
@@ -29,18 +30,20 @@ const newTask = fc.record({
  */
 function taskOf(
   fixture: ModelFixture,
-  { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
+  { id: chosen, age, retainMs, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
 ): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
   const serial = fixture.serial()
   const id = ownId ? chosen : (chosen === 'sent before' && fixture.drawnIds.at(-1)) || `t${serial}`
   if (!ownId && fixture.drawnIds.at(-1) !== id) fixture.drawnIds.push(id)
+  const retain = retainMs === undefined ? '' : `"retain_seconds":${retainMs / 1_000},`
   return {
     ...rest,
+    ...(retainMs !== undefined && { retainMs }),
     id,
     ownId,
     submittedAtMs: fixture.time.now - age,
-    body: `{"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
+    body: `{${retain}"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
   }
 }
 
@@ -144,16 +147,24 @@ function asLost<A>(
   })
 }
 
-const ack = command('ack', fc.record({ type, picks }), async ({ type: of, picks: wanted }, fixture, { backend }) => {
+const runResult = fc.constantFrom<RunResult | undefined>(
+  undefined,
+  { kind: 'too_large' },
+  { kind: 'json', text: '{"a":"ü|:"}' },
+)
+
+const acks = fc.record({ type, picks, result: runResult })
+const ack = command('ack', acks, async ({ type: of, picks: wanted, result: returned }, fixture, { backend }) => {
   const leases = leasesOf(fixture, of, wanted)
+  const done = leases.map((lease) => (returned === undefined ? lease : { ...lease, result: returned }))
   const bodies = new Map(
     fixture.store
       .tasks(of)
       .in('in_flight')
       .map(({ id, token, body }) => [JSON.stringify({ id, token }), body]),
   )
-  const results = asLost(fixture, of, leases, await backend.tasks.ack(of, leases))
-  same(results, fixture.store.tasks(of).ack(leases))
+  const results = asLost(fixture, of, leases, await backend.tasks.ack(of, done))
+  same(results, fixture.store.tasks(of).ack(done))
   for (const lease of leases) fixture.settled.add(bodies.get(JSON.stringify(lease)) ?? '')
 })
 
@@ -216,18 +227,18 @@ const extend = command(
 
 const limits = fc.record({ type, maxLost: fc.constantFrom(0, 1, 2, 2, 3), limit: fc.constantFrom(1, 2, 500) })
 /**
- * If several expired windows end at the same time, the backend may choose which ones a limited sweep removes. The limit
- * is then lifted.
+ * If several expired windows or outcomes end at the same time, the backend may choose which ones a limited sweep
+ * removes. The limit is then lifted.
  */
 function limitOf(
   fixture: ModelFixture,
   { type: of, limit }: { readonly type: string; readonly limit: number },
 ): number {
-  const ends = fixture.store
-    .tasks(of)
-    .endedKeys()
-    .map((window) => window.ends)
-  return new Set(ends).size < ends.length ? 500 : limit
+  const tasks = fixture.store.tasks(of)
+  const keys = tasks.endedKeys().map((window) => window.ends)
+  const outcomes = tasks.expiredOutcomes().map(([, { retainedUntilMs }]) => retainedUntilMs)
+  const hasEqualEnds = [keys, outcomes].some((ends) => new Set(ends).size < ends.length)
+  return hasEqualEnds ? 500 : limit
 }
 
 const sweep = command('sweep', limits, async (args, fixture, { backend }) => {
@@ -288,7 +299,7 @@ const clearDead = command('clearDead', fc.record({ type }), async ({ type: of },
 
 /** Any place of a task, or an id that may not be stored. */
 const target = fc.tuple(
-  fc.constantFrom<TaskPlace | 'named'>('pending', 'pending', 'in_flight', 'scheduled', 'dead', 'named', 'named'),
+  fc.constantFrom<TaskPlace | 'named'>('pending', 'pending', 'in_flight', 'scheduled', 'dead', 'dead', 'named'),
   fc.nat(50),
 )
 

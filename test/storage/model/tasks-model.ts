@@ -21,14 +21,17 @@ import type {
   CancelResult,
   Counts,
   DeadRow,
+  DoneTask,
   ExtendLeaseResult,
   Lease,
   LeaseRef,
   NackItem,
   NewPause,
   NewTask,
+  Outcome,
   Pause,
   TaskPlace,
+  TaskState,
   QueueRow,
   Reservation,
   ReserveRefusal,
@@ -54,6 +57,7 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
   attempt: number
   lost: number
   token: number
+  worker: string
   max: number
   at: number
   error: string
@@ -62,6 +66,8 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
   readonly acked = new Map<number, string>()
+  /** By task id, also those that have expired. */
+  readonly #outcomes = new Map<string, Outcome>()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   #cancelled = 0
   readonly #time: Time
@@ -90,7 +96,7 @@ export class TasksModel {
       const due = dueOf({ notBeforeMs }, now)
       const known = key === null ? undefined : this.keys.get(key)
       if (known !== undefined && known.ends > now) return { kind: 'duplicate', duplicateOf: known.id }
-      const isKnown = this.locate(task.id) !== null
+      const isKnown = this.describe(task.id) !== null
       if (!isKnown && this.#tasks.length >= maxLength) return { kind: 'queue_full' }
       if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
       if (isKnown) return ownId ? { kind: 'duplicate', duplicateOf: task.id } : { kind: 'queued' }
@@ -102,6 +108,7 @@ export class TasksModel {
         attempt: 0,
         lost: 0,
         token: 0,
+        worker: '',
         max: 0,
         at: due,
         error: '',
@@ -123,16 +130,19 @@ export class TasksModel {
     const [{ now }, drawn] = [this.#time, [...tokens]]
     let dropped = 0
     this.#promote(Infinity)
-    const results = requests.map(({ limit, defaultMaxAttempts }, i): Reservation => {
+    const results = requests.map(({ worker, limit, defaultMaxAttempts }, i): Reservation => {
       const reason = refusals[i] ?? null
       if (reason !== null) return { kind: 'refused', reason }
       const mine: Lease[] = []
       for (const task of this.#paused === null ? this.in('pending') : []) {
         if (mine.length === limit) break
-        if (hasExpired(task.expires, now)) dropped += this.#move(task, 'gone')
-        else {
+        if (hasExpired(task.expires, now)) {
+          dropped += this.#move(task, 'gone')
+          this.#keep(task, { kind: 'expired', worker: null, result: null })
+        } else {
           this.#move(task, 'in_flight', {
             token: drawn.shift() ?? Number.NaN,
+            worker,
             max: maxAttemptsOf(task.maxAttempts, defaultMaxAttempts),
             at: now + visibilityMs,
           })
@@ -143,6 +153,7 @@ export class TasksModel {
             maxAttempts: task.max,
             expiresAtMs: task.at,
             body: task.body,
+            ...(task.retainMs !== undefined && { isRetained: true as const }),
           })
         }
       }
@@ -152,12 +163,13 @@ export class TasksModel {
     const pauseEnd = isHeldBack ? (this.#paused?.untilMs ?? null) : null
     return { results, dropped, nextDueAtMs: earlierOf(this.in('scheduled')[0]?.at ?? null, pauseEnd) }
   }
-  ack(refs: readonly LeaseRef[]): Settled[] {
+  ack(refs: readonly DoneTask[]): Settled[] {
     return refs.map((ref) => {
       const task = this.#held(ref)
       if (task === undefined) return this.acked.get(ref.token) === ref.id ? 'ok' : 'lease_lost'
       this.totals.acked += this.#move(task, 'gone')
       this.acked.set(ref.token, ref.id)
+      this.#keep(task, { kind: 'done', worker: task.worker, result: ref.result ?? null })
       return 'ok'
     })
   }
@@ -205,8 +217,11 @@ export class TasksModel {
     const promoted = this.#promote(limit)
     const ended = this.endedKeys()
     for (const { key } of ended.slice(0, limit)) this.keys.delete(key)
+    const expired = this.expiredOutcomes()
+    for (const [id] of expired.slice(0, limit)) this.#outcomes.delete(id)
     const isLeft =
-      ended.length > limit || [...this.in('in_flight'), ...this.in('scheduled')].some(({ at }) => at <= now)
+      Math.max(ended.length, expired.length) > limit ||
+      [...this.in('in_flight'), ...this.in('scheduled')].some(({ at }) => at <= now)
     const isFull = [passed.length, promoted, ended.length].includes(limit)
     return {
       requeued: passed.length - dying.length,
@@ -215,6 +230,21 @@ export class TasksModel {
       forgottenKeys: Math.min(limit, ended.length),
       more: isLeft || (isFull ? undefined : false),
     }
+  }
+  /** What is known of a task. */
+  describe(id: string): TaskState | null {
+    const task = this.#tasks.find((each) => each.id === id)
+    const outcome = this.#outcomes.get(id)
+    if (task === undefined || task.place === 'gone')
+      return outcome !== undefined && outcome.retainedUntilMs > this.#time.now ? outcome : null
+    if (task.place !== 'dead') return { kind: 'stored', place: task.place }
+    return { kind: 'dead', attempt: task.attempt, diedAtMs: task.at, lastError: task.error }
+  }
+  /** Outcomes that have expired, by id; the earliest first. */
+  expiredOutcomes(): (readonly [string, Outcome])[] {
+    return [...this.#outcomes]
+      .filter(([, { retainedUntilMs }]) => retainedUntilMs <= this.#time.now)
+      .toSorted(([, a], [, b]) => a.retainedUntilMs - b.retainedUntilMs)
   }
   /** Keys whose window has ended, oldest first. */
   endedKeys(): { key: string; ends: number }[] {
@@ -296,6 +326,12 @@ export class TasksModel {
     const wasPaused = this.#paused !== null
     this.#pause = null
     return wasPaused
+  }
+  /** Keeps the outcome of a retained task (D110). */
+  #keep({ id, attempt, retainMs }: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>): void {
+    if (retainMs === undefined) return
+    const { now } = this.#time
+    this.#outcomes.set(id, { ...end, attempt, finishedAtMs: now, retainedUntilMs: now + retainMs })
   }
   #held({ id, token }: LeaseRef): Task | undefined {
     return this.#tasks.find((task) => task.place === 'in_flight' && task.id === id && task.token === token)
