@@ -159,6 +159,12 @@ export const Values = closed({
         1,
         1_000_000_000,
       ),
+      maxOutcomes: int(
+        'Maximum number of task outcomes kept per automation type; the one that expires first is removed. 0 = none.',
+        100_000,
+        0,
+        10_000_000,
+      ),
       maxSockets: int('Maximum number of workers connected to one master.', 50_000, 1, 100_000),
     }),
     service: closed({

@@ -13,6 +13,9 @@ SVC_IDEMPOTENCY_TTL_SECONDS: {{ int64 $limits.idempotencyTtlSeconds | quote }}
 SVC_MAX_BODY_BYTES: {{ int64 $limits.maxBodyBytes | quote }}
 SVC_MAX_LOST_LEASES: {{ int64 $limits.maxLostLeases | quote }}
 SVC_MAX_QUEUE_LENGTH: {{ int64 $limits.maxQueueLength | quote }}
+{{- if hasKey $limits "maxOutcomes" }} {{- /* Missing after an upgrade with --reuse-values. */}}
+SVC_MAX_OUTCOMES: {{ int64 $limits.maxOutcomes | quote }}
+{{- end }}
 SVC_MAX_SOCKETS: {{ int64 $limits.maxSockets | quote }}
 SVC_ADMIN_TOKEN_FILE: {{ $secrets }}/admin-token
 SVC_WORKER_TOKEN_FILE: {{ $secrets }}/worker-token
