@@ -11,15 +11,14 @@ import {
   type CancelSelectedBody,
   type JsonObject,
   type TaskBody,
-  type TaskPlace,
 } from '../../protocol/index.ts'
-import { systemTime } from '../../runtime/index.ts'
 import { atLeast, integer, label, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { isObject, jsonOperand, objectsInput, readInput } from './input.ts'
-import { DRY_RUN, typeOperand } from './options.ts'
+import { DRY_RUN, typeOperand, waitOption } from './options.ts'
 import { tableText, type Column } from './printer.ts'
-import { EXIT, Failure, verb, type Invocation, type Noun, type OptionValues } from './verb.ts'
+import { printEnd } from './task-end.ts'
+import { EXIT, verb, type Invocation, type Noun, type OptionValues } from './verb.ts'
 
 const SUBMIT_OPTIONS = {
   payload: {
@@ -85,10 +84,14 @@ const SUBMIT_OPTIONS = {
     help: 'Keep the result of the task for this time after its end, 0 to 604800; fractions are allowed.',
     read: atLeast(0),
   },
+  wait: waitOption('Wait for the end of the task and print its result, with the exit codes of await.'),
   dryRun: DRY_RUN,
 } as const
 type SubmitValues = OptionValues<typeof SUBMIT_OPTIONS>
 type Result = BatchResults['results'][number]
+
+/** How long the master keeps the result for `--wait`. It is read within milliseconds, unless the master is unreachable. */
+const WAIT_RETAIN_SECONDS = 60
 
 /** Leaves space for the JSON around the tasks. */
 const BATCH_BYTES = MAX_BODY_BYTES - 1_024
@@ -115,6 +118,7 @@ const submit = verb({
     `http-request --payload '{"url":"http://127.0.0.1:8080/healthz"}'`,
     'http-request -f tasks.ndjson',
     `http-request --payload '{"url":"http://127.0.0.1:8080/healthz"}' --delay 30`,
+    `greeter --payload '{"name":"Ada"}' --wait`,
     'http-request --payload @- --dry-run <payload.json',
   ],
   options: SUBMIT_OPTIONS,
@@ -122,8 +126,11 @@ const submit = verb({
     const type = typeOperand(call.operands[0])
     const { tasks, lines } = await tasksOf(call)
     if (call.options.dryRun) return dryRun(call, type, tasks)
+    if (lines && call.options.wait)
+      throw new SettingsError([{ name: '--wait', problem: 'cannot wait for the tasks of a file with lines' }])
     if (lines) return submitLines(call, type, tasks)
     const { body } = await call.client.tasks.submit(type, tasks[0] as TaskBody)
+    if (call.options.wait) return printEnd(call, type, body.task_id)
     await call.printer.rows([body], RESULT_COLUMNS, body)
     return EXIT.OK
   },
@@ -170,6 +177,7 @@ function shared({
   taskId,
   idempotencyKey,
   retain,
+  wait,
 }: SubmitValues): Omit<TaskBody, 'payload'> {
   const given = {
     priority,
@@ -180,7 +188,7 @@ function shared({
     labels: labels.length === 0 ? undefined : Object.fromEntries(labels),
     task_id: taskId,
     idempotency_key: idempotencyKey,
-    retain_seconds: retain,
+    retain_seconds: retain ?? (wait ? WAIT_RETAIN_SECONDS : undefined),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
@@ -266,13 +274,6 @@ const get = verb({
   },
 })
 
-/** The longest wait of one request. */
-const WAIT_SECONDS = 20
-/** The last request returns immediately. */
-const LAST_SECONDS = 0.5
-
-const STATE_EXITS: Readonly<Record<string, number>> = { done: EXIT.OK, dead: EXIT.FAILED, expired: EXIT.FAILED }
-
 const awaitVerb = verb({
   name: 'await',
   operands: 'TYPE TASK',
@@ -283,35 +284,8 @@ const awaitVerb = verb({
     'done, 1 if it is dead or expired, 3 if it is unknown, 6 if the time is over.',
   options: {},
   examples: ['greeter order-7', 'greeter order-7 --timeout 300'],
-  run: async ({ operands, client, printer, timeoutMs }) => {
-    const type = typeOperand(operands[0])
-    const id = operands[1] ?? ''
-    const endsAtMs = systemTime.monotonicMs() + timeoutMs
-    for (;;) {
-      const leftSeconds = (endsAtMs - systemTime.monotonicMs()) / 1_000
-      // A request has the same timeout as the verb, so the master responds before it.
-      const waitSeconds = Math.min(WAIT_SECONDS, Math.max(0, leftSeconds - LAST_SECONDS))
-      const { body } = await client.tasks.get(type, id, { waitSeconds })
-      const exit = STATE_EXITS[body.place]
-      if (exit === undefined && waitSeconds > 0) continue
-      await printer.value(body, () => `${stateText(body)}\n`)
-      if (exit === undefined)
-        throw new Failure(
-          EXIT.TIMEOUT,
-          `task "${id}" has not finished`,
-          `it is ${body.place}`,
-          'wait longer with --timeout',
-        )
-      return exit
-    }
-  },
+  run: (call) => printEnd(call, typeOperand(call.operands[0]), call.operands[1] ?? ''),
 })
-
-/** The result of a task that is done, otherwise what became of it. */
-function stateText({ place, result, result_omitted: omitted, error }: TaskPlace): string {
-  if (place === 'done') return omitted === undefined ? JSON.stringify(result) : 'the result was too large to be kept'
-  return error === undefined || error === null ? place : `${place}: ${error}`
-}
 
 const CANCEL_COLUMNS: readonly Column<CancelSelectedBody['results'][number]>[] = [
   { head: 'TASK', cell: (row) => row.task_id },

@@ -65,6 +65,13 @@ describe('muster tasks', () => {
     await rpc('tasks.ack', { tasks: tasks.map(({ task_id, token }) => ({ task_id, token, result: { sent: true } })) })
     expect(await waiting).toMatchObject({ code: 0, out: '{"sent":true}\n', err: '' })
     expect(JSON.parse((await run('tasks await mailer a -o json')).out)).toMatchObject({ place: 'done' })
+    const waited = run([...submit.slice(0, 5), '--wait'])
+    const next = await rpc('tasks.reserve', { limit: 1, wait_ms: 10_000 })
+    await rpc('tasks.ack', { tasks: next.tasks.map(({ task_id, token }) => ({ task_id, token, result: 'two' })) })
+    expect(await waited).toMatchObject({ code: 0, out: '"two"\n', err: '' })
+    expect(
+      await run('tasks submit mailer -f - --wait', { stdin: '{"payload":{"to":"a"}}\n{"payload":{"to":"b"}}\n' }),
+    ).toMatchObject({ code: 2, err: expect.stringContaining('--wait') })
     await makeDead(master, ['d'])
     expect(await run('tasks await mailer d')).toMatchObject({ code: 1, out: 'dead: no such address: d\n' })
     expect(await run('tasks await mailer nowhere')).toMatchObject({ code: 3 })
