@@ -90,7 +90,7 @@ const SUBMIT_OPTIONS = {
 type SubmitValues = OptionValues<typeof SUBMIT_OPTIONS>
 type Result = BatchResults['results'][number]
 
-/** How long the master keeps the result for `--wait`. It is read within milliseconds, unless the master is unreachable. */
+/** How long the master keeps the result for `--wait`. It is read within milliseconds, unless the master is down. */
 const WAIT_RETAIN_SECONDS = 60
 
 /** Leaves space for the JSON around the tasks. */

@@ -29,7 +29,11 @@ export interface Api {
   /** @throws {Problem} */
   get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<ApiResponse<T>>
   /** @throws {Problem} */
-  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<ApiResponse<T>>
+  send<T>(
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: readonly string[],
+    options?: WriteOptions,
+  ): Promise<ApiResponse<T>>
   /** Opens a response whose body is read incrementally: the event stream, or large statistics. @throws {Problem} */
   stream(
     path: readonly string[],

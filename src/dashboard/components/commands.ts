@@ -14,7 +14,7 @@ export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/api/v1`, not encoded. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string | number>>

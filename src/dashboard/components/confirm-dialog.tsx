@@ -1,7 +1,7 @@
 /**
  * @module dashboard/components/confirm-dialog
- * Asks for confirmation before an action. The button names verb, number and scope; initial focus is on Cancel. Large
- * irreversible actions require typing a word.
+ * Asks for confirmation before an action. The button names verb, number and scope; initial focus is on the button that
+ * only closes. Large irreversible actions require typing a word.
  */
 import { useState, type ReactNode } from 'react'
 import type { Action } from '../api/use-action.ts'
@@ -19,6 +19,8 @@ export interface ConfirmProps {
   /** False if the action loses no data. */
   readonly danger?: boolean
   readonly wide?: boolean
+  /** The button that closes the dialog. */
+  readonly dismiss?: string
   readonly children: ReactNode
 }
 
@@ -30,6 +32,7 @@ export function ConfirmDialog({
   typed,
   danger = true,
   wide = false,
+  dismiss = 'Cancel',
   children,
 }: ConfirmProps) {
   const [text, setText] = useState('')
@@ -41,7 +44,7 @@ export function ConfirmDialog({
       {act.problem !== null && <ErrorPanel problem={act.problem} />}
       <div className="buttons">
         <button type="button" onClick={onClose} disabled={act.busy}>
-          Cancel
+          {dismiss}
         </button>
         <button
           type="button"

@@ -8,7 +8,7 @@ import { countText, plural } from '../components/numbers.ts'
 import { isEnabled, type WorkerFacts } from './explain.ts'
 import { toDead, toOutput, toQueue, toWorker, toWorkers, type Link } from './links.ts'
 
-type Kind = 'unserved' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
+type Kind = 'paused' | 'unserved' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
 
 export interface Attention {
   readonly kind: Kind
@@ -36,7 +36,7 @@ const PATIENCE_SECONDS = 60
 const OLD_AFTER_SECONDS = 300
 /** A stream keeps 50,000 entries and then drops the oldest. */
 const STREAM_NEARLY_FULL = 45_000
-const RANK: readonly Kind[] = ['unserved', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
+const RANK: readonly Kind[] = ['unserved', 'error', 'offline', 'behind', 'paused', 'old', 'dead', 'stream']
 
 type TypeOverview = OverviewBody['automations'][string]
 interface TypeFacts {
@@ -168,7 +168,19 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   const oldest = queue.oldest_submitted_at
   const of = { type, subject: type, affected: [] }
   const found: Attention[] = []
-  if (waiting > 0 && !canTakeTasks(facts))
+  if (queue.paused !== undefined)
+    found.push({
+      ...of,
+      kind: 'paused',
+      tone: 'warn',
+      count: waiting,
+      since: queue.paused.since,
+      text:
+        `paused by ${queue.paused.actor}${queue.paused.note === null ? '' : ` (${queue.paused.note})`}, ` +
+        `${plural(waiting, 'task is', 'tasks are')} waiting`,
+      link: toQueue(type),
+    })
+  else if (waiting > 0 && !canTakeTasks(facts))
     found.push({
       ...of,
       kind: 'unserved',
@@ -247,6 +259,8 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
   switch (first.kind) {
     case 'unserved':
       return [`${queues} ${items.length === 1 ? 'has' : 'have'} no worker to take tasks`]
+    case 'paused':
+      return [`${queues} ${items.length === 1 ? 'is' : 'are'} paused`]
     case 'error':
       return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
     case 'offline':

@@ -24,6 +24,7 @@ function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, t
     case 'behind':
       return workersReason(affected, text, nowSeconds)
     case 'unserved':
+    case 'paused':
     case 'old': {
       const queue = overview.automations[type]?.queue
       if (workers === null || queue == null) return `${text}.`

@@ -18,7 +18,7 @@ import { plural } from '../components/numbers.ts'
 import { PayloadInput } from './payload-input.tsx'
 import { faultOf, payloadFaults, PRIORITIES, readSubmission, resultText, type Submission } from './submission.ts'
 import { putDraft, settleDraft, useDraft } from './submit-drafts.ts'
-import { TaskState } from './task-finder.tsx'
+import { TaskState } from './task-state.tsx'
 
 const NO_FAULTS: readonly FieldError[] = []
 

@@ -1,22 +1,8 @@
-/** @module dashboard/tasks/task-finder  Shows the state of one task and polls it until the task is gone (D29). */
+/** @module dashboard/tasks/task-finder  Finds a task by its ID. */
 import { useId, useState, type SyntheticEvent } from 'react'
-import type { TaskPlace } from '../../protocol/index.ts'
-import { isProblem } from '../api/problem.ts'
-import { useRead } from '../api/queries.ts'
-import { ReadState } from '../components/read-state.tsx'
-import { formatRoute, type RouteTo } from '../route.ts'
+import type { RouteTo } from '../route.ts'
 import { goTo, replaceRoute } from '../use-route.ts'
-
-const EVERY_MS = 2_000
-
-const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
-  pending: 'Waiting in the queue.',
-  in_flight: 'Leased by a worker.',
-  scheduled: 'Delayed, or failed and waiting for its retry.',
-  dead: 'Out of attempts.',
-  done: 'Completed.',
-  expired: 'Not started in time.',
-}
+import { TaskState } from './task-state.tsx'
 
 export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { readonly type: string } }) {
   const [text, setText] = useState(route.task)
@@ -55,51 +41,5 @@ export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { rea
         />
       )}
     </section>
-  )
-}
-
-export function TaskState({
-  type,
-  id,
-  onClose,
-}: {
-  readonly type: string
-  readonly id: string
-  readonly onClose?: () => void
-}) {
-  const read = useRead(
-    ['task', type, id],
-    EVERY_MS,
-    async (api, signal) => (await api.get<TaskPlace>(['automations', type, 'tasks', id], {}, signal)).body,
-  )
-  const isGone = isProblem(read.problem, 404)
-  return (
-    <div className="found">
-      <output>
-        <code>
-          <bdi>{id}</bdi>
-        </code>{' '}
-        {isGone && (
-          <>
-            not found: the task is done, expired or never existed. Its result, if any, is in the{' '}
-            <a href={formatRoute({ page: 'output', type })}>output</a>.
-          </>
-        )}
-        {!isGone && read.data !== undefined && (
-          <>
-            <strong>{read.data.place.replace('_', ' ')}</strong>. {PLACES[read.data.place]}{' '}
-            {read.data.place === 'dead' && (
-              <a href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>Open dead letters</a>
-            )}
-          </>
-        )}
-      </output>
-      {!isGone && <ReadState read={read} />}
-      {onClose !== undefined && (
-        <button type="button" className="link" onClick={onClose}>
-          Close
-        </button>
-      )}
-    </div>
   )
 }

@@ -16,6 +16,7 @@ import { Tabs } from '../components/tabs.tsx'
 import type { RouteTo } from '../route.ts'
 import { WhyQueue } from '../diagnosis/diagnosis.tsx'
 import { useOverview } from '../workers/use-workers.ts'
+import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
@@ -103,9 +104,13 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
           <ReadState read={overview} />
           {queue !== null && (
             <section className="card" aria-label="Totals">
-              <h2>
-                Queue of <bdi>{type}</bdi>
-              </h2>
+              <div className="title">
+                <h2>
+                  Queue of <bdi>{type}</bdi>
+                </h2>
+                <PauseControl type={type} paused={queue.paused !== undefined} />
+              </div>
+              {queue.paused !== undefined && <PauseNotice paused={queue.paused} />}
               <TierBars type={type} queue={queue} />
               <WhyQueue type={type} queue={queue} />
             </section>

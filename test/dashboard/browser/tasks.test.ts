@@ -36,6 +36,43 @@ describe('the tasks page', () => {
     await page.getByText('The stream is empty').waitFor()
   })
 
+  it('pauses a queue with a note and an end, shows the pause, and resumes the queue', async () => {
+    await fixture.startWorker('http-request', 'w-1')
+    const page = await fixture.signedIn('#/tasks/http-request')
+    await page.getByRole('button', { name: 'Pause…' }).click()
+    await page.getByLabel('Note, shown to everybody').fill('migration')
+    await page.getByLabel('End').selectOption('For 1 hour')
+    await page.getByRole('button', { name: 'Pause the queue' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await page.getByText(/^Paused by admin.*: migration\. No task is leased until /).waitFor()
+    const task = { payload: { url: `${fixture.fleet.url}/healthz` }, retain_seconds: 60, task_id: 't-1' }
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', task)
+    await page.getByText('Why?').click()
+    await page.getByText(/^Paused by admin.* \(migration\): no task is leased until \d{4}-/).waitFor()
+    await page.goto(`${fixture.fleet.url}/#/`)
+    await page.getByText('paused by admin').first().waitFor()
+    await page.goto(`${fixture.fleet.url}/#/tasks/http-request?task=t-1`)
+    await page.getByText('Waiting in the queue.').waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByText(/Completed\..*by w-1/).waitFor()
+    await page.getByRole('button', { name: 'Pause…' }).waitFor()
+  })
+
+  it('cancels a task after a confirmation', async () => {
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
+      payload: { url: `${fixture.fleet.url}/healthz` },
+      task_id: 't-1',
+    })
+    const page = await fixture.signedIn('#/tasks/http-request?task=t-1')
+    await page.getByRole('button', { name: 'Cancel task…' }).click()
+    await page.getByRole('button', { name: 'Keep the task' }).click()
+    await page.getByText('Waiting in the queue.').waitFor()
+    await page.getByRole('button', { name: 'Cancel task…' }).click()
+    await page.getByRole('button', { name: 'Cancel 1 task' }).click()
+    await page.getByText('cancelled.').waitFor()
+    expect(await fixture.fleet.ok('GET', '/automations/http-request/queue')).toMatchObject({ length: 0 })
+  })
+
   it('shows the errors of a task before and after it is sent', async () => {
     const page = await fixture.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{')

@@ -120,6 +120,20 @@ describe('what needs attention', () => {
     )
   })
 
+  it('lists a paused queue once, with who paused it, even if no worker can take its tasks', () => {
+    const paused = { note: 'migration', actor: 'admin ada', since: NOW - 400, until: null }
+    const overview = overviewOf({
+      mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 400, paused }) },
+      thumbnail: { queue: queueOf({ paused: { ...paused, note: null } }) },
+    })
+    const items = problemsOf(overview, [])
+    expect(items.map(({ kind, subject, text, since }) => [kind, subject, text, since])).toEqual([
+      ['paused', 'mailer', 'paused by admin ada (migration), 2 tasks are waiting', NOW - 400],
+      ['paused', 'thumbnail', 'paused by admin ada, 0 tasks are waiting', NOW - 400],
+    ])
+    expect(fleetSummaryText(overview, items)).toBe('Attention: 2 queues are paused.')
+  })
+
   it('reports tasks that wait for over five minutes, and a stream that is nearly full', () => {
     const overview = overviewOf({
       mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 301 }), stream: { length: 45_000 } },
