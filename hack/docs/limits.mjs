@@ -50,7 +50,27 @@ const taskRows = (l) => [
   ['`ttl_seconds`', `1..${count(l.MAX_TTL_SECONDS)}`, '', '422'],
   ['config of a worker', bytes(l.MAX_CONFIG_BYTES), '', '422'],
   ['past configs kept of a worker', count(l.CONFIG_HISTORY_ROWS), '', 'oldest dropped'],
-  ['tasks in a batch; ids in a `dead/select` or `tasks/select`', `1..${count(l.MAX_TASKS_PER_BATCH)}`, '', '422'],
+  [
+    'tasks in a batch; ids in a `dead/select`, `tasks/select` or `tasks/await`',
+    `1..${count(l.MAX_TASKS_PER_BATCH)}`,
+    '',
+    '422',
+  ],
+  ['`retain_seconds`; `wait_seconds`', `0..${count(l.MAX_RETAIN_SECONDS)}; 0..${l.MAX_WAIT_SECONDS}`, '', '422'],
+  ['result of a task', bytes(l.MAX_RESULT_BYTES), '', 'left out; `result_omitted`'],
+  [
+    'retained outcomes of an automation; all of them',
+    `${count(l.DEFAULT_MAX_OUTCOMES)}; ${bytes(l.MAX_OUTCOME_BYTES)}`,
+    '`SVC_MAX_OUTCOMES`',
+    'the one that expires first is removed',
+  ],
+  ['tasks that clients wait for at one master', count(l.MAX_WAITING_TASKS), '', '503'],
+  [
+    'labels of a task; value of one; `tracestate`',
+    `${l.MAX_LABELS_PER_TASK}; ${l.MAX_LABEL_CHARS} characters; ${l.MAX_TRACESTATE_CHARS} characters`,
+    '',
+    '422',
+  ],
   [
     'tasks of an automation, dead ones included',
     count(l.DEFAULT_MAX_QUEUE_LENGTH),

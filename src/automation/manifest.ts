@@ -132,7 +132,7 @@ function batchFields({ type, payload, result, retry = {}, visibility_timeout_sec
  *   left out.
  */
 export function manifestOf(automation: InstalledAutomation): object {
-  const { type, name, kind, config, payload, output, pools, visibilityMs, retry } = automation
+  const { type, name, kind, config, payload, output, result, pools, visibilityMs, retry } = automation
   const isBatch = kind === 'BatchAutomation'
   const hasDefaultRetry = JSON.stringify(retry) === JSON.stringify(RETRY)
   const manifest = {
@@ -143,6 +143,7 @@ export function manifestOf(automation: InstalledAutomation): object {
     config,
     ...(isBatch && { payload }),
     ...(output !== null && { output }),
+    ...(isBatch && result !== null && { result }),
     ...(Object.keys(pools).length > 0 && { pools }),
     ...(isBatch && visibilityMs !== VISIBILITY_MS && { visibility_timeout_seconds: toSeconds(visibilityMs) }),
     ...(isBatch && !hasDefaultRetry && { retry: retrySeconds(retry) }),

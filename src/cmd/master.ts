@@ -68,7 +68,7 @@ const LIMITS = {
   }),
   maxOutcomes: setting(integer(0, 10_000_000), {
     name: 'SVC_MAX_OUTCOMES',
-    help: 'Maximum number of retained outcomes of one automation; beyond it, the one nearest to its expiry is removed.',
+    help: 'Number of retained outcomes of one automation; beyond it, the one that expires first is removed.',
     fallback: `${DEFAULT_MAX_OUTCOMES}`,
   }),
   maxSockets: setting(integer(1, 100_000), {

@@ -21,7 +21,7 @@ const OPTIONS = {
   command: {
     name: 'command',
     value: 'COMMAND',
-    help: 'Starts the worker. Each row runs it with sh and the SVC_* variables of a worker.',
+    help: 'Program and arguments of the worker. Each row runs `sh -c "exec …"` with the SVC_* variables of a worker.',
     read: text,
   },
   only: { name: 'only', value: 'ROW', help: 'Run only this row; may be repeated.', read: rowId, many: true },

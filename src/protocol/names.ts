@@ -112,7 +112,7 @@ export const RetryFields = Strict({
 const RetryBody = Strict({ base_seconds: RetrySeconds, factor: RetryFactor, cap_seconds: RetrySeconds })
 /** The trace of W3C that a task belongs to. */
 export const TraceParent = Type.String({ pattern: TRACEPARENT_PATTERN })
-/** More about the trace of a task, for the tools of its vendors. */
+/** `tracestate` of W3C: vendor data of the trace. */
 export const TraceState = Type.String({ minLength: 1, maxLength: MAX_TRACESTATE_CHARS, pattern: PRINTABLE_PATTERN })
 /** What a task may have besides its payload, wherever the task is shown (D113). */
 export const taskExtras = {

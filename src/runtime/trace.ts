@@ -54,7 +54,10 @@ export interface TraceHeaders {
   readonly tracestate?: string | undefined
 }
 
-/** What a span has to do with other ones. `parent`: it is part of that trace. `link`: it is caused by that trace. */
+/**
+ * Relates a span to another trace. `parent`: the span joins that trace. `link`: the span starts a trace of its own, and
+ * has a link to that one.
+ */
 export interface SpanOrigin {
   readonly parent?: TraceHeaders | undefined
   readonly link?: TraceHeaders | undefined

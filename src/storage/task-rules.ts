@@ -7,7 +7,7 @@ import { retryDelayMs } from '../runtime/index.ts'
 import type { Counts, NackItem, Outcome, Pause, RetryPolicy, RunResult, TaskState } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
 
-/** What an outcome takes beside its id, its worker and its result. */
+/** Bytes that an outcome counts in addition to its id, worker and result. */
 export const OUTCOME_BYTES = 64
 /** Expired outcomes that one sweep forgets. */
 export const OUTCOMES_PER_SWEEP = 500

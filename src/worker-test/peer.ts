@@ -7,14 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import {
-  CLOSE,
-  decodeWorkerFrame,
-  RPC_ERRORS,
-  RPC_VALIDATORS,
-  type RpcRequest,
-  type WorkerFrame,
-} from '../protocol/index.ts'
+import { CLOSE, decodeWorkerFrame, RPC_VALIDATORS, type RpcRequest, type WorkerFrame } from '../protocol/index.ts'
 import { systemTime } from '../runtime/index.ts'
 import { sendDamaged, type Damage } from './damage.ts'
 import {
@@ -27,6 +20,7 @@ import {
   type Settle,
   type WireTask,
 } from './records.ts'
+import { errorResponse, readCalls, TASK_METHODS } from './rpc-calls.ts'
 
 /** Characters of a frame or call that the record of events shows. */
 const SHOWN_CHARS = 300
@@ -103,7 +97,12 @@ export class Peer {
   #port = 0
 
   constructor() {
-    this.#server = createServer((request, response) => void this.#serve(request, response))
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: Error) => {
+        if (request.complete) throw error
+        this.record(`a request ended early: ${error.message}`)
+      })
+    })
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     )
@@ -284,7 +283,11 @@ export class Peer {
   }
 
   async #serveRpc(bytes: Buffer, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = JSON.parse(bytes.toString()) as RpcRequest | RpcRequest[]
+    const body = readCalls(bytes.toString())
+    if (body === null) {
+      this.onFault('the body of a request to /rpc is not JSON-RPC: it needs a method, and params that are an object')
+      return void response.writeHead(400).end('{"detail":"the body is not JSON-RPC"}')
+    }
     const calls = Array.isArray(body) ? body : [body]
     this.rpcBodies.push(calls.length)
     for (const { method, params } of calls) this.record(`worker: ${method} ${brief(JSON.stringify(params))}`)
@@ -310,8 +313,11 @@ export class Peer {
     const [fault] = RPC_VALIDATORS.get(method)?.(given) ?? []
     if (fault !== undefined) {
       this.onFault(`${method}: ${fault.path} ${fault.message}`)
-      const error = { code: RPC_ERRORS.invalid_params, message: fault.message, data: { code: 'invalid_params' } }
-      return { jsonrpc: '2.0', id, error }
+      return errorResponse(id, 'invalid_params', fault.message)
+    }
+    if (!TASK_METHODS.has(method)) {
+      this.onFault(`${method}: this method does not exist, or is not used by this automation`)
+      return errorResponse(id, 'method_not_found', `there is no method ${method}`)
     }
     return {
       jsonrpc: '2.0',

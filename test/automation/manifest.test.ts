@@ -177,10 +177,11 @@ describe('the manifest of an automation with code', () => {
     config: Type.Object({ depth: Type.Integer({ default: 2 }), password: Type.String({ writeOnly: true }) }),
     payload: Type.Object({ url: Type.String({ format: 'uri' }) }),
     output: Type.Object({ bytes: Type.Integer() }),
+    result: Type.Object({ pages: Type.Integer() }),
     pools: { proxies: { payload: Type.Object({}), tags: Type.Object({ row: Type.Optional(Type.String()) }) } },
     visibilityTimeoutSeconds: 90.5,
     retry: { baseSeconds: 0.5, factor: 3, capSeconds: 60 },
-    run: () => undefined,
+    run: () => ({ pages: 1 }),
   })
   const plain = defineContinuous({ type: 'ticks', run: () => undefined })
 
@@ -205,6 +206,7 @@ describe('the manifest of an automation with code', () => {
       'config',
       'payload',
       'output',
+      'result',
       'pools',
       'visibility_timeout_seconds',
       'retry',

@@ -159,6 +159,15 @@ onEachStore('outcomes', (open) => {
     ])
   })
 
+  it('D111d: ends the wait for a task that is cancelled, without waiting for the check of all waits', async () => {
+    const fixture = await withWorker()
+    await fixture.submit({ task_id: 'a', retain_seconds: 60 })
+    const waiting = fixture.status('GET', '/mailer/tasks/a?wait_seconds=30')
+    await fixture.pass(SECOND / 2)
+    expect(await fixture.ok('DELETE', '/mailer/tasks/a')).toMatchObject({ outcome: 'cancelled' })
+    expect(await waiting).toBe(404) // No time passes.
+  })
+
   it('D111c: rejects a wrong time and a wrong list', async () => {
     const fixture = await withWorker()
     for (const seconds of ['-1', '30.5', 'x'])

@@ -59,7 +59,10 @@ export interface TaskRetry {
 
 /** What a task may have beside its payload. */
 export interface TaskOptions {
-  /** The ID of the task, 1 to 256 characters; drawn if omitted. It is a duplicate until a task with it is finished. */
+  /**
+   * The ID of the task, 1 to 256 characters; drawn if omitted. A second submit with it is a duplicate
+   * until the task has finished, and its retained outcome has expired.
+   */
   readonly id?: string | undefined
   /** An integer, a number from −2^31 to 2^31 − 1. Above 0: high tier; 0, the default: normal; below 0: low. */
   readonly priority?: number | undefined
@@ -241,7 +244,10 @@ export interface DeadLetters<Payload> {
   deleteAll(options?: CallOptions): Promise<number>
 }
 
-/** The tasks and outputs of one automation type. Every call rejects with a {@link MusterError}. */
+/**
+ * The tasks and outputs of one automation type. Calls reject with a {@link MusterError}; `result` also with a
+ * {@link TaskFailed}.
+ */
 export interface AutomationClient<Payload, Output, Result = unknown> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
@@ -265,7 +271,10 @@ export interface AutomationClient<Payload, Output, Result = unknown> {
    * @returns what `result` of the submitted task returns.
    */
   result(id: string, options?: CallOptions): Promise<Result>
-  /** Returns where a task is. Rejects with NOT_FOUND when it is finished, was dropped, or never existed. */
+  /**
+   * Returns where a task is. Rejects with NOT_FOUND when it has finished without a retained outcome, was cancelled, or
+   * never existed.
+   */
   getTask(id: string, options?: CallOptions): Promise<TaskState>
   /**
    * Cancels tasks that no worker has finished. A running task is stopped when its worker extends the lease the next

@@ -16,7 +16,7 @@ export class TaskFailed extends Error {
   readonly taskId: string
   /**
    * `dead`: it is in the dead letters. `expired`: its time to live ended before a worker reserved it. `unknown`: it was
-   * never submitted, was cancelled, or finished without an outcome that lasts. `done`: its result was too large.
+   * never submitted, was cancelled, or finished without a retained outcome. `done`: its result was too large.
    */
   readonly place: 'dead' | 'expired' | 'unknown' | 'done'
   /** Number of failed runs. */

@@ -130,7 +130,10 @@ const submit = verb({
       throw new SettingsError([{ name: '--wait', problem: 'cannot wait for the tasks of a file with lines' }])
     if (lines) return submitLines(call, type, tasks)
     const { body } = await call.client.tasks.submit(type, tasks[0] as TaskBody)
-    if (call.options.wait) return printEnd(call, type, body.task_id)
+    if (call.options.wait) {
+      call.printer.note(`task "${body.task_id}" is queued; waiting for its end`)
+      return printEnd(call, type, body.task_id)
+    }
     await call.printer.rows([body], RESULT_COLUMNS, body)
     return EXIT.OK
   },
@@ -257,7 +260,9 @@ const get = verb({
   operands: 'TYPE TASK',
   least: 2,
   most: 2,
-  summary: 'Shows whether a task is pending, in_flight, scheduled or dead. Exits with 3 if it no longer exists.',
+  summary:
+    'Shows where a task is: pending, in_flight, scheduled or dead; done or expired if its outcome is retained. ' +
+    'Exits with 3 if it is unknown.',
   options: {},
   examples: ['http-request hello', 'http-request hello -o json'],
   run: async ({ operands, client, printer }) => {
@@ -344,6 +349,6 @@ async function idsOf({
 }
 
 export const tasks: Noun = {
-  summary: 'submit or cancel tasks, show where one is',
+  summary: 'submit, find or cancel tasks, or wait for their results',
   verbs: [submit, get, awaitVerb, cancel],
 }

@@ -3,7 +3,7 @@
  * Shows the state of one task, polls it until the task is gone, and cancels the task (D29, D109, D110).
  */
 import { useState } from 'react'
-import type { TaskPlace } from '../../protocol/index.ts'
+import type { CancelledBody, TaskPlace } from '../../protocol/index.ts'
 import { isProblem } from '../api/problem.ts'
 import { useRead, useRefresh } from '../api/queries.ts'
 import { apiBase, mayUse, useSession } from '../api/session.ts'
@@ -25,7 +25,7 @@ const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
   scheduled: 'Delayed, or failed and waiting for its retry.',
   dead: 'Out of attempts.',
   done: 'Completed.',
-  expired: 'Not started in time.',
+  expired: 'Its time to live ended before a worker reserved it.',
 }
 const CANCELLABLE: ReadonlySet<TaskPlace['place']> = new Set(['pending', 'in_flight', 'scheduled'])
 
@@ -77,8 +77,8 @@ export function TaskState({ type, id, onClose }: TaskStateProps) {
 function GoneText({ type }: { readonly type: string }) {
   return (
     <>
-      not found: the task is done, expired, cancelled or never existed. Its result, if any, is in the{' '}
-      <a href={formatRoute({ page: 'output', type })}>output</a>.
+      not found: the task has finished and its result is not kept, was cancelled, or never existed. Its outputs, if any,
+      are in the <a href={formatRoute({ page: 'output', type })}>output</a>.
     </>
   )
 }
@@ -122,8 +122,8 @@ function CancelDialog({ type, id, onCancelled, onClose }: CancelDialogProps) {
   const refresh = useRefresh()
   const path = ['automations', type, 'tasks', id]
   const act = useAction(async (api) => {
-    await api.send('DELETE', path)
-    onCancelled()
+    const { body } = await api.send<CancelledBody>('DELETE', path)
+    if (body.outcome === 'cancelled') onCancelled()
     refresh(['task', type, id], ['overview'], ['queue', type])
     onClose()
   })

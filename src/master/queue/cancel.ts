@@ -8,12 +8,12 @@ import {
   CancelledBody,
   CancelSelectedBody,
   CancelSelectionBody,
-  FleetError,
   type CancelOutcome,
 } from '../../protocol/index.ts'
 import type { CancelResult } from '../../storage/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { TypeQueue } from './type-queue.ts'
+import { unknownTask } from './unknown-task.ts'
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 
@@ -65,11 +65,7 @@ function selectRoute({ queueOf }: CancelDeps): Route {
 
 /** @throws {FleetError} NOT_FOUND */
 function cancelledBody(type: string, id: string, result: CancelResult | undefined): CancelledBody {
-  if (result === undefined || result.kind === 'not_found')
-    throw new FleetError(
-      'NOT_FOUND',
-      `no task "${id}" of type "${type}" exists: it was completed, dropped or cancelled, or never submitted`,
-    )
+  if (result === undefined || result.kind === 'not_found') throw unknownTask(type, id)
   if (result.kind === 'dead') return { task_id: id, outcome: 'dead' }
   return { task_id: id, outcome: 'cancelled', was: result.was }
 }

@@ -133,7 +133,7 @@ export function newTask(
   }
 }
 
-/** The fields of a task that the store keeps and shows, and nothing is decided by (D113). Most tasks have none. */
+/** Writes the fields that the store returns and never uses for a decision (D113). Most tasks have none. */
 function extrasText({ labels, retry, traceparent, tracestate }: TaskBody, trace: TraceHeaders | undefined): string {
   const own = typeof traceparent === 'string' ? { traceparent, tracestate } : trace
   let text =

@@ -7,8 +7,8 @@ import {
   API_PREFIX,
   AwaitBody,
   AwaitedBody,
-  FleetError,
   MAX_RESPONSE_BYTES,
+  RESPONSE_PIECE_BYTES,
   TaskPlace,
   toSeconds,
   WaitQuery,
@@ -17,6 +17,7 @@ import { charsOfState, type Outcome, type TaskPlace as Place, type TaskState, ty
 import { RawJson, route, type Route } from '../http/index.ts'
 import { RUN_ITEMS } from './batcher.ts'
 import type { TaskWaits } from './task-waits.ts'
+import { unknownTask } from './unknown-task.ts'
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 
@@ -24,7 +25,7 @@ export function outcomeRoutes(waits: TaskWaits): readonly Route[] {
   return [stateRoute(waits), awaitRoute(waits)]
 }
 
-/** Reads the states of any number of tasks. The list ends early at 32 MiB. */
+/** Reads the states of any number of tasks, about 1 MiB in one step of the store. The list ends early at 32 MiB. */
 export async function describeAll(
   tasks: Tasks,
   type: string,
@@ -34,9 +35,9 @@ export async function describeAll(
   let left = MAX_RESPONSE_BYTES
   while (states.length < ids.length && left > 0) {
     const part = ids.slice(states.length, states.length + RUN_ITEMS)
-    const found = await tasks.describe(type, part, left)
+    const found = await tasks.describe(type, part, Math.min(left, RESPONSE_PIECE_BYTES))
     states.push(...found)
-    left = found.length < part.length ? 0 : left - found.reduce((sum, state) => sum + charsOfState(state), 0)
+    left -= found.reduce((sum, state) => sum + charsOfState(state), 0)
   }
   return states
 }
@@ -68,11 +69,7 @@ function stateRoute(waits: TaskWaits): Route {
     handle: async ({ params, query, signal }) => {
       const id = params['task_id'] ?? ''
       const [state = null] = await waits.wait(params.type, [id], (query.wait_seconds ?? 0) * 1_000, signal)
-      if (state === null)
-        throw new FleetError(
-          'NOT_FOUND',
-          `no task "${id}" of type "${params.type}" exists: it was completed or dropped, or never submitted`,
-        )
+      if (state === null) throw unknownTask(params.type, id)
       return { body: new RawJson(stateText(id, state)) }
     },
   })

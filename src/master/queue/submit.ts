@@ -27,10 +27,10 @@ import { route, type RateLimiter, type Route } from '../http/index.ts'
 import { newTask, remainingFaults, taskFaults, traceOf, type NewTaskDeps } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
 
-/** What a request says about its trace (D113). */
+/** The W3C trace headers that a submit reads (D113). */
 const TRACE_HEADERS = {
-  traceparent: 'Trace of W3C that a task without its own traceparent belongs to; a wrong value is ignored.',
-  tracestate: 'Belongs to traceparent; at most 512 characters.',
+  traceparent: 'W3C trace context for tasks that do not set `traceparent`; an invalid value is ignored.',
+  tracestate: 'Vendor data of that trace; at most 512 characters.',
 }
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`

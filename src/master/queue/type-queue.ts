@@ -31,7 +31,7 @@ import type { ReserveOptions } from './waiters.ts'
 /** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
 const DEAD_PIECE = 25
 
-/** Tasks that one call of the store cancels. On Redis it reads their bodies: at most 25 MiB. */
+/** Tasks that one call of the store cancels. On Redis it reads their bodies, each at most `SVC_MAX_BODY_BYTES`. */
 const CANCEL_PIECE = 25
 /** Characters of results that one call of the store acknowledges. */
 const RESULTS_PER_CALL = 4 * 1_048_576
@@ -176,6 +176,7 @@ export class TypeQueue {
       const piece = named.slice(from, from + CANCEL_PIECE)
       const done = await this.#tasks.cancel(this.entry.type, piece)
       for (const [at, result] of done.entries()) results.set(piece[at] ?? '', result)
+      this.#onFinished(piece.filter((_, at) => done[at]?.kind === 'cancelled'))
     }
     return ids.map((id) => {
       const result = results.get(id) ?? NOT_FOUND

@@ -51,8 +51,8 @@ export interface Outcomes {
    * @param type The automation type.
    * @param ids 1 to 500 task ids.
    * @param bytes Ends the list early, 1 to 32 MiB; 32 MiB if omitted. It has at least one entry.
-   * @returns the states of the first ids; `null` for a task that is not known: never submitted, or finished without an
-   *   outcome that lasts.
+   * @returns the states of the first ids; `null` for a task that is not known: never submitted, or finished
+   *   without an outcome that is still retained.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D110
    */

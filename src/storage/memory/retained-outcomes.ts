@@ -1,8 +1,8 @@
 /**
  * @module storage/memory/retained-outcomes
  * Keeps the outcomes of the retained tasks of one automation type until they expire (D110). Beyond the bounds, the one
- * nearest to its expiry is evicted first. In a store that has only the space left that is reserved for tasks, an
- * outcome is not kept.
+ * nearest to its expiry is evicted first. When only the space
+ * that is reserved for tasks is left, no outcome is kept (D83).
  */
 import { MAX_OUTCOME_BYTES } from '../../protocol/index.ts'
 import { outcomeBytes, retainedUntil } from '../index.ts'
@@ -37,7 +37,7 @@ export class RetainedOutcomes {
   keep(task: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>, maxOutcomes: number): void {
     const finishedAtMs = this.#store.now()
     const retainedUntilMs = retainedUntil(task.retainMs, finishedAtMs)
-    if (retainedUntilMs === null || !this.#store.safeguards.outcomes) return
+    if (retainedUntilMs === null || maxOutcomes === 0 || !this.#store.safeguards.outcomes) return
     const bytes = outcomeBytes(task.id, end)
     if (!this.#store.budget.fitsOptional(bytes)) return
     this.#remove(task.id)

@@ -19,7 +19,8 @@
  *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
  *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died, cancelled (running
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
- *                     (the newest generation), ob (bytes of the retained outcomes)
+ *                     (the newest generation), sc (where the repair of st continues), ob (bytes of the retained
+ *                     outcomes)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -83,7 +84,7 @@ export function finishedTasks(message: string, caller: Caller): FinishedTasks | 
   return { type, ids: idsOf(ids) }
 }
 
-/** Anybody with rights on the store can publish; what is no list of ids is empty. */
+/** Parses the ids of a message. Any client of the store can publish to this channel. @returns none if it is no list. */
 function idsOf(text: string): readonly string[] {
   try {
     return (JSON.parse(text) as unknown[]).filter((id) => typeof id === 'string')

@@ -68,7 +68,11 @@ describe('muster tasks', () => {
     const waited = run([...submit.slice(0, 5), '--wait'])
     const next = await rpc('tasks.reserve', { limit: 1, wait_ms: 10_000 })
     await rpc('tasks.ack', { tasks: next.tasks.map(({ task_id, token }) => ({ task_id, token, result: 'two' })) })
-    expect(await waited).toMatchObject({ code: 0, out: '"two"\n', err: '' })
+    expect(await waited).toMatchObject({
+      code: 0,
+      out: '"two"\n',
+      err: expect.stringMatching(/^task "[0-9a-f]{32}" is queued; waiting for its end\n$/),
+    })
     expect(
       await run('tasks submit mailer -f - --wait', { stdin: '{"payload":{"to":"a"}}\n{"payload":{"to":"b"}}\n' }),
     ).toMatchObject({ code: 2, err: expect.stringContaining('--wait') })

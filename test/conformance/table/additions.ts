@@ -512,4 +512,5 @@ export const ADDITIONS: readonly Row[] = [
   ['D111a', 'wait_seconds returns when the task has finished, or after that time with its place.'],
   ['D111b', 'tasks/await returns all states when one task has finished or is unknown.'],
   ['D111c', 'A wrong wait_seconds or list of ids is rejected with 422.'],
+  ['D111d', 'A cancel ends the waits for its task.'],
 ]

@@ -199,7 +199,7 @@ describe('a queue', () => {
     await fleet.backend.tasks.clearDead('mailer')
     await page.getByLabel('Find a task').fill('never-was')
     await page.keyboard.press('Enter')
-    await page.getByText('not found: the task is done').waitFor()
+    await page.getByText('not found: the task has finished').waitFor()
     expect(page.url()).toContain('task=never-was')
   })
 

@@ -25,7 +25,7 @@ describe('the tasks page', () => {
     await typePayload(page, JSON.stringify({ url: `${fixture.fleet.url}/healthz` }))
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText(/^Queued as [0-9a-f]{32}\.$/).waitFor()
-    await page.getByText('not found: the task is done').waitFor() // Done.
+    await page.getByText('not found: the task has finished').waitFor() // Done.
     await page.getByRole('link', { name: 'output', exact: true }).click()
     await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').waitFor()
     await page.getByRole('button', { name: 'Pop 10…' }).click()

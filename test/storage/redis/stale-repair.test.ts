@@ -52,6 +52,26 @@ withRedisServer('the repair of stale tickets', () => {
     expect(await client.hget(`${KEY}m`, 'st')).toBeNull()
   })
 
+  it('finds the few of an empty tier among many of another one', async () => {
+    const submit = (ids: readonly string[], tier: 0 | 1): Promise<unknown> =>
+      tasks.submit(
+        TYPE,
+        DAY,
+        ids.map((id) => task(id, { ownId: true, tier })),
+        1_000_000,
+      )
+    for (let from = 0; from < TASKS.length; from += 500) await submit(TASKS.slice(from, from + 500), 0)
+    await submit(['x', 'y', 'z'], 1)
+    await tasks.cancel(TYPE, ['y'])
+    for (let from = 1; from < TASKS.length - 1; from += 500)
+      await tasks.cancel(TYPE, TASKS.slice(from, Math.min(from + 500, TASKS.length - 1)))
+    await client.del(`${KEY}p1`)
+    for (let sweeps = 0; sweeps < 5; sweeps += 1) await tasks.sweep(TYPE, 0, 500)
+    expect(await client.hexists(`${KEY}x`, 'y')).toBe(0)
+    expect(await client.hlen(`${KEY}x`)).toBe(TASKS.length - 2)
+    expect(await pending()).toBe(2)
+  })
+
   it('keeps those of a tier that is not empty', async () => {
     await tasks.submit(
       TYPE,

@@ -49,7 +49,7 @@ local function save_stale()
     call('HSET', M, 'st', table.concat(stale_counts, '|'))
     call('HSET', C, '', '0:9007199254740991:') -- Written like a call that is never the oldest (call-slots.lua).
   else
-    call('HDEL', M, 'st')
+    call('HDEL', M, 'st', 'sc')
     call('HDEL', C, '')
   end
 end

@@ -48,10 +48,11 @@ local function is_stale(ticket, id)
   local known = stale_known[id]
   return known and known.places ~= '' and generation_of(ticket) ~= known.generation
 end
--- The first `n` tickets of a tier that are not stale.
+-- The first `n` tickets of a tier that are not stale; fewer if more than MAX_STALE_READ are.
+local MAX_STALE_READ = 10000
 local function live_tickets(key, n)
   local live, from = {}, 0
-  while #live < n do
+  while #live < n and from < n + MAX_STALE_READ do
     local line = call('LRANGE', key, from, from + math.max(n - #live, STALE_STEP) - 1)
     if #line == 0 then break end
     local ids = learn_tickets(line)
