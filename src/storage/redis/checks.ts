@@ -163,6 +163,7 @@ const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   HMGET: ['f'],
   HSET: ['f', 'v'],
   HSETNX: ['f', 'v'],
+  HSCAN: ['0'],
   HSTRLEN: ['f'],
   LINDEX: ['0'],
   LLEN: [],
