@@ -7,14 +7,14 @@ import { Type } from 'typebox'
 import {
   AutomationType,
   MAX_NAME_CHARS,
-  MAX_RETRY_IN_MS,
   MAX_VISIBILITY_MS,
   MIN_VISIBILITY_MS,
   NAME_PATTERN,
-  RETRY,
   Strict,
   toMs,
   toSeconds,
+  withRetryDefaults,
+  type PartialRetry,
 } from '../protocol/index.ts'
 import type { RetryPolicy } from '../runtime/index.ts'
 import type { AutomationKind } from './catalog.ts'
@@ -51,8 +51,6 @@ export const FIELDS = {
   visibilitySeconds: Type.Optional(
     Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) }),
   ),
-  delaySeconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: toSeconds(MAX_RETRY_IN_MS) })),
-  factor: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })),
 } as const
 
 /**
@@ -88,22 +86,12 @@ const pascalCase = (type: string): string =>
     .join('')
 
 /**
- * Adds the defaults of a retry policy.
+ * Adds the defaults of a retry policy, and converts it into milliseconds.
  * @param problem What is wrong when the longest delay is shorter than the first one; the first one is added.
  * @throws {AutomationError} when the longest delay is shorter than the first one.
  */
-export function retryMs(
-  {
-    baseSeconds = toSeconds(RETRY.baseMs),
-    factor = RETRY.factor,
-    capSeconds = Math.max(baseSeconds, toSeconds(RETRY.capMs)),
-  }: {
-    readonly baseSeconds?: number | undefined
-    readonly factor?: number | undefined
-    readonly capSeconds?: number | undefined
-  },
-  problem: string,
-): RetryPolicy {
-  if (capSeconds < baseSeconds) throw new AutomationError(`${problem} (${baseSeconds})`)
-  return { baseMs: toMs(baseSeconds), factor, capMs: toMs(capSeconds) }
+export function retryMs(retry: PartialRetry, problem: string): RetryPolicy {
+  const { base_seconds: base, factor, cap_seconds: cap } = withRetryDefaults(retry)
+  if (cap < base) throw new AutomationError(`${problem} (${base})`)
+  return { baseMs: toMs(base), factor, capMs: toMs(cap) }
 }

@@ -8,7 +8,16 @@
  * @see D25, D35, D36
  */
 import { Type } from 'typebox'
-import { compileValidator, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import {
+  compileValidator,
+  RETRY,
+  RetryFactor,
+  RetrySeconds,
+  Strict,
+  toMs,
+  toSeconds,
+  VISIBILITY_MS,
+} from '../protocol/index.ts'
 import type { BatchContext, Context, Pools, Typed } from './context.ts'
 import { FIELDS, retryMs, withDefaults, type AutomationDeclaration } from './declaration.ts'
 import { AutomationError } from './errors.ts'
@@ -133,8 +142,9 @@ export function defineBatch<
 >(definition: BatchDefinition<C, O, T, P, R>): BatchAutomation<C, O, T, P, R> {
   check('defineBatch', definition, BATCH)
   const { payload, result = null, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
+  const { baseSeconds, factor, capSeconds } = definition.retry ?? {}
   const retry = retryMs(
-    definition.retry ?? {},
+    { base_seconds: baseSeconds, factor, cap_seconds: capSeconds },
     `defineBatch: automation "${definition.type}": /retry/capSeconds must be >= baseSeconds`,
   )
   return Object.freeze({
@@ -194,7 +204,11 @@ const BATCH = compileValidator(
     result: FIELDS.result,
     visibilityTimeoutSeconds: FIELDS.visibilitySeconds,
     retry: Type.Optional(
-      Strict({ baseSeconds: FIELDS.delaySeconds, factor: FIELDS.factor, capSeconds: FIELDS.delaySeconds }),
+      Strict({
+        baseSeconds: Type.Optional(RetrySeconds),
+        factor: Type.Optional(RetryFactor),
+        capSeconds: Type.Optional(RetrySeconds),
+      }),
     ),
   }),
 )

@@ -9,7 +9,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { Type, type Static } from 'typebox'
-import { compileValidator, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import { compileValidator, RETRY, RetryFields, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
 import type { RetryPolicy } from '../runtime/index.ts'
 import { FIELDS, retryMs, withDefaults } from './declaration.ts'
 import type { InstalledAutomation, ManifestAutomation } from './define.ts'
@@ -38,9 +38,7 @@ const Batch = Strict({
   payload: FIELDS.payload,
   result: FIELDS.result,
   visibility_timeout_seconds: FIELDS.visibilitySeconds,
-  retry: Type.Optional(
-    Strict({ base_seconds: FIELDS.delaySeconds, factor: FIELDS.factor, cap_seconds: FIELDS.delaySeconds }),
-  ),
+  retry: Type.Optional(RetryFields),
 })
 type BatchManifest = Static<typeof Batch>
 type Manifest = BatchManifest | Static<typeof Continuous>
@@ -119,10 +117,7 @@ function batchFields({ type, payload, result, retry = {}, visibility_timeout_sec
     payload,
     result: result ?? null,
     visibilityMs: seconds === undefined ? VISIBILITY_MS : toMs(seconds),
-    retry: retryMs(
-      { baseSeconds: retry.base_seconds, factor: retry.factor, capSeconds: retry.cap_seconds },
-      `automation "${type}": /retry/cap_seconds must be >= base_seconds`,
-    ),
+    retry: retryMs(retry, `automation "${type}": /retry/cap_seconds must be >= base_seconds`),
   }
 }
 

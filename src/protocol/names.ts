@@ -11,10 +11,6 @@ import {
   MAX_N,
   MAX_NAME_CHARS,
   MAX_DELAY_SECONDS,
-  MAX_LABEL_CHARS,
-  MAX_LABELS_PER_TASK,
-  MAX_RETRY_IN_MS,
-  MAX_TRACESTATE_CHARS,
   MAX_RETAIN_SECONDS,
   MAX_TTL_SECONDS,
   MAX_WAIT_SECONDS,
@@ -28,12 +24,12 @@ export const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** The same without a slash, because it is a segment of paths. */
 const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** Printable ASCII. */
-const PRINTABLE_PATTERN = '^[ -~]+$'
+export const PRINTABLE_PATTERN = '^[ -~]+$'
 
 /** The key of a label (D113). */
-const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,63}$'
+export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,63}$'
 /** `traceparent` of W3C, version 00. */
-const TRACEPARENT_PATTERN = '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
+export const TRACEPARENT_PATTERN = '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
 
 /** The patterns of Muster itself; none of them can make a matching engine backtrack. */
 export const OWN_PATTERNS: ReadonlySet<string> = new Set([
@@ -94,33 +90,6 @@ export const RetainSeconds = Type.Number({ minimum: 0, maximum: MAX_RETAIN_SECON
 export const WaitSeconds = Type.Number({ minimum: 0, maximum: MAX_WAIT_SECONDS })
 /** `seconds` of a pause: 1 second to one year (D106). */
 export const PauseSeconds = Type.Number({ minimum: 1, maximum: MAX_DELAY_SECONDS })
-/** The labels of a task (D113). */
-export const Labels = Type.Record(
-  Type.String({ pattern: LABEL_PATTERN }),
-  Type.String({ maxLength: MAX_LABEL_CHARS, format: 'well-formed' }),
-  { maxProperties: MAX_LABELS_PER_TASK, additionalProperties: false },
-)
-const RetrySeconds = Type.Number({ exclusiveMinimum: 0, maximum: MAX_RETRY_IN_MS / 1_000 })
-const RetryFactor = Type.Number({ minimum: 1, maximum: 1_000 })
-/** The retry policy of one task, as a client sends it (D113). */
-export const RetryFields = Strict({
-  base_seconds: Type.Optional(RetrySeconds),
-  factor: Type.Optional(RetryFactor),
-  cap_seconds: Type.Optional(RetrySeconds),
-})
-/** The retry policy of one task, with its defaults. */
-const RetryBody = Strict({ base_seconds: RetrySeconds, factor: RetryFactor, cap_seconds: RetrySeconds })
-/** The trace of W3C that a task belongs to. */
-export const TraceParent = Type.String({ pattern: TRACEPARENT_PATTERN })
-/** `tracestate` of W3C: vendor data of the trace. */
-export const TraceState = Type.String({ minLength: 1, maxLength: MAX_TRACESTATE_CHARS, pattern: PRINTABLE_PATTERN })
-/** What a task may have besides its payload, wherever the task is shown (D113). */
-export const taskExtras = {
-  labels: Type.Optional(Labels),
-  retry: Type.Optional(RetryBody),
-  traceparent: Type.Optional(TraceParent),
-  tracestate: Type.Optional(TraceState),
-}
 /** The attempts of a task: 1 to 1,000. */
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 /** The hold of a lock or claim: 1,000 to 43,200,000 ms. */

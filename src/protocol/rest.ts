@@ -21,16 +21,12 @@ import {
   Strict,
   DelaySeconds,
   IdempotencyTtlSeconds,
-  Labels,
   NotBefore,
   PauseSeconds,
-  RetryFields,
-  taskExtras,
-  TraceParent,
-  TraceState,
   RetainSeconds,
   TtlSeconds,
 } from './names.ts'
+import { Labels, RetryFields, taskExtras, TraceParent, TraceState } from './task-extras.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])

@@ -6,7 +6,8 @@
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { MAX_N, MAX_RETRY_IN_MS, MAX_SETTLE_ITEMS, MAX_WAIT_MS } from './limits.ts'
-import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, taskExtras, Token } from './names.ts'
+import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, Token } from './names.ts'
+import { taskExtras } from './task-extras.ts'
 import { RPC_ERRORS, type RpcErrorName } from './errors.ts'
 import { compileValidator, type Validator } from './validator.ts'
 

@@ -2,10 +2,10 @@
 import {
   compileValidator,
   MAX_DELAY_SECONDS,
-  RETRY,
   TaskBody,
   TraceParent,
   TraceState,
+  withRetryDefaults,
   type FieldError,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
@@ -49,7 +49,7 @@ const faultAt = (path: string, keyword: string, message: string | null): readonl
 
 function retryFault({ retry }: TaskBody): string | null {
   if (retry === undefined || retry === null) return null
-  const { base_seconds: base, cap_seconds: cap } = withDefaults(retry)
+  const { base_seconds: base, cap_seconds: cap } = withRetryDefaults(retry)
   return cap < base ? `must not be less than base_seconds (${base})` : null
 }
 
@@ -138,19 +138,12 @@ function extrasText({ labels, retry, traceparent, tracestate }: TaskBody, trace:
   const own = typeof traceparent === 'string' ? { traceparent, tracestate } : trace
   let text =
     own === undefined ? '' : fieldText('traceparent', own.traceparent) + fieldText('tracestate', own.tracestate)
-  if (typeof retry === 'object' && retry !== null) text = fieldText('retry', withDefaults(retry)) + text
+  if (typeof retry === 'object' && retry !== null) text = fieldText('retry', withRetryDefaults(retry)) + text
   return fieldText('labels', labels) + text
 }
 
 const fieldText = (name: string, value: unknown): string =>
   value === undefined || value === null ? '' : `"${name}":${JSON.stringify(value)},`
-
-/** The policy with the defaults of an automation (D25), so that a worker needs to know none. */
-function withDefaults({ base_seconds, factor, cap_seconds }: NonNullable<TaskBody['retry']>) {
-  const base = base_seconds ?? RETRY.baseMs / 1_000
-  const cap = cap_seconds ?? Math.max(base, RETRY.capMs / 1_000)
-  return { base_seconds: base, factor: factor ?? RETRY.factor, cap_seconds: cap }
-}
 
 /** The time before which the task may not run (D104). */
 function notBeforeOf(body: TaskBody, backendNowMs: () => number): number | undefined {

@@ -6,6 +6,7 @@ import { ENDPOINTS } from './endpoints.ts'
 import { LIFECYCLES } from './lifecycles.ts'
 import { RESOURCES } from './resources.ts'
 import type { Row } from './row.ts'
+import { TASK_CONTROL } from './task-control.ts'
 import { WIRE } from './wire.ts'
 
 export const TABLE: readonly Row[] = [
@@ -16,5 +17,6 @@ export const TABLE: readonly Row[] = [
   ...DECISIONS,
   ...WIRE,
   ...ADDITIONS,
+  ...TASK_CONTROL,
 ]
 export { by, pending, type Row } from './row.ts'
