@@ -43,6 +43,11 @@ export class AttemptLimits {
     return limits
   }
 
+  /** Whether the limit of this worker is cached. */
+  knows(worker: string): boolean {
+    return this.#known.get(worker) !== undefined
+  }
+
   /** Removes the cached value of this worker. */
   forget(worker: string): void {
     this.#known.delete(worker)

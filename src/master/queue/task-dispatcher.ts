@@ -4,16 +4,20 @@
  * every waiter that it may serve, merged into one request per worker (waiters.ts). Waiting therefore costs the store
  * nothing, and a wake-up costs one call.
  *
- *   idle ──new waiter, wake-up, due retry, tick every second──▶ reserving ──▶ delivering
- *    ▲                                                              ▲             │ │
- *    │                       reading configs that are not cached ───┴── stale ◀───┘ │
- *    └──── the queue is empty, and there was no wake-up meanwhile ◀─────────────────┘
+ *   idle ──tasks ready, new worker, due retry, tick every second──▶ reserving ──▶ delivering
+ *    ▲                                                                  ▲             │ │
+ *    │                           reading configs that are not cached ───┴── stale ◀───┘ │
+ *    └──── the queue is empty, and there was no wake-up meanwhile ◀─────────────────────┘
  *
- * No wake-up is lost. A new waiter is always part of the next reserve. A waiter that got nothing has seen the queue
- * empty. From then on, `#ready` is an upper bound of the tasks that became pending: every wake-up adds to it, before,
- * during or after a reserve, and only leased tasks are subtracted. If the bound is not known (a result at its limit, a
- * promoted retry, a failure), it is infinite. So one submit costs one call with one waiter, however many are waiting.
- * If the notification of a task is lost, the tick finds the task.
+ * No wake-up is lost. `#ready` is an upper bound of the pending tasks: every wake-up adds to it, before, during or
+ * after a reserve, also while no waiter is there, and only leased tasks are subtracted. If the bound is not known (at
+ * start, after a result at its limit, a promoted retry, a failure), it is infinite. So one submit costs one call with
+ * one waiter, however many are waiting, and a waiter that arrives at an empty queue costs none. If the notification of
+ * a task is lost, the tick finds the task.
+ *
+ * A submit of this master does not wait for its commit (`expect`): the reserve is sent to the store right behind the
+ * submit, and both share one round trip. If the store runs the reserve first, it leases too little, the bound is not
+ * lowered, and the next call finds the tasks.
  *
  * A draining worker gets an empty result (G14). The reserve itself reads the worker's record, so it cannot miss a
  * drain. `dismiss` ends the waiters of the worker before the drain request returns. Leases of a reserve that was in
@@ -66,7 +70,9 @@ export class TaskDispatcher {
   readonly #deps: TaskDispatcherDeps
   readonly #waiters: Waiters
   readonly #limits: AttemptLimits
-  #ready = 0
+  #ready = Infinity
+  /** Tasks whose submit is under way. They are part of `#ready`. */
+  #submitting = 0
   #running = false
   /** Workers that were dismissed during the current reserve. */
   readonly #dismissed = new Set<string>()
@@ -91,21 +97,34 @@ export class TaskDispatcher {
   /** @returns up to `limit` leases; none after `waitMs`. */
   reserve(options: ReserveOptions): Promise<readonly Lease[]> {
     if (this.#closed) return Promise.resolve([])
-    const leases = this.#waiters.wait(options, (waiter) => this.#onDeadline(waiter))
+    const isRequested = options.waitMs === 0 || !this.#limits.knows(options.worker)
+    const leases = this.#waiters.wait(options, (waiter) => this.#onDeadline(waiter), isRequested)
     this.#startRun()
     return leases
   }
 
   /** Records that up to `tasks` tasks became pending. */
   wake(tasks = Infinity): void {
-    if (this.#waiters.size === 0) return // A new waiter is reserved for in any case.
     this.#ready += tasks
     this.#startRun()
   }
 
-  /** Ends the waiters of one worker with an empty result. */
+  /**
+   * Reserves for up to `tasks` tasks whose submit was just sent to the store.
+   * @param submitted Settles when the submit has ended.
+   */
+  expect(tasks: number, submitted: Promise<unknown>): void {
+    if (tasks === 0) return
+    this.#submitting += tasks
+    const settled = (): void => void (this.#submitting -= tasks)
+    submitted.then(settled, settled)
+    this.wake(tasks)
+  }
+
+  /** Ends the waiters of one worker with an empty result. The next one is part of a reserve, which reads its record. */
   dismiss(worker: string): void {
     if (this.#running) this.#dismissed.add(worker)
+    this.#limits.forget(worker)
     this.#waiters.dismiss(worker)
   }
 
@@ -117,7 +136,7 @@ export class TaskDispatcher {
   }
 
   #startRun(): void {
-    if (!this.#running) void this.#run()
+    if (!this.#running && this.#waiters.size > 0) void this.#run()
   }
 
   async #run(): Promise<void> {
@@ -126,9 +145,10 @@ export class TaskDispatcher {
     for (;;) {
       const ready = this.#ready
       const batch = this.#waiters.next(ready, MAX_REQUESTS)
+      if (batch.length === 0) break
       this.#ready = 0 // Later wake-ups are counted again.
       // After a failure the next tick or the next caller tries again.
-      if (batch.length === 0 || !(await this.#serveOrFail(batch, ready))) break
+      if (!(await this.#serveOrFail(batch, ready))) break
     }
     this.#running = false
   }
@@ -153,6 +173,7 @@ export class TaskDispatcher {
   async #serve(batch: readonly Group[], ready: number): Promise<number> {
     const requests = await this.#requestsFor(batch)
     if (requests.length === 0) return ready
+    const submitting = this.#submitting
     const { results, dropped, nextDueAtMs } = await this.#deps.backend.tasks.reserve(
       this.#entry.type,
       this.#entry.visibilityMs,
@@ -168,7 +189,8 @@ export class TaskDispatcher {
     if (undelivered.length > 0) void this.#deps.release(undelivered)
     const promoted = this.#wakeAt(nextDueAtMs)
     if (promoted || seen.isCut) return Infinity
-    return seen.isEmpty ? 0 : Math.max(0, ready - seen.leased)
+    const left = Math.max(0, ready - seen.leased)
+    return seen.isEmpty ? Math.min(left, submitting) : left
   }
 
   /** Creates the requests of those that still wait. Waiters of an unregistered worker get an error. */
@@ -236,7 +258,7 @@ export class TaskDispatcher {
   #wakeAt(dueMs: number | null): boolean {
     const before = this.#dueMs
     this.#cancelDue()
-    this.#dueMs = this.#waiters.size === 0 ? null : dueMs
+    this.#dueMs = dueMs
     if (this.#dueMs !== null) {
       this.#cancelDue = this.#deps.timers.after(
         Math.max(MIN_DUE_DELAY_MS, this.#dueMs - this.#deps.backendNowMs()),

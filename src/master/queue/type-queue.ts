@@ -77,9 +77,11 @@ export class TypeQueue {
     this.#random = deps.random
     this.#dispatcher = new TaskDispatcher(entry, { ...deps, release: (leases) => this.#releaseUndelivered(leases) })
     this.#submits = createBatcher(
-      withCapacityRetry(deps.makeCapacity, (items) =>
-        tasks.submit(type, deps.idempotencyTtlMs, items, deps.maxQueueLength),
-      ),
+      withCapacityRetry(deps.makeCapacity, (items) => {
+        const submitted = tasks.submit(type, deps.idempotencyTtlMs, items, deps.maxQueueLength)
+        this.#dispatcher.expect(count(items, isPendingImmediately), submitted)
+        return submitted
+      }),
       ({ body }) => body.length,
     )
     const checked = withRegressionReport(deps.onRegression)
@@ -105,7 +107,7 @@ export class TypeQueue {
   /** @returns one result per task; an Error if its call of the store failed. @throws {FleetError} STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
     const outcomes = await this.#submits.addEach(tasks)
-    this.wake(count(outcomes, (outcome) => !(outcome instanceof Error) && outcome.kind === 'queued'))
+    if (!tasks.every(isPendingImmediately)) this.wake(1) // The dispatcher reads when the next task is due.
     return outcomes
   }
 
@@ -258,6 +260,8 @@ function withExtendRegressionReport(onRegression: (lease: LeaseRef) => void) {
       return EXTEND_LOST.lease_lost
     })
 }
+
+const isPendingImmediately = ({ notBeforeMs }: NewTask): boolean => notBeforeMs === undefined
 
 function count<T>(items: readonly T[], matches: (item: T) => boolean): number {
   let found = 0

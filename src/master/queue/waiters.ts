@@ -131,10 +131,14 @@ export class Waiters {
   }
 
   /**
-   * Waits for leases. `onDeadline` ends the waiter when its time has passed.
+   * Waits for leases.
+   * @param options Worker, limit and time of the poll.
+   * @param onDeadline Ends the waiter when its time has passed.
+   * @param isRequested The poll is part of the next reserve, however many tasks are ready.
+   * @returns the leases; none if the poll ended without.
    * @throws {FleetError} OVERLOADED if too many polls are waiting.
    */
-  wait(options: ReserveOptions, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
+  wait(options: ReserveOptions, onDeadline: (waiter: Waiter) => void, isRequested = true): Promise<Leases> {
     if (options.signal.aborted) return Promise.resolve([])
     const { timers, clock } = this.#deps
     const refusal = this.#makeCapacity(options)
@@ -149,7 +153,7 @@ export class Waiters {
       }
       const waiter = new Waiter(options, clock.monotonicMs(), { resolve, reject, onEnd })
       options.signal.addEventListener('abort', onAbort, { once: true })
-      this.#insert(waiter)
+      this.#insert(waiter, isRequested)
     })
   }
 
@@ -252,7 +256,7 @@ export class Waiters {
     return new FleetError('OVERLOADED', sentence, { retryAfterSeconds: 1 })
   }
 
-  #insert(waiter: Waiter): void {
+  #insert(waiter: Waiter, isRequested: boolean): void {
     const { worker } = waiter
     const polls = this.#byWorker.get(worker) ?? { worker, waiters: [], turns: [] }
     const turn = { polls }
@@ -260,7 +264,7 @@ export class Waiters {
     polls.waiters.push(waiter)
     polls.turns.push(turn)
     this.#turns.add(turn)
-    this.#unrequested.add(waiter)
+    if (isRequested) this.#unrequested.add(waiter)
     this.#deps.capacity.taken += 1
   }
 
