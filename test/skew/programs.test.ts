@@ -131,7 +131,12 @@ describe('the SQLite file of the previous release', () => {
     await eventually('the worker is disabled', async () => (await appliedGen(fleet, 'w-1')) === gen)
     await fleet.ok('POST', `${SLOW}/tasks`, { payload: { ms: 1 } })
     await fleet.ok('POST', `${SLOW}/tasks`, { task_id: 'later', payload: { ms: 1 }, delay_seconds: 600 })
-    const queue = await fleet.ok('GET', `${SLOW}/queue`)
+    // A reserve that was sent before the worker was disabled may lease the task, which is then released.
+    let queue: unknown
+    await eventually('the task is pending', async () => {
+      queue = await fleet.ok('GET', `${SLOW}/queue`)
+      return (queue as { length: number }).length === 1
+    })
     const history = await fleet.ok('GET', `${SLOW}/workers/w-1/config/history`)
     for (const checkout of [CURRENT, PREVIOUS]) {
       await fleet.stopMaster()
