@@ -21,6 +21,8 @@ export type Settlement =
       readonly item: RpcParams<'tasks.ack'>['tasks'][number]
       /** Bytes of the result; none if missing. */
       readonly bytes?: number
+      /** The outcome of the task will be retained, so a client may wait for it. */
+      readonly isRetained?: boolean
     }
   | { readonly method: 'tasks.release'; readonly item: RpcParams<'tasks.release'>['tasks'][number] }
   | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
@@ -86,10 +88,11 @@ export class HeldLease implements TaskLease {
   /** A result is sent only of a retained task: a master that does not retain would refuse the field (D110). */
   ack(result?: unknown): void {
     const item = { task_id: this.id, token: this.token }
-    if (!this.#isRetained || result === undefined) return this.#settle({ method: 'tasks.ack', item })
+    const isRetained = this.#isRetained
+    if (!isRetained || result === undefined) return this.#settle({ method: 'tasks.ack', item, isRetained })
     const bytes = Buffer.byteLength(JSON.stringify(result))
-    if (bytes <= MAX_RESULT_BYTES) this.#settle({ method: 'tasks.ack', item: { ...item, result }, bytes })
-    else this.#settle({ method: 'tasks.ack', item: { ...item, result_omitted: 'too_large' } })
+    if (bytes <= MAX_RESULT_BYTES) this.#settle({ method: 'tasks.ack', item: { ...item, result }, bytes, isRetained })
+    else this.#settle({ method: 'tasks.ack', item: { ...item, result_omitted: 'too_large' }, isRetained })
   }
 
   nack(error: string, { retryInMs, permanent }: NackOptions = {}): void {

@@ -1,7 +1,9 @@
 /**
  * @module worker/outcome-queue
  * Delivers outcomes of tasks (ack, nack and release) to the master. Outcomes of the same tick, or that arrive during a
- * call, are sent together. One call is in flight at a time.
+ * call, are sent together. One call is in flight at a time. An ack alone waits up to 10 ms for others, so that at 500
+ * tasks/s five share one request. Outcomes that a client may wait for do not: a nack, a release, an ack of a task whose
+ * outcome is retained, and all that is left when the worker stops.
  *
  * An outcome is sent until the master responds (G11). Repeating an ack is harmless (D24). A nack or release whose first
  * response was lost receives `lease_lost` the second time. Outcomes are never dropped to save memory; their number is
@@ -19,6 +21,8 @@ const RETRY_CAP_MS = 5_000
 const MAX_CHUNK_BYTES = MAX_BODY_BYTES / 2
 /** Bytes for method, id, token and punctuation of one item. */
 const ITEM_BYTES = 128
+/** How long an ack waits for others. It delays neither its slot nor the next task. */
+const COMPANY_MS = 10
 const METHODS = ['tasks.ack', 'tasks.nack', 'tasks.release'] as const
 
 interface BatchRpc {
@@ -39,6 +43,8 @@ export class OutcomeQueue {
   readonly #backoff: Backoff
   #queue: Settlement[] = []
   #running = false
+  /** Starts the first call now, while it waits for more outcomes. */
+  #startNow: () => void = () => {}
   #maxItems = MAX_SETTLE_ITEMS
   #idleWaiters: (() => void)[] = []
   readonly #stop = new AbortController()
@@ -50,19 +56,34 @@ export class OutcomeQueue {
 
   add(outcome: Settlement): void {
     this.#queue.push(outcome)
-    if (this.#running) return
-    this.#running = true
-    this.#deps.timers.after(0, () => void this.#run())
+    if (!this.#running) this.#start(mayWait(outcome) ? COMPANY_MS : 0)
+    else if (!mayWait(outcome)) this.#startNow()
   }
 
   /** Resolves when every outcome queued so far is delivered or discarded. */
   async idle(): Promise<void> {
+    this.#startNow()
     while (this.#running) await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
   }
 
   /** Discards undelivered outcomes, because the process ends. */
   stop(): void {
     this.#stop.abort()
+  }
+
+  #start(inMs: number): void {
+    const { timers } = this.#deps
+    const run = (): void => {
+      this.#startNow = () => {}
+      void this.#run()
+    }
+    this.#running = true
+    const cancel = timers.after(inMs, run)
+    this.#startNow = () => {
+      cancel()
+      this.#startNow = () => {}
+      timers.after(0, run)
+    }
   }
 
   async #run(): Promise<void> {
@@ -157,6 +178,9 @@ export class OutcomeQueue {
     return waitMs
   }
 }
+
+/** Whether an outcome may wait for others: an ack of a task whose outcome is not retained. */
+const mayWait = (outcome: Settlement): boolean => outcome.method === 'tasks.ack' && outcome.isRetained !== true
 
 /** Bytes of the texts in an outcome. JSON may escape an error. */
 function contentBytes(outcome: Settlement): number {

@@ -56,6 +56,39 @@ beforeEach(() => {
 })
 
 describe('the outcome queue', () => {
+  it('lets an ack wait up to 10 ms for others, and sends them together', async () => {
+    outcomes.add(ack('a'))
+    await time.advance(5)
+    outcomes.add(ack('b'))
+    await time.advance(4)
+    expect(sent).toEqual([])
+    await time.advance(1)
+    expect(sent).toEqual([[['a', 'b']]])
+  })
+
+  it.each<[string, Settlement]>([
+    ['a nack', nack('b', 'x')],
+    ['a release', { method: 'tasks.release', item: { task_id: 'b', token: 1 } }],
+    ['an ack of a retained task', { ...ack('b'), isRetained: true } as Settlement],
+  ])('sends %s immediately, and what waits with it', async (_, urgent) => {
+    outcomes.add(ack('a'))
+    await time.advance(1)
+    outcomes.add(urgent)
+    await time.advance(0)
+    expect(sent.flat(2).toSorted()).toEqual(['a', 'b'])
+    outcomes.add(urgent)
+    await time.advance(0)
+    expect(sent).toHaveLength(2)
+  })
+
+  it('sends what waits immediately when the worker stops', async () => {
+    outcomes.add(ack('a'))
+    const idle = outcomes.idle()
+    await time.advance(0)
+    await idle
+    expect(sent).toEqual([[['a']]])
+  })
+
   it('discards outcomes that the master rejects for good, and names their tasks (G11)', async () => {
     results = [refused('invalid_params', 'token must be a number'), accepted]
     outcomes.add(ack('a'))
@@ -152,7 +185,7 @@ describe('the outcome queue', () => {
     outcomes.add(ack('a'))
     await time.advance(60_000)
     outcomes.add(ack('b'))
-    await time.advance(0)
+    await time.advance(10)
     const retries = log.lines.map(({ fields }) => Number(fields['retry_in_ms']))
     expect(Math.max(...retries)).toBeGreaterThan(2_000)
     expect(retries.at(-1)).toBeLessThanOrEqual(200)
@@ -164,7 +197,7 @@ describe('the outcome queue', () => {
       () => ({ ok: true, result: {} }),
     ]
     for (const id of ['a', 'b', 'c']) outcomes.add(ack(id))
-    await time.advance(0)
+    await time.advance(10)
     outcomes.add(nack('d', 'no'))
     await time.advance(60_000)
     expect(counts()).toEqual([3, 1])
@@ -238,7 +271,7 @@ describe('the outcome queue', () => {
   it('sends nothing more after its stop', async () => {
     results = [refused('unavailable', 'the store is unavailable')]
     outcomes.add(ack('a'))
-    await time.advance(0)
+    await time.advance(10)
     outcomes.stop()
     await time.advance(60_000)
     await outcomes.idle()

@@ -325,7 +325,7 @@ describe('settling', () => {
       ...(await reserved(...names(500, 'c'))),
     ]
     for (const lease of given) lease.ack()
-    await time.advance(0)
+    await time.advance(10)
     expect(batches).toEqual([[['tasks.ack', 1_000]], [['tasks.ack', 500]]])
     for (const lease of await reserved(...names(500, 'd'))) lease.nack('x'.repeat(9_000))
     await time.advance(0)
@@ -338,7 +338,7 @@ describe('settling', () => {
     lease?.ack()
     lease?.nack('too late')
     lease?.release()
-    await time.advance(0)
+    await time.advance(10)
     expect(settled).toEqual(['ack a'])
   })
 
