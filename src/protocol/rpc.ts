@@ -50,6 +50,8 @@ export const RPC = {
       limit: Type.Integer({ minimum: 1, maximum: MAX_N }),
       wait_ms: Maybe(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS })),
       poll_id: Maybe(Name),
+      /** Only in a request that accepts `application/x-ndjson` (D125). */
+      stream: Maybe(Type.Boolean()),
     }),
     result: Strict({ tasks: Type.Array(ReservedTask) }),
   },

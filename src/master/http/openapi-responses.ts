@@ -104,7 +104,7 @@ function response({ description, headers = {} }: ErrorResponse, status: number):
 
 /** @throws TypeError for a row that states neither `response` nor `media`. */
 export function responsesOf(row: Route): object {
-  const { method, path, response: schema, media, others = {}, sends = {} } = row
+  const { method, path, response: schema, media, secondMedia, others = {}, sends = {} } = row
   if (schema === undefined && media === undefined)
     throw new TypeError(
       `${method} ${path} has no response schema: give the row a \`response\`, ` +
@@ -124,8 +124,9 @@ export function responsesOf(row: Route): object {
       ...(other.schema === undefined && other.media === undefined ? {} : { content: content(other) }),
     },
   ])
+  const contents = { ...content({ schema, media }), ...(secondMedia !== undefined && content({ media: secondMedia })) }
   return {
-    200: { description: 'Done.', headers, content: content({ schema, media }) },
+    200: { description: 'Done.', headers, content: contents },
     ...Object.fromEntries(
       errorStatusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorResponseName(status)}` }]),
     ),

@@ -9,6 +9,7 @@ import type { RequestContext } from './request-context.ts'
 import { JsonChunks, RawJson, type HandlerResult, type StreamBody } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+type Write = Parameters<StreamBody['pipe']>[0]
 type Headers = Record<string, string | number>
 
 export interface ResponseWriterDeps {
@@ -110,7 +111,9 @@ export class ResponseWriter {
     response.writeHead(status, head)
     if (request.method === 'HEAD') return void response.end()
     response.flushHeaders()
-    const write = (chunk: string | Uint8Array): boolean => !response.destroyed && response.write(chunk)
+    const write: Write = (chunk, onFlushed) =>
+      !response.destroyed &&
+      (onFlushed === undefined ? response.write(chunk) : response.write(chunk, (error) => void (error ?? onFlushed())))
     const drained = (): Promise<void> =>
       new Promise((resolve) => {
         if (response.destroyed || !response.writableNeedDrain) return resolve()

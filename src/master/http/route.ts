@@ -68,12 +68,13 @@ export class JsonChunks {
 
 /**
  * A body that is written by `pipe` after status and headers were sent (server-sent events, long lists). `write` returns
- * false while the client reads too slowly; `drained` resolves when the client has caught up. `signal` aborts when the
- * client disconnects, its token is revoked or the master stops.
+ * false while the client reads too slowly, and calls `onFlushed` when the chunk was passed to the network; `drained`
+ * resolves when the client has caught up. `signal` aborts when the client disconnects, its token is revoked or the
+ * master stops.
  */
 export interface StreamBody {
   readonly pipe: (
-    write: (chunk: string | Uint8Array) => boolean,
+    write: (chunk: string | Uint8Array, onFlushed?: () => void) => boolean,
     signal: AbortSignal,
     drained: () => Promise<void>,
   ) => Promise<void>
@@ -107,6 +108,8 @@ interface ResponseDocs {
   readonly response?: TSchema
   /** Media type of a 200 response that is not JSON. */
   readonly media?: string
+  /** A second media type of the 200 response, for clients that accept it. */
+  readonly secondMedia?: string
   readonly others?: Readonly<Record<number, OtherResponse>>
   /** Refusals that only this row has. */
   readonly refuses?: readonly ErrorCode[]

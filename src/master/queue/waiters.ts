@@ -1,7 +1,8 @@
 /**
  * @module master/queue/waiters
  * Holds the long polls of one automation type. A waiter ends exactly once: with leases, empty (deadline, dismissed,
- * client disconnected, replaced), or with an error.
+ * client disconnected, replaced), or with an error. A stream is a waiter that passes its leases on and keeps waiting,
+ * until as many were leased as its limit allows; after each delivery its worker goes to the end of the line.
  *
  * Workers take turns, first come first served. Every poll adds a turn for its worker at the end of the line, and a
  * lease uses the oldest turn of its worker. All polls of a worker share one request to the store (D78). Of one worker
@@ -33,6 +34,11 @@ export interface ReserveOptions {
   readonly pollId?: string | undefined
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
+  /**
+   * Makes the reserve a stream: called with each group of leases, which are at most `limit` in all.
+   * @returns false if the client reads too slowly; the stream then ends.
+   */
+  readonly onLeases?: (leases: readonly Lease[]) => boolean
 }
 
 /** The number of waiters of all types. */
@@ -76,17 +82,19 @@ interface Settle {
 
 export class Waiter {
   readonly worker: string
-  readonly limit: number
   readonly isPatient: boolean
   readonly pollId: string | undefined
   readonly sinceMs: number
   /** How often the queue had been seen empty when this waiter was passed over; null if it never was. */
   passedOverAfter: number | null = null
+  readonly #onLeases: ReserveOptions['onLeases']
+  #limit: number
   #settle: Settle | null
 
-  constructor({ worker, limit, waitMs, pollId }: ReserveOptions, sinceMs: number, settle: Settle) {
+  constructor({ worker, limit, waitMs, pollId, onLeases }: ReserveOptions, sinceMs: number, settle: Settle) {
     this.worker = worker
-    this.limit = limit
+    this.#limit = limit
+    this.#onLeases = onLeases
     this.isPatient = waitMs > 0
     this.pollId = pollId
     this.sinceMs = sinceMs
@@ -95,6 +103,19 @@ export class Waiter {
 
   get isOpen(): boolean {
     return this.#settle !== null
+  }
+
+  /** Number of leases that the waiter still accepts. */
+  get limit(): number {
+    return this.#limit
+  }
+
+  /** Delivers at least one lease, at most `limit`. A long poll ends with it, a stream when its limit is used up. */
+  deliver(leases: Leases): void {
+    if (this.#onLeases === undefined) return this.resolve(leases)
+    this.#limit -= leases.length
+    const isReading = this.#onLeases(leases)
+    if (this.#limit === 0 || !isReading) this.#end(true)?.resolve([])
   }
 
   /** Does nothing if the waiter has already ended. */
@@ -205,8 +226,10 @@ export class Waiters {
     let from = 0
     for (const waiter of this.#inOrderOfService(worker)) {
       if (from >= leases.length) break
-      waiter.resolve(leases.slice(from, from + waiter.limit))
-      from += waiter.limit
+      const own = leases.slice(from, from + waiter.limit)
+      from += own.length
+      waiter.deliver(own)
+      if (waiter.isOpen) this.#moveToEnd(worker)
     }
     return leases.slice(from)
   }
@@ -215,6 +238,16 @@ export class Waiters {
   dismiss(worker?: string): void {
     const dismissed = worker === undefined ? [...this.#byWorker.values()] : [this.#byWorker.get(worker)]
     for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.resolve([])
+  }
+
+  /** Moves the oldest turn of a worker to the end of the line. */
+  #moveToEnd(worker: string): void {
+    const turns = this.#byWorker.get(worker)?.turns ?? []
+    const [turn] = turns.splice(0, 1)
+    if (turn === undefined) return
+    turns.push(turn)
+    this.#turns.delete(turn)
+    this.#turns.add(turn)
   }
 
   #inOrderOfService(worker: string): readonly Waiter[] {

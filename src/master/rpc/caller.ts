@@ -15,6 +15,11 @@ export interface Caller {
   readonly granted: LeaseRef[]
   /** Shared by all calls of the request. */
   readonly budget: ResponseBudget
+  /**
+   * Writes leased tasks, as JSON text, before the response of the call. Missing if the request does not accept lines.
+   * @returns false if the client reads too slowly.
+   */
+  readonly writeLeased?: (tasks: string, leases: readonly LeaseRef[]) => boolean
 }
 
 /**

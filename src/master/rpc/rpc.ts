@@ -24,11 +24,13 @@ import {
   type RpcMethod,
 } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { RawJson, route, type HandlerResult } from '../http/index.ts'
+import type { LeaseRef } from '../../storage/index.ts'
+import { RawJson, route, type HandlerResult, type StreamBody } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
 import { ResponseBudget } from './response-budget.ts'
 import { busRoute } from './bus.ts'
 import type { Caller, Methods } from './caller.ts'
+import { LINES_TYPE, LineStream } from './line-stream.ts'
 import { poolMethods } from './pools.ts'
 import { primitiveMethods } from './primitives.ts'
 import { taskMethods } from './tasks.ts'
@@ -62,16 +64,16 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         bodyInFull: RpcBody,
         example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
         response: RpcResponsesBody,
+        secondMedia: LINES_TYPE,
         others: { 204: { description: 'All calls were notifications, which have no response.' } },
-        summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
-        handle: ({ params, entry, signal, body, exactBody }) =>
-          rpc.handle(body, exactBody, {
-            entry,
-            workerId: params.id,
-            signal,
-            granted: [],
-            budget: new ResponseBudget(),
-          }),
+        summary:
+          'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages. ' +
+          `With \`Accept: ${LINES_TYPE}\` each response is a line.`,
+        handle: ({ params, entry, signal, body, exactBody, header }) => {
+          const caller = { entry, workerId: params.id, signal, granted: [], budget: new ResponseBudget() }
+          const acceptsLines = header('accept')?.includes(LINES_TYPE) === true
+          return acceptsLines ? rpc.handleAsLines(body, exactBody, caller) : rpc.handle(body, exactBody, caller)
+        },
       }),
       busRoute(deps),
     ],
@@ -106,6 +108,36 @@ class Rpc {
       : await this.#respond(body, exactBody, caller)
     if (caller.granted.length > 0) this.#releaseOnDisconnect(caller)
     return text === null ? { status: 204 } : { body: new RawJson(text) }
+  }
+
+  /** Responds with one line for each call. A request that is not valid as a whole has one response as usual. */
+  handleAsLines(body: unknown, exactBody: unknown, caller: Caller): Promise<HandlerResult> | HandlerResult {
+    const [calls, exactCalls] = Array.isArray(body) ? [body, exactBody as readonly unknown[]] : [[body], [exactBody]]
+    if (calls.length === 0 || calls.length > MAX_RPC_CALLS) return this.handle(body, exactBody, caller)
+    const pipe: StreamBody['pipe'] = async (write, signal) => {
+      const lines = new LineStream(write)
+      const stop = lines.start(this.#deps.timers)
+      signal.addEventListener('abort', () => this.#release(caller.entry.type, lines.unsent), { once: true })
+      try {
+        await Promise.all(calls.map((call, at) => this.#respondInLine(call, exactCalls[at], caller, lines)))
+      } finally {
+        stop()
+      }
+    }
+    return { headers: { 'content-type': LINES_TYPE, 'x-accel-buffering': 'no' }, body: { pipe } satisfies StreamBody }
+  }
+
+  async #respondInLine(call: unknown, exactCall: unknown, caller: Caller, lines: LineStream): Promise<void> {
+    const granted: LeaseRef[] = []
+    const id = JSON.stringify(idOf(call, exactCall))
+    const text = await this.#respond(call, exactCall, {
+      ...caller,
+      granted,
+      writeLeased: (tasks, leases) =>
+        lines.line(`{"jsonrpc":"2.0","method":"tasks.leased","params":{"id":${id},"tasks":[${tasks}]}}`, leases),
+    })
+    if (granted.length > 0 && caller.signal.aborted) this.#release(caller.entry.type, granted)
+    else if (text !== null) lines.line(text, granted)
   }
 
   async #batch(calls: readonly unknown[], exactCalls: readonly unknown[], caller: Caller): Promise<string | null> {
@@ -182,20 +214,23 @@ class Rpc {
    * returned.
    */
   #releaseOnDisconnect({ entry, granted, signal }: Caller): void {
-    const release = (): void =>
-      void this.#queue.release(entry.type, granted).catch((error: unknown) =>
-        this.#deps.log.debug(
-          'failed to release the leases of a disconnected client; they expire after the visibility timeout',
-          {
-            automation_type: entry.type,
-            error,
-          },
-        ),
-      )
+    const release = (): void => this.#release(entry.type, granted)
     signal.addEventListener('abort', release, { once: true })
     if (!signal.aborted) return
     release()
     throw new FleetError('OVERLOADED', 'the request ended before its response was written', { retryAfterSeconds: 1 })
+  }
+
+  #release(type: string, leases: readonly LeaseRef[]): void {
+    if (leases.length === 0) return
+    this.#queue
+      .release(type, leases)
+      .catch((error: unknown) =>
+        this.#deps.log.debug(
+          'failed to release the leases of a disconnected client; they expire after the visibility timeout',
+          { automation_type: type, error },
+        ),
+      )
   }
 }
 

@@ -3,6 +3,7 @@ import {
   MAX_ERROR_CHARS,
   MAX_RESERVED_PER_CALL,
   MAX_RESULT_BYTES,
+  RpcError,
   toSeconds,
   type RpcMethod,
 } from '../../protocol/index.ts'
@@ -10,7 +11,7 @@ import { truncateError } from '../../runtime/index.ts'
 import type { DoneTask, Lease, LeaseRef } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
-import type { Methods } from './caller.ts'
+import type { Caller, Methods } from './caller.ts'
 
 interface WireLease {
   readonly task_id: string
@@ -28,16 +29,17 @@ const OK = { ok: true } as const
 
 export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${string}`>> {
   return {
-    'tasks.reserve': async ({ limit, wait_ms: waitMs, poll_id: pollId }, { entry, workerId, signal, granted }) => {
-      const leases = await queue.reserve(entry.type, {
-        worker: workerId,
+    'tasks.reserve': async ({ limit, wait_ms: waitMs, poll_id: pollId, stream }, caller) => {
+      const leases = await queue.reserve(caller.entry.type, {
+        worker: caller.workerId,
         limit: Math.min(limit, MAX_RESERVED_PER_CALL),
         waitMs: waitMs ?? 0,
         pollId: pollId ?? undefined,
-        signal,
+        signal: caller.signal,
+        ...(stream === true && { onLeases: leasesWriter(caller) }),
       })
-      for (const { id, token } of leases) granted.push({ id, token })
-      return new RawJson(`{"tasks":[${leases.map(leaseText).join(',')}]}`)
+      caller.granted.push(...leases.map(refOf))
+      return new RawJson(`{"tasks":[${tasksText(leases)}]}`)
     },
     'tasks.ack': async ({ tasks }, { entry }, exact) => ({
       results: (await queue.ack(entry.type, doneTasks(tasks, exact.tasks))).map((each) => (each === 'ok' ? OK : LOST)),
@@ -65,6 +67,20 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
       return { results: nacked.map((outcome) => (outcome === 'lease_lost' ? LOST : { ok: true as const, outcome })) }
     },
   }
+}
+
+const refOf = ({ id, token }: LeaseRef): LeaseRef => ({ id, token })
+const tasksText = (leases: readonly Lease[]): string => leases.map(leaseText).join(',')
+
+/** @throws {RpcError} `invalid_params` if the request does not accept lines. */
+function leasesWriter({ writeLeased }: Caller): (leases: readonly Lease[]) => boolean {
+  if (writeLeased === undefined) {
+    const message = 'needs a request with the header "Accept: application/x-ndjson"'
+    throw new RpcError('invalid_params', `params/stream: ${message}`, {
+      errors: [{ path: '/stream', message, keyword: 'stream' }],
+    })
+  }
+  return (leases) => writeLeased(tasksText(leases), leases.map(refOf))
 }
 
 function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {

@@ -58,4 +58,51 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D111b', 'tasks/await returns all states when one task has finished or is unknown.'],
   ['D111c', 'A wrong wait_seconds or list of ids is rejected with 422.'],
   ['D111d', 'A cancel ends the waits for its task.'],
+  [
+    'D123a',
+    'While reserves wait, a reserve is sent right behind a submit; one at an empty queue costs no call of the store.',
+    by(
+      'master/queue/task-dispatcher.test.ts',
+      'costs no call while the queue is empty, and is sent right behind a submit, before its commit',
+    ),
+    by('master/queue/task-dispatcher.test.ts', 'that the store runs before the submit is repeated after it'),
+  ],
+  [
+    'D124a',
+    'An ack waits up to 10 ms for others; other outcomes do not.',
+    by('worker/outcome-queue.test.ts', 'lets an ack wait up to 10 ms for others, and sends them together'),
+    by('worker/outcome-queue.test.ts', 'sends what waits immediately when the worker stops'),
+  ],
+  [
+    'D125a',
+    'A request that accepts lines gets each response as soon as its call has ended.',
+    by('master/rpc/lines.test.ts', 'begins with an empty line, and writes each response when its call has ended'),
+    by('master/rpc/lines.test.ts', 'may be a single call, and has the errors of the usual response'),
+    by('master/rpc/lines.test.ts', 'writes an empty line every 10 s'),
+  ],
+  [
+    'D125b',
+    'A reserve with stream writes tasks as they are leased, until its limit is used up or it ends as a long poll does.',
+    by('master/rpc/lines.test.ts', 'gets each task when it is submitted, until its limit is used up'),
+    by('master/rpc/lines.test.ts', 'ends for a newer one with the same poll_id'),
+    by('master/rpc/lines.test.ts', 'ends when a drain of its worker is acknowledged (G14)'),
+    by('master/rpc/lines.test.ts', 'streams over a socket, with the leases as soon as they are there'),
+  ],
+  [
+    'D125c',
+    'Leases that did not reach the network are released when the client disconnects; a slow client gets no more.',
+    by(
+      'master/rpc/lines.test.ts',
+      'loses no lease whose line was not passed to the network when its client disconnects',
+    ),
+    by(
+      'master/rpc/lines.test.ts',
+      'ends when more than 4 MiB of leases wait for its client, and it gets no further task',
+    ),
+  ],
+  [
+    'D125d',
+    'stream in a request that does not accept lines is refused.',
+    by('master/rpc/lines.test.ts', 'is refused in a request that does not accept lines, with the field and the header'),
+  ],
 ]

@@ -245,10 +245,37 @@ export class QueueFixture {
     return { chunks, ended }
   }
 
+  /**
+   * Sends an rpc request that accepts lines. `lines` collects the lines that were written.
+   * @param write Called with each chunk and the function that marks it as passed to the network; by default all are.
+   */
+  async rpcLines(
+    worker: string,
+    body: unknown,
+    signal: AbortSignal,
+    write: (chunk: string, onFlushed: () => void) => void = (_, onFlushed) => onFlushed(),
+  ): Promise<{ readonly lines: string[]; readonly ended: Promise<void> }> {
+    const path = `/automations/mailer/workers/${worker}/rpc`
+    const header = (name: string): string | undefined => (name === 'accept' ? 'application/x-ndjson' : undefined)
+    const result = await this.#handle('POST', path, { body, role: 'worker', signal }, header)
+    const lines: string[] = []
+    const ended = (result.body as StreamBody).pipe(
+      (chunk, onFlushed = () => {}) => {
+        lines.push(String(chunk).trimEnd())
+        write(String(chunk), onFlushed)
+        return true
+      },
+      signal,
+      async () => {},
+    )
+    return { lines, ended }
+  }
+
   async #handle(
     method: string,
     path: string,
     { body, role, key = 't', signal = new AbortController().signal }: CallOptions,
+    header: (name: string) => string | undefined = () => undefined,
   ): Promise<HandlerResult> {
     const { pathname, search } = new URL(`http://localhost/api/v1${path}`)
     const { route, params } = this.#find(method, pathname)
@@ -261,7 +288,7 @@ export class QueueFixture {
       params,
       ...received,
       signal,
-      header: () => undefined,
+      header,
       principal:
         wanted === 'scoped'
           ? { role: wanted, key, id: key, types: new Set(['*']), permissions: new Set(SCOPED_PERMISSIONS) }
