@@ -21,11 +21,14 @@ import { WebSocket, type RawData } from 'ws'
 import {
   CLOSE,
   decodeMasterFrame,
+  FEATURES_HEADER,
+  featuresIn,
   MAX_FRAME_BYTES,
   PROTOCOL_VERSION,
   RECONNECT_BASE_MS,
   RECONNECT_CAP_MS,
   WORKER_SILENCE_MS,
+  type Feature,
   type Hardware,
   type MasterFrame,
 } from '../protocol/index.ts'
@@ -64,6 +67,8 @@ interface Identity {
 /** What `dial` opens: `ws`, or a simulated socket. */
 interface DialedSocket extends FrameSocket {
   on: FrameSocket['on'] & {
+    /** The master accepted the upgrade. An `open` follows. */
+    (event: 'upgrade', listener: (response: Pick<IncomingMessage, 'headers'>) => void): unknown
     /** The master responded to the upgrade request with another status. The caller destroys the request. */
     (
       event: 'unexpected-response',
@@ -101,6 +106,8 @@ export class ControlChannel {
   readonly #deps: ChannelDeps
   readonly #backoff: Backoff
   #socket: FrameSocket | undefined
+  /** What the master of the newest connection supports. */
+  #features: ReadonlySet<Feature> = featuresIn(undefined)
   #openedAtMs: number | undefined
   #isOpen = false
   #cancelRetry: Cancel | undefined
@@ -119,6 +126,11 @@ export class ControlChannel {
 
   get isOpen(): boolean {
     return this.#isOpen
+  }
+
+  /** Whether the master of the newest connection supports a feature. */
+  offers(feature: Feature): boolean {
+    return this.#features.has(feature)
   }
 
   /** Milliseconds since this connection opened; 0 without a connection. */
@@ -164,8 +176,10 @@ export class ControlChannel {
     const { dial = dialWebSocket, token, url } = this.#deps
     const socket = dial(url, { authorization: `Bearer ${token()}` })
     this.#socket = socket
+    this.#features = featuresIn(undefined)
     this.#retryAfterMs = 0
     this.#watch(HANDSHAKE_MS)
+    socket.on('upgrade', ({ headers }) => void (this.#features = featuresIn(headers[FEATURES_HEADER])))
     socket.on('open', () => this.#opened(socket))
     socket.on('message', (data, isBinary) => this.#received(socket, data, isBinary))
     socket.on('ping', () => this.#markAlive())

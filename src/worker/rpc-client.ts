@@ -12,7 +12,9 @@
  */
 import {
   RPC_ERRORS,
+  MAX_WAIT_MS,
   RpcError,
+  type ReservedTask,
   type RpcErrorName,
   type RpcMethod,
   type RpcParams,
@@ -29,12 +31,18 @@ import {
   type CreateHttpPool,
   type HttpPool,
   type HttpPoolRequest,
+  type HttpPoolResponse,
   type Random,
   type RefusalLimiter,
   type Timers,
 } from '../runtime/index.ts'
+import { LINES_TYPE, readLines } from './line-reader.ts'
 
 const CALL_MS = 15_000
+/** A stream may last as long as a long poll. */
+const STREAM_MS = MAX_WAIT_MS + 10_000
+/** The master writes at least an empty line every 10 s. */
+const LINE_MS = 25_000
 /** The largest response is that of a reserve: 12 MiB of payloads and their frame. */
 const MAX_BODY_BYTES = 32 * 1_048_576
 /** Less than the 75 s after which the master closes an idle connection. */
@@ -54,6 +62,14 @@ const NOT_SENT = new Set([
 export interface RpcOptions {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
+}
+interface StreamOptions {
+  readonly onTasks: (tasks: readonly ReservedTask[]) => void
+  /** Called when the first line has arrived. */
+  readonly onAlive: () => void
+  /** How long the first line may take, in milliseconds. */
+  readonly firstLineMs: number
+  readonly signal: AbortSignal
 }
 export type BatchedCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
 export type BatchedResult =
@@ -81,16 +97,13 @@ export interface RpcClientDeps {
 export class RpcClient {
   readonly #deps: RpcClientDeps
   readonly #pool: HttpPool
+  /** Streams have a pool of their own, because their length is not limited. Created for the first one. */
+  #streamPool: HttpPool | undefined
   #nextId = 1
 
   constructor(deps: RpcClientDeps) {
     this.#deps = deps
-    const { createPool = createHttpPool } = deps
-    this.#pool = createPool(deps.origin, {
-      connections: deps.connections,
-      keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS,
-      maxResponseBytes: MAX_BODY_BYTES,
-    })
+    this.#pool = this.#createPool({ maxResponseBytes: MAX_BODY_BYTES })
   }
 
   /** Sends one call. @throws {RpcError} as the head of this file describes. */
@@ -122,6 +135,51 @@ export class RpcClient {
     })
   }
 
+  /**
+   * Sends a reserve that streams. `onTasks` is called with each group of leased tasks. Resolves when the stream has ended
+   * in order.
+   *
+   * @throws {RpcError} as the head of this file describes; with `isSilent` in its data if no line arrived within
+   *   `firstLineMs`, as behind a proxy that buffers responses.
+   */
+  async stream(
+    params: RpcParams<'tasks.reserve'>,
+    { onTasks, onAlive, firstLineMs, signal }: StreamOptions,
+  ): Promise<void> {
+    const silence = new AbortController()
+    let isSilent = true
+    let cancel = this.#deps.timers.after(firstLineMs, () => silence.abort(new Error('no line arrived')))
+    const onChunk = (): void => {
+      if (isSilent) onAlive()
+      isSilent = false
+      cancel()
+      cancel = this.#deps.timers.after(LINE_MS, () => silence.abort(new Error('the stream fell silent')))
+    }
+    const headers = { 'content-type': 'application/json', accept: LINES_TYPE, ...this.#authorization() }
+    const call = { jsonrpc: '2.0', id: this.#nextId++, method: 'tasks.reserve', params: { ...params, stream: true } }
+    const request = { method: 'POST' as const, path: this.#deps.rpcPath, headers, body: JSON.stringify([call]) }
+    try {
+      this.#streamPool ??= this.#createPool()
+      const options = {
+        pool: this.#streamPool,
+        timeoutMs: STREAM_MS,
+        signal: AbortSignal.any([silence.signal, signal]),
+      }
+      const response = await this.#exchange(request, options, (received) =>
+        this.#readStream(received, onTasks, onChunk),
+      )
+      const error = response === undefined ? noResponse('the stream ended before its response') : errorIn(response)
+      if (error !== undefined) throw error
+      onTasks((response as { result: RpcResult<'tasks.reserve'> }).result.tasks)
+    } catch (error) {
+      if (isSilent && silence.signal.aborted)
+        throw new RpcError('unavailable', 'no line of a stream arrived', { isSilent })
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+
   /** Sends GET with the token. @throws {RpcError} `unavailable` without a response. Safe to retry. */
   get(path: string, headers: Readonly<Record<string, string>>, options: RpcOptions = {}): Promise<HttpResponse> {
     return this.#request({ method: 'GET', path, headers: { ...headers, ...this.#authorization() } }, options)
@@ -129,7 +187,12 @@ export class RpcClient {
 
   /** Aborts all calls in flight. */
   async close(): Promise<void> {
-    await this.#pool.destroy()
+    await Promise.all([this.#pool.destroy(), this.#streamPool?.destroy()])
+  }
+
+  #createPool(more: { readonly maxResponseBytes?: number } = {}): HttpPool {
+    const { connections, createPool = createHttpPool, origin } = this.#deps
+    return createPool(origin, { connections, keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS, ...more })
   }
 
   async #single<M extends RpcMethod>(method: M, params: RpcParams<M>, options: RpcOptions): Promise<RpcResult<M>> {
@@ -149,10 +212,29 @@ export class RpcClient {
     return parsed(response.text)
   }
 
-  async #request(
+  async #readStream(
+    received: HttpPoolResponse,
+    onTasks: (tasks: readonly ReservedTask[]) => void,
+    onChunk: () => void,
+  ): Promise<RpcResponse | undefined> {
+    if (received.statusCode === 200 && received.headers['content-type'] === LINES_TYPE)
+      return readLines(received.body, onTasks, onChunk)
+    const response = await readText(received)
+    if (response.status !== 200) throw this.#refusal(response)
+    const body = parsed(response.text)
+    return (Array.isArray(body) ? body[0] : body) as RpcResponse // A master that does not know lines.
+  }
+
+  #request(request: Omit<HttpPoolRequest, 'signal'>, options: RpcOptions): Promise<HttpResponse> {
+    return this.#exchange(request, options, readText)
+  }
+
+  /** Sends one request and reads its response. */
+  async #exchange<T>(
     request: Omit<HttpPoolRequest, 'signal'>,
-    { timeoutMs = CALL_MS, signal }: RpcOptions,
-  ): Promise<HttpResponse> {
+    { pool = this.#pool, timeoutMs = CALL_MS, signal }: RpcOptions & { readonly pool?: HttpPool },
+    read: (response: HttpPoolResponse) => Promise<T>,
+  ): Promise<T> {
     const deadline = new AbortController()
     const cancel = this.#deps.timers.after(timeoutMs, () =>
       deadline.abort(new Error(`no response within ${timeoutMs} ms`)),
@@ -160,9 +242,9 @@ export class RpcClient {
     const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
     try {
       await this.#turn(either)
-      const { statusCode, headers, body } = await this.#pool.request({ ...request, signal: either })
-      this.#note(statusCode, headers['retry-after'])
-      return { status: statusCode, headers, text: await body.text() }
+      const response = await pool.request({ ...request, signal: either })
+      this.#note(response.statusCode, response.headers['retry-after'])
+      return await read(response)
     } catch (error) {
       if (error instanceof RpcError) throw error
       const code = String((error as { code?: unknown }).code)
@@ -212,6 +294,10 @@ export class RpcClient {
   #authorization(): { authorization: string } {
     return { authorization: `Bearer ${this.#deps.token()}` }
   }
+}
+
+async function readText({ statusCode, headers, body }: HttpPoolResponse): Promise<HttpResponse> {
+  return { status: statusCode, headers, text: await body.text() }
 }
 
 function parsed(text: string): unknown {

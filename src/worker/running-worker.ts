@@ -3,7 +3,7 @@
  * Defines what a worker is started with and what can be done with it while it runs.
  */
 import type { RunnableEntry } from '../automation/index.ts'
-import type { ReportedState } from '../protocol/index.ts'
+import type { Feature, ReportedState } from '../protocol/index.ts'
 import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
 import type { Dial } from './control-channel.ts'
@@ -67,4 +67,5 @@ export interface RunningWorker {
 export interface SharedDeps extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
   readonly token: () => string
   readonly registerAgain: (why: string) => void
+  readonly masterOffers: (feature: Feature) => boolean
 }

@@ -1,22 +1,33 @@
 /**
  * @module worker/tasks
- * Reserves tasks for all batch slots with one long poll at a time, and hands them to waiting slots in the order in
- * which they called `take`.
+ * Reserves tasks for all batch slots, and hands them to waiting slots in the order in which they called `take`.
  *
- *   take ─▶ waiting ◀── hand out ── result of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
- *                                                          ready for 2 s, or more than can be prefetched ──▶ released
+ *   take ─▶ waiting ◀── hand out ── tasks of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
+ *                                                   ready for 2 s, or more than can be prefetched ──▶ released
  *
- * One call is in flight at a time. An empty response before the poll's timeout (worker draining, master overloaded) is
- * followed by a pause, as is a failure. `stop` reserves nothing more, and releases leases without a slot, including
- * those of the last call.
+ * If the master offers it, the reserve is a stream (D125): tasks arrive one by one, and the next stream replaces it when
+ * less than half of the wanted tasks may still arrive. So a reserve always waits at the master. Otherwise it is a long
+ * poll, and one is in flight at a time. Streams are not used for 10 minutes after none of their lines arrived within 5 s
+ * (a proxy buffers responses), and for 60 s after a master rejected one. Until the first line of any stream has arrived,
+ * a stream asks for one task, because such a proxy would keep its tasks.
+ *
+ * An empty response before the poll's timeout (worker draining, master overloaded) is followed by a pause, as is a
+ * failure. `stop` reserves nothing more, and releases leases without a slot, including those of the last call.
  */
 import type { AppliedConfig, TaskLease, TaskSource } from '../automation/index.ts'
-import { MAX_RESERVED_PER_CALL, MAX_WAIT_MS, type ReservedTask, type RpcError } from '../protocol/index.ts'
+import {
+  MAX_RESERVED_PER_CALL,
+  MAX_WAIT_MS,
+  type Feature,
+  type ReservedTask,
+  type RpcError,
+  type RpcParams,
+} from '../protocol/index.ts'
 import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { HeldLease } from './lease.ts'
 import type { CallRpc, Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
-import { asRpcError, requestedDelayMs } from './rpc-client.ts'
+import { asRpcError, requestedDelayMs, type RpcClient } from './rpc-client.ts'
 
 /** Below the master's 30 s, so that the response is sent before a proxy closes the connection. */
 const WAIT_MS = Math.min(25_000, MAX_WAIT_MS)
@@ -28,6 +39,9 @@ const PAUSE_BASE_MS = 200
 const PAUSE_CAP_MS = 5_000
 /** A prefetched lease that no slot takes within this time is released for other workers. */
 const READY_MS = 2_000
+const FIRST_LINE_MS = 5_000
+const NO_STREAM_BEHIND_PROXY_MS = 600_000
+const NO_STREAM_AFTER_REFUSAL_MS = 60_000
 
 interface Waiter {
   readonly give: (lease: HeldLease | null) => void
@@ -42,7 +56,8 @@ export interface TaskFeedDeps {
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
-  readonly rpc: CallRpc
+  readonly rpc: CallRpc & Pick<RpcClient, 'stream'>
+  readonly masterOffers: (feature: Feature) => boolean
   readonly leases: Leases
   readonly config: () => AppliedConfig
   readonly registerAgain: (why: string) => void
@@ -55,7 +70,12 @@ export class TaskFeed implements TaskSource {
   readonly #waiting = new Set<Waiter>()
   #ready: Ready[] = []
   #slots = 0
-  #calling: Promise<void> | undefined
+  readonly #calls = new Set<Promise<void>>()
+  /** The newest stream, and how many tasks may still arrive on it; undefined if none is open. */
+  #stream: { left: number } | undefined
+  /** Lines of a stream have arrived before. */
+  #hasStreamed = false
+  #noStreamBeforeMs = 0
   #cancelNext: Cancel | undefined
   #cancelReady: Cancel | undefined
   #stopped = false
@@ -95,7 +115,8 @@ export class TaskFeed implements TaskSource {
     this.#cancelReady?.()
     for (const { lease } of this.#ready.splice(0)) lease.release()
     const cancel = this.#deps.timers.after(graceMs, () => this.#abort.abort(new Error('the worker is stopping')))
-    await this.#calling
+    this.#endStream()
+    await Promise.all(this.#calls)
     cancel()
   }
 
@@ -132,7 +153,8 @@ export class TaskFeed implements TaskSource {
    * store the outcomes and the new leases in one commit.
    */
   #schedule(ms = 0): void {
-    if (this.#stopped || this.#calling !== undefined || this.#cancelNext !== undefined) return
+    if (this.#stopped || this.#cancelNext !== undefined) return
+    if (this.#calls.size > (this.#stream === undefined ? 0 : 1)) return
     if (ms === 0 && !this.#isShort()) return
     this.#cancelNext =
       ms === 0 ? atEndOfTurn(() => this.#startReserve()) : this.#deps.timers.after(ms, () => this.#startReserve())
@@ -141,31 +163,97 @@ export class TaskFeed implements TaskSource {
   #startReserve(): void {
     this.#cancelNext = undefined
     if (!this.#isShort()) return
-    this.#calling = this.#reserve().then((pauseMs) => {
-      this.#calling = undefined
+    const mayStream =
+      this.#pollId !== undefined &&
+      this.#deps.masterOffers('stream') &&
+      this.#deps.clock.monotonicMs() >= this.#noStreamBeforeMs
+    const call = (mayStream ? this.#reserveStream() : this.#reserve()).then((pauseMs) => {
+      this.#calls.delete(call)
       this.#schedule(pauseMs)
     })
+    this.#calls.add(call)
   }
 
   #isShort(): boolean {
     const depth = this.#prefetch.depth(this.#slots)
-    return this.#waiting.size > 0 || (depth > 0 && this.#ready.length <= depth / 2)
+    const isShort = this.#waiting.size > 0 || (depth > 0 && this.#ready.length <= depth / 2)
+    return isShort && (this.#stream === undefined || this.#stream.left < this.#wanted / 2)
   }
 
-  /** Sends one reserve; never rejects. @returns how long to wait before the next one, in milliseconds. */
-  async #reserve(): Promise<number> {
+  /** Number of tasks to reserve. */
+  get #wanted(): number {
+    const wanted = this.#waiting.size + this.#prefetch.depth(this.#slots) - this.#ready.length
+    return Math.min(MAX_RESERVED_PER_CALL, Math.max(1, wanted))
+  }
+
+  /**
+   * Opens a stream, which replaces the one before; never rejects. @returns how long to wait before the next reserve, in
+   * milliseconds.
+   */
+  async #reserveStream(): Promise<number> {
+    const { clock, log, rpc } = this.#deps
+    const limit = this.#hasStreamed ? this.#wanted : 1
+    const stream = { left: limit }
+    this.#stream = stream
+    const startMs = clock.monotonicMs()
+    const onTasks = (tasks: readonly ReservedTask[]): void => {
+      if (stream.left === limit && tasks.length > 0)
+        this.#prefetch.recordResponse(clock.monotonicMs(), clock.monotonicMs() - startMs, tasks.length >= limit)
+      stream.left = Math.max(0, stream.left - tasks.length)
+      this.#handOut(tasks)
+      this.#schedule()
+    }
+    const onAlive = (): void => {
+      this.#hasStreamed = true
+      this.#schedule()
+    }
+    try {
+      await rpc.stream(this.#params(limit, WAIT_MS), {
+        onTasks,
+        onAlive,
+        firstLineMs: FIRST_LINE_MS,
+        signal: this.#abort.signal,
+      })
+      const isReplaced = this.#stream !== stream
+      if (!isReplaced && stream.left === limit && clock.monotonicMs() - startMs < EARLY_MS) return this.#pause.nextMs()
+      this.#pause.reset()
+      return 0
+    } catch (error) {
+      const failure = asRpcError(error)
+      if (failure.data['isSilent'] === true) {
+        log.warn('streams of tasks do not arrive, using long polls for 10 minutes: a proxy may buffer responses')
+        this.#noStreamBeforeMs = clock.monotonicMs() + NO_STREAM_BEHIND_PROXY_MS
+        return 0
+      }
+      if (failure.code !== 'invalid_params') return this.#failed(failure)
+      this.#noStreamBeforeMs = clock.monotonicMs() + NO_STREAM_AFTER_REFUSAL_MS
+      return 0
+    } finally {
+      if (this.#stream === stream) this.#stream = undefined
+    }
+  }
+
+  #params(limit: number, waitMs: number): RpcParams<'tasks.reserve'> {
+    return { limit, wait_ms: waitMs, ...(this.#pollId !== undefined && { poll_id: this.#pollId }) }
+  }
+
+  /** Ends the open stream with a poll that replaces it and does not wait. */
+  #endStream(): void {
+    if (this.#stream === undefined) return
+    this.#stream = undefined
+    const call = this.#reserve({ limit: 1, waitMs: 0 }).then(() => void this.#calls.delete(call))
+    this.#calls.add(call)
+  }
+
+  /** Sends one long poll; never rejects. @returns how long to wait before the next one, in milliseconds. */
+  async #reserve({ limit = this.#wanted, waitMs = WAIT_MS } = {}): Promise<number> {
     const { clock, rpc } = this.#deps
-    const limit = Math.min(
-      MAX_RESERVED_PER_CALL,
-      Math.max(1, this.#waiting.size + this.#prefetch.depth(this.#slots) - this.#ready.length),
-    )
     const startMs = clock.monotonicMs()
     try {
-      const { tasks } = await rpc.call(
-        'tasks.reserve',
-        { limit, wait_ms: WAIT_MS, ...(this.#pollId !== undefined && { poll_id: this.#pollId }) },
-        { timeoutMs: CALL_MS, signal: this.#abort.signal },
-      )
+      const { tasks } = await rpc.call('tasks.reserve', this.#params(limit, waitMs), {
+        timeoutMs: CALL_MS,
+        signal: this.#abort.signal,
+      })
       const tookMs = clock.monotonicMs() - startMs
       this.#prefetch.recordResponse(clock.monotonicMs(), tookMs, tasks.length >= limit)
       this.#handOut(tasks)
@@ -195,14 +283,19 @@ export class TaskFeed implements TaskSource {
   #handOut(tasks: readonly ReservedTask[]): void {
     const config = this.#deps.config()
     const sinceMs = this.#deps.clock.monotonicMs()
+    let isTooMany = false
     for (const task of tasks) {
       const lease = this.#deps.leases.hold(task, config)
       const [waiter] = this.#waiting
       if (this.#stopped) lease.release()
       else if (waiter !== undefined) waiter.give(lease)
       else if (this.#ready.length < Prefetch.maxFor(this.#slots)) this.#ready.push({ lease, sinceMs })
-      else lease.release()
+      else {
+        lease.release()
+        isTooMany = true
+      }
     }
+    if (isTooMany) this.#endStream() // There are fewer slots than when it was opened.
     this.#watchReady()
   }
 

@@ -20,7 +20,7 @@ import {
   type SlotControl,
   type SlotDeps,
 } from '../automation/index.ts'
-import { toMs, type MasterFrame } from '../protocol/index.ts'
+import { toMs, type Feature, type MasterFrame } from '../protocol/index.ts'
 import {
   boundLogFields,
   LogThrottle,
@@ -109,6 +109,7 @@ class Worker implements RunningWorker {
       ...address,
       token: typeof token === 'string' ? () => token : token,
       registerAgain: (why: string) => this.#channel.reconnect(why),
+      masterOffers: (feature: Feature) => this.#channel.offers(feature),
     }
     let finish: (code: 0 | 1) => void = () => {}
     this.done = new Promise((resolve) => {

@@ -51,7 +51,8 @@ beforeEach(() => {
     timers: time,
     random: seededRandom(5),
     log,
-    rpc: { call, batch },
+    rpc: { call, batch, stream: () => Promise.reject(new Error('no streams are offered')) },
+    masterOffers: () => false,
     registerAgain: (why: string) => void again.push(why),
   }
   outcomes = new OutcomeQueue(common)

@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
 import { WebSocketServer } from 'ws'
-import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import { CLOSE, FEATURES, FEATURES_HEADER, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { LogThrottle, type ProcessLoad } from '../../runtime/index.ts'
 import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
 import type { Principal } from '../auth/index.ts'
@@ -77,6 +77,7 @@ export class Admission {
     const { clock, metrics, random, timers, unregistered } = deps
     this.#deps = deps
     this.#queue = new HandshakeQueue({ clock, timers, random, load: deps.processLoad ?? null, unregistered })
+    this.#server.on('headers', (headers) => headers.push(`${FEATURES_HEADER}: ${FEATURES.join()}`))
     this.#refusedSockets = new RefusedSockets(timers, () => deps.onRefusedClosed())
     this.#logThrottle = new LogThrottle(clock)
     this.#refused = new Counter({
