@@ -6,11 +6,17 @@
 
 /** `stream`: rpc requests that accept lines, and `tasks.reserve` with `stream`. */
 export const FEATURES = ['stream'] as const
+/** The name of an optional part. */
 export type Feature = (typeof FEATURES)[number]
 
+/** The header of the response to an upgrade, in lower case. */
 export const FEATURES_HEADER = 'muster-features'
 
-/** @returns the features in a header that this release knows; none without a header. */
+/**
+ * Reads the header.
+ * @param header Its value; undefined or a list means no feature.
+ * @returns the features that this release knows.
+ */
 export function featuresIn(header: string | readonly string[] | undefined): ReadonlySet<Feature> {
   const names = (typeof header === 'string' ? header : '').split(',').map((name) => name.trim())
   return new Set(FEATURES.filter((feature) => names.includes(feature)))

@@ -22,7 +22,7 @@ export async function readLines(
   onChunk: () => void,
 ): Promise<RpcResponse | undefined> {
   const decoder = new TextDecoder()
-  const parts: string[] = [] // Of a line whose end has not arrived. Joined once, so that a long line is not copied often.
+  const parts: string[] = [] // Of a line whose end has not arrived. They are joined once, at its end.
   let response: RpcResponse | undefined
   for await (const chunk of chunks) {
     onChunk()

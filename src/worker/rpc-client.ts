@@ -136,8 +136,8 @@ export class RpcClient {
   }
 
   /**
-   * Sends a reserve that streams. `onTasks` is called with each group of leased tasks. Resolves when the stream has ended
-   * in order.
+   * Sends a reserve that streams. `onTasks` is called with each group of leased tasks. Resolves when the stream has
+   * ended in order.
    *
    * @throws {RpcError} as the head of this file describes; with `isSilent` in its data if no line arrived within
    *   `firstLineMs`, as behind a proxy that buffers responses.

@@ -5,11 +5,11 @@
  *   take ─▶ waiting ◀── hand out ── tasks of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
  *                                                   ready for 2 s, or more than can be prefetched ──▶ released
  *
- * If the master offers it, the reserve is a stream (D125): tasks arrive one by one, and the next stream replaces it when
- * less than half of the wanted tasks may still arrive. So a reserve always waits at the master. Otherwise it is a long
- * poll, and one is in flight at a time. Streams are not used for 10 minutes after none of their lines arrived within 5 s
- * (a proxy buffers responses), and for 60 s after a master rejected one. Until the first line of any stream has arrived,
- * a stream asks for one task, because such a proxy would keep its tasks.
+ * If the master offers it, the reserve is a stream (D125): tasks arrive one by one, and the next stream replaces it
+ * when less than half of the wanted tasks may still arrive. So a reserve always waits at the master. Otherwise it is a
+ * long poll, and one is in flight at a time. Streams are not used for 10 minutes after none of their lines arrived
+ * within 5 s (a proxy buffers responses), and for 60 s after a master rejected one. Until the first line of any stream
+ * has arrived, a stream asks for one task, because such a proxy would keep its tasks.
  *
  * An empty response before the poll's timeout (worker draining, master overloaded) is followed by a pause, as is a
  * failure. `stop` reserves nothing more, and releases leases without a slot, including those of the last call.

@@ -116,7 +116,7 @@ describe('a stream of tasks', () => {
     expect(polls).toEqual([])
   })
 
-  it('hands out tasks as they arrive, and is replaced when less than half of what is wanted may still arrive', async () => {
+  it('hands out tasks as they arrive, and is replaced when less than half may still arrive', async () => {
     const open = await running(4)
     open.give('a')
     await settle()

@@ -105,4 +105,17 @@ export const TASK_CONTROL: readonly Row[] = [
     'stream in a request that does not accept lines is refused.',
     by('master/rpc/lines.test.ts', 'is refused in a request that does not accept lines, with the field and the header'),
   ],
+  [
+    'D125e',
+    'A worker streams if the master lists it in Muster-Features, and uses long polls otherwise or when streams fail.',
+    by('master/control/handshake.test.ts', 'the response to an upgrade lists the features of the master (D125)'),
+    by(
+      'worker/task-streams.test.ts',
+      'hands out tasks as they arrive, and is replaced when less than half may still arrive',
+    ),
+    by('worker/task-streams.test.ts', 'while the master offers no streams'),
+    by('worker/task-streams.test.ts', 'for 60 s after a master rejected a stream'),
+    by('worker/task-streams.test.ts', 'for 10 minutes after no line arrived, which is logged'),
+    by('worker/rpc-stream.test.ts', 'that gets no line in time ends, and says so'),
+  ],
 ]

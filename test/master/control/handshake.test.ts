@@ -40,6 +40,10 @@ const upgrade = (path: string, more = ''): string =>
 const VERSION = 'Sec-WebSocket-Version: 13\r\n'
 const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 
+it('the response to an upgrade lists the features of the master (D125)', async () => {
+  expect((await raw(upgrade(CONTROL, GOOD))).toLowerCase()).toContain('\r\nmuster-features: stream\r\n')
+})
+
 describe('the token of a control socket', () => {
   it('is read from the header or from the query', async () => {
     for (const client of [
