@@ -5,6 +5,7 @@ import type {
   CancelSelectedBody,
   ClearedBody,
   DeadBody,
+  FoundTask,
   PauseBody,
   PausedBody,
   QueueBody,
@@ -103,6 +104,15 @@ export class Tasks {
   ): Promise<MasterResponse<TaskPlace>> {
     const path = pathOf(type, ['tasks', taskId], { wait_seconds: waitSeconds })
     return this.#caller.call({ method: 'GET', path }, options)
+  }
+
+  /**
+   * Finds a task by its ID in all types that the token covers.
+   * @param taskId The ID of the task.
+   * @returns the state of each task with this ID, ordered by type; empty if it is unknown.
+   */
+  find(taskId: string, options?: RequestOptions): Promise<MasterResponse<FoundTask[]>> {
+    return this.#caller.call({ method: 'GET', path: apiPath(['tasks', taskId]) }, options)
   }
 
   /**

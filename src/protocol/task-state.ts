@@ -1,6 +1,6 @@
 /**
  * @module protocol/task-state
- * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111).
+ * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111, D116).
  */
 import { Type, type Static } from 'typebox'
 import { MAX_TASKS_PER_BATCH } from './limits.ts'
@@ -28,6 +28,9 @@ const taskState = {
 /** Where a task is (D29). Fields other than the place are those of a finished task (D110). */
 export const TaskPlace = Type.Object({ task_id: Type.String(), place: Place, ...taskState })
 export type TaskPlace = Static<typeof TaskPlace>
+/** A task that was found by its id alone (D116). */
+export const FoundTask = Type.Object({ automation_type: Type.String(), ...TaskPlace.properties })
+export type FoundTask = Static<typeof FoundTask>
 /** The query of the state of a task (D111). */
 export const WaitQuery = Strict({ wait_seconds: Type.Optional(WaitSeconds) })
 /** The body that waits for tasks (D111). */

@@ -1,6 +1,6 @@
 /** Retained outcomes of tasks, and waiting for them. */
 import { expect, it } from '@jest/globals'
-import { API, onEachStore, SECOND, type Json, type ConformanceFixture } from './fixture.ts'
+import { API, onEachStore, SCOPED, SECOND, type Json, type ConformanceFixture } from './fixture.ts'
 
 /** Lets time pass until the response is there: the request may arrive at the master after the first step. */
 async function passedUntil<T>(fixture: ConformanceFixture, response: Promise<T>): Promise<T> {
@@ -123,6 +123,24 @@ onEachStore('outcomes', (open) => {
     const reserved = await done(fixture, { task_id: 'b', retain_seconds: 60 }, { result: 1 })
     expect(await fixture.settle('w-1', 'ack', reserved, { result: 2 })).toEqual({ ok: true })
     expect((await state(fixture, 'b')).result).toBe(1)
+  })
+
+  it('D116a, D116b: finds a task by its id in all types that the token covers', async () => {
+    const fixture = await withWorker()
+    const find = async (id: string, options = {}): Promise<Json> => {
+      const { status, body } = await fixture.call('GET', `${API}/tasks/${id}`, options)
+      expect(status).toBe(200)
+      return body
+    }
+    await done(fixture, { task_id: 'a', retain_seconds: 60 }, { result: 1 })
+    await fixture.submit({ task_id: 'a' }, 'brief')
+    const ofMailer = { automation_type: 'mailer', ...(await state(fixture, 'a')) }
+    expect(ofMailer).toMatchObject({ place: 'done', result: 1 })
+    expect(await find('a')).toEqual([{ automation_type: 'brief', task_id: 'a', place: 'pending' }, ofMailer])
+    expect(await find('a', { token: SCOPED })).toEqual([ofMailer])
+    await fixture.submit({ task_id: 'b' }, 'brief')
+    expect(await find('b', { token: SCOPED })).toEqual([])
+    expect(await find('unknown')).toEqual([])
   })
 
   it('D111a: waits until the task has finished, or until the time is over', async () => {

@@ -73,6 +73,7 @@ const EXPECTED: Record<string, Record<Kind, Access>> = {
   'GET /api/v1/me': any,
   'GET /api/v1/overview': ownTypes,
   'GET /api/v1/events': ownTypes,
+  'GET /api/v1/tasks/{task_id}': ownTypes,
   'GET /api/v1/automations': admin,
   'GET /api/v1/catalog': admin,
   'GET /api/v1/pools/{pool_name}': admin,
@@ -128,6 +129,7 @@ const filled = (path: string, params: Record<string, string> = PARAMS): string =
 const OPENED_BY: Record<string, readonly Permission[]> = {
   'GET /api/v1/overview': ['read'],
   'GET /api/v1/events': ['read'],
+  'GET /api/v1/tasks/{task_id}': ['read'],
   'GET /api/v1/catalog/{type}': ['read', 'submit'],
   [`GET ${TYPE}/workers`]: ['read'],
   [`GET ${WORKER}`]: ['read'],

@@ -9,6 +9,7 @@ import {
   MAX_TASKS_PER_BATCH,
   type BatchResults,
   type CancelSelectedBody,
+  type FoundTask,
   type JsonObject,
   type TaskBody,
 } from '../../protocol/index.ts'
@@ -279,6 +280,27 @@ const get = verb({
   },
 })
 
+const FOUND_COLUMNS: readonly Column<FoundTask>[] = [
+  { head: 'TYPE', cell: (row) => row.automation_type },
+  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'PLACE', cell: (row) => row.place },
+]
+
+const find = verb({
+  name: 'find',
+  operands: 'TASK',
+  least: 1,
+  most: 1,
+  summary: 'Finds a task by its ID in all types that the token covers. Exits with 3 if it is unknown.',
+  options: {},
+  examples: ['hello', 'hello -o json'],
+  run: async ({ operands, client, printer }) => {
+    const { body } = await client.tasks.find(operands[0] ?? '')
+    await printer.rows(body, FOUND_COLUMNS, body)
+    return body.length === 0 ? EXIT.NOT_FOUND : EXIT.OK
+  },
+})
+
 const awaitVerb = verb({
   name: 'await',
   operands: 'TYPE TASK',
@@ -350,5 +372,5 @@ async function idsOf({
 
 export const tasks: Noun = {
   summary: 'submit, find or cancel tasks, or wait for their results',
-  verbs: [submit, get, awaitVerb, cancel],
+  verbs: [submit, get, find, awaitVerb, cancel],
 }

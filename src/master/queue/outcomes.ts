@@ -97,7 +97,8 @@ function awaitRoute(waits: TaskWaits): Route {
   })
 }
 
-function stateText(id: string, state: TaskState | null): string {
+/** The state of a task as JSON; `place` is null for an unknown one. */
+export function stateText(id: string, state: TaskState | null): string {
   const head = `{"task_id":${JSON.stringify(id)},"place":`
   if (state === null) return `${head}null}`
   switch (state.kind) {

@@ -12,6 +12,7 @@ import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
 import { cancelRoutes } from './cancel.ts'
+import { findRoute } from './find.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './batcher.ts'
 import { describeAll, locateAll, outcomeRoutes } from './outcomes.ts'
@@ -252,6 +253,10 @@ export class Queue implements Part {
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
       ...outcomeRoutes(this.#waits),
+      findRoute({
+        types: () => this.#batchTypes(),
+        describe: (type, ids) => describeAll(backend.tasks, type, ids),
+      }),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
       ...cancelRoutes({ queueOf }),
       ...pauseRoutes({ backend, clock, log, backendNowMs, queueOf }),

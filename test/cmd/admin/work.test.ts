@@ -85,6 +85,25 @@ describe('muster tasks', () => {
     expect(over.err).toContain('task "b" has not finished')
   })
 
+  it('find shows a task of any type by its id alone (D116)', async () => {
+    const { run } = await startMaster()
+    await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--task-id', 't1'])
+    const found = await run('tasks find t1')
+    expect([found.code, cells(found.out)]).toEqual([
+      0,
+      [
+        ['TYPE', 'TASK', 'PLACE'],
+        ['mailer', 't1', 'pending'],
+      ],
+    ])
+    expect(JSON.parse((await run('tasks find t1 -o json')).out)).toEqual([
+      { automation_type: 'mailer', task_id: 't1', place: 'pending' },
+    ])
+    const unknown = await run('tasks find ghost -o json')
+    expect([unknown.code, JSON.parse(unknown.out)]).toEqual([3, []])
+    expect(await run('tasks find')).toMatchObject({ code: 2, err: expect.stringContaining('TASK') })
+  })
+
   it('submit --delay and --not-before schedule a task (D104)', async () => {
     const { run } = await startMaster()
     const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--task-id']

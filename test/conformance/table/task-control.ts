@@ -118,4 +118,6 @@ export const TASK_CONTROL: readonly Row[] = [
     by('worker/task-streams.test.ts', 'for 10 minutes after no line arrived, which is logged'),
     by('worker/rpc-stream.test.ts', 'that gets no line in time ends, and says so'),
   ],
+  ['D116a', 'tasks/{task_id} finds a task by its id in all types, with the state that its type shows.'],
+  ['D116b', 'It shows the types of the token alone, and an empty list for an unknown id.'],
 ]
