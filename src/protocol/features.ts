@@ -9,6 +9,9 @@ export const FEATURES = ['stream'] as const
 /** The name of an optional part. */
 export type Feature = (typeof FEATURES)[number]
 
+/** The media type of rpc responses in lines. */
+export const LINES_TYPE = 'application/x-ndjson'
+
 /** The header of the response to an upgrade, in lower case. */
 export const FEATURES_HEADER = 'muster-features'
 

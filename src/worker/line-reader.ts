@@ -5,8 +5,6 @@
  */
 import type { ReservedTask, RpcResponse } from '../protocol/index.ts'
 
-export const LINES_TYPE = 'application/x-ndjson'
-
 type Line = RpcResponse | { readonly method: string; readonly params: { readonly tasks: readonly ReservedTask[] } }
 
 /**

@@ -22,7 +22,7 @@ const MAX_CHUNK_BYTES = MAX_BODY_BYTES / 2
 /** Bytes for method, id, token and punctuation of one item. */
 const ITEM_BYTES = 128
 /** How long an ack waits for others. It delays neither its slot nor the next task. */
-const COMPANY_MS = 10
+const MAX_ACK_WAIT_MS = 10
 const METHODS = ['tasks.ack', 'tasks.nack', 'tasks.release'] as const
 
 interface BatchRpc {
@@ -56,7 +56,7 @@ export class OutcomeQueue {
 
   add(outcome: Settlement): void {
     this.#queue.push(outcome)
-    if (!this.#running) this.#start(mayWait(outcome) ? COMPANY_MS : 0)
+    if (!this.#running) this.#start(mayWait(outcome) ? MAX_ACK_WAIT_MS : 0)
     else if (!mayWait(outcome)) this.#startNow()
   }
 

@@ -11,8 +11,9 @@
  * Reads are retried once when the connection broke. Every other retry is the decision of the caller.
  */
 import {
-  RPC_ERRORS,
+  LINES_TYPE,
   MAX_WAIT_MS,
+  RPC_ERRORS,
   RpcError,
   type ReservedTask,
   type RpcErrorName,
@@ -27,6 +28,7 @@ import {
   isRefusalStatus,
   parseRetryAfter,
   retryAfterDelayMs,
+  type Cancel,
   type Clock,
   type CreateHttpPool,
   type HttpPool,
@@ -36,7 +38,7 @@ import {
   type RefusalLimiter,
   type Timers,
 } from '../runtime/index.ts'
-import { LINES_TYPE, readLines } from './line-reader.ts'
+import { readLines } from './line-reader.ts'
 
 const CALL_MS = 15_000
 /** A stream may last as long as a long poll. */
@@ -63,11 +65,16 @@ export interface RpcOptions {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
+interface ExchangeOptions extends RpcOptions {
+  readonly pool?: HttpPool
+  /** Called when the request is sent, which may be delayed while the master rejects requests. */
+  readonly onSend?: () => void
+}
 interface StreamOptions {
   readonly onTasks: (tasks: readonly ReservedTask[]) => void
   /** Called when the first line has arrived. */
   readonly onAlive: () => void
-  /** How long the first line may take, in milliseconds. */
+  /** How long the first line may take after the request was sent, in milliseconds. */
   readonly firstLineMs: number
   readonly signal: AbortSignal
 }
@@ -148,7 +155,10 @@ export class RpcClient {
   ): Promise<void> {
     const silence = new AbortController()
     let isSilent = true
-    let cancel = this.#deps.timers.after(firstLineMs, () => silence.abort(new Error('no line arrived')))
+    let cancel: Cancel = () => {}
+    const onSend = (): void => {
+      cancel = this.#deps.timers.after(firstLineMs, () => silence.abort(new Error('no line arrived')))
+    }
     const onChunk = (): void => {
       if (isSilent) onAlive()
       isSilent = false
@@ -162,6 +172,7 @@ export class RpcClient {
       this.#streamPool ??= this.#createPool()
       const options = {
         pool: this.#streamPool,
+        onSend,
         timeoutMs: STREAM_MS,
         signal: AbortSignal.any([silence.signal, signal]),
       }
@@ -232,7 +243,7 @@ export class RpcClient {
   /** Sends one request and reads its response. */
   async #exchange<T>(
     request: Omit<HttpPoolRequest, 'signal'>,
-    { pool = this.#pool, timeoutMs = CALL_MS, signal }: RpcOptions & { readonly pool?: HttpPool },
+    { pool = this.#pool, onSend, timeoutMs = CALL_MS, signal }: ExchangeOptions,
     read: (response: HttpPoolResponse) => Promise<T>,
   ): Promise<T> {
     const deadline = new AbortController()
@@ -242,6 +253,7 @@ export class RpcClient {
     const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
     try {
       await this.#turn(either)
+      onSend?.()
       const response = await pool.request({ ...request, signal: either })
       this.#note(response.statusCode, response.headers['retry-after'])
       return await read(response)

@@ -123,6 +123,18 @@ describe('a stream', () => {
     expect(await open()).toMatchObject({ code: 'unavailable', data: { status: 503, retry_after_ms: 2_000 } })
   })
 
+  it('is not silent while it waits to be sent, because the master rejects requests', async () => {
+    respond = (response) => void response.writeHead(503, { 'retry-after': '20' }).end('{"detail":"busy"}')
+    for (let refusals = 0; refusals < 3; refusals++) await open()
+    respond = (response, call) => void lines(response).end(`\n${ended(call)}`)
+    const stream = open()
+    for (let seconds = 0; seconds < 30; seconds++) {
+      await time.advance(1_000)
+      await systemTime.sleep(5)
+    }
+    expect(await stream).toBeUndefined()
+  })
+
   it('with a line that is not JSON ends with an error', async () => {
     respond = (response) => void lines(response).end('\n{"method":\n')
     expect(await open()).toMatchObject({ code: 'unavailable' })

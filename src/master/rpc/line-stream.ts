@@ -16,7 +16,6 @@ import type { Timers } from '../../runtime/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
 import type { StreamBody } from '../http/index.ts'
 
-export const LINES_TYPE = 'application/x-ndjson'
 const EMPTY_LINE_EVERY_MS = 10_000
 /** Characters of leases that wait for a slow client. Beyond them its stream ends. */
 const MAX_BEHIND_CHARS = 4 * 1_048_576

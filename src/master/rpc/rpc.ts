@@ -15,6 +15,7 @@ import {
   changedIntegers,
   detailForClient,
   FleetError,
+  LINES_TYPE,
   MAX_RPC_CALLS,
   RPC_VALIDATORS,
   RpcResponsesBody,
@@ -30,7 +31,7 @@ import type { Queue } from '../queue/index.ts'
 import { ResponseBudget } from './response-budget.ts'
 import { busRoute } from './bus.ts'
 import type { Caller, Methods } from './caller.ts'
-import { LINES_TYPE, LineStream } from './line-stream.ts'
+import { LineStream } from './line-stream.ts'
 import { poolMethods } from './pools.ts'
 import { primitiveMethods } from './primitives.ts'
 import { taskMethods } from './tasks.ts'

@@ -62,10 +62,10 @@ export const TASK_CONTROL: readonly Row[] = [
     'D123a',
     'While reserves wait, a reserve is sent right behind a submit; one at an empty queue costs no call of the store.',
     by(
-      'master/queue/task-dispatcher.test.ts',
+      'master/queue/store-calls.test.ts',
       'costs no call while the queue is empty, and is sent right behind a submit, before its commit',
     ),
-    by('master/queue/task-dispatcher.test.ts', 'that the store runs before the submit is repeated after it'),
+    by('master/queue/store-calls.test.ts', 'that the store runs before the submit is repeated after it'),
   ],
   [
     'D124a',
