@@ -15,6 +15,7 @@ export const ERROR_WORDS = {
   UNSUPPORTED_MEDIA_TYPE: 'The body is not UTF-8 `application/json`, or is compressed.',
   INVALID: 'A field is wrong; `detail` lists every one.',
   RATE_LIMITED: 'The token submits faster than `SVC_SUBMIT_RPS_PER_TOKEN`. See `Retry-After`.',
+  UPGRADING: 'A live master of an older release does not know a field of the task, or the call. `detail` names both.',
   OVERLOADED: 'The master is overloaded.',
   QUEUE_FULL: 'The automation has `SVC_MAX_QUEUE_LENGTH` tasks, dead ones included.',
   STORAGE_UNAVAILABLE: 'The store is unavailable. `detail` says whether the change may have been made.',

@@ -9,7 +9,7 @@
  */
 import { ERRORS, type ErrorCode, type FieldError } from '../protocol/plain.ts'
 
-type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
+type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | 'UPGRADING' | `STORAGE_${string}`>
 /** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
 export type MasterErrorCode = ResponseCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 

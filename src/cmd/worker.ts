@@ -12,6 +12,7 @@ import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, with
 import { atLeast, automationType, cidrs, hostPort, httpUrl, text, workerId } from './readers.ts'
 import { describeSettings, readSettings, setting } from './settings.ts'
 import { watchedSecret } from './secret-file.ts'
+import { VERSION } from './version.ts'
 
 const SETTINGS = {
   masterUrl: setting(httpUrl, {
@@ -90,6 +91,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         entry,
         workerId: values.id,
         drainTimeoutSeconds: values.drainTimeoutSeconds,
+        version: VERSION,
         healthListen: values.healthListen ?? null,
         clock: systemTime,
         timers: systemTime,

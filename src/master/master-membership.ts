@@ -4,6 +4,7 @@
  * heartbeat for 15 s counts as stopped. It may come back, if it only could not reach the store.
  */
 import type { MasterDeps, Part } from './deps.ts'
+import type { MasterReleases } from './master-releases.ts'
 
 /** After three missed heartbeats the other masters treat this one as stopped. */
 const BEAT_EVERY_MS = 5_000
@@ -23,7 +24,13 @@ export interface MasterMembership extends Part {
   onBeat(listener: BeatListener): void
 }
 
-export function createMasterMembership({ backend, clock, timers, log, masterId, epoch }: MasterDeps): MasterMembership {
+interface MembershipDeps extends MasterDeps {
+  /** Receives what the live masters implement. If left out, nothing is declared. */
+  readonly releases?: MasterReleases
+}
+
+export function createMasterMembership(deps: MembershipDeps): MasterMembership {
+  const { backend, clock, timers, log, masterId, epoch, releases } = deps
   const listeners: BeatListener[] = []
   const bornMs = clock.monotonicMs()
   let alive: readonly string[] = []
@@ -32,6 +39,7 @@ export function createMasterMembership({ backend, clock, timers, log, masterId, 
     try {
       const [running] = await Promise.all([backend.meta.beat(masterId), epoch.read()])
       alive = running
+      releases?.update(await backend.meta.declare(masterId, releases.text))
       failing = false
     } catch (error) {
       if (!failing) log.warn('failed to write the heartbeat of this master', { error })

@@ -29,6 +29,7 @@ import { createHealth } from './health/index.ts'
 import { createDashboard, createOpenApi, Http, StartupListener, type Address, type Route } from './http/index.ts'
 import { Inspections } from './inspections/index.ts'
 import { createMasterMembership, type MasterMembership } from './master-membership.ts'
+import { MasterReleases } from './master-releases.ts'
 import { createMetrics } from './metrics/index.ts'
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
@@ -185,13 +186,20 @@ type Composed = Awaited<ReturnType<typeof compose>>
 /** Creates every part without starting it. */
 async function compose(options: MasterOptions, authenticator: Authenticator) {
   const deps = await createDeps(options)
+  const { schema } = await deps.backend.meta.info()
+  const releases = new MasterReleases(options.version, schema)
   const audit = new AuditTrail(deps, options.audit ?? { classes: new Set(), write: () => true })
-  const fleet = createFleetParts(deps, options, authenticator, audit)
+  const fleet = createFleetParts(deps, options, authenticator, audit, releases)
   const { control, queue } = fleet
   let isServing = true
   const documented: readonly Part[] = [
     ...fleet.parts,
-    ...(await createServiceParts(deps, options, { authenticator, masters: fleet.masters, isServing: () => isServing })),
+    ...(await createServiceParts(deps, options, {
+      authenticator,
+      releases,
+      masters: fleet.masters,
+      isServing: () => isServing,
+    })),
   ]
   const documentedRoutes = documented.flatMap((part) => part.routes)
   const parts = [...documented, createOpenApi(documentedRoutes, options.version)]
@@ -225,12 +233,14 @@ function createFleetParts(
   { loopDelay, processLoad }: MasterOptions,
   authenticator: Authenticator,
   audit: AuditTrail,
+  releases: MasterReleases,
 ) {
   const overload = createOverload(deps, loopDelay ?? null)
-  const masters = createMasterMembership(deps)
+  const masters = createMasterMembership({ ...deps, releases })
   const streams = createStreams(deps)
   const queue = new Queue({
     ...deps,
+    releases,
     isOverloaded: overload.isOverloaded,
     makeCapacity: () => streams.makeCapacity(),
   })
@@ -243,6 +253,7 @@ function createFleetParts(
     identify: (bearerToken) => authenticator.identify(bearerToken),
     audit,
     masters,
+    releases,
     processLoad,
   })
   const rpc = createRpc(deps, queue)
@@ -255,6 +266,7 @@ function createFleetParts(
 interface ServiceState {
   readonly authenticator: Authenticator
   readonly masters: MasterMembership
+  readonly releases: MasterReleases
   /** False as soon as the master begins to stop. */
   readonly isServing: () => boolean
 }
@@ -263,12 +275,12 @@ interface ServiceState {
 async function createServiceParts(
   deps: MasterDeps,
   options: MasterOptions,
-  { authenticator, masters, isServing }: ServiceState,
+  { authenticator, masters, releases, isServing }: ServiceState,
 ): Promise<readonly Part[]> {
   const { backendScheme, dashboardDir, metricsListen, version } = options
   const faults = tokenFaultsIn(deps)
   return [
-    createCatalogRoutes({ ...deps, version, backendScheme }),
+    createCatalogRoutes({ ...deps, version, backendScheme, releases }),
     createHealth({ ...deps, isServing, warnings: faults.current }),
     createMetrics({
       ...deps,

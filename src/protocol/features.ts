@@ -1,22 +1,50 @@
 /**
  * @module protocol/features
- * Names the optional parts of the worker protocol. A master lists those it supports in the header `Muster-Features` of
- * its response to the upgrade, separated by commas; a worker uses a part only if it is listed (D125).
+ * Defines what masters and workers of two adjacent releases agree on before they use it (D120).
+ *
+ *   worker ── Muster-Version, Muster-Features ──▶ master                  in the upgrade of the control channel
+ *   worker ◀── Muster-Version, Muster-Features, Muster-Epoch ── master    in its response
+ *
+ * The response names the features of all live masters, because an rpc may reach another master than the socket.
  */
 
-/** `stream`: rpc requests that accept lines, and `tasks.reserve` with `stream`. */
-export const FEATURES = ['stream'] as const
-/** The name of an optional part. */
+/**
+ * - `stream`: rpc requests that accept lines, and `tasks.reserve` with `stream` (D125).
+ * - `result`: `tasks.ack` with `result` (D110).
+ * - `epoch`: a worker whose config is of `Muster-Epoch` need not poll it when it connects.
+ */
+export const FEATURES = ['stream', 'result', 'epoch'] as const
+/** The name of a feature. */
 export type Feature = (typeof FEATURES)[number]
+
+/** The fields of a task that a producer may use only while every live master knows them. */
+export const ADDED_TASK_FIELDS = [
+  'delay_seconds',
+  'not_before',
+  'idempotency_ttl_seconds',
+  'retain_seconds',
+  'labels',
+  'retry',
+  'traceparent',
+  'tracestate',
+] as const
+/** The calls that are accepted only while every live master knows them. */
+export const ADDED_CALLS = ['cancel', 'pause'] as const
+/** The name of an added field or call. */
+export type Addition = (typeof ADDED_TASK_FIELDS)[number] | (typeof ADDED_CALLS)[number]
+
+/** The headers of the upgrade and of its response, in lower case. */
+export const FEATURE_HEADERS = {
+  version: 'muster-version',
+  features: 'muster-features',
+  epoch: 'muster-epoch',
+} as const
 
 /** The media type of rpc responses in lines. */
 export const LINES_TYPE = 'application/x-ndjson'
 
-/** The header of the response to an upgrade, in lower case. */
-export const FEATURES_HEADER = 'muster-features'
-
 /**
- * Reads the header.
+ * Reads a `Muster-Features` header: `stream, epoch`.
  * @param header Its value; undefined or a list means no feature.
  * @returns the features that this release knows.
  */

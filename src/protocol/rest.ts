@@ -378,5 +378,9 @@ export const MeBody = ResponseObject({
   limits: ResponseObject({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
   permissions: Type.Array(Type.Enum([...PERMISSIONS])),
   name: Nullable(Type.String()),
+  features: Type.Optional(Type.Array(Type.String())),
+  masters: Type.Optional(
+    Type.Array(ResponseObject({ version: Nullable(Type.String()), layout: Nullable(Type.Integer()) })),
+  ),
 })
 export type MeBody = Static<typeof MeBody>

@@ -125,6 +125,11 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
   meta: {
     info: () => undefined,
     beat: (masterId) => name('masterId', masterId),
+    declare: (masterId, release) => {
+      name('masterId', masterId)
+      if (typeof release !== 'string' || release.length > 4_096)
+        throw new TypeError('release must be a string of at most 4096 characters')
+    },
   },
   workers: {
     register: (items) =>

@@ -139,4 +139,14 @@ export interface Meta {
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   beat(masterId: string): Promise<readonly string[]>
+  /**
+   * Records what a master implements. Does nothing for a master without a heartbeat in the last 15 s.
+   *
+   * @param masterId The id of the master, as in `beat`.
+   * @param release What it implements, at most 4,096 characters. It ends with the heartbeats of the master.
+   * @returns what each live master recorded, in any order; null for one that recorded nothing.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D120
+   */
+  declare(masterId: string, release: string): Promise<readonly (string | null)[]>
 }

@@ -41,6 +41,8 @@ export class Peer {
   /** While set, handshakes are rejected with this status. */
   handshakeStatus: number | null = null
   handshakeHeaders: Record<string, string> = {}
+  /** What the response to an accepted handshake offers in `Muster-Features`. */
+  features = ''
   closeCode: number | null = null
   /** Close codes for the next connections, each used once, after `register`. */
   readonly closeAfterRegister: number[] = []
@@ -87,6 +89,8 @@ export class Peer {
   readonly events: string[] = []
   pending: WireTask[] = []
   extendsAsked = 0
+  /** Where it listens, after {@link start}. */
+  port = 0
   rpcMethods: Record<string, (params: Record<string, unknown>) => unknown> = {}
 
   readonly #server: Server
@@ -94,7 +98,6 @@ export class Peer {
   readonly #startedAtMs = systemTime.monotonicMs()
   #waiting: { limit: number; give: (tasks: unknown) => void }[] = []
   #token = TOKENS_FROM
-  #port = 0
 
   constructor() {
     this.#server = createServer((request, response) => {
@@ -106,11 +109,12 @@ export class Peer {
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     )
+    this.#sockets.on('headers', (headers) => headers.push(`Muster-Features: ${this.features}`))
   }
 
   async start(port = 0): Promise<this> {
     await new Promise<void>((resolve) => void this.#server.listen(port, '127.0.0.1', resolve))
-    this.#port = (this.#server.address() as AddressInfo).port
+    this.port = (this.#server.address() as AddressInfo).port
     return this
   }
 
@@ -119,10 +123,6 @@ export class Peer {
     for (const socket of this.#sockets.clients) socket.terminate()
     this.#server.closeAllConnections()
     if (this.#server.listening) await new Promise((resolve) => void this.#server.close(resolve))
-  }
-
-  get port(): number {
-    return this.#port
   }
 
   get url(): string {

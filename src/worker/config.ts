@@ -1,6 +1,6 @@
 /**
  * @module worker/config
- * Polls the worker's config: on a `config_changed` frame, after each connect, and every 30 s.
+ * Polls the worker's config: on a `config_changed` frame, after a connect, and every 30 s.
  *
  *   poll ──304──▶ nothing   ──200──▶ newer? ──no──▶ nothing
  *     │                                └─yes─▶ valid? ──no──▶ the old one stays active, `last_error` has the reason
@@ -15,6 +15,7 @@
 import type { AppliedConfig, CatalogEntry } from '../automation/index.ts'
 import { CONFIG_POLL_MS, RECONNECT_BASE_MS, RpcError, type FieldError } from '../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Timers } from '../runtime/index.ts'
+import type { MasterFeatures } from './master-features.ts'
 import type { HttpResponse } from './rpc-client.ts'
 
 /** A registration takes a moment to be stored, so a 404 within this time means "not yet stored". */
@@ -38,6 +39,7 @@ export interface ConfigDeps {
   readonly fetch: (headers: Readonly<Record<string, string>>) => Promise<HttpResponse>
   /** Milliseconds since the channel opened; 0 while it is closed. */
   readonly channelAgeMs: () => number
+  readonly features: Pick<MasterFeatures, 'epoch' | 'has'>
   readonly registerAgain: (why: string) => void
   readonly onApplied: (config: AppliedConfig) => void
   /** Called after each successful poll: the master has a record of this worker. */
@@ -76,6 +78,18 @@ export class ConfigFollower {
   start(): void {
     // Random phase, so that the workers of a fleet do not poll simultaneously.
     this.#schedule(this.#deps.random.unit() * CONFIG_POLL_MS)
+  }
+
+  /**
+   * Polls when the channel has opened, unless the applied config is of the epoch of the store: then the master compares
+   * the generation in the state frame and sends `config_changed` if it is old (G6).
+   * @param isRegistered Whether the master has confirmed that it stored `register`.
+   */
+  connected(isRegistered: boolean): void {
+    const { features, onKnown } = this.#deps
+    const isCurrent = this.#refused === null && this.#applied !== null && this.#applied.epoch === features.epoch
+    if (isRegistered && features.has('epoch') && isCurrent) onKnown()
+    else this.poll()
   }
 
   /** Polls immediately. A call during a poll causes exactly one more poll after it. */

@@ -21,14 +21,13 @@ import { WebSocket, type RawData } from 'ws'
 import {
   CLOSE,
   decodeMasterFrame,
-  FEATURES_HEADER,
-  featuresIn,
+  FEATURE_HEADERS,
+  FEATURES,
   MAX_FRAME_BYTES,
   PROTOCOL_VERSION,
   RECONNECT_BASE_MS,
   RECONNECT_CAP_MS,
   WORKER_SILENCE_MS,
-  type Feature,
   type Hardware,
   type MasterFrame,
 } from '../protocol/index.ts'
@@ -43,6 +42,7 @@ import {
   type Random,
   type Timers,
 } from '../runtime/index.ts'
+import type { MasterFeatures } from './master-features.ts'
 import type { Outbox } from './outbox.ts'
 
 const HANDSHAKE_MS = 15_000
@@ -94,8 +94,15 @@ export interface ChannelDeps {
   readonly token: () => string
   readonly identity: Identity
   readonly outbox: Outbox
-  /** Called when the master has accepted this connection and read `register`. */
-  readonly onOpen: () => void
+  /** Receives what the master offers in the upgrade response. */
+  readonly features: MasterFeatures
+  /** The version of this program, for the upgrade; omitted if unknown. */
+  readonly version?: string | undefined
+  /**
+   * Called when the master has accepted this connection.
+   * @param isRegistered Whether it has confirmed that it stored `register`.
+   */
+  readonly onOpen: (isRegistered: boolean) => void
   readonly onClose: () => void
   readonly onFrame: (frame: MasterFrame) => void
   /** Called when the master does not support the protocol version, which is permanent. */
@@ -106,8 +113,6 @@ export class ControlChannel {
   readonly #deps: ChannelDeps
   readonly #backoff: Backoff
   #socket: FrameSocket | undefined
-  /** What the master of the newest connection supports. */
-  #features: ReadonlySet<Feature> = featuresIn(undefined)
   #openedAtMs: number | undefined
   #isOpen = false
   #cancelRetry: Cancel | undefined
@@ -126,11 +131,6 @@ export class ControlChannel {
 
   get isOpen(): boolean {
     return this.#isOpen
-  }
-
-  /** Whether the master of the newest connection supports a feature. */
-  offers(feature: Feature): boolean {
-    return this.#features.has(feature)
   }
 
   /** Milliseconds since this connection opened; 0 without a connection. */
@@ -173,13 +173,17 @@ export class ControlChannel {
 
   #dial(): void {
     let refused = false
-    const { dial = dialWebSocket, token, url } = this.#deps
-    const socket = dial(url, { authorization: `Bearer ${token()}` })
+    const { dial = dialWebSocket, features, token, url, version } = this.#deps
+    features.read({})
+    const socket = dial(url, {
+      authorization: `Bearer ${token()}`,
+      [FEATURE_HEADERS.features]: FEATURES.join(', '),
+      ...(version !== undefined && { [FEATURE_HEADERS.version]: version }),
+    })
+    socket.on('upgrade', ({ headers }) => features.read(headers))
     this.#socket = socket
-    this.#features = featuresIn(undefined)
     this.#retryAfterMs = 0
     this.#watch(HANDSHAKE_MS)
-    socket.on('upgrade', ({ headers }) => void (this.#features = featuresIn(headers[FEATURES_HEADER])))
     socket.on('open', () => this.#opened(socket))
     socket.on('message', (data, isBinary) => this.#received(socket, data, isBinary))
     socket.on('ping', () => this.#markAlive())
@@ -211,10 +215,10 @@ export class ControlChannel {
     const greeting = random.uuid()
     socket.send(JSON.stringify({ type: 'ping', id: greeting }))
     this.#greeting = greeting
-    this.#cancelGreeting = timers.after(GREETING_MS, () => this.#greeted(socket))
+    this.#cancelGreeting = timers.after(GREETING_MS, () => this.#greeted(socket, false))
   }
 
-  #greeted(socket: FrameSocket): void {
+  #greeted(socket: FrameSocket, isRegistered: boolean): void {
     this.#cancelGreeting?.()
     this.#greeting = undefined
     this.#isOpen = true
@@ -225,7 +229,7 @@ export class ControlChannel {
       },
       send: (text, done) => socket.send(text, () => done()),
     })
-    this.#deps.onOpen()
+    this.#deps.onOpen(isRegistered)
   }
 
   #received(socket: FrameSocket, data: RawData, isBinary: boolean): void {
@@ -241,7 +245,7 @@ export class ControlChannel {
       return
     }
     if (frame.type !== 'ping') this.#deps.onFrame(frame)
-    else if (frame.id === this.#greeting) this.#greeted(socket)
+    else if (frame.id === this.#greeting) this.#greeted(socket, true)
   }
 
   #handshakeRefused(response: Pick<IncomingMessage, 'statusCode' | 'headers'>): void {

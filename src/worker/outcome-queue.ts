@@ -13,6 +13,7 @@
 import { MAX_BODY_BYTES, MAX_SETTLE_ITEMS, type RpcError } from '../protocol/index.ts'
 import { Backoff, sleep, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { Settlement } from './lease.ts'
+import type { MasterFeatures } from './master-features.ts'
 import { asRpcError, requestedDelayMs, type RpcOptions, type BatchedCall, type BatchedResult } from './rpc-client.ts'
 
 const RETRY_BASE_MS = 200
@@ -34,6 +35,7 @@ export interface OutcomeQueueDeps {
   readonly random: Random
   readonly log: Log
   readonly rpc: BatchRpc
+  readonly features: Pick<MasterFeatures, 'drop' | 'isDropped'>
   /** Called when the master has no record of this worker. */
   readonly registerAgain: (why: string) => void
 }
@@ -104,7 +106,8 @@ export class OutcomeQueue {
       if (count > 0 && (count >= this.#maxItems || bytes > MAX_CHUNK_BYTES)) break
       count += 1
     }
-    return this.#queue.splice(0, count)
+    const chunk = this.#queue.splice(0, count)
+    return this.#deps.features.isDropped('result') ? chunk.map(withoutResult) : chunk
   }
 
   /**
@@ -152,6 +155,7 @@ export class OutcomeQueue {
       this.#deps.log.warn('the master rejects results of tasks; sending the outcomes again without them', {
         error: error.message,
       })
+      this.#deps.features.drop('result')
       this.#queue = [...group.map(withoutResult), ...this.#queue]
       return 0
     }

@@ -3,12 +3,13 @@
  * Defines what a worker is started with and what can be done with it while it runs.
  */
 import type { RunnableEntry } from '../automation/index.ts'
-import type { Feature, ReportedState } from '../protocol/index.ts'
+import type { ReportedState } from '../protocol/index.ts'
 import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
 import type { Dial } from './control-channel.ts'
 import type { HealthListen } from './health.ts'
 import type { Host } from './host.ts'
+import type { MasterFeatures } from './master-features.ts'
 
 export interface WorkerOptions {
   /** http or https; a path prefix is kept. */
@@ -18,6 +19,8 @@ export interface WorkerOptions {
   readonly entry: RunnableEntry
   readonly workerId: string
   readonly drainTimeoutSeconds: number
+  /** The version of this program, which the master receives with the upgrade. */
+  readonly version?: string
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -66,6 +69,7 @@ export interface RunningWorker {
  */
 export interface SharedDeps extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
   readonly token: () => string
+  /** What the masters offer beside the specification. */
+  readonly features: MasterFeatures
   readonly registerAgain: (why: string) => void
-  readonly masterOffers: (feature: Feature) => boolean
 }

@@ -18,7 +18,6 @@ import type { AppliedConfig, TaskLease, TaskSource } from '../automation/index.t
 import {
   MAX_RESERVED_PER_CALL,
   MAX_WAIT_MS,
-  type Feature,
   type ReservedTask,
   type RpcError,
   type RpcParams,
@@ -26,6 +25,7 @@ import {
 import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { HeldLease } from './lease.ts'
 import type { CallRpc, Leases } from './leases.ts'
+import type { MasterFeatures } from './master-features.ts'
 import { Prefetch } from './prefetch.ts'
 import { asRpcError, requestedDelayMs, type RpcClient } from './rpc-client.ts'
 
@@ -41,7 +41,6 @@ const PAUSE_CAP_MS = 5_000
 const READY_MS = 2_000
 const FIRST_LINE_MS = 5_000
 const NO_STREAM_BEHIND_PROXY_MS = 600_000
-const NO_STREAM_AFTER_REFUSAL_MS = 60_000
 
 interface Waiter {
   readonly give: (lease: HeldLease | null) => void
@@ -57,7 +56,7 @@ export interface TaskFeedDeps {
   readonly random: Random
   readonly log: Log
   readonly rpc: CallRpc & Pick<RpcClient, 'stream'>
-  readonly masterOffers: (feature: Feature) => boolean
+  readonly features: Pick<MasterFeatures, 'drop' | 'has'>
   readonly leases: Leases
   readonly config: () => AppliedConfig
   readonly registerAgain: (why: string) => void
@@ -75,7 +74,6 @@ export class TaskFeed implements TaskSource {
   #stream: { left: number } | undefined
   /** Lines of a stream have arrived before. */
   #hasStreamed = false
-  #noStreamBeforeMs = 0
   #cancelNext: Cancel | undefined
   #cancelReady: Cancel | undefined
   #stopped = false
@@ -163,10 +161,7 @@ export class TaskFeed implements TaskSource {
   #startReserve(): void {
     this.#cancelNext = undefined
     if (!this.#isShort()) return
-    const mayStream =
-      this.#pollId !== undefined &&
-      this.#deps.masterOffers('stream') &&
-      this.#deps.clock.monotonicMs() >= this.#noStreamBeforeMs
+    const mayStream = this.#pollId !== undefined && this.#deps.features.has('stream')
     const call = (mayStream ? this.#reserveStream() : this.#reserve()).then((pauseMs) => {
       this.#calls.delete(call)
       this.#schedule(pauseMs)
@@ -191,7 +186,7 @@ export class TaskFeed implements TaskSource {
    * milliseconds.
    */
   async #reserveStream(): Promise<number> {
-    const { clock, log, rpc } = this.#deps
+    const { clock, features, log, rpc } = this.#deps
     const limit = this.#hasStreamed ? this.#wanted : 1
     const stream = { left: limit }
     this.#stream = stream
@@ -222,11 +217,11 @@ export class TaskFeed implements TaskSource {
       const failure = asRpcError(error)
       if (failure.data['isSilent'] === true) {
         log.warn('streams of tasks do not arrive, using long polls for 10 minutes: a proxy may buffer responses')
-        this.#noStreamBeforeMs = clock.monotonicMs() + NO_STREAM_BEHIND_PROXY_MS
+        features.drop('stream', NO_STREAM_BEHIND_PROXY_MS)
         return 0
       }
       if (failure.code !== 'invalid_params') return this.#failed(failure)
-      this.#noStreamBeforeMs = clock.monotonicMs() + NO_STREAM_AFTER_REFUSAL_MS
+      features.drop('stream')
       return 0
     } finally {
       if (this.#stream === stream) this.#stream = undefined

@@ -20,7 +20,7 @@ import {
   type SlotControl,
   type SlotDeps,
 } from '../automation/index.ts'
-import { toMs, type Feature, type MasterFrame } from '../protocol/index.ts'
+import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
   boundLogFields,
   LogThrottle,
@@ -42,6 +42,7 @@ import { ActiveErrors } from './active-errors.ts'
 import { startHealth, type HealthDeps } from './health.ts'
 import { Leases } from './leases.ts'
 import { logWithin, slotLogOf } from './logs.ts'
+import { MasterFeatures } from './master-features.ts'
 import { Outbox } from './outbox.ts'
 import { RpcClient } from './rpc-client.ts'
 import type { SharedDeps, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
@@ -109,7 +110,7 @@ class Worker implements RunningWorker {
       ...address,
       token: typeof token === 'string' ? () => token : token,
       registerAgain: (why: string) => this.#channel.reconnect(why),
-      masterOffers: (feature: Feature) => this.#channel.offers(feature),
+      features: new MasterFeatures(clock),
     }
     let finish: (code: 0 | 1) => void = () => {}
     this.done = new Promise((resolve) => {
@@ -195,14 +196,15 @@ class Worker implements RunningWorker {
   }
 
   #makeChannel(shared: SharedDeps): ControlChannel {
-    const { dial, entry, host, workerId } = this.#options
+    const { dial, entry, host, version, workerId } = this.#options
     return new ControlChannel({
       ...shared,
       dial,
+      version,
       url: shared.controlUrl,
       outbox: this.#outbox,
       identity: { workerId, type: entry.type, instanceId: shared.random.uuid(), hardware: () => host.hardware() },
-      onOpen: () => this.#config.poll(),
+      onOpen: (isRegistered) => this.#config.connected(isRegistered),
       onClose: () => void (this.#known = false),
       onFrame: (frame) => this.#received(frame),
       onRefused: (why) => this.#refused(why),
@@ -266,18 +268,16 @@ class Worker implements RunningWorker {
     this.#state.start()
     if (healthListen === undefined || healthListen === null) return
     startHealth(healthListen, this.#healthDeps()).then(
-      (listener) => this.#listening(listener),
+      (listener) => {
+        this.#health = listener
+        log.info('health listener started', { port: listener.port })
+      },
       (error: Error) => {
         log.error(error.message)
         this.#exitCode = 1
         this.#end('shutdown', 'the health listener could not start')
       },
     )
-  }
-
-  #listening(listener: ProbeListener): void {
-    this.#health = listener
-    this.#options.log.info('health listener started', { port: listener.port })
   }
 
   #received(frame: MasterFrame): void {

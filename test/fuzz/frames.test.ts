@@ -105,7 +105,7 @@ class FrameFuzzer {
 
   async #connect(): Promise<FuzzedSocket> {
     const socket = new FuzzedSocket()
-    const handshake = { type: 'mailer', id: 'fuzzed', bearerToken: TOKENS.worker }
+    const handshake = { type: 'mailer', id: 'fuzzed', bearerToken: TOKENS.worker, features: new Set<never>() }
     let isOpen = false
     const refuse = (detail: string): never => {
       throw new Error(`the handshake was refused: ${detail}`)

@@ -255,7 +255,7 @@ export class Environment {
     server.on('close', () => void ends.delete(server))
     const respond = (deliver: () => void): void => this.network.send(master, client.process, null, deliver)
     const leave = running.accept(
-      { ...ref, bearerToken: TOKENS.worker },
+      { ...ref, bearerToken: TOKENS.worker, features: new Set() },
       {
         open: (use) => {
           use(server)

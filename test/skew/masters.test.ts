@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { expectNothingLost, Load } from '../e2e/load.ts'
 import { allGone, lengthOf, Masters, record } from '../e2e/masters.ts'
-import type { Proc } from '../e2e/fleet.ts'
+import { ADMIN_TOKEN, type Proc } from '../e2e/fleet.ts'
 import { eventually } from '../kit/index.ts'
 import { withRedisServer } from '../kit/redis-server.ts'
 import { forgetDocument } from '../openapi/every-response.ts'
@@ -112,8 +112,7 @@ withRedisServer('two releases on one Redis', () => {
   })
 
   it('of which the previous one leases what the current one stored run no cancelled task (G28)', async () => {
-    const masters = await mastersOf(PREVIOUS)
-    await replace(masters, 0, CURRENT, 'SIGTERM')
+    const masters = await mastersOf(CURRENT)
     const [current, previous] = [masters.at(0), masters.at(1)]
     const ids = Array.from({ length: 60 }, (_, n) => `t-${n}`)
     const submit = (some: readonly string[], fields: object = {}): Promise<unknown> =>
@@ -126,6 +125,7 @@ withRedisServer('two releases on one Redis', () => {
     await current.ok('POST', '/automations/slow/tasks/select', { action: 'cancel', task_ids: cancelled })
     const again = cancelled.slice(0, 10)
     await submit(again)
+    await replace(masters, 1, PREVIOUS, 'SIGTERM')
     await startWorker(masters, 1, 'w-1', PREVIOUS)
     await allGone(previous, ids)
     const expected = [...ids.filter((id) => !cancelled.includes(id)), ...again]
@@ -138,5 +138,28 @@ withRedisServer('two releases on one Redis', () => {
     // The sweep of the current master repairs what the previous one did not count.
     for (const fleet of [current, previous])
       await eventually('the queue is empty', async () => (await lengthOf(fleet, '/automations/slow/queue')) === 0)
+  }, 120_000)
+
+  it('accept added fields, cancel and pause only after the previous master has ended', async () => {
+    const masters = await mastersOf(CURRENT)
+    await replace(masters, 1, PREVIOUS, 'SIGTERM')
+    const { url } = masters.at(0)
+    const call = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`${url}/api/v1/automations/slow/${path}`, {
+        method,
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
+    }
+    const labelled = { payload: { ms: 1 }, labels: { tenant: 'a' } }
+    const submit = () => call('POST', 'tasks', labelled)
+    await eventually('the current master knows the previous one', async () => (await submit()).status === 503)
+    expect(await submit()).toMatchObject({ retryAfter: '5', text: expect.stringContaining('labels') })
+    expect(await call('DELETE', 'tasks/t-1')).toMatchObject({ status: 503, text: expect.stringContaining('cancel') })
+    expect(await call('PUT', 'queue/pause')).toMatchObject({ status: 503, text: expect.stringContaining('pause') })
+    expect(await call('POST', 'tasks', { payload: { ms: 1 } })).toMatchObject({ status: 200 })
+    await replace(masters, 1, CURRENT, 'SIGTERM')
+    await eventually('the field is accepted', async () => (await submit()).status === 200)
   }, 120_000)
 })

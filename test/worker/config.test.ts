@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { AppliedConfig } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ConfigFollower } from '../../src/worker/config.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import type { HttpResponse } from '../../src/worker/rpc-client.ts'
 import { batchEntry, recordingLog, type RecordingLog } from './fixtures.ts'
 
@@ -15,6 +16,8 @@ let answer: () => HttpResponse | Promise<HttpResponse>
 let applied: AppliedConfig[]
 let errors: (string | null)[]
 let again: string[]
+let features: MasterFeatures
+let known: number
 let ageMs: number
 let follower: ConfigFollower
 
@@ -27,6 +30,8 @@ beforeEach(() => {
   errors = []
   again = []
   ageMs = 60_000
+  known = 0
+  features = new MasterFeatures(time)
   serve('e1', 1)
   follower = new ConfigFollower({
     timers: time,
@@ -34,6 +39,7 @@ beforeEach(() => {
     log,
     entry,
     channelAgeMs: () => ageMs,
+    features,
     fetch: async (headers) => {
       asked.push(headers['if-none-match'] ?? null)
       digests.push(headers['muster-config-digest'] ?? null)
@@ -41,7 +47,7 @@ beforeEach(() => {
     },
     registerAgain: (why) => void again.push(why),
     onApplied: (config) => void applied.push(config),
-    onKnown: () => {},
+    onKnown: () => void (known += 1),
     onError: (message) => void errors.push(message),
   })
 })
@@ -195,6 +201,42 @@ describe('the config follower', () => {
     follower.stop()
     await time.advance(1_000)
     expect(log.lines).toEqual([])
+  })
+
+  describe('when the channel has opened', () => {
+    const offer = (epoch: string): void => features.read({ 'muster-features': 'stream, epoch', 'muster-epoch': epoch })
+    const opened = async (isRegistered = true): Promise<number> => {
+      const before = asked.length
+      follower.connected(isRegistered)
+      await time.advance(0)
+      return asked.length - before
+    }
+
+    it('does not poll if its config is of the epoch of the store, and is known to the master', async () => {
+      await poll()
+      offer('e1')
+      known = 0
+      expect([await opened(), known]).toEqual([0, 1])
+    })
+
+    it('polls if the epoch differs, no config is applied, or nothing is offered', async () => {
+      offer('e1')
+      expect(await opened()).toBe(1)
+      expect(await opened(false)).toBe(1)
+      offer('e2')
+      expect(await opened()).toBe(1)
+      features.read({ 'muster-epoch': 'e1' })
+      expect(await opened()).toBe(1)
+    })
+
+    it('polls if the newest config was rejected', async () => {
+      await poll()
+      serve('e1', 2, { ...base, slots: -1 })
+      await poll()
+      expect(errors.at(-1)).toContain('slots')
+      offer('e1')
+      expect(await opened()).toBe(1)
+    })
   })
 
   it('stops polling when stopped', async () => {

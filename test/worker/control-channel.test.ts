@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { MasterFrame } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { ControlChannel } from '../../src/worker/control-channel.ts'
 import { Outbox } from '../../src/worker/outbox.ts'
@@ -15,6 +16,7 @@ let refused: string[]
 let tokens: string[]
 let outbox: Outbox
 let channel: ControlChannel
+let features: MasterFeatures
 
 beforeEach(async () => {
   time = new VirtualTime()
@@ -26,6 +28,7 @@ beforeEach(async () => {
   const state = (): string => JSON.stringify({ type: 'state', state: 'IDLE', config_gen: 0, ts: 1, last_error: null })
   const stats = (): string => JSON.stringify({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} })
   outbox = new Outbox({ clock: time, timers: time, log, reports: { state, stats } })
+  features = new MasterFeatures(time)
   channel = make(peer.url)
 })
 
@@ -43,6 +46,8 @@ function make(masterUrl: string): ControlChannel {
     url: workerAddress(masterUrl, 'render', 'w 1').controlUrl,
     token: () => tokens.at(-1) ?? '',
     outbox,
+    features,
+    version: '1.2.3',
     identity: { workerId: 'w 1', type: 'render', instanceId: 'i1', hardware: () => testHost.hardware() },
     onOpen: () => {},
     onClose: () => {},
@@ -75,6 +80,21 @@ describe('the control channel', () => {
       instance_id: 'i1',
       hardware: testHost.hardware(),
     })
+  })
+
+  it('names its version and features, and reads those of the masters at each connect (D120)', async () => {
+    peer.features = 'stream, later'
+    channel.start()
+    await opened()
+    expect(peer.handshakes[0]).toMatchObject({
+      'muster-version': '1.2.3',
+      'muster-features': 'stream, result, epoch',
+    })
+    expect([features.has('stream'), features.has('epoch')]).toEqual([true, false])
+    peer.features = ''
+    channel.reconnect('a test')
+    await advanceUntil(time, 'it connects again', () => peer.handshakes.length === 2 && channel.isOpen)
+    expect(features.has('stream')).toBe(false)
   })
 
   it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is unavailable (G13)', async () => {

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { MAX_BODY_BYTES, RpcError } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import type { Settlement } from '../../src/worker/lease.ts'
 import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
 import type { BatchedCall, BatchedResult } from '../../src/worker/rpc-client.ts'
@@ -44,6 +45,7 @@ beforeEach(() => {
     timers: time,
     random: seededRandom(5),
     log,
+    features: new MasterFeatures(time),
     rpc: {
       batch: async (calls) => {
         sent.push(calls.map((call) => itemsOf(call).map((item) => item.task_id)))
@@ -122,12 +124,17 @@ describe('the outcome queue', () => {
     results = [noting(refused('invalid_params', '/tasks/0/result: unknown field')), noting(accepted)]
     outcomes.add(withResult('a'))
     outcomes.add(ack('b'))
-    await time.advance(60_000)
+    await time.advance(1_000)
     expect(seen).toEqual([
       [withResult('a').item, ack('b').item],
       [ack('a').item, ack('b').item],
     ])
     expect(levels()).toEqual(['warn the master rejects results of tasks; sending the outcomes again without them'])
+    outcomes.add(withResult('c'))
+    await time.advance(60_000)
+    outcomes.add(withResult('d'))
+    await time.advance(1_000)
+    expect(seen.slice(2)).toEqual([[ack('c').item], [withResult('d').item]])
   })
 
   it('keeps the results of one request below half of the largest body', async () => {

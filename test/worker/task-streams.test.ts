@@ -11,6 +11,7 @@ import {
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Leases } from '../../src/worker/leases.ts'
 import type { Settlement } from '../../src/worker/lease.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import type { RpcClient } from '../../src/worker/rpc-client.ts'
 import { TaskFeed } from '../../src/worker/tasks.ts'
 import { recordingLog, type RecordingLog } from './fixtures.ts'
@@ -25,7 +26,7 @@ interface Stream {
 
 let time: VirtualTime
 let log: RecordingLog
-let offers: boolean
+let features: MasterFeatures
 let streams: Stream[]
 let polls: RpcParams<'tasks.reserve'>[]
 let outcomes: Settlement[]
@@ -87,7 +88,8 @@ async function running(count: number): Promise<Stream> {
 beforeEach(() => {
   time = new VirtualTime()
   log = recordingLog()
-  offers = true
+  features = new MasterFeatures(time)
+  features.read({ 'muster-features': 'stream' })
   streams = []
   polls = []
   outcomes = []
@@ -100,7 +102,7 @@ beforeEach(() => {
     outcomes: { add: (outcome) => void outcomes.push(outcome) },
   })
   const config = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
-  feed = new TaskFeed({ ...common, rpc: { call, stream }, masterOffers: () => offers, leases, config: () => config })
+  feed = new TaskFeed({ ...common, rpc: { call, stream }, features, leases, config: () => config })
 })
 
 describe('a stream of tasks', () => {
@@ -190,7 +192,7 @@ describe('long polls are used', () => {
   }
 
   it('while the master offers no streams', async () => {
-    offers = false
+    features.read({})
     await start()
     expect([streams.length, polls.map(({ limit }) => limit)]).toEqual([0, [2]])
   })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { LeaseLost, type AppliedConfig, type TaskLease } from '../../src/automation/index.ts'
 import { RpcError, type RpcMethod, type RpcParams, type RpcResult } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import { Leases } from '../../src/worker/leases.ts'
 import type { BatchedCall, BatchedResult } from '../../src/worker/rpc-client.ts'
 import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
@@ -51,8 +52,8 @@ beforeEach(() => {
     timers: time,
     random: seededRandom(5),
     log,
+    features: new MasterFeatures(time),
     rpc: { call, batch, stream: () => Promise.reject(new Error('no streams are offered')) },
-    masterOffers: () => false,
     registerAgain: (why: string) => void again.push(why),
   }
   outcomes = new OutcomeQueue(common)

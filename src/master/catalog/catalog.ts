@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
 import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import type { MasterReleases } from '../master-releases.ts'
 import { permissionsOf, type Principal } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 
@@ -13,6 +14,8 @@ export interface CatalogDeps extends MasterDeps {
   readonly version: string
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
+  /** What the live masters implement. */
+  readonly releases: MasterReleases
 }
 
 export function createCatalogRoutes(deps: CatalogDeps): Part {
@@ -65,7 +68,7 @@ function schemasRoute(schemas: ReadonlyMap<string, CatalogEntryBody>): Route {
   })
 }
 
-function tokenRoute({ backend, backendScheme, epoch, settings, version }: CatalogDeps): Route {
+function tokenRoute({ backend, backendScheme, epoch, releases, settings, version }: CatalogDeps): Route {
   const { durable, shared, pubsub } = backend.capabilities
   return route({
     method: 'GET',
@@ -84,6 +87,8 @@ function tokenRoute({ backend, backendScheme, epoch, settings, version }: Catalo
         limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
         permissions: permissionsOf(principal),
         name: principal.role === 'scoped' ? (principal.name ?? null) : null,
+        features: [...releases.features],
+        masters: releases.masters,
       },
     }),
   })

@@ -11,11 +11,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
 import { WebSocketServer } from 'ws'
-import { CLOSE, FEATURES, FEATURES_HEADER, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import { CLOSE, FEATURE_HEADERS, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { LogThrottle, type ProcessLoad } from '../../runtime/index.ts'
 import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
 import type { Principal } from '../auth/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import type { MasterReleases } from '../master-releases.ts'
 import { rejectRaw } from '../http/index.ts'
 import { boundPieces, ControlSocket, type AcceptedSocket } from './control-socket.ts'
 import { readHandshake, type Handshake } from './handshake.ts'
@@ -36,6 +37,8 @@ export interface AdmissionDeps extends MasterDeps {
   readonly sockets: () => number
   /** Of these, sockets whose register is not stored yet. */
   readonly unregistered: () => number
+  /** What the live masters implement. */
+  readonly releases: MasterReleases
   readonly onAdmitted: (socket: AcceptedSocket, handshake: Handshake) => void
   /** Called after a socket closed that had been opened only to send a close code. */
   readonly onRefusedClosed: () => void
@@ -77,7 +80,7 @@ export class Admission {
     const { clock, metrics, random, timers, unregistered } = deps
     this.#deps = deps
     this.#queue = new HandshakeQueue({ clock, timers, random, load: deps.processLoad ?? null, unregistered })
-    this.#server.on('headers', (headers) => headers.push(`${FEATURES_HEADER}: ${FEATURES.join()}`))
+    this.#server.on('headers', (headers) => headers.push(...this.#offer()))
     this.#refusedSockets = new RefusedSockets(timers, () => deps.onRefusedClosed())
     this.#logThrottle = new LogThrottle(clock)
     this.#refused = new Counter({
@@ -210,6 +213,16 @@ export class Admission {
       socket.resume() // A socket that waited is paused.
       use(accepted)
     })
+  }
+
+  /** The headers of an accepted upgrade (D120). */
+  #offer(): readonly string[] {
+    const { epoch, releases } = this.#deps
+    return [
+      `${FEATURE_HEADERS.version}: ${releases.version}`,
+      `${FEATURE_HEADERS.features}: ${[...releases.features].join(', ')}`,
+      `${FEATURE_HEADERS.epoch}: ${epoch.current}`,
+    ]
   }
 
   #refuse(

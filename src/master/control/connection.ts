@@ -6,6 +6,7 @@
  *    └──────────── rejected, or 10 s without register ───────▶┘
  */
 import type { CatalogEntry } from '../../automation/index.ts'
+import type { Feature } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
 import { OutboundState, PendingReport, ReadPause, StateEvents } from './connection-state.ts'
 import type { AcceptedSocket } from './control-socket.ts'
@@ -34,6 +35,8 @@ export class Connection implements Ref {
   /** Frames that were read while the register was being stored. */
   backlog: string[] = []
   missedPings = 0
+  /** What this worker and all live masters implement (D120). */
+  features: ReadonlySet<Feature> = new Set()
 
   constructor(socket: AcceptedSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
     this.socket = socket

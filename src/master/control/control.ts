@@ -32,7 +32,8 @@ import { Backpressure } from './backpressure.ts'
 import type { PendingUpgrade } from './startup-upgrades.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
 
-export interface ControlDeps extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad'> {
+export interface ControlDeps
+  extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad' | 'releases'> {
   readonly registry: Registry
   readonly sink: OutputSink
   readonly masters: Pick<MasterMembership, 'onBeat'>
@@ -190,10 +191,12 @@ class ControlChannel implements Control {
     }
   }
 
-  #serve(socket: AcceptedSocket, { type, id, bearerToken }: Handshake): void {
+  #serve(socket: AcceptedSocket, { type, id, bearerToken, features }: Handshake): void {
     const entry = this.#deps.catalog.get(type)
     if (entry === undefined || bearerToken === undefined) throw new TypeError('a refused handshake was accepted')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
+    if (features !== undefined)
+      connection.features = new Set([...features].filter((name) => this.#deps.releases?.features.has(name)))
     this.#connections.set(socket, connection)
     this.#unregistered.add(connection)
     socket.on('error', this.#onError)

@@ -4,7 +4,7 @@
  * query is removed before other code sees the request.
  */
 import type { IncomingMessage } from 'node:http'
-import { API_PREFIX } from '../../protocol/index.ts'
+import { API_PREFIX, FEATURE_HEADERS, featuresIn, type Feature } from '../../protocol/index.ts'
 import { bearerTokenOf } from '../auth/index.ts'
 import { countHeader, originForm } from '../http/index.ts'
 
@@ -12,6 +12,8 @@ export interface Handshake {
   readonly type: string
   readonly id: string
   readonly bearerToken: string | undefined
+  /** What the worker implements. */
+  readonly features: ReadonlySet<Feature>
 }
 
 const CONTROL_PATH = new RegExp(`^${API_PREFIX}/automations/(?<type>[^/]+)/workers/(?<id>[^/]+)/control$`)
@@ -34,6 +36,7 @@ export function readHandshake(request: IncomingMessage): Handshake | null {
       type: decodeURIComponent(type),
       id: decodeURIComponent(id),
       bearerToken: isRepeated ? undefined : bearerToken,
+      features: featuresIn(request.headers[FEATURE_HEADERS.features]),
     }
   } catch {
     return null // Invalid percent-encoding: the path does not exist.

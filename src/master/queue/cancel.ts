@@ -11,6 +11,7 @@ import {
   type CancelOutcome,
 } from '../../protocol/index.ts'
 import type { CancelResult } from '../../storage/index.ts'
+import type { MasterReleases } from '../master-releases.ts'
 import { route, type Route } from '../http/index.ts'
 import type { TypeQueue } from './type-queue.ts'
 import { unknownTask } from './unknown-task.ts'
@@ -18,6 +19,8 @@ import { unknownTask } from './unknown-task.ts'
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 
 export interface CancelDeps {
+  /** What the live masters implement. If left out, there is no other master. */
+  readonly releases?: MasterReleases | undefined
   readonly queueOf: (type: string) => TypeQueue
 }
 
@@ -25,7 +28,7 @@ export function cancelRoutes(deps: CancelDeps): readonly Route[] {
   return [cancelRoute(deps), selectRoute(deps)]
 }
 
-function cancelRoute({ queueOf }: CancelDeps): Route {
+function cancelRoute({ queueOf, releases }: CancelDeps): Route {
   return route({
     method: 'DELETE',
     path: `${TASKS}/{task_id}`,
@@ -36,13 +39,14 @@ function cancelRoute({ queueOf }: CancelDeps): Route {
     summary: 'Cancels a task that is pending, scheduled or in flight. A dead task stays as it is.',
     handle: async ({ params }) => {
       const { type, task_id: id = '' } = params
+      releases?.require('cancel')
       const [result] = await queueOf(type).cancel([id])
       return { body: cancelledBody(type, id, result), audit: { count: result?.kind === 'cancelled' ? 1 : 0 } }
     },
   })
 }
 
-function selectRoute({ queueOf }: CancelDeps): Route {
+function selectRoute({ queueOf, releases }: CancelDeps): Route {
   return route({
     method: 'POST',
     path: `${TASKS}/select`,
@@ -54,6 +58,7 @@ function selectRoute({ queueOf }: CancelDeps): Route {
     example: { action: 'cancel', task_ids: ['order-7'] },
     summary: 'Cancels the tasks with the given ids; one outcome per id, in order.',
     handle: async ({ params, body: { task_ids: ids } }) => {
+      releases?.require('cancel')
       const outcomes = (await queueOf(params.type).cancel(ids)).map(({ kind }): CancelOutcome => kind)
       return {
         body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) },

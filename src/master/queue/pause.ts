@@ -16,6 +16,7 @@ import {
 import type { Clock, Log } from '../../runtime/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import { actorOf } from '../auth/index.ts'
+import type { MasterReleases } from '../master-releases.ts'
 import { route, type Route } from '../http/index.ts'
 import { pauseBody } from './counts.ts'
 import type { TypeQueue } from './type-queue.ts'
@@ -26,6 +27,8 @@ const READS = {
 }
 
 export interface PauseDeps {
+  /** What the live masters implement. If left out, there is no other master. */
+  readonly releases?: MasterReleases | undefined
   readonly backend: Backend
   readonly clock: Clock
   readonly log: Log
@@ -55,6 +58,7 @@ function pauseRoute(deps: PauseDeps): Route {
     handle: async ({ params: { type }, entry, principal, header, body }) => {
       if (entry.validatePayload === null)
         throw new FleetError('BAD_REQUEST', `"${type}" is not a batch automation and has no queue`)
+      deps.releases?.require('pause')
       const paused = pauseBody(
         await deps.queueOf(type).pause({
           note: body.note ?? null,

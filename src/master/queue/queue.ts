@@ -8,6 +8,7 @@ import { LogThrottle } from '../../runtime/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { DoneTask, ExtendHoldResult, Lease, MasterSignal, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import type { MasterReleases } from '../master-releases.ts'
 import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
@@ -29,6 +30,8 @@ import type { ReserveOptions, Capacity } from './waiters.ts'
 const TICK_MS = 1_000
 
 export interface QueueDeps extends MasterDeps {
+  /** What the live masters implement. If left out, there is no other master. */
+  readonly releases?: MasterReleases
   /** Whether new tasks are rejected for now. */
   readonly isOverloaded: () => boolean
   /** Drops outputs of a full store. @returns whether there were any. */
@@ -238,13 +241,14 @@ export class Queue implements Part {
   }
 
   #createRoutes(): readonly Route[] {
-    const { backend, clock, inspections, isOverloaded, log, random, settings } = this.#deps
+    const { backend, clock, inspections, isOverloaded, log, random, releases, settings } = this.#deps
     const backendNowMs = (): number => this.#backendTime.nowMs()
     const queueOf = (type: string): TypeQueue => this.#queueOf(type)
     return [
       ...submitRoutes({
         clock,
         random,
+        releases,
         backendNowMs,
         idempotencyTtlSeconds: settings.idempotencyTtlSeconds,
         isOverloaded,
@@ -258,8 +262,8 @@ export class Queue implements Part {
         describe: (type, ids) => describeAll(backend.tasks, type, ids),
       }),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
-      ...cancelRoutes({ queueOf }),
-      ...pauseRoutes({ backend, clock, log, backendNowMs, queueOf }),
+      ...cancelRoutes({ queueOf, releases }),
+      ...pauseRoutes({ backend, clock, log, releases, backendNowMs, queueOf }),
     ]
   }
 

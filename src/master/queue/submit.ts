@@ -23,6 +23,7 @@ import {
 import { inSpan, traceHeadersOf, type Span, type TraceHeaders } from '../../runtime/index.ts'
 import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
+import type { MasterReleases } from '../master-releases.ts'
 import { route, type RateLimiter, type Route } from '../http/index.ts'
 import { newTask, remainingFaults, taskFaults, traceOf, type NewTaskDeps } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
@@ -39,6 +40,8 @@ const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 const FULL_RETRY_SECONDS = 10
 
 export interface SubmitDeps extends NewTaskDeps {
+  /** What the live masters implement. If left out, there is no other master. */
+  readonly releases?: MasterReleases | undefined
   readonly limiter: RateLimiter
   readonly isOverloaded: () => boolean
   readonly queueOf: (type: string) => TypeQueue
@@ -47,7 +50,7 @@ export interface SubmitDeps extends NewTaskDeps {
 }
 
 type BatchResult_ = Static<typeof BatchResult>
-type RejectReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
+type RejectReason = 'not_batch' | 'overloaded' | 'upgrading' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
 
 export function submitRoutes(deps: SubmitDeps): readonly Route[] {
   return [singleRoute(deps), batchRoute(deps), dryRunRoute(deps)]
@@ -71,6 +74,8 @@ function singleRoute(deps: SubmitDeps): Route {
       const trace = traceOf(header)
       const submit = async (span: Span): Promise<SubmitResult> => {
         admit(deps, entry, principal.key, 1)
+        const upgrade = deps.releases?.faultOf(body) ?? null
+        if (upgrade !== null) throw counted(deps, entry, 'upgrading', upgrade)
         const faults = remainingFaults(body, entry, deps)
         if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
         const task = newTask(body, exactBody.payload, deps, traceHeadersOf(span) ?? trace)
@@ -177,15 +182,19 @@ async function submitBatch(
   { bodies, exactBodies, trace }: Batch,
 ): Promise<readonly BatchResult_[]> {
   const faults = bodies.map((body) => taskFaults(body, entry, deps))
-  const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
-  const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
+  const upgrades = bodies.map((body) => deps.releases?.faultOf(Object(body) as object) ?? null)
+  const isGood = (_: unknown, at: number): boolean => faults[at]?.length === 0 && upgrades[at] === null
+  const good = bodies.filter(isGood) as TaskBody[]
+  const exact = exactBodies.filter(isGood) as TaskBody[]
   const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps, trace))
   const outcomes = tasks.length === 0 ? [] : await deps.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error
   let next = 0
-  return faults.map((own) => {
+  return faults.map((own, index) => {
     try {
+      const upgrade = upgrades[index] ?? null
+      if (upgrade !== null) throw counted(deps, entry, 'upgrading', upgrade)
       if (own.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', own))
       const at = next++
       return resultOf(deps, entry, tasks[at] as NewTask, good[at]?.priority ?? 0, outcomes[at])

@@ -10,7 +10,7 @@ const ALIVE_MS = 15_000
 
 export class Masters {
   readonly #store: Pick<Store, 'now'>
-  readonly #seen = new Map<string, { at: number }>()
+  readonly #seen = new Map<string, { at: number; text: string | null }>()
 
   constructor(store: Pick<Store, 'now'>) {
     this.#store = store
@@ -18,9 +18,16 @@ export class Masters {
 
   /** Records a heartbeat. @returns the masters that are alive. */
   beat(masterId: string): readonly string[] {
-    valueOf(this.#seen, masterId, () => ({ at: 0 })).at = this.#store.now()
+    valueOf(this.#seen, masterId, () => ({ at: 0, text: null })).at = this.#store.now()
     for (const id of this.#seen.keys()) if (!this.#lives(id)) this.#seen.delete(id)
     return [...this.#seen.keys()]
+  }
+
+  /** Records what a live master implements. @returns what each live master recorded. */
+  declare(masterId: string, text: string): readonly (string | null)[] {
+    const seen = this.#seen.get(masterId)
+    if (seen !== undefined) seen.text = text
+    return [...this.#seen].filter(([id]) => this.#lives(id)).map(([, each]) => each.text)
   }
 
   /** `conn` is "<masterId>/<n>". */

@@ -43,6 +43,7 @@ function partsOf(store: Store, epoch: string): SyncGroups {
     meta: {
       info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
       beat: (masterId) => masters.beat(masterId),
+      declare: (masterId, text) => masters.declare(masterId, text),
     },
     workers: new MemoryWorkers(store, records, masters),
     configs: new MemoryConfigs(store, records),

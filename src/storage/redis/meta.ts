@@ -5,6 +5,7 @@
  *   info  HASH  epoch, run (the life of the store it was last seen with), nodes (the run ids of its servers), schema,
  *               migrated
  *   live  ZSET  masters by their last beat
+ *   masters HASH  what each master implements, as it declares it (D120)
  *   shard ZSET  those of them that subscribe to sharded channels of a Cluster, by their last beat (D92)
  *
  * A life of the store ends when a server that it knew is missing or has another run id: it was restarted, or a replica
@@ -36,11 +37,13 @@ export const MIGRATIONS: readonly Migration[] = [() => Promise.resolve()]
 
 const INFO_KEY = metaKey('info')
 const LIVE_KEY = metaKey('live')
+const MASTERS_KEY = metaKey('masters')
 const SHARD_KEY = metaKey('shard')
 
 const ADMIT = script('meta.admit')
 const INFO = script('meta.info')
 const BEAT = script('meta.beat')
+const DECLARE = script('meta.declare')
 const LIVE = script('meta.live')
 const LEAVE = script('meta.leave')
 
@@ -81,6 +84,11 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
       const [alive, all] = listOf(await caller.run(BEAT, [LIVE_KEY, SHARD_KEY], [masterId], { repeatable: true }))
       sharded = all === 1
       return listOf(alive ?? null).map(String)
+    },
+    async declare(masterId, text) {
+      const args = [masterId, text]
+      const offers = listOf(await caller.run(DECLARE, [LIVE_KEY, MASTERS_KEY], args, { repeatable: true }))
+      return offers.map((offer) => (typeof offer === 'string' ? offer : null))
     },
     live: async () => listOf(await caller.run(LIVE, [LIVE_KEY], [], { repeatable: true })).map(String),
     isSharded: () => sharded,

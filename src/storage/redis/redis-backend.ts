@@ -105,7 +105,11 @@ export class RedisBackend implements Backend {
     this.#meta = meta
     const batchers = new Batchers(() => connection.isUnavailable)
     const parts: Groups = {
-      meta: { info: () => meta.info(), beat: (masterId) => this.#beat(masterId) },
+      meta: {
+        info: () => meta.info(),
+        beat: (masterId) => this.#beat(masterId),
+        declare: (masterId, text) => meta.declare(masterId, text),
+      },
       workers: new RedisWorkers(connection, () => meta.live()),
       configs: createConfigs(connection),
       stats: createStats(connection),

@@ -32,7 +32,7 @@ const ACK: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 2 }
 
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
 const RULES = {
-  meta: { info: READ, beat: READ }, // Heartbeats of masters are kept in memory.
+  meta: { info: READ, beat: READ, declare: READ }, // What is known of masters is kept in memory.
   workers: {
     register: WRITE,
     beat: RELAXED,

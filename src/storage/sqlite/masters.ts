@@ -10,6 +10,7 @@ const ALIVE_MS = 15_000
 export class Masters {
   readonly #txn: Transaction
   readonly #beats = new Map<string, number>()
+  readonly #texts = new Map<string, string>()
 
   constructor(txn: Transaction) {
     this.#txn = txn
@@ -19,6 +20,14 @@ export class Masters {
     this.#beats.set(masterId, this.#txn.nowMs)
     for (const [id, at] of this.#beats) if (at <= this.#txn.nowMs - ALIVE_MS) this.#beats.delete(id)
     return [...this.#beats.keys()].toSorted()
+  }
+
+  /** Records what a live master implements. @returns what each live master recorded. */
+  declare(masterId: string, text: string): readonly (string | null)[] {
+    const live = [...this.#beats].filter(([, at]) => at > this.#txn.nowMs - ALIVE_MS).map(([id]) => id)
+    if (live.includes(masterId)) this.#texts.set(masterId, text)
+    for (const id of this.#texts.keys()) if (!live.includes(id)) this.#texts.delete(id)
+    return live.map((id) => this.#texts.get(id) ?? null)
   }
 
   /** Whether the master of this connection is alive. @param conn "<masterId>/<n>". */

@@ -212,6 +212,7 @@ function engineGroups(store: Store, txn: Transaction): EngineGroups {
     meta: {
       info: () => ({ epoch: store.epoch, schema: SCHEMA, nowMs: txn.nowMs }),
       beat: (masterId) => masters.beat(masterId),
+      declare: (masterId, text) => masters.declare(masterId, text),
     },
     workers: new SqliteWorkers(deps, workers, masters),
     configs: new SqliteConfigs(deps),

@@ -40,8 +40,11 @@ const upgrade = (path: string, more = ''): string =>
 const VERSION = 'Sec-WebSocket-Version: 13\r\n'
 const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 
-it('the response to an upgrade lists the features of the master (D125)', async () => {
-  expect((await raw(upgrade(CONTROL, GOOD))).toLowerCase()).toContain('\r\nmuster-features: stream\r\n')
+it('the response to an upgrade names the version, the features and the epoch (D120)', async () => {
+  const epoch = await fixture.deps.epoch.read()
+  expect((await raw(upgrade(CONTROL, GOOD))).toLowerCase()).toContain(
+    `\r\nmuster-version: 0.2.0\r\nmuster-features: stream, result, epoch\r\nmuster-epoch: ${epoch}\r\n`,
+  )
 })
 
 describe('the token of a control socket', () => {

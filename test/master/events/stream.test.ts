@@ -208,7 +208,11 @@ describe('Last-Event-ID', () => {
     const { master, time, tell } = await openEventsFixture({
       wrap: (real) =>
         replaced(real, {
-          meta: { info: async () => ({ ...(await real.meta.info()), epoch }), beat: (id) => real.meta.beat(id) },
+          meta: {
+            info: async () => ({ ...(await real.meta.info()), epoch }),
+            beat: (id) => real.meta.beat(id),
+            declare: (id, release) => real.meta.declare(id, release),
+          },
         }),
     })
     const listener = await listen(master.url)

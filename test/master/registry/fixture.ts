@@ -11,6 +11,7 @@ import { WebSocket, type ClientOptions } from 'ws'
 import type { Catalog, CatalogEntry } from '../../../src/automation/index.ts'
 import { createControl, type Control } from '../../../src/master/control/index.ts'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
+import { MasterReleases } from '../../../src/master/master-releases.ts'
 import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
@@ -192,6 +193,7 @@ export class RegistryFixture {
       sink: this.sink,
       identify: (token) => this.validTokens.get(token),
       masters: { onBeat: (listener) => void this.#beatListeners.push(listener) },
+      releases: new MasterReleases('0.2.0', 1),
     })
     this.#server = createServer((request, response) => void this.#serve(request, response))
     this.#server.on('upgrade', (request, socket, head) => this.control.upgrade(request, socket, head))

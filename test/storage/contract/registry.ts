@@ -252,6 +252,21 @@ export function registry(name: string, create: Create): void {
       expect((await backend.workers.get([ref('w1'), ref('w2')])).map((each) => each?.connected)).toEqual([true, false])
     })
 
+    it('returns what each live master declared, and null for one that declared nothing', async () => {
+      const { backend, clock } = await open()
+      expect(await backend.meta.declare('m1', 'without a heartbeat')).toEqual([])
+      await backend.meta.beat('m1')
+      expect(await backend.meta.declare('m1', '{"version":"1"}')).toEqual(['{"version":"1"}'])
+      clock.advance(10 * SECOND)
+      await backend.meta.beat('m2')
+      await backend.meta.beat('m3')
+      expect(new Set(await backend.meta.declare('m2', '{"version":"2"}'))).toEqual(
+        new Set(['{"version":"1"}', '{"version":"2"}', null]),
+      )
+      clock.advance(6 * SECOND)
+      expect(new Set(await backend.meta.declare('m2', '{"version":"2"}'))).toEqual(new Set(['{"version":"2"}', null]))
+    })
+
     it('returns the masters seen within 15 seconds', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')

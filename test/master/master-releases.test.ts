@@ -1,0 +1,51 @@
+/** Tests what a master offers and accepts beside masters of other releases. */
+import { describe, expect, it } from '@jest/globals'
+import { MasterReleases } from '../../src/master/master-releases.ts'
+
+const own = (): MasterReleases => new MasterReleases('0.3.0', 1)
+const recorded = (version: string, features: readonly string[], additions: readonly string[]): string =>
+  JSON.stringify({ version, layout: 1, features, additions })
+
+describe('the releases of the live masters', () => {
+  it('offer all features and accept every field while all masters are of this release', () => {
+    const releases = own()
+    releases.update([releases.text, releases.text])
+    expect([...releases.features]).toEqual(['stream', 'result', 'epoch'])
+    expect(releases.faultOf({ labels: { a: 'b' } })).toBeNull()
+    expect(() => releases.require('cancel')).not.toThrow()
+    expect(releases.masters).toEqual([
+      { version: '0.3.0', layout: 1 },
+      { version: '0.3.0', layout: 1 },
+    ])
+  })
+
+  it('offer nothing beside a master that records nothing, or something unreadable', () => {
+    const releases = own()
+    for (const text of [null, '{', '{"version":1}', 'null']) {
+      releases.update([releases.text, text])
+      expect([...releases.features]).toEqual([])
+      expect(releases.faultOf({ payload: {}, priority: 1, labels: null })).toBeNull()
+      expect(releases.faultOf({ payload: {}, retain_seconds: 0 })).toMatchObject({
+        code: 'UPGRADING',
+        retryAfterSeconds: 5,
+        detail: expect.stringContaining('"retain_seconds" cannot be used yet: a live master runs an older release'),
+      })
+      expect(() => releases.require('pause')).toThrow('"pause"')
+    }
+    releases.update([releases.text])
+    expect(() => releases.require('pause')).not.toThrow()
+  })
+
+  it('name the oldest of the masters that lack the field', () => {
+    const releases = own()
+    releases.update([
+      releases.text,
+      recorded('0.10.0', ['result'], ['labels']),
+      recorded('0.9.0', ['result', 'later'], ['labels']),
+      recorded('0.2.0', ['result'], ['labels', 'retry']),
+    ])
+    expect([...releases.features]).toEqual(['result'])
+    expect(releases.faultOf({ labels: {} })).toBeNull()
+    expect(releases.faultOf({ retry: {} })?.detail).toContain('version 0.9.0')
+  })
+})
