@@ -3,9 +3,9 @@
  * The store as a whole, under `{m}`:
  *
  *   info  HASH  epoch, run (the life of the store it was last seen with), nodes (the run ids of its servers), schema,
- *               migrated
+ *               migrated, needs (what the data needs beside the layout, D121)
  *   live  ZSET  masters by their last beat
- *   masters HASH  what each master implements, as it declares it (D120)
+ *   masters  HASH  what each master implements, as it declares it (D120)
  *   shard ZSET  those of them that subscribe to sharded channels of a Cluster, by their last beat (D92)
  *
  * A life of the store ends when a server that it knew is missing or has another run id: it was restarted, or a replica
@@ -18,7 +18,7 @@
  * repeated (D91).
  */
 import { FleetError } from '../../protocol/index.ts'
-import type { Meta } from '../index.ts'
+import { checkNeeds, layoutOf, NEEDS_MARK, type Meta } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { metaKey } from './keys.ts'
 import { script } from './script.ts'
@@ -68,16 +68,19 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
     listOf(await caller.run(INFO, [INFO_KEY], [], { repeatable: true }))
   return {
     async info() {
-      let [epoch, schema, nowMs] = await read()
+      let [epoch, stored, nowMs, needs] = await read()
       if (epoch === null) {
         await readmit()
-        ;[epoch, schema, nowMs] = await read()
+        ;[epoch, stored, nowMs, needs] = await read()
       }
-      if (Number(schema) > layout) {
+      const schema = layoutOf(Number(stored))
+      try {
+        checkStore(schema, layout, needs)
+      } catch (error) {
         await readmit()
-        throw newerRelease(Number(schema), layout)
+        throw error
       }
-      return { epoch: String(epoch), schema: Number(schema), nowMs: Number(nowMs) }
+      return { epoch: String(epoch), schema, nowMs: Number(nowMs) }
     },
     async beat(masterId) {
       ours.add(masterId)
@@ -121,22 +124,26 @@ export async function admitStore(
 ): Promise<{ readonly epoch: string; readonly life: string; readonly isNew: boolean }> {
   const layout = migrations.length
   const admit = async (isMigrated: boolean): Promise<readonly Reply[]> => {
-    const args = [runId, survivesRestart ? 1 : 0, freshEpoch, layout, isMigrated ? 1 : 0, ...nodes]
+    const args = [runId, survivesRestart ? 1 : 0, freshEpoch, layout, isMigrated ? 1 : 0, NEEDS_MARK, ...nodes]
     return listOf(await run(ADMIT, [INFO_KEY], args))
   }
-  let [kind, value, life] = await admit(false)
+  let [kind, value, life, needs] = await admit(false)
   if (kind === 'migrate') {
     for (const migrate of migrations.slice(Number(value))) await migrate(run)
-    ;[kind, value, life] = await admit(true)
+    ;[kind, value, life, needs] = await admit(true)
   }
-  if (kind === 'newer') throw newerRelease(Number(value), layout)
+  checkStore(kind === 'newer' ? Number(value) : layout, layout, needs)
   return { epoch: String(value), life: String(life), isNew: kind === 'new' }
 }
 
-const newerRelease = (stored: number, layout: number): FleetError =>
-  new FleetError(
-    'STORAGE_SCHEMA',
-    `the store was written by a newer release (layout ${stored}, this one knows ${layout}); upgrade this program`,
-  )
+/** @throws {FleetError} STORAGE_SCHEMA for a layout or a need that this release does not know. */
+function checkStore(stored: number, layout: number, needs: Reply | undefined): void {
+  if (stored > layout)
+    throw new FleetError(
+      'STORAGE_SCHEMA',
+      `the store was written by a newer release (layout ${stored}, this one knows ${layout}); upgrade this program`,
+    )
+  checkNeeds(typeof needs === 'string' ? needs : '', 'the store')
+}
 
 const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])

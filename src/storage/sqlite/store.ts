@@ -11,6 +11,7 @@
  * the log again. Checkpoints are made by the session, since SQLite ignores the errors of its automatic ones (D94).
  */
 import { FleetError } from '../../protocol/index.ts'
+import { checkNeeds, layoutOf, NEEDS_MARK, withNeed, type LayoutNeed } from '../index.ts'
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
 import { prepareFile, writeAgain } from './files.ts'
 import { checkLog } from './log-mark.ts'
@@ -99,7 +100,8 @@ function emptyLog(db: Database, isAfterFault: boolean): void {
 /** Runs before anything is written: a database of another program must not be turned into a store. */
 function checkIdentity(db: Database, path: string): void {
   const id = db.pragma('application_id', { simple: true })
-  const version = Number(db.pragma('user_version', { simple: true }))
+  const recorded = Number(db.pragma('user_version', { simple: true }))
+  const version = layoutOf(recorded)
   const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
   if (id !== APPLICATION_ID && (tables > 0 || id !== 0))
     throw new FleetError(
@@ -112,6 +114,7 @@ function checkIdentity(db: Database, path: string): void {
       `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); ` +
         'start that version, or name another file',
     )
+  if (recorded !== version) checkNeeds(String(readMeta(db, 'needs')), path)
 }
 
 /** The first write takes the file lock, which dies with the process. */
@@ -132,15 +135,26 @@ function enter(db: Database, path: string, newEpoch: string, onCheck: OnCheck): 
   return { db, epoch: String(readMeta(db, 'epoch')), timeMs: Number(readMeta(db, 'time') ?? 0) }
 }
 
+/** @public Records what the data needs beside the layout (D121), in the transaction that writes such data. */
+export function declareNeed(db: Database, need: LayoutNeed): void {
+  const recorded = readMeta(db, 'needs')
+  const needs = typeof recorded === 'string' ? recorded : ''
+  const more = withNeed(needs, need)
+  if (more === needs) return
+  writeMeta(db, 'needs', more)
+  db.pragma(`user_version = ${SCHEMA + NEEDS_MARK}`)
+}
+
 function migrate(db: Database): void {
-  const version = Number(db.pragma('user_version', { simple: true }))
+  const recorded = Number(db.pragma('user_version', { simple: true }))
+  const version = layoutOf(recorded)
   for (const step of MIGRATIONS.slice(version)) db.exec(step)
   db.exec(ADDITIONS)
   for (const { table, column, type } of ADDED_COLUMNS)
     if (!columnsOf(db, table).includes(column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
   if (version === SCHEMA) return
   db.pragma(`application_id = ${APPLICATION_ID}`)
-  db.pragma(`user_version = ${SCHEMA}`)
+  db.pragma(`user_version = ${SCHEMA + recorded - version}`)
 }
 
 function columnsOf(db: Database, table: string): readonly string[] {

@@ -74,6 +74,36 @@ export const TASK_CONTROL: readonly Row[] = [
     by('worker/outcome-queue.test.ts', 'sends what waits immediately when the worker stops'),
   ],
   [
+    'D120a',
+    'The response to an upgrade names the version of the master, the features of all live masters, and the epoch.',
+    by(
+      'master/control/handshake.test.ts',
+      'the response to an upgrade names the version, the features and the epoch (D120)',
+    ),
+    by('master/master-releases.test.ts', 'offer nothing beside a master that records nothing, or something unreadable'),
+  ],
+  [
+    'D120b',
+    'A field of a task, a cancel and a pause that a live master does not know get 503 UPGRADING with Retry-After.',
+    by('master/master-releases.test.ts', 'name the oldest of the masters that lack the field'),
+    by('skew/masters.test.ts', 'accept added fields, cancel and pause only after the previous master has ended'),
+  ],
+  [
+    'D120c',
+    'A worker whose config is of the epoch of the store does not poll it when it connects.',
+    by('worker/config.test.ts', 'does not poll if its config is of the epoch of the store, and is known to the master'),
+    by('worker/config.test.ts', 'polls if the epoch differs, no config is applied, or nothing is offered'),
+  ],
+  [
+    'D121a',
+    'A store names what its data needs beside the layout; a release that does not know a need refuses the store.',
+    by(
+      'storage/redis/start.test.ts',
+      'rejects a store with a need that it does not know, also while it uses the store (D121)',
+    ),
+    by('storage/sqlite/open.test.ts', 'is opened if it has a known need, and rejected if it has an unknown one (D121)'),
+  ],
+  [
     'D125a',
     'A request that accepts lines gets each response as soon as its call has ended.',
     by('master/rpc/lines.test.ts', 'begins with an empty line, and writes each response when its call has ended'),
@@ -108,7 +138,10 @@ export const TASK_CONTROL: readonly Row[] = [
   [
     'D125e',
     'A worker streams if the master lists it in Muster-Features, and uses long polls otherwise or when streams fail.',
-    by('master/control/handshake.test.ts', 'the response to an upgrade lists the features of the master (D125)'),
+    by(
+      'worker/control-channel.test.ts',
+      'names its version and features, and reads those of the masters at each connect (D120)',
+    ),
     by(
       'worker/task-streams.test.ts',
       'hands out tasks as they arrive, and is replaced when less than half may still arrive',

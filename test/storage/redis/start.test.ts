@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
+import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { metaKey } from '../../../src/storage/redis/keys.ts'
 import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
@@ -23,6 +24,7 @@ import {
   type RedisOptions,
   type RedisServer,
 } from '../../kit/redis-server.ts'
+import { TracedCaller } from './traced.ts'
 import { scriptOfText } from './script-of-text.ts'
 
 const INFO = 'muster:{m}:info'
@@ -245,6 +247,40 @@ withRedisServer('redis start', () => {
         code: 'STORAGE_UNAVAILABLE',
       })
       expect(second.backend.health().ok).toBe(true)
+    })
+
+    it('opens a store with a need that it knows; releases before needs see a newer layout (D121)', async () => {
+      const server = await serverWith()
+      const { backend } = await start(server.url)
+      await start(server.url, { migrations: RELEASE_2 })
+      await createDeclareNeed(new TracedCaller(server.client, systemTime), systemTime)('unique')
+      expect(await server.connect().hmget(INFO, 'schema', 'needs')).toEqual(['1002', 'unique'])
+      const second = await start(server.url, { migrations: RELEASE_2 })
+      expect([second.refusal, (await second.backend.meta.info()).schema]).toEqual([null, 2])
+      await expect(backend.meta.info()).rejects.toMatchObject({
+        message: 'the store was written by a newer release (layout 2, this one knows 1); upgrade this program',
+      })
+      await createDeclareNeed(new TracedCaller(server.client, systemTime), systemTime)('groups')
+      expect(await server.connect().hmget(INFO, 'schema', 'needs')).toEqual(['1002', 'unique groups'])
+    })
+
+    it('keeps the needs of a store that it migrates, and of one that was restarted (D121)', async () => {
+      const server = await serverWith()
+      await (await start(server.url)).backend.close()
+      await createDeclareNeed(new TracedCaller(server.client, systemTime), systemTime)('unique')
+      await server.client.hset(INFO, 'run', 'another')
+      expect(await start(server.url, { migrations: RELEASE_2 })).toMatchObject({ refusal: null })
+      expect(await server.client.hmget(INFO, 'schema', 'migrated', 'needs')).toEqual(['1002', '2', 'unique'])
+    })
+
+    it('rejects a store with a need that it does not know, also while it uses the store (D121)', async () => {
+      const server = await serverWith()
+      const { backend } = await start(server.url)
+      await server.client.hset(INFO, { schema: '1001', needs: 'unique later' })
+      const refusal = 'the store has data that needs "later", which this release does not know; upgrade this program'
+      expect(await start(server.url)).toMatchObject({ code: 'STORAGE_SCHEMA', refusal })
+      await expect(backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_SCHEMA', message: refusal })
+      expect(backend.health().ok).toBe(false)
     })
 
     it('rejects an older release during a migration, which the newer release completes (G27)', async () => {

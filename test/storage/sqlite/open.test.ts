@@ -21,6 +21,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Log } from '../../../src/runtime/index.ts'
 import { systemTime } from '../../../src/runtime/index.ts'
 import { APPLICATION_ID, SCHEMA } from '../../../src/storage/sqlite/schema.ts'
+import { declareNeed } from '../../../src/storage/sqlite/store.ts'
 import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/fixture.ts'
 import { backendOn, folders, THREAD_URL } from './fixture.ts'
 import type { SqliteBackend, SqliteOptions } from '../../../src/storage/sqlite/index.ts'
@@ -188,6 +189,26 @@ describe('a file that is not a Muster store', () => {
     db.close()
     await expect(open(backendAt(file))).rejects.toEqual(
       expect.objectContaining({ code: 'STORAGE_SCHEMA', message: expect.stringContaining(`schema ${SCHEMA + 1}`) }),
+    )
+  })
+
+  it('is opened if it has a known need, and rejected if it has an unknown one (D121)', async () => {
+    const { file } = folder()
+    await (await openedAt(file)).close()
+    let db = new Sqlite(file)
+    for (const need of ['unique', 'groups', 'unique'] as const) declareNeed(db, need)
+    db.close()
+    await (await openedAt(file)).close()
+    db = new Sqlite(file)
+    expect(db.pragma('user_version', { simple: true })).toBe(SCHEMA + 1_000)
+    expect(db.prepare(`SELECT v FROM meta WHERE k = 'needs'`).pluck().get()).toBe('unique groups')
+    db.prepare(`UPDATE meta SET v = 'unique later' WHERE k = 'needs'`).run()
+    db.close()
+    await expect(open(backendAt(file))).rejects.toEqual(
+      expect.objectContaining({
+        code: 'STORAGE_SCHEMA',
+        message: `${file} has data that needs "later", which this release does not know; upgrade this program`,
+      }),
     )
   })
 })
