@@ -13,8 +13,8 @@ export interface MasterAddress {
   readonly prefix: string
 }
 
-/** The query of a request, by name. */
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+/** The query of a request, by name. A list repeats the parameter. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
 /**
  * Splits the URL of a master.
@@ -38,8 +38,9 @@ export function masterAddress(masterUrl: string): MasterAddress {
  * @param query Values that are undefined are left out; none if omitted.
  */
 export function apiPath(segments: readonly string[], query: Query = {}): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
-  )
+  const given = Object.entries(query).flatMap(([name, value = []]) => {
+    const values = typeof value === 'object' ? value : [value]
+    return values.map((each) => `${name}=${encodeURIComponent(each)}`)
+  })
   return `${API_PREFIX}/${segments.map(encodeURIComponent).join('/')}${given.length === 0 ? '' : `?${given.join('&')}`}`
 }

@@ -14,6 +14,8 @@ import type {
   SelectedBody,
   SubmitResult,
   TaskBody,
+  TaskListBody,
+  TaskListQuery,
   TaskPlace,
   ValidatedBody,
 } from '../protocol/index.ts'
@@ -22,6 +24,14 @@ import { apiPath, type Query } from './address.ts'
 import type { MasterResponse } from './response.ts'
 
 type Counted = RequestOptions & { readonly n?: number | undefined }
+
+/** Which tasks a list has, and where it begins. */
+export type TaskListOptions = {
+  readonly [Field in Exclude<keyof TaskListQuery, 'label'>]?: TaskListQuery[Field] | undefined
+} & {
+  /** Each `key:value`. */
+  readonly labels?: readonly string[] | undefined
+}
 
 /** Submits and inspects tasks. Part of the client. */
 export class Tasks {
@@ -113,6 +123,23 @@ export class Tasks {
    */
   find(taskId: string, options?: RequestOptions): Promise<MasterResponse<FoundTask[]>> {
     return this.#caller.call({ method: 'GET', path: apiPath(['tasks', taskId]) }, options)
+  }
+
+  /**
+   * Lists tasks of a type, one page at a time.
+   * @param options `place`: only this one. `labels`: texts `key:value`, which a task has to have all. `text`: has to
+   *   occur in the ID or the JSON of the task, ignoring case. `limit`: 1 to 1,000 tasks; 100 if omitted. `cursor`: that
+   *   of the page before.
+   * @returns the tasks that match among at most 5,000. `cursor` is null behind the last page; a page may have no tasks
+   *   while it is not.
+   * @throws {MasterError} INVALID when a label or the cursor has a wrong form.
+   */
+  list(
+    type: string,
+    { place, labels, text, limit, cursor, ...options }: RequestOptions & TaskListOptions = {},
+  ): Promise<MasterResponse<TaskListBody>> {
+    const query = { place, label: labels, text, limit, cursor }
+    return this.#caller.call({ method: 'GET', path: pathOf(type, ['tasks'], query) }, options)
   }
 
   /**

@@ -149,6 +149,8 @@ export const MAX_WAITING_HANDSHAKES = 20_000
 /** How long a handshake waits at most. Shorter than the 15 s that a worker waits for the upgrade (D101). */
 export const HANDSHAKE_WAIT_MS = 10_000
 
+/** Tasks that one page of a list has, if `limit` is omitted; the most that it may have and examine (D116). */
+export const TASK_PAGE = { limit: 100, maxLimit: 1_000, maxExamined: 5_000 } as const
 /** The `n` or `limit` of an inspection that names none (D9). */
 export const DEFAULT_N = { stream: 10, queue: 20, dead: 50, pool: 20, stats: 240 } as const
 

@@ -6,14 +6,15 @@ import { Type, type Static } from 'typebox'
 import { MAX_TASKS_PER_BATCH } from './limits.ts'
 import { Maybe, Name, Nullable, Seconds, Strict, WaitSeconds } from './names.ts'
 
-const Place = Type.Union([
+const stored = [
   Type.Literal('pending'),
   Type.Literal('in_flight'),
   Type.Literal('scheduled'),
   Type.Literal('dead'),
-  Type.Literal('done'),
-  Type.Literal('expired'),
-])
+] as const
+/** Where a task is that is stored. */
+export const StoredPlace = Type.Union([...stored])
+const Place = Type.Union([...stored, Type.Literal('done'), Type.Literal('expired')])
 const taskState = {
   /** Failed runs. */
   attempt: Type.Optional(Type.Integer()),

@@ -20,6 +20,11 @@ export class Heap<T> {
     return this.#entries.length
   }
 
+  /** All entries, in the order of the heap: only the first one is known to be the smallest. */
+  get entries(): readonly HeapEntry<T>[] {
+    return this.#entries
+  }
+
   add(rank: number, value: T): HeapEntry<T> {
     this.#order += 1
     const entry = { rank, order: this.#order, value }

@@ -8,7 +8,6 @@
 import {
   MAX_RESPONSE_BYTES,
   MAX_ATTEMPTS,
-  MAX_ERROR_CHARS,
   MAX_HOLD_MS,
   MAX_N,
   MAX_NAME_CHARS,
@@ -19,6 +18,7 @@ import {
   MIN_HOLD_MS,
   MIN_VISIBILITY_MS,
 } from '../protocol/index.ts'
+import { listCursor } from './list-cursor.ts'
 import type { Backend, LeaseRef, Ref } from './backend.ts'
 
 /** Items in one call of `tasks`; the master splits larger ones. */
@@ -28,15 +28,6 @@ const MAX_PUSH_ENTRIES = 1_000
 const MAX_TTL_MS = MAX_TTL_SECONDS * 1000
 const MAX_PAGE = 1_000
 const ANY = Number.MAX_SAFE_INTEGER
-
-/**
- * An error text as it is stored: at most 4,096 characters, without half a surrogate pair at the cut. The master has
- * already truncated it (`truncateError`); this bounds other callers. It does not use the runtime, because that would
- * load the logger in the thread of the SQLite backend.
- */
-export function cutError(error: string): string {
-  return error.length <= MAX_ERROR_CHARS ? error : error.slice(0, MAX_ERROR_CHARS).toWellFormed()
-}
 
 function wrong(what: string, expected: string, got: unknown): TypeError {
   const shown = typeof got === 'string' ? JSON.stringify(got.slice(0, 40)) : String(got)
@@ -281,6 +272,12 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
     queue: inspect,
     bodies: idsWithin,
     describe: idsWithin,
+    list: (type, _place, after, limit, bytes) => {
+      name('type', type)
+      optional(after, listCursor)
+      integer('limit', limit, 1, MAX_TASK_ITEMS)
+      piece(bytes)
+    },
     dead: (type, count, bytes, after) => {
       inspect(type, count, bytes)
       if (after !== undefined) integer('after', after, 0, ANY)

@@ -3,6 +3,7 @@
  * Defines the rules of tasks that need no storage: expiry, attempts and death. They are pure functions, so the backends
  * that run in this process apply the same ones. The scripts of the Redis backend implement them in Lua.
  */
+import { MAX_ERROR_CHARS } from '../protocol/index.ts'
 import { retryDelayMs } from '../runtime/index.ts'
 import type { Counts, NackItem, Outcome, Pause, RetryPolicy, RunResult, TaskState } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
@@ -114,4 +115,13 @@ export function isLostTooOften(lost: number, maxLost: number): boolean {
 /** The last error of a task that died because it lost its lease too often. */
 export function lostLeaseError(lost: number): string {
   return `lease lost ${lost} times`
+}
+
+/**
+ * An error text as it is stored: at most 4,096 characters, without half a surrogate pair at the cut. The master has
+ * already truncated it (`truncateError`); this bounds other callers. It does not use the runtime, because that would
+ * load the logger in the thread of the SQLite backend.
+ */
+export function cutError(error: string): string {
+  return error.length <= MAX_ERROR_CHARS ? error : error.slice(0, MAX_ERROR_CHARS).toWellFormed()
 }

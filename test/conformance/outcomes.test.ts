@@ -143,6 +143,89 @@ onEachStore('outcomes', (open) => {
     expect(await find('unknown')).toEqual([])
   })
 
+  it('D116c: lists the tasks of a place, or of all, with what is known there', async () => {
+    const fixture = await withWorker()
+    await fixture.dead('w-1', { task_id: 'x' })
+    await fixture.submit({ task_id: 'a', priority: 1 })
+    await fixture.submit({ task_id: 'b', delay_seconds: 60 })
+    const [reserved] = await fixture.reserve('w-1')
+    expect(reserved.task_id).toBe('a')
+    await fixture.submit({ task_id: 'c', labels: { tenant: 'acme' } })
+    const all = await fixture.ok('GET', '/mailer/tasks')
+    const shared = { attempt: 0, payload: expect.any(Object), submitted_at: expect.any(Number) }
+    expect(all).toEqual({
+      items: [
+        { ...shared, task_id: 'c', place: 'pending', priority: 0, labels: { tenant: 'acme' } },
+        {
+          ...shared,
+          task_id: 'a',
+          place: 'in_flight',
+          priority: 1,
+          worker_id: 'w-1',
+          lease_expires_at: expect.any(Number),
+        },
+        {
+          ...shared,
+          task_id: 'b',
+          place: 'scheduled',
+          priority: 0,
+          not_before: fixture.now + 60,
+          due_at: fixture.now + 60,
+        },
+        { ...shared, attempt: 1, task_id: 'x', place: 'dead', priority: 0, error: 'failed', finished_at: fixture.now },
+      ],
+      cursor: null,
+      examined: 4,
+    })
+    const scheduled = await fixture.ok('GET', '/mailer/tasks?place=scheduled')
+    expect(scheduled.items.map((item: Json) => item.task_id)).toEqual(['b'])
+  })
+
+  it('D116d: lists by labels and text, page by page', async () => {
+    const fixture = await withWorker()
+    for (let i = 0; i < 20; i += 1)
+      await fixture.submit({
+        task_id: `t${i}`,
+        payload: { to: i === 7 ? 'Say "Ünder"' : 'x' },
+        labels: { tenant: i % 2 === 0 ? 'acme' : 'bolt', n: `${i}` },
+      })
+    const listed = async (query: string): Promise<string[]> => {
+      const seen: string[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const from: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+        const page: Json = await fixture.ok('GET', `/mailer/tasks?${query}${from}`)
+        expect(page.items.length).toBeLessThanOrEqual(3)
+        seen.push(...page.items.map((item: Json) => item.task_id))
+        cursor = page.cursor
+      }
+      return seen
+    }
+    const even = Array.from({ length: 10 }, (_, i) => `t${2 * i}`)
+    expect(await listed('limit=3&label=tenant:acme')).toEqual(even)
+    expect(await listed('limit=3&label=tenant:acme&label=n:4')).toEqual(['t4'])
+    expect(await listed('limit=3&place=dead')).toEqual([])
+    expect(await listed(`limit=3&text=${encodeURIComponent('say "üNDER"')}`)).toEqual(['t7'])
+    expect(await listed('limit=3&text=T1')).toEqual(['t1', ...Array.from({ length: 10 }, (_, i) => `t1${i}`)])
+  })
+
+  it('D116e: rejects a wrong place, label, limit or cursor, and lists no finished tasks', async () => {
+    const fixture = await withWorker()
+    const wrong = [
+      'place=done',
+      'label=tenant',
+      'label=:x',
+      'limit=0',
+      'limit=1001',
+      'text=',
+      'cursor=x',
+      'cursor=pending.x.0',
+      'place=dead&cursor=pending..0',
+    ]
+    for (const query of wrong) expect(await fixture.status('GET', `/mailer/tasks?${query}`)).toBe(422)
+    expect(await fixture.ok('GET', '/mailer/tasks?cursor=pending.7:0.3')).toMatchObject({ items: [], examined: 0 })
+  })
+
   it('D111a: waits until the task has finished, or until the time is over', async () => {
     const fixture = await withWorker()
     await fixture.submit({ task_id: 'a', retain_seconds: 60 })

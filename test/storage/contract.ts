@@ -15,6 +15,7 @@ import { streams } from './contract/streams.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksIn } from './contract/tasks-in.ts'
+import { tasksList } from './contract/tasks-list.ts'
 import { tasksOutcomes } from './contract/tasks-outcomes.ts'
 import { tasksPause } from './contract/tasks-pause.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
@@ -42,6 +43,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksOutcomes,
     tasksPause,
     tasksCancel,
+    tasksList,
     streams,
     streamBounds,
     pieces,

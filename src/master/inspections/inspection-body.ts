@@ -60,6 +60,11 @@ export class InspectionBody {
     if (this.#text.length > SMALL_CHARS) this.#flush()
   }
 
+  /** Counts items that were read and are not part of the response. @param bytes All of them together. */
+  skip(items: number, bytes: number): void {
+    this.#unpaced += bytes + BYTES_PER_ITEM * items
+  }
+
   /** @param onSent Called after the response was sent or its client disconnected. Not called for a small response. */
   body(onSent: (bytes: number) => void): { readonly body: RawJson | JsonChunks; readonly bytes: number } {
     if (this.#chunks.length === 0) return { body: new RawJson(this.#text), bytes: 0 }

@@ -15,6 +15,7 @@ import { BackendTime } from './backend-time.ts'
 import { cancelRoutes } from './cancel.ts'
 import { findRoute } from './find.ts'
 import { inspectRoutes } from './inspect.ts'
+import { listRoute } from './list.ts'
 import { RUN_ITEMS } from './batcher.ts'
 import { describeAll, locateAll, outcomeRoutes } from './outcomes.ts'
 import { pauseRoutes } from './pause.ts'
@@ -261,6 +262,7 @@ export class Queue implements Part {
         types: () => this.#batchTypes(),
         describe: (type, ids) => describeAll(backend.tasks, type, ids),
       }),
+      listRoute({ tasks: backend.tasks, inspections }),
       ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
       ...cancelRoutes({ queueOf, releases }),
       ...pauseRoutes({ backend, clock, log, releases, backendNowMs, queueOf }),

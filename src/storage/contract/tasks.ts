@@ -2,7 +2,7 @@
  * @module storage/contract/tasks
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
  * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled, outcomes.ts what is retained of finished
- * tasks.
+ * tasks, task-lists.ts how they are listed.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -25,6 +25,7 @@ import type { Cancels } from './cancels.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
+import type { TaskLists } from './task-lists.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
 export type Tier = 0 | 1 | 2
@@ -226,7 +227,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels {
+export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.

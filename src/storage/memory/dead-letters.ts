@@ -78,6 +78,11 @@ export class DeadLetters {
     for (let node = this.#first; node !== null; node = node.next) if (node.death > death) yield node.task
   }
 
+  /** The death number of a dead task; 0 for another one. */
+  numberOf(task: Task): number {
+    return this.#nodes.get(task.id)?.death ?? 0
+  }
+
   /** The death number of `task`, if further tasks died after it. */
   next(task: Task | undefined): number | undefined {
     const node = task === undefined ? undefined : this.#nodes.get(task.id)

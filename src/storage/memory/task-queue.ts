@@ -20,8 +20,17 @@ import { IdempotencyKeys } from './idempotency-keys.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
 import { sizeOf } from './task.ts'
 import { Tiers } from './tiers.ts'
-import { dueOf, expiryOf, extendedDeadline, hasExpired, lastingPause, pausedOf, totalsOf } from '../index.ts'
-import type { Counts, LeaseLost, NewPause, NewTask, Pause, RunResult } from '../index.ts'
+import {
+  dueOf,
+  expiryOf,
+  extendedDeadline,
+  hasExpired,
+  lastingPause,
+  pausedOf,
+  takeWithin,
+  totalsOf,
+} from '../index.ts'
+import type { Counts, LeaseLost, NewPause, NewTask, Pause, RunResult, TaskPlace } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -33,6 +42,19 @@ export interface Allowance {
   drops: number
   readonly maxOutcomes: number
 }
+
+/** Tasks of one place, each with the cursor behind it. */
+interface TaskPage {
+  readonly entries: readonly { readonly task: Task; readonly cursor: string }[]
+  /** The cursor behind the page; `null` behind the last one. */
+  readonly next: string | null
+}
+
+/** A page has a successor if it is full. */
+const fullPage = (entries: TaskPage['entries'], limit: number): TaskPage => ({
+  entries,
+  next: entries.length < limit ? null : (entries.at(-1)?.cursor ?? null),
+})
 
 export class TaskQueue {
   readonly dead = new DeadLetters()
@@ -285,6 +307,35 @@ export class TaskQueue {
 
   pending(): Generator<Task> {
     return this.#tiers.tasks()
+  }
+
+  /** One page of the tasks of a place; `after` is a position of `listCursor`, `null` for the first page. */
+  page(place: TaskPlace, after: readonly [number, number] | null, limit: number): TaskPage {
+    const [first, second] = after ?? [0, 0]
+    switch (place) {
+      case 'pending': {
+        const { found, more } = this.#tiers.page(first, second, limit)
+        const behindTier = first === 0 || first === 1 ? `${first + 1}:0` : null
+        const entries = found.map(({ task, at }) => ({ task, cursor: `${first}:${at + 1}` }))
+        return { entries, next: more ? `${first}:${second + limit}` : behindTier }
+      }
+      case 'in_flight':
+      case 'scheduled': {
+        const timers = place === 'in_flight' ? this.#deadlines : this.#scheduled
+        const found = timers.page({ rank: after === null ? -Infinity : first, order: second }, limit)
+        return fullPage(
+          found.map(({ value, rank, order }) => ({ task: value, cursor: `${rank}:${order}` })),
+          limit,
+        )
+      }
+      case 'dead': {
+        const found = takeWithin(this.dead.after(first), () => 0, 0, limit)
+        return fullPage(
+          found.map((task) => ({ task, cursor: `${this.dead.numberOf(task)}:0` })),
+          limit,
+        )
+      }
+    }
   }
 
   counts(): Counts {

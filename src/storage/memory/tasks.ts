@@ -16,6 +16,7 @@ import {
   earlierOf,
   EXTEND_LOST,
   isLostTooOften,
+  listCursor,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
@@ -40,10 +41,12 @@ import type {
   Lease,
   LeaseLost,
   LeaseRef,
+  ListedTask,
   NackItem,
   NewPause,
   NewTask,
   Pause,
+  TaskList,
   TaskPlace,
   TaskState,
   QueuePage,
@@ -236,6 +239,17 @@ export class MemoryTasks implements Sync<Tasks> {
     )
   }
 
+  list(type: string, place: TaskPlace, after: string | null, limit: number, bytes = MAX_RESPONSE_BYTES): TaskList {
+    const queue = this.#of(type)
+    const page = queue.page(place, after === null ? null : listCursor(after), limit)
+    const shown = takeWithin(page.entries, ({ task }) => charsOf(task) + (task.lastError?.length ?? 0), bytes)
+    const isCut = shown.length < page.entries.length
+    return {
+      rows: shown.map(({ task }) => listedTask(task, place)),
+      next: isCut ? (shown.at(-1)?.cursor ?? null) : page.next,
+    }
+  }
+
   dead(type: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
     const { dead } = this.#of(type)
     const show = ({ id, attempt, body, max, lastError, diedAtMs }: Task): DeadRow => ({
@@ -318,6 +332,19 @@ export class MemoryTasks implements Sync<Tasks> {
 
   #of(type: string): TaskQueue {
     return valueOf(this.#queues, type, () => new TaskQueue(this.#store))
+  }
+}
+
+function listedTask(task: Task, place: TaskPlace): ListedTask {
+  const { id, attempt, body, until, due, diedAtMs, worker, lastError } = task
+  const atMs = { pending: null, in_flight: until, scheduled: due?.rank ?? null, dead: diedAtMs }[place]
+  return {
+    id,
+    attempt,
+    atMs,
+    worker: place === 'in_flight' ? worker : null,
+    error: place === 'dead' ? lastError : null,
+    body,
   }
 }
 

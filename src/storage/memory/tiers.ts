@@ -11,6 +11,11 @@ import type { Tier } from '../index.ts'
 /** Skipped tasks up to which a ring is left as it is. */
 const MIN_SKIPPED = 64
 
+/** A pending task and its position in the ring of its tier. */
+interface PlacedTask {
+  readonly task: Task
+  readonly at: number
+}
 interface Line {
   readonly ring: Ring<Task>
   /** Cancelled tasks in the ring. None of them is at its front. */
@@ -74,6 +79,26 @@ export class Tiers {
         if (task !== undefined && isPending(task)) yield task
       }
     }
+  }
+
+  /**
+   * Lists pending tasks of one tier.
+   *
+   * @param tier Any number: a cursor comes from a client.
+   * @param from A position in the ring of the tier; cancelled tasks have positions too.
+   * @returns the tasks at this and the next positions, `limit` in all, each with its position; and whether positions
+   *   are left.
+   */
+  page(tier: number, from: number, limit: number): { readonly found: readonly PlacedTask[]; readonly more: boolean } {
+    const ring = this.#lines[tier]?.ring
+    const found: PlacedTask[] = []
+    if (ring === undefined || from < 0) return { found, more: false }
+    const end = Math.min(from + limit, ring.length)
+    for (let at = from; at < end; at += 1) {
+      const task = ring.at(at)
+      if (task !== undefined && isPending(task)) found.push({ task, at })
+    }
+    return { found, more: end < ring.length }
   }
 
   #clearFront(line: Line): void {

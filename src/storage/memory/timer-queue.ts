@@ -10,6 +10,13 @@ export type Timer<T> = HeapEntry<T | null>
 
 const REBUILD_ABOVE = 64
 
+/** Where a timer stands in due order. */
+type Position = Pick<Timer<unknown>, 'rank' | 'order'>
+/** A timer that was neither taken nor cancelled. */
+type RunningTimer<T> = Timer<T> & { readonly value: T }
+const isRunning = <T>(timer: Timer<T>): timer is RunningTimer<T> => timer.value !== null
+const byPosition = (a: Position, b: Position): number => a.rank - b.rank || a.order - b.order
+
 export class TimerQueue<T> {
   readonly #heap = new Heap<T | null>()
   #cancelled = 0
@@ -49,6 +56,26 @@ export class TimerQueue<T> {
     const item = this.#heap.pop() ?? null
     timer.value = null
     return item
+  }
+
+  /**
+   * Lists timers in due order. Takes time proportional to all timers, because a heap cannot be read from the middle.
+   *
+   * @param after The position of the timer before the page.
+   * @returns the first `limit` timers behind it.
+   */
+  page(after: Position, limit: number): readonly RunningTimer<T>[] {
+    let nearest: RunningTimer<T>[] = []
+    let bound: Position | undefined
+    for (const timer of this.#heap.entries) {
+      const isBeyond = bound !== undefined && byPosition(timer, bound) > 0
+      if (isBeyond || !isRunning(timer) || byPosition(timer, after) <= 0) continue
+      nearest.push(timer)
+      if (nearest.length < 2 * limit) continue
+      nearest = nearest.toSorted(byPosition).slice(0, limit)
+      bound = nearest.at(-1)
+    }
+    return nearest.toSorted(byPosition).slice(0, limit)
   }
 
   #rebuild(): void {

@@ -28,17 +28,17 @@ export async function dead(
 }
 
 function rowOf(deadRecord: Reply, body: Reply): DeadRow {
-  return { ...readRecord(deadRecord), body: String(body) }
+  return { ...readDeadRecord(deadRecord), body: String(body) }
 }
 
 /** What a dead record says about the death. */
 export function deathOf(deadRecord: Reply): Omit<Death, 'kind'> {
-  const { attempt, lastError, diedAtMs } = readRecord(deadRecord)
+  const { attempt, lastError, diedAtMs } = readDeadRecord(deadRecord)
   return { attempt, lastError, diedAtMs }
 }
 
 /** The length in a dead record counts bytes. */
-function readRecord(deadRecord: Reply): Omit<DeadRow, 'body'> {
+export function readDeadRecord(deadRecord: Reply): Omit<DeadRow, 'body'> {
   const bytes = Buffer.from(String(deadRecord))
   const [head = '', died, max, length] = /^(\d+):(\d+):(\d+):/.exec(String(deadRecord)) ?? []
   const end = head.length + Number(length)

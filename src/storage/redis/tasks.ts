@@ -7,6 +7,7 @@ import { cancel } from './tasks-cancel.ts'
 import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
 import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { describe } from './tasks-outcomes.ts'
+import { list } from './tasks-list.ts'
 import { reserve } from './tasks-reserve.ts'
 import { pause, resume } from './tasks-pause.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
@@ -38,6 +39,7 @@ export function createTasks(caller: Caller, process: string): Tasks {
     queue: (type, n, bytes) => queue(caller, type, n, bytes),
     bodies: (type, ids, bytes) => bodies(caller, type, ids, bytes),
     describe: (type, ids, bytes) => describe(caller, type, ids, bytes),
+    list: (type, place, after, limit, bytes) => list(caller, type, place, after, limit, bytes),
     dead: (type, n, bytes, after) => dead(caller, type, n, bytes, after),
     replay: (type, n, until) => replay(caller, type, n, until),
     newestDeath: (type) => newestDeath(caller, type),

@@ -58,6 +58,7 @@ const RULES = {
     queue: READ,
     bodies: READ,
     describe: READ,
+    list: READ,
     dead: READ,
     replay: WRITE,
     newestDeath: READ,

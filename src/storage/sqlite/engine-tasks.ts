@@ -3,7 +3,7 @@
  * SqliteTasks implements the task queues. Each part does one step of a task's life: engine-submit.ts queues tasks,
  * engine-reserve.ts leases them, engine-settle.ts ends leases, engine-sweep.ts does what is due by time, engine-dead.ts
  * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, retained-outcomes.ts keeps outcomes,
- * and engine-inspect.ts reads.
+ * engine-inspect.ts reads, and engine-list.ts lists.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
  * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
@@ -28,6 +28,7 @@ import type {
   SubmitItemResult,
   SweepResult,
   Sync,
+  TaskList,
   TaskPlace,
   TaskState,
   Tasks,
@@ -37,6 +38,7 @@ import { TaskCancellation } from './engine-cancel.ts'
 import { DeadTasks } from './engine-dead.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { TaskInspection } from './engine-inspect.ts'
+import { TaskListing } from './engine-list.ts'
 import { TaskPause } from './engine-pause.ts'
 import { TaskReservation } from './engine-reserve.ts'
 import { TaskSettlement } from './engine-settle.ts'
@@ -52,6 +54,7 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #settlement: TaskSettlement
   readonly #sweep: TaskSweep
   readonly #inspection: TaskInspection
+  readonly #listing: TaskListing
   readonly #dead: DeadTasks
   readonly #pause: TaskPause
   readonly #cancellation: TaskCancellation
@@ -66,6 +69,7 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#settlement = new TaskSettlement(deps)
     this.#sweep = new TaskSweep(deps, scheduled)
     this.#inspection = new TaskInspection(deps)
+    this.#listing = new TaskListing(deps)
     this.#dead = new DeadTasks(deps)
     this.#pause = new TaskPause(deps)
     this.#cancellation = new TaskCancellation(deps)
@@ -123,6 +127,10 @@ export class SqliteTasks implements Sync<Tasks> {
 
   describe(type: string, ids: readonly string[], bytes?: number): readonly (TaskState | null)[] {
     return this.#inspection.describe(type, ids, bytes)
+  }
+
+  list(type: string, place: TaskPlace, after: string | null, limit: number, bytes?: number): TaskList {
+    return this.#listing.list(type, place, after, limit, bytes)
   }
 
   counts(types: readonly string[]): readonly Counts[] {

@@ -104,6 +104,30 @@ describe('muster tasks', () => {
     expect(await run('tasks find')).toMatchObject({ code: 2, err: expect.stringContaining('TASK') })
   })
 
+  it('ls lists tasks by place, label and text, page by page (D116)', async () => {
+    const { run } = await startMaster()
+    await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"Ada"}', '--task-id', 't1', '--label', 'tenant=acme'])
+    await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"Bob"}', '--task-id', 't2', '--delay', '60'])
+    const all = await run('tasks ls mailer')
+    expect(cells(all.out).map((row) => row.slice(0, 3))).toEqual([
+      ['TASK', 'PLACE', 'ATTEMPT'],
+      ['t1', 'pending', '0'],
+      ['t2', 'scheduled', '0'],
+    ])
+    expect(all.err).toContain('2 listed, 2 examined')
+    const listedIds = async (args: string): Promise<string[]> =>
+      (await run(`tasks ls mailer ${args} -o json`)).out
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => (JSON.parse(line) as { task_id: string }).task_id)
+    expect(await listedIds('--place scheduled')).toEqual(['t2'])
+    expect(await listedIds('--label tenant=acme')).toEqual(['t1'])
+    expect(await listedIds('--text bOB')).toEqual(['t2'])
+    const one = await run('tasks ls mailer -n 1')
+    expect([cells(one.out).length, one.err]).toEqual([2, expect.stringContaining('there may be more')])
+    expect(await run('tasks ls mailer --place gone')).toMatchObject({ code: 2 })
+  })
+
   it('submit --delay and --not-before schedule a task (D104)', async () => {
     const { run } = await startMaster()
     const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--task-id']

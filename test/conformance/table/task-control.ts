@@ -153,4 +153,7 @@ export const TASK_CONTROL: readonly Row[] = [
   ],
   ['D116a', 'tasks/{task_id} finds a task by its id in all types, with the state that its type shows.'],
   ['D116b', 'It shows the types of the token alone, and an empty list for an unknown id.'],
+  ['D116c', 'GET …/tasks lists the tasks of a place, or of all, with what is known of each there.'],
+  ['D116d', 'Labels and a text filter the list, and the cursor continues it behind at most 5,000 examined tasks.'],
+  ['D116e', 'A wrong place, label, limit or cursor is rejected with 422.'],
 ]

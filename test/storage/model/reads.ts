@@ -3,7 +3,7 @@
  * each task id is in exactly one place, and the ids of a stream only grow.
  */
 import { expect } from '@jest/globals'
-import type { Ref, StreamEntry } from '../../../src/storage/index.ts'
+import type { Ref, StreamEntry, TaskList } from '../../../src/storage/index.ts'
 import { IDS, KEYS, TYPES, WORKERS, same } from './fixture.ts'
 import type { Real, ModelFixture } from './fixture.ts'
 
@@ -43,9 +43,27 @@ async function tasks(type: string, fixture: ModelFixture, { backend }: Real): Pr
       counts: model.counts(),
     },
   )
+  await lists(type, fixture, { backend })
   const shown = [...queue.items, ...dead.items]
   expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
   for (const { body } of shown) expect(fixture.settled.has(body)).toBe(false)
+}
+
+/** Compares the lists of all places, page by page. Equal deadlines do not occur, see `unused`. */
+async function lists(type: string, { store }: ModelFixture, { backend }: Pick<Real, 'backend'>): Promise<void> {
+  for (const place of ['pending', 'in_flight', 'scheduled', 'dead'] as const) {
+    const listed: string[] = []
+    let after: string | null = null
+    do {
+      const page: TaskList = await backend.tasks.list(type, place, after, 2)
+      listed.push(...page.rows.map(({ id, attempt, body }) => `${id} ${attempt} ${body}`))
+      after = page.next
+    } while (after !== null)
+    const expected = store.tasks(type).in(place)
+    const texts = expected.map(({ id, attempt, body }) => `${id} ${attempt} ${body}`)
+    if (place === 'in_flight') same(listed.toSorted(), texts.toSorted())
+    else same(listed, texts)
+  }
 }
 
 async function stream(type: string, fixture: ModelFixture, { backend }: Real): Promise<void> {
