@@ -93,6 +93,7 @@ export const FRAME_WORDS = {
   ping: 'Sent by the worker. The master replies with a `ping` of the same `id`, and sends none by itself.',
   config_changed: 'Sent after each config PATCH. The worker then polls its config.',
   drain: 'The worker finishes its running work and exits.',
+  task_cancelled: 'A cancel has ended this lease (D117). Only for a worker that names `cancel` in `Muster-Features`.',
   task_assign: 'Reserved for future use; never sent.',
 }
 

@@ -243,6 +243,7 @@ function createFleetParts(
     releases,
     isOverloaded: overload.isOverloaded,
     makeCapacity: () => streams.makeCapacity(),
+    onCancelled: (type, leases) => releases.features.has('cancel') && registry.cancelled(type, leases),
   })
   const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
   const { announce } = registry

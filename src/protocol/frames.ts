@@ -4,7 +4,7 @@
  *
  *   worker ── register ──▶ master        first frame, within 10 s of the connection
  *   worker ── state, stats, output, output_batch, ping ──▶ master
- *   worker ◀── config_changed, drain, ping, task_assign (reserved, never sent) ── master
+ *   worker ◀── config_changed, drain, ping, task_cancelled (D117), task_assign (reserved, never sent) ── master
  *
  * Decoding is strict: an unknown type or field, or a wrong value, is a {@link FrameFault}.
  * @see D5, D6, D10, D12, D37
@@ -75,6 +75,7 @@ export const MASTER_FRAMES = {
   config_changed: Strict({ type: Type.Literal('config_changed'), config_gen: Gen }),
   drain: Strict({ type: Type.Literal('drain') }),
   ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
+  task_cancelled: Strict({ type: Type.Literal('task_cancelled'), task_id: Name, token: Gen }),
   task_assign: Strict({ type: Type.Literal('task_assign'), task_id: Name, payload: AnyObject }),
 } as const
 

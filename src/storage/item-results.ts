@@ -8,10 +8,9 @@ import type { CancelResult, ExtendLeaseResult, Lease, LeaseLost, SubmitItemResul
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
 
-/** The results of cancelling a task, by the place where it was. */
+/** The results of cancelling a task that was not in flight, by the place where it was. */
 export const CANCELLED = Object.freeze({
   pending: Object.freeze({ kind: 'cancelled', was: 'pending' } as const),
-  in_flight: Object.freeze({ kind: 'cancelled', was: 'in_flight' } as const),
   scheduled: Object.freeze({ kind: 'cancelled', was: 'scheduled' } as const),
 }) satisfies Readonly<Record<string, CancelResult>>
 export const DEAD = Object.freeze({ kind: 'dead' } as const) satisfies CancelResult

@@ -77,6 +77,15 @@ export class Leases implements LeaseHolder {
     for (const lease of this.#held.values()) lease.release()
   }
 
+  /** Ends a lease whose task was cancelled. Does nothing for a lease that has an outcome, or has not arrived yet. */
+  cancelled(taskId: string, token: number): void {
+    const lease = this.#held.get(token)
+    if (lease?.id !== taskId) return
+    this.#held.delete(token)
+    this.#deps.log.info('the task was cancelled, ending its run', { task_id: taskId })
+    lease.end()
+  }
+
   /** Nacks every lease of the task `taskId`. Does nothing without such a lease. */
   fail(taskId: string, error: string, settle: NackOptions): void {
     for (const lease of this.#held.values()) if (lease.id === taskId) lease.nack(error, settle)

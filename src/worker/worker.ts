@@ -3,7 +3,7 @@
  * Creates the components of a worker process and connects them. The rules are in the components.
  *
  *   control-channel ── outbox ◀── state-reporter, stats, slots' outputs
- *        │ config_changed, drain
+ *        │ config_changed, drain, task_cancelled
  *   config ──applied──▶ slots ──run──▶ the automation's plugin
  *                         └─ tasks ── leases ── outcome-queue ──▶ rpc-client
  *
@@ -196,7 +196,7 @@ class Worker implements RunningWorker {
   }
 
   #makeChannel(shared: SharedDeps): ControlChannel {
-    const { dial, entry, host, version, workerId } = this.#options
+    const { dial, entry, host, log, version, workerId } = this.#options
     return new ControlChannel({
       ...shared,
       dial,
@@ -207,7 +207,11 @@ class Worker implements RunningWorker {
       onOpen: (isRegistered) => this.#config.connected(isRegistered),
       onClose: () => void (this.#known = false),
       onFrame: (frame) => this.#received(frame),
-      onRefused: (why) => this.#refused(why),
+      onRefused: (why) => {
+        log.error('worker stopping: the master rejected it permanently', { why })
+        this.#exitCode = 1
+        this.#end('shutdown', why)
+      },
     })
   }
 
@@ -284,18 +288,14 @@ class Worker implements RunningWorker {
     switch (frame.type) {
       case 'config_changed':
         return this.#config.poll()
+      case 'task_cancelled':
+        return this.#leases.cancelled(frame.task_id, frame.token)
       case 'drain':
         return this.#end('drain', 'the master requested a drain')
       case 'ping':
       case 'task_assign':
         return // `ping` is handled by the channel; `task_assign` is reserved and never sent.
     }
-  }
-
-  #refused(why: string): void {
-    this.#options.log.error('worker stopping: the master rejected it permanently', { why })
-    this.#exitCode = 1
-    this.#end('shutdown', why)
   }
 
   /** Describes what was thrown, with the secrets of the current config masked. */

@@ -10,7 +10,7 @@ describe('the releases of the live masters', () => {
   it('offer all features and accept every field while all masters are of this release', () => {
     const releases = own()
     releases.update([releases.text, releases.text])
-    expect([...releases.features]).toEqual(['stream', 'result', 'epoch'])
+    expect([...releases.features]).toEqual(['stream', 'result', 'cancel', 'epoch'])
     expect(releases.faultOf({ labels: { a: 'b' } })).toBeNull()
     expect(() => releases.require('cancel')).not.toThrow()
     expect(releases.masters).toEqual([

@@ -210,6 +210,12 @@ const WRONG: readonly Wrong[] = [
   },
   { name: 'ignores the retry policy of a task', row: 'W31', from: ', ...retryOf(task) }', to: ' }' },
   { name: 'finishes runs whose lease was lost', row: 'W32', from: 'if (isLost) lease.lost.abort()', to: '' },
+  {
+    name: 'finishes runs of cancelled tasks',
+    row: 'W33',
+    from: 'if (lease?.task.task_id !== taskId) return',
+    to: 'if (fence > 0) return',
+  },
 ]
 
 /** Shared by all workers. Wrong ones use little computing time, so more rows can run than in a kit of its own. */

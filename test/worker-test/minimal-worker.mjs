@@ -73,7 +73,9 @@ let failures = 0
 function connect() {
   let waitMs = 0
   let openedAtMs
-  const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, { headers: authorization() })
+  const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, {
+    headers: { ...authorization(), 'muster-features': 'cancel' },
+  })
   socket = channel
   channel.on('open', () => {
     openedAtMs = Date.now()
@@ -93,6 +95,7 @@ function connect() {
     if (frame.type === 'ping') greeted(channel)
     if (frame.type === 'config_changed') poll()
     if (frame.type === 'drain') void drain()
+    if (frame.type === 'task_cancelled') cancelled(frame)
   })
   channel.on('unexpected-response', (request, response) => {
     waitMs = retryAfterMs(response.headers['retry-after'])
@@ -202,6 +205,12 @@ function retryOf({ retry, attempt }) {
   if (retry === undefined) return {}
   const seconds = Math.min(retry.cap_seconds, retry.base_seconds * retry.factor ** attempt)
   return { retry_in_ms: Math.floor(1_000 * seconds * Math.random()) }
+}
+function cancelled({ task_id: taskId, token: fence }) {
+  const lease = runs.get(fence)
+  if (lease?.task.task_id !== taskId) return
+  lease.isLost = true
+  lease.lost.abort()
 }
 async function extend(lease) {
   const { task_id, token: fence } = lease.task

@@ -140,6 +140,23 @@ describe('leases', () => {
     expect(sizes()).toEqual([1])
   })
 
+  it('of a cancelled task end without an outcome, if id and token are those of the lease (D117)', async () => {
+    const [held, other] = [hold('a'), hold('a')]
+    leases.cancelled('b', held.token)
+    leases.cancelled('a', other.token + 1)
+    expect([held.isLost, other.isLost]).toEqual([false, false])
+    leases.cancelled('a', held.token)
+    leases.cancelled('a', held.token)
+    expect([held.isLost, other.isLost, held.signal.reason]).toMatchObject([true, false, { why: 'lease_lost' }])
+    held.ack()
+    other.ack()
+    expect(outcomes.map(({ item }) => item.token)).toEqual([other.token])
+    await expect(held.extend()).rejects.toThrow(LeaseLost)
+    expect(log.lines).toMatchObject([{ level: 'info', message: 'the task was cancelled, ending its run' }])
+    leases.cancelled('a', other.token)
+    expect(other.isLost).toBe(false)
+  })
+
   it('of one task fail together, and those of other tasks stay', () => {
     for (const id of ['a', 'b', 'a']) hold(id)
     leases.fail('unknown', 'the slot crashed', {})

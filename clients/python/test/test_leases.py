@@ -75,6 +75,19 @@ class LeasesTest(unittest.TestCase):
             await first.extend()
 
     @virtual
+    async def test_a_cancelled_task_ends_the_lease_with_its_id_and_token(self) -> None:
+        leases = self.start(FakeRpc(extended))
+        first, second = leases.hold(task(1), {}), leases.hold(task(2), {})
+        for task_id, token in ((first.id, 99), ("another", first.token), (first.id, None), (None, [1])):
+            leases.cancelled(task_id, token)
+        self.assertFalse(first.lost.is_set)
+        leases.cancelled(first.id, first.token)
+        first.ack()
+        second.ack()
+        self.assertEqual([first.lost.is_set, second.lost.is_set], [True, False])
+        self.assertEqual([each.item["token"] for each in self.outcomes], [2])
+
+    @virtual
     async def test_only_the_first_outcome_counts(self) -> None:
         leases = self.start(FakeRpc(extended))
         lease = leases.hold(task(1), {})

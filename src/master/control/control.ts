@@ -250,6 +250,8 @@ class ControlChannel implements Control {
     switch (signal.kind) {
       case 'config_changed':
         return this.#outbound.configChanged(connection, signal.gen)
+      case 'cancelled':
+        return this.#outbound.cancelled(connection, signal.leases)
       case 'drain':
         this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has already published it.
         return this.#outbound.drain(connection)

@@ -6,6 +6,7 @@
  */
 import type { MasterFrame } from '../../protocol/index.ts'
 import { SOCKET_OPEN, type Clock } from '../../runtime/index.ts'
+import type { LeaseRef } from '../../storage/index.ts'
 import type { Connection } from './connection.ts'
 import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES, STUCK_MS } from './limits.ts'
 
@@ -34,6 +35,16 @@ export class Outbound {
   drain(connection: Connection): void {
     connection.outbound.holdDrain()
     this.#release(connection)
+  }
+
+  /**
+   * Names leases that a cancel has ended, to a worker that knows the frame. Skipped for a peer that does not read: its
+   * next extend ends the runs.
+   */
+  cancelled(connection: Connection, leases: readonly LeaseRef[]): void {
+    if (!connection.features.has('cancel') || connection.socket.bufferedAmount > SOFT_BUFFER_BYTES) return
+    for (const { id, token } of leases)
+      this.#send(connection, JSON.stringify({ type: 'task_cancelled', task_id: id, token } satisfies MasterFrame))
   }
 
   /** Sends a WebSocket ping (RFC 6455). Its pong shows that the peer is alive. */

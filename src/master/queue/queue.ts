@@ -6,7 +6,15 @@
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { DoneTask, ExtendHoldResult, Lease, MasterSignal, LeaseRef, Ref } from '../../storage/index.ts'
+import type {
+  CancelledLease,
+  DoneTask,
+  ExtendHoldResult,
+  Lease,
+  MasterSignal,
+  LeaseRef,
+  Ref,
+} from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterReleases } from '../master-releases.ts'
 import { RateLimiter, type Route } from '../http/index.ts'
@@ -35,6 +43,8 @@ export interface QueueDeps extends MasterDeps {
   readonly releases?: MasterReleases
   /** Whether new tasks are rejected for now. */
   readonly isOverloaded: () => boolean
+  /** Called with leases that a cancel has ended. */
+  readonly onCancelled?: (type: string, leases: readonly CancelledLease[]) => void
   /** Drops outputs of a full store. @returns whether there were any. */
   readonly makeCapacity: () => Promise<boolean>
 }
@@ -145,6 +155,7 @@ export class Queue implements Part {
       maxQueueLength: settings.maxQueueLength,
       maxOutcomes: settings.maxOutcomes ?? DEFAULT_MAX_OUTCOMES,
       onFinished: (ids) => this.#waits.finished(type, ids),
+      onCancelled: (leases) => this.#deps.onCancelled?.(type, leases),
       backendNowMs: () => this.#backendTime.nowMs(),
       makeCapacity,
       onRegression: (lease) => onRegression(type, lease),

@@ -10,6 +10,7 @@ import {
   EXTEND_LOST,
   NOT_FOUND,
   type Backend,
+  type CancelledLease,
   type CancelResult,
   type DoneTask,
   type ExtendHoldResult,
@@ -53,6 +54,8 @@ export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
   readonly maxOutcomes: number
   /** Called with tasks that this master has ended, after their settle. */
   readonly onFinished: (ids: readonly string[]) => void
+  /** Called with leases that a cancel has ended. */
+  readonly onCancelled: (leases: readonly CancelledLease[]) => void
   /** Called with a lease whose token the store has never issued. */
   readonly onRegression: (lease: LeaseRef) => void
 }
@@ -65,6 +68,7 @@ export class TypeQueue {
   readonly #submits: Batcher<NewTask, SubmitItemResult>
   readonly #acks: Batcher<DoneTask, Settled>
   readonly #onFinished: (ids: readonly string[]) => void
+  readonly #onCancelled: TypeQueueDeps['onCancelled']
   readonly #releases: Batcher<LeaseRef, Settled>
   readonly #extends: Batcher<LeaseRef, ExtendHoldResult>
   readonly #nacks: Batcher<NackItem, Nacked>
@@ -86,6 +90,7 @@ export class TypeQueue {
     )
     const checked = withRegressionReport(deps.onRegression)
     this.#onFinished = deps.onFinished
+    this.#onCancelled = deps.onCancelled
     this.#acks = createBatcher(
       async (leases) => checked(leases, await tasks.ack(type, leases, deps.maxOutcomes)),
       ({ result }) => (result?.kind === 'json' ? result.text.length : 0),
@@ -179,6 +184,8 @@ export class TypeQueue {
       const done = await this.#tasks.cancel(this.entry.type, piece)
       for (const [at, result] of done.entries()) results.set(piece[at] ?? '', result)
       this.#onFinished(piece.filter((_, at) => done[at]?.kind === 'cancelled'))
+      const ended = done.flatMap((result, at) => endedLease(piece[at] ?? '', result))
+      if (ended.length > 0) this.#onCancelled(ended)
     }
     return ids.map((id) => {
       const result = results.get(id) ?? NOT_FOUND
@@ -248,6 +255,11 @@ function withRegressionReport(onRegression: (lease: LeaseRef) => void) {
       return 'lease_lost'
     })
   }
+}
+
+function endedLease(id: string, result: CancelResult): readonly CancelledLease[] {
+  if (result.kind !== 'cancelled' || result.was !== 'in_flight') return []
+  return [{ id, token: result.token, worker: result.worker }]
 }
 
 /** As `withRegressionReport`, for the results of extends. */

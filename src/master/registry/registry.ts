@@ -11,12 +11,15 @@ import type { MasterDeps, Part } from '../deps.ts'
 import { regressionsIn } from '../regressions.ts'
 import { createAnnounce, type Announce } from './events.ts'
 import { registryRoutes } from './routes.ts'
+import type { CancelledLease } from '../../storage/index.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
 import type { RegistryRouteDeps } from './worker-path.ts'
 
 export interface Registry {
   /** Sends a signal to the socket of a worker, on whichever master it is. */
   signal(signal: SocketSignal): void
+  /** Sends the leases that a cancel ended to their workers (D117). */
+  cancelled(type: string, leases: readonly CancelledLease[]): void
   /** Calls `listener` with every signal for a socket of this master. @returns a function that unsubscribes. */
   onSignal(listener: SignalListener): () => void
   /** Publishes an event about a worker. */
@@ -39,6 +42,7 @@ export function createRegistry(deps: MasterDeps, { onDrain }: Pick<RegistryRoute
     },
     stop: () => stopListening(),
     signal: (signal) => signals.send(signal),
+    cancelled: (type, leases) => void signals.cancelled(type, leases),
     onSignal: (listener) => signals.on(listener),
     announce,
   }

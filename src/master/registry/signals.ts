@@ -4,7 +4,7 @@
  * listeners of this master or over the bus to the inbox of the other one. A lost signal is repeated after the worker's
  * next frame (G6).
  */
-import type { Ref, MasterSignal } from '../../storage/index.ts'
+import type { CancelledLease, MasterSignal, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
 /** A signal for one socket. */
@@ -47,6 +47,28 @@ export class Signals {
           'they read it from the store at the next reserve or frame of the worker',
         { error, automation_type: ref.type, worker_id: ref.id },
       )
+    }
+  }
+
+  /**
+   * Sends the leases that a cancel ended to the sockets of their workers. Never rejects: a worker that does not receive
+   * it ends the run at its next extend.
+   */
+  async cancelled(type: string, leases: readonly CancelledLease[]): Promise<void> {
+    const workers = [...new Set(leases.map(({ worker }) => worker))]
+    const refs = workers.map((id): Ref => ({ type, id }))
+    try {
+      const rows = await this.#deps.backend.workers.get(refs)
+      for (const [at, ref] of refs.entries()) {
+        const conn = rows[at]?.conn ?? null
+        const ended = leases.filter(({ worker }) => worker === ref.id).map(({ id, token }) => ({ id, token }))
+        if (conn !== null) this.send({ kind: 'cancelled', ref, conn, leases: ended })
+      }
+    } catch (error) {
+      this.#deps.log.warn('failed to find the workers of cancelled tasks; they end the runs at their next extend', {
+        error,
+        automation_type: type,
+      })
     }
   }
 

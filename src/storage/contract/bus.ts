@@ -3,6 +3,7 @@
  * Defines the message bus: topics for workers, and signals from one master to another.
  */
 import type { JsonText } from '../../protocol/index.ts'
+import type { LeaseRef } from './common.ts'
 import type { Ref } from './workers.ts'
 
 /**
@@ -12,6 +13,7 @@ import type { Ref } from './workers.ts'
 export type MasterSignal =
   | { readonly kind: 'config_changed'; readonly ref: Ref; readonly conn: string; readonly gen: number }
   | { readonly kind: 'drain' | 'replaced'; readonly ref: Ref; readonly conn: string }
+  | { readonly kind: 'cancelled'; readonly ref: Ref; readonly conn: string; readonly leases: readonly LeaseRef[] }
   | { readonly kind: 'wake'; readonly type: string }
   | { readonly kind: 'finished'; readonly type: string; readonly ids: readonly string[] }
 

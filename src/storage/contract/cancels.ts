@@ -2,15 +2,21 @@
  * @module storage/contract/cancels
  * Defines the cancelling of tasks: one step removes a task from the place where it is, also while a worker runs it.
  */
-import type { PerItem } from './common.ts'
+import type { LeaseRef, PerItem, Token } from './common.ts'
+
+/** A lease that a cancel has ended. */
+export interface CancelledLease extends LeaseRef {
+  readonly worker: string
+}
 
 /**
- * The result of cancelling one task. `cancelled`: it was in the place `was` and is removed. `dead`: it is in the
- * dead-letter queue and stays there. `not_found`: no task with this id is stored, or an earlier item of the call named
- * it.
+ * The result of cancelling one task. `cancelled`: it was in the place `was` and is removed; of a task in flight with
+ * the worker and the token of the lease that ended. `dead`: it is in the dead-letter queue and stays there.
+ * `not_found`: no task with this id is stored, or an earlier item of the call named it.
  */
 export type CancelResult =
-  | { readonly kind: 'cancelled'; readonly was: 'pending' | 'in_flight' | 'scheduled' }
+  | { readonly kind: 'cancelled'; readonly was: 'pending' | 'scheduled' }
+  | { readonly kind: 'cancelled'; readonly was: 'in_flight'; readonly worker: string; readonly token: Token }
   | { readonly kind: 'dead' }
   | { readonly kind: 'not_found' }
 

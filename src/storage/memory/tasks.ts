@@ -310,7 +310,10 @@ export class MemoryTasks implements Sync<Tasks> {
       const task = named.has(id) ? undefined : queue.find(id)
       named.add(id)
       if (task === undefined) return NOT_FOUND
-      return task.place === 'dead' ? DEAD : CANCELLED[queue.cancel(task)]
+      if (task.place === 'dead') return DEAD
+      const was = queue.cancel(task)
+      if (was !== 'in_flight') return CANCELLED[was]
+      return { kind: 'cancelled', was, worker: task.worker, token: task.token }
     })
   }
 

@@ -17,7 +17,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { FleetError } from '../../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Time } from '../../runtime/index.ts'
-import type { Bus, MasterSignal } from '../index.ts'
+import type { Bus, LeaseRef, MasterSignal } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { isReply, notOpen, unavailable } from './errors.ts'
 import { metaKey, shardedTopic, topicKey } from './keys.ts'
@@ -320,14 +320,25 @@ export class RedisBus implements Bus {
 /** Anybody with rights on the store can publish; what is not a signal is null. */
 function signalOf(text: string): MasterSignal | null {
   try {
-    const { kind, ref, conn, gen, type } = JSON.parse(text) as Record<string, unknown>
+    const { kind, ref, conn, gen, leases, type } = JSON.parse(text) as Record<string, unknown>
     if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null
     const { type: refType, id } = (ref ?? {}) as Record<string, unknown>
     if (typeof refType !== 'string' || typeof id !== 'string' || typeof conn !== 'string') return null
     if (kind === 'config_changed')
       return typeof gen === 'number' ? { kind, ref: { type: refType, id }, conn, gen } : null
+    if (kind === 'cancelled') {
+      const ended = leasesOf(leases)
+      return ended === null ? null : { kind, ref: { type: refType, id }, conn, leases: ended }
+    }
     return kind === 'drain' || kind === 'replaced' ? { kind, ref: { type: refType, id }, conn } : null
   } catch {
     return null // Not JSON, or null.
   }
+}
+
+function leasesOf(value: unknown): readonly LeaseRef[] | null {
+  if (!Array.isArray(value)) return null
+  const leases = value.map((each) => Object(each) as Partial<LeaseRef>)
+  const isValid = leases.every(({ id, token }) => typeof id === 'string' && Number.isSafeInteger(token))
+  return isValid ? (leases as readonly LeaseRef[]) : null
 }

@@ -6,14 +6,21 @@
 import { script } from './script.ts'
 import { listOf, run } from './tasks-layout.ts'
 import { CANCELLED, DEAD, NOT_FOUND, type CancelResult } from '../index.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Reply } from './caller.ts'
 
 /** By number of the script. */
-const RESULTS = [NOT_FOUND, CANCELLED.pending, CANCELLED.in_flight, CANCELLED.scheduled, DEAD]
+const RESULTS = [NOT_FOUND, CANCELLED.pending, CANCELLED.scheduled, DEAD]
 
 const CANCEL = script('tasks.cancel')
 
 export async function cancel(caller: Caller, type: string, ids: readonly string[]): Promise<readonly CancelResult[]> {
   const results = listOf(await run(caller, CANCEL, type, ids))
-  return ids.map((_, i) => RESULTS[Number(results[i])] ?? NOT_FOUND)
+  return ids.map((_, i) => readResult(results[i] ?? null))
+}
+
+/** A text is `token:worker` of a lease that ended. */
+function readResult(reply: Reply): CancelResult {
+  if (typeof reply !== 'string') return RESULTS[Number(reply)] ?? NOT_FOUND
+  const at = reply.indexOf(':')
+  return { kind: 'cancelled', was: 'in_flight', worker: reply.slice(at + 1), token: Number(reply.slice(0, at)) }
 }

@@ -8,6 +8,8 @@ import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
 
 function statementsOf(db: Database) {
   return {
+    /** Null of a task that is not in flight. */
+    worker: db.prepare<[number], string | null>('SELECT worker FROM task WHERE pk = ?').pluck(),
     count: db.prepare<[number, number]>(
       'INSERT INTO cancelled(type, n) VALUES(?, ?) ON CONFLICT(type) DO UPDATE SET n = excluded.n',
     ),
@@ -48,6 +50,7 @@ export class TaskCancellation implements Pick<Sync<Tasks>, 'cancel'> {
     const row = this.#rows.find(queue.type, id)
     if (row === undefined || isCleared(row, this.#sequences.deadCutOf(queue.type))) return NOT_FOUND
     if (row.place === PLACE.dead) return DEAD
+    const worker = this.#sql.worker.get(row.pk) ?? ''
     this.#rows.remove(row.pk)
     queue.cancelled += 1
     if (row.place === PLACE.pending) {
@@ -59,6 +62,6 @@ export class TaskCancellation implements Pick<Sync<Tasks>, 'cancel'> {
       return CANCELLED.scheduled
     }
     queue.inFlight -= 1
-    return CANCELLED.in_flight
+    return { kind: 'cancelled', was: 'in_flight', worker, token: row.token ?? 0 }
   }
 }

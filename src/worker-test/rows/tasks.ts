@@ -176,6 +176,25 @@ async function stopsLostRuns(trial: Trial): Promise<void> {
   await trial.settled(trial.submit({ do: 'echo' }), 'tasks.ack', 1_000)
 }
 
+async function cancelled(trial: Trial): Promise<void> {
+  const { master } = trial
+  master.features = 'cancel'
+  await trial.run()
+  if (master.handshakes[0]?.['muster-features']?.includes('cancel') !== true) return // It does not know the frame.
+  const id = await trial.sleeping(60)
+  const { token = 0 } = master.leases.find(({ task_id: each }) => each === id) ?? {}
+  master.lostTokens.add(token)
+  master.send({ type: 'task_cancelled', task_id: id, token: token - 1 })
+  master.send({ type: 'task_cancelled', task_id: 'another', token })
+  await trial.pause(200)
+  trial.check(master.settlesOfLost.length === 0, 'a run that continues after frames about other leases', 'it ended')
+  const atMs = master.nowMs
+  master.send({ type: 'task_cancelled', task_id: id, token })
+  await trial.settled(trial.submit({ do: 'echo' }), 'tasks.ack', 1_000)
+  const late = master.settlesOfLost.find((each) => each.atMs >= atMs)
+  trial.check(late === undefined, 'no outcome of the cancelled task', late)
+}
+
 export const TASKS: readonly Row[] = [
   {
     id: 'W12',
@@ -271,5 +290,15 @@ export const LATER_TASKS: readonly Row[] = [
       'A run whose lease was lost, for example because its task was cancelled, is stopped within 1 s of the ' +
       'response, and its slot takes the next task.',
     check: stopsLostRuns,
+  },
+  {
+    id: 'W33',
+    area: 'tasks',
+    level: 'should',
+    seconds: 2,
+    holds:
+      'A worker that names `cancel` in `Muster-Features` stops the run of a task within 1 s of a frame ' +
+      '`task_cancelled` with its id and token, reports no outcome, and its slot takes the next task.',
+    check: cancelled,
   },
 ]

@@ -15,6 +15,23 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D106e', 'queue.paused and queue.resumed name who paused and who resumed the queue.'],
   ['D109a', 'DELETE of a task cancels it where it is: pending, scheduled or in flight. A dead one stays (G28).'],
   ['D109b', 'No settle of a cancelled task succeeds, and it is not delivered again.'],
+  [
+    'D117a',
+    'A worker that offers cancel stops the run of a cancelled task within a second of the frame task_cancelled.',
+    by(
+      'worker/master.test.ts',
+      'stops the run of a cancelled task within a second, and its outcome does not count (D117, G28)',
+    ),
+    by(
+      'worker/leases.test.ts',
+      'of a cancelled task end without an outcome, if id and token are those of the lease (D117)',
+    ),
+    by(
+      'master/control/outbound.test.ts',
+      'receives no task_cancelled, nor does one that did not offer the feature (D117)',
+    ),
+    by('worker/tasks.test.ts', 'aborts the run of a lost lease and drops its outcome (D24)'),
+  ],
   ['D109c', 'tasks/select cancels many tasks, with one outcome per id.'],
   ['D109d', 'The id of a cancelled task can be submitted again and is a new task.'],
   ['D109e', 'Counts and the bound of the queue show no cancelled task; queue/stats counts them.'],

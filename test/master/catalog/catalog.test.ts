@@ -56,7 +56,7 @@ describe('me (D32)', () => {
         limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
         permissions,
         name,
-        features: ['stream', 'result', 'epoch'],
+        features: ['stream', 'result', 'cancel', 'epoch'],
         masters: [{ version: '1.2.3', layout: 1 }],
       })
     },

@@ -47,6 +47,19 @@ describe('a peer that leaves bytes unread', () => {
     expect(socket.ended).toBe(true)
   })
 
+  it('receives no task_cancelled, nor does one that did not offer the feature (D117)', () => {
+    const { socket, connection, outbound } = peer()
+    const leases = [{ id: 'a', token: 7 }]
+    outbound.cancelled(connection, leases)
+    connection.features = new Set(['cancel'])
+    socket.bufferedAmount = SOFT_BUFFER_BYTES + 1
+    outbound.cancelled(connection, leases)
+    expect(socket.sent).toEqual([])
+    socket.bufferedAmount = SOFT_BUFFER_BYTES
+    outbound.cancelled(connection, leases)
+    expect(socket.sent).toEqual([{ type: 'task_cancelled', task_id: 'a', token: 7 }])
+  })
+
   it('receives the newest frames that were held back as soon as it is below the soft limit (G17)', () => {
     const { socket, connection, outbound } = peer()
     socket.bufferedAmount = 1

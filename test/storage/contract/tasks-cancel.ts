@@ -24,7 +24,7 @@ import type { Create, StoreFixture } from './fixture.ts'
 import type { Backend, CancelResult, Counts, Lease, NewTask, Tier } from '../../../src/storage/index.ts'
 
 const PENDING = { kind: 'cancelled', was: 'pending' }
-const IN_FLIGHT = { kind: 'cancelled', was: 'in_flight' }
+const endOf = ({ token }: Lease): CancelResult => ({ kind: 'cancelled', was: 'in_flight', worker: 'w1', token })
 const SCHEDULED = { kind: 'cancelled', was: 'scheduled' }
 const NOT_FOUND = { kind: 'not_found' }
 
@@ -106,7 +106,7 @@ export function tasksCancel(name: string, create: Create): void {
       await nack(backend, failed, { retryInMs: MINUTE })
       await submit(backend, own('later', { notBeforeMs: clock.wallMs() + MINUTE }), own('next'), own('kept'))
       const results = await cancel(backend, 'dead', 'held', 'failed', 'later', 'next', 'none', 'next')
-      expect(results).toEqual([{ kind: 'dead' }, IN_FLIGHT, SCHEDULED, SCHEDULED, PENDING, NOT_FOUND, NOT_FOUND])
+      expect(results).toEqual([{ kind: 'dead' }, endOf(held), SCHEDULED, SCHEDULED, PENDING, NOT_FOUND, NOT_FOUND])
       expect(await backend.tasks.locate(TYPE, ['dead', 'held', 'failed', 'later', 'next'])).toEqual([
         'dead',
         null,
@@ -295,7 +295,7 @@ export function tasksCancel(name: string, create: Create): void {
       ])
       const held = await lease('held')
       expect(await Promise.all([cancel(backend, 'held'), cancel(backend, 'held')])).toEqual(
-        expect.arrayContaining([[IN_FLIGHT], [NOT_FOUND]]),
+        expect.arrayContaining([[endOf(held)], [NOT_FOUND]]),
       )
       expect(await settles(backend, held)).toEqual(LOST)
       expect(await backend.tasks.ack(TYPE, [acked])).toEqual(['ok'])
@@ -303,9 +303,9 @@ export function tasksCancel(name: string, create: Create): void {
 
     it('of a lease whose deadline has passed keep the sweep from making the task pending', async () => {
       const { backend, clock } = await open()
-      await inFlight(backend, own('a'))
+      const held = sole(await inFlight(backend, own('a')))
       clock.advance(VISIBILITY)
-      expect(await cancel(backend, 'a')).toEqual([IN_FLIGHT])
+      expect(await cancel(backend, 'a')).toEqual([endOf(held)])
       expect(await backend.tasks.sweep(TYPE, 1, 500)).toMatchObject({ requeued: 0, dead: 0 })
       expect(await countsOf(backend)).toMatchObject({ tiers: [0, 0, 0], inFlight: 0, dead: 0 })
     })

@@ -5,6 +5,7 @@
 import { seededRandom } from '../../../src/runtime/index.ts'
 import type {
   Backend,
+  CancelResult,
   Lease,
   LeaseRef,
   ReserveResult,
@@ -180,18 +181,31 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         max,
       ),
   })),
-  'the end of the lease of a cancelled task': onTasks((inner) => ({
-    async cancel(type, ids) {
-      const places = await inner.locate(type, ids)
-      const results = await inner.cancel(
-        type,
-        ids.map((id, i) => (places[i] === 'in_flight' ? `${id} is not cancelled` : id)),
-      )
-      return results.map((result, i) =>
-        places[i] === 'in_flight' && ids.indexOf(ids[i] ?? '') === i ? { kind: 'cancelled', was: 'in_flight' } : result,
-      )
-    },
-  })),
+  'the end of the lease of a cancelled task': onTasks((inner) => {
+    const ended = new Map<string, CancelResult>()
+    return {
+      async reserve(type, ms, requests, ...args) {
+        const answer = await inner.reserve(type, ms, requests, ...args)
+        for (const [i, { worker }] of requests.entries()) {
+          const mine = answer.results[i]
+          for (const { id, token } of mine?.kind === 'leased' ? mine.leases : [])
+            ended.set(id, { kind: 'cancelled', was: 'in_flight', worker, token })
+        }
+        return answer
+      },
+      async cancel(type, ids) {
+        const places = await inner.locate(type, ids)
+        const results = await inner.cancel(
+          type,
+          ids.map((id, i) => (places[i] === 'in_flight' ? `${id} is not cancelled` : id)),
+        )
+        return results.map((result, i) => {
+          const isFirst = ids.indexOf(ids[i] ?? '') === i
+          return (places[i] === 'in_flight' && isFirst && ended.get(ids[i] ?? '')) || result
+        })
+      },
+    }
+  }),
   'the pause of a queue': onTasks((inner) => ({
     pause: async (type, pause) => ({ ...(await inner.pause(type, { ...pause, untilMs: 0 })), untilMs: pause.untilMs }),
   })),

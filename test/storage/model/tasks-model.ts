@@ -314,8 +314,9 @@ export class TasksModel {
       if (task === undefined || task.place === 'gone') return { kind: 'not_found' }
       const { place: was } = task
       if (was === 'dead') return { kind: 'dead' }
+      const { worker, token } = task
       this.#cancelled += this.#move(task, 'gone')
-      return { kind: 'cancelled', was }
+      return was === 'in_flight' ? { kind: 'cancelled', was, worker, token } : { kind: 'cancelled', was }
     })
   }
   pause(pause: NewPause): Pause {

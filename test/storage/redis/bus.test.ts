@@ -56,10 +56,11 @@ withRedisServer('redis bus', () => {
         { kind: 'config_changed', ref: ref('{w}:*'), conn: 'm2/1', gen: 2 ** 40 },
         { kind: 'drain', ref: ref('w'), conn: 'm2/1' },
         { kind: 'replaced', ref: ref('w'), conn: 'm2/1' },
+        { kind: 'cancelled', ref: ref('w'), conn: 'm2/1', leases: [{ id: 'a', token: 2 ** 40 }] },
         { kind: 'wake', type: TYPE },
       ]
       for (const signal of signals) await first.bus.signal('m2', signal)
-      expect(await twos.next(4)).toEqual(signals)
+      expect(await twos.next(5)).toEqual(signals)
       expect(ones.received).toEqual([])
     })
 
@@ -154,6 +155,9 @@ withRedisServer('redis bus', () => {
         '{"kind":"drain"}',
         '{"kind":"wake"}',
         '{"kind":"config_changed","ref":{"type":"a","id":"b"},"conn":"c"}',
+        '{"kind":"cancelled","ref":{"type":"a","id":"b"},"conn":"c"}',
+        '{"kind":"cancelled","ref":{"type":"a","id":"b"},"conn":"c","leases":[{"id":1,"token":2}]}',
+        '{"kind":"cancelled","ref":{"type":"a","id":"b"},"conn":"c","leases":[null]}',
         '{"kind":"other","ref":{"type":"a","id":"b"},"conn":"c"}',
       ])
         await server.connect().publish('muster:s:m2', text)

@@ -25,6 +25,7 @@ from .limits import (
     CLOSE_INVALID_TOKEN,
     CLOSE_POLICY,
     CLOSE_PROTOCOL_VERSION,
+    FEATURES,
     MAX_FRAME_BYTES,
     PROTOCOL_VERSION,
     RECONNECT_BASE_SECONDS,
@@ -102,7 +103,7 @@ class ControlChannel:
             async with asyncio.timeout(_HANDSHAKE_SECONDS):
                 socket = await session.ws_connect(
                     self._deps.url,
-                    headers={"authorization": f"Bearer {self._deps.token()}"},
+                    headers={"authorization": f"Bearer {self._deps.token()}", "muster-features": FEATURES},
                     timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_WITHIN_SECONDS),
                     autoping=False,
                     max_msg_size=MAX_FRAME_BYTES,

@@ -71,6 +71,14 @@ class Leases:
         if lease.lost.is_set:
             raise LeaseLost(f"the lease of task {lease.id} was lost; another worker may have the task")
 
+    def cancelled(self, task_id: object, token: object) -> None:
+        """Ends a lease whose task was cancelled. Does nothing for one that has an outcome, or has not arrived yet."""
+        lease = self._held.get(token) if isinstance(token, int) else None
+        if lease is not None and lease.id == task_id:
+            del self._held[lease.token]
+            self._log.info("the task was cancelled, ending its run", task_id=lease.id)
+            lease.end()
+
     def release_all(self) -> None:
         """Releases all remaining leases, before the process ends."""
         for lease in list(self._held.values()):

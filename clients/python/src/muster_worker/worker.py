@@ -1,7 +1,7 @@
 """Creates the components of a worker process and connects them. The rules are in the components.
 
 control_channel ── outbox ◀── state_reporter, stats, slots' outputs
-     │ config_changed, drain
+     │ config_changed, drain, task_cancelled
 config ──applied──▶ slots ──run──▶ the function of the automation
                       └─ tasks ── leases ── outcome_queue ──▶ rpc_client
 """
@@ -182,6 +182,8 @@ class Worker:
             self._config.poll()
         elif frame["type"] == "drain":
             self._end("drain", "the master requested a drain")
+        elif frame["type"] == "task_cancelled":
+            self._leases.cancelled(frame.get("task_id"), frame.get("token"))
 
     def _applied(self, config: Config) -> None:
         self._errors.set("unhandled", None)  # A new config clears unhandled errors.

@@ -11,7 +11,7 @@
 -- KEYS[11]     X  HASH of the ids with stale tickets
 -- KEYS[12]     C  HASH of the last submit of each process
 -- ARGV[2..]    ids
--- Returns for each 0 unknown, 1 was pending, 2 was in flight, 3 was scheduled, or 4 is dead.
+-- Returns for each 0 unknown, 1 was pending, 2 was scheduled, 3 is dead, or `token:worker` of the lease that ended.
 --- @keys P0 P1 P2 T V L D S DM M X C
 --- @include "commands"
 --- @include "bodies-per-read"
@@ -60,14 +60,15 @@ local left = {}
 for i = 1, n do
   local id, tail = ids[i], tails[i]
   if seen[id] or not tail then
-    results[i] = not seen[id] and dead[i] and 4 or 0
+    results[i] = not seen[id] and dead[i] and 3 or 0
   else
     gone[#gone + 1] = id
     if leases[i] then
-      results[i] = 2
+      local token, length, rest = match(leases[i], '^(%d+):%d*:(%d+):(.*)$')
+      results[i] = token .. ':' .. sub(rest, 1, length)
       ended[#ended + 1] = id
     elseif scheduled[i] == 1 then
-      results[i] = 3
+      results[i] = 2
       unscheduled[#unscheduled + 1] = id
       local ticket = ticket_of(id, tail)
       if ticket then tickets[#tickets + 1] = ticket else left[#left + 1] = id end
