@@ -41,6 +41,10 @@ export const MIN_HOLD_MS = 1_000
 export const MAX_WAIT_MS = 30_000
 /** Length at which `last_error` is cut. */
 export const MAX_ERROR_CHARS = 4_096
+/** Failed attempts that are kept of a task: the newest. */
+export const MAX_KEPT_ATTEMPTS = 5
+/** Length at which the error of a failed attempt is cut. */
+export const MAX_ATTEMPT_ERROR_CHARS = 256
 /** Largest stored config. */
 export const MAX_CONFIG_BYTES = 262_144
 /** Largest value of the key-value store. */

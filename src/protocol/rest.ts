@@ -26,6 +26,7 @@ import {
   RetainSeconds,
   TtlSeconds,
 } from './names.ts'
+import { FailedAttempt } from './task-state.ts'
 import { Labels, RetryFields, taskExtras, TraceParent, TraceState } from './task-extras.ts'
 
 const Schema = AnyObject
@@ -241,6 +242,8 @@ export const DeadItem = ResponseObject({
   max_attempts: Type.Integer(),
   last_error: Nullable(Type.String()),
   died_at: Seconds,
+  /** The newest five, oldest first (D115). */
+  attempts: Type.Optional(Type.Array(FailedAttempt)),
 })
 /** The length of a dead-letter queue and its oldest tasks. */
 export const DeadBody = ResponseObject({ length: Type.Integer(), items: Type.Array(DeadItem) })

@@ -1,6 +1,6 @@
 /**
  * @module protocol/task-state
- * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111, D116).
+ * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111, D115, D116).
  */
 import { Type, type Static } from 'typebox'
 import { MAX_TASKS_PER_BATCH } from './limits.ts'
@@ -15,6 +15,17 @@ const stored = [
 /** Where a task is that is stored. */
 export const StoredPlace = Type.Union([...stored])
 const Place = Type.Union([...stored, Type.Literal('done'), Type.Literal('expired')])
+/** A failed run or a lost lease of a task (D115). */
+export const FailedAttempt = Type.Object({
+  /** Failed runs of the task, this one included. */
+  attempt: Type.Integer(),
+  at: Seconds,
+  kind: Type.Union([Type.Literal('failed'), Type.Literal('lease_lost')]),
+  /** At most 256 characters; null for a lost lease. */
+  error: Nullable(Type.String()),
+  worker_id: Type.String(),
+})
+export type FailedAttempt = Static<typeof FailedAttempt>
 const taskState = {
   /** Failed runs. */
   attempt: Type.Optional(Type.Integer()),
@@ -25,8 +36,11 @@ const taskState = {
   retained_until: Type.Optional(Seconds),
   result: Type.Optional(Type.Unknown()),
   result_omitted: Type.Optional(Type.Literal('too_large')),
+  /** The newest five, oldest first (D115). */
+  attempts: Type.Optional(Type.Array(FailedAttempt)),
 }
-/** Where a task is (D29). Fields other than the place are those of a finished task (D110). */
+/** Where a task is (D29). Other fields than the place and `attempts` are those of a finished task
+ * (D110). */
 export const TaskPlace = Type.Object({ task_id: Type.String(), place: Place, ...taskState })
 export type TaskPlace = Static<typeof TaskPlace>
 /** A task that was found by its id alone (D116). */

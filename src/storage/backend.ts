@@ -36,6 +36,7 @@ import type { Workers } from './contract/workers.ts'
 import type { EpochMs } from './contract/common.ts'
 
 export type { ExtendHoldResult, LeaseRef } from './contract/common.ts'
+export type * from './contract/attempts.ts'
 export type * from './contract/bus.ts'
 export type * from './contract/cancels.ts'
 export type * from './contract/configs.ts'

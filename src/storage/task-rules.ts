@@ -5,6 +5,7 @@
  */
 import { MAX_ERROR_CHARS } from '../protocol/index.ts'
 import { retryDelayMs } from '../runtime/index.ts'
+import { charsOfAttempts } from './failed-attempts.ts'
 import type { Counts, NackItem, Outcome, Pause, RetryPolicy, RunResult, TaskState } from './backend.ts'
 import type { EpochMs } from './contract/common.ts'
 
@@ -47,8 +48,12 @@ export function retainedUntil(retainMs: number | null, nowMs: EpochMs): EpochMs 
 }
 
 /** Bytes by which an outcome counts towards the bound of its type (D110). */
-export function outcomeBytes(id: string, { worker, result }: Pick<Outcome, 'worker' | 'result'>): number {
-  return OUTCOME_BYTES + Buffer.byteLength(id) + Buffer.byteLength(worker ?? '') + resultBytes(result)
+export function outcomeBytes(
+  id: string,
+  { worker, result, attempts = [] }: Pick<Outcome, 'worker' | 'result' | 'attempts'>,
+): number {
+  const failed = attempts.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(attempts))
+  return OUTCOME_BYTES + Buffer.byteLength(id) + Buffer.byteLength(worker ?? '') + resultBytes(result) + failed
 }
 
 function resultBytes(result: RunResult | null): number {
@@ -57,9 +62,11 @@ function resultBytes(result: RunResult | null): number {
 
 /** The text of a state, by which `describe` ends its list early. */
 export function charsOfState(state: TaskState | null): number {
-  if (state === null || state.kind === 'stored') return 0
-  if (state.kind === 'dead') return state.lastError?.length ?? 0
-  return state.result?.kind === 'json' ? state.result.text.length : 0
+  if (state === null) return 0
+  const failed = charsOfAttempts(state.attempts)
+  if (state.kind === 'stored') return failed
+  if (state.kind === 'dead') return failed + (state.lastError?.length ?? 0)
+  return failed + (state.result?.kind === 'json' ? state.result.text.length : 0)
 }
 
 /** The pause, if it lasts at `nowMs`; otherwise `null` (D106). */

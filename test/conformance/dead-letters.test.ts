@@ -32,6 +32,7 @@ onEachStore('dead letters', (open) => {
           priority: 2,
           last_error: 'failed',
           died_at: fixture.now - 1,
+          attempts: [expect.objectContaining({ attempt: 1, error: 'failed' })],
         },
       ],
     })

@@ -11,6 +11,9 @@ const TESTS = 'test/conformance'
 /** The table of the specification names tests of all folders, so the previous one does not describe this checkout. */
 const LEFT_OUT = 'table.test.ts'
 
+/** Compares whole dead letters, which have `attempts` since (D115). Clients ignore fields that they do not know. */
+const EXACT = 'dead-item/fields'
+
 const testsIn = (folder: string): readonly string[] =>
   readdirSync(join(folder, TESTS)).filter((name) => name.endsWith('.test.ts'))
 
@@ -22,7 +25,10 @@ it('passes the conformance tests of the previous release', async () => {
   for (const name of testsIn(PREVIOUS)) cpSync(join(PREVIOUS, TESTS, name), join(folder, TESTS, name))
   rmSync(join(folder, TESTS, LEFT_OUT))
   const { HOME = '', CI = '' } = process.env
-  const run = startProgram('npm', ['--prefix', folder, 'test', '--', TESTS], { HOME, ...(CI !== '' && { CI }) })
+  const run = startProgram('npm', ['--prefix', folder, 'test', '--', TESTS, '-t', `^(?!.*${EXACT})`], {
+    HOME,
+    ...(CI !== '' && { CI }),
+  })
   const code = await run.exited
   expect({ code, output: run.output() }).toEqual({
     code: 0,

@@ -12,6 +12,7 @@ import { primitives } from './contract/primitives.ts'
 import { registry } from './contract/registry.ts'
 import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
+import { tasksAttempts } from './contract/tasks-attempts.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksIn } from './contract/tasks-in.ts'
@@ -41,6 +42,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksSweep,
     tasksEdges,
     tasksOutcomes,
+    tasksAttempts,
     tasksPause,
     tasksCancel,
     tasksList,

@@ -6,6 +6,7 @@
 import {
   MAX_TASKS_PER_BATCH,
   type CancelSelectedBody,
+  type FailedAttempt,
   type FoundTask,
   type TaskListBody,
 } from '../../protocol/index.ts'
@@ -38,9 +39,16 @@ const get = verb({
       ],
       body,
     )
+    if (printer.format === 'table') for (const each of body.attempts ?? []) printer.note(attemptLine(each))
     return EXIT.OK
   },
 })
+
+/** A run that did not finish its task, as a line. */
+function attemptLine({ at, kind, error, worker_id: worker }: FailedAttempt): string {
+  const what = kind === 'failed' ? `failed: ${brief(error)}` : 'lost its lease'
+  return `${when(at)}  the run on worker ${worker} ${what}`
+}
 
 const FOUND_COLUMNS: readonly Column<FoundTask>[] = [
   { head: 'TYPE', cell: (row) => row.automation_type },

@@ -24,6 +24,7 @@ import { requirePermission } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { Inspections, InspectionBody } from '../inspections/index.ts'
 import { pauseBody } from './counts.ts'
+import { historyText } from './run-history.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
@@ -186,8 +187,8 @@ function queueText({ id, attempt, body }: QueueRow): string {
   return `{"id":${JSON.stringify(id)},"attempt":${attempt},${body.slice(1)}`
 }
 
-function deadText({ id, attempt, maxAttempts, lastError, diedAtMs: diedAt, body }: DeadRow): string {
+function deadText({ id, attempt, maxAttempts, lastError, diedAtMs: diedAt, body, ...history }: DeadRow): string {
   const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
   const death = `"last_error":${JSON.stringify(lastError)},"died_at":${diedAt / 1_000}`
-  return `{"id":${JSON.stringify(id)},${attempts},${death},${body.slice(1)}`
+  return `{"id":${JSON.stringify(id)},${attempts},${death}${historyText(history)},${body.slice(1)}`
 }

@@ -16,6 +16,7 @@ import {
 import { charsOfState, type Outcome, type TaskPlace as Place, type TaskState, type Tasks } from '../../storage/index.ts'
 import { RawJson, route, type Route } from '../http/index.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { historyText } from './run-history.ts'
 import type { TaskWaits } from './task-waits.ts'
 import { unknownTask } from './unknown-task.ts'
 
@@ -103,15 +104,15 @@ export function stateText(id: string, state: TaskState | null): string {
   if (state === null) return `${head}null}`
   switch (state.kind) {
     case 'stored':
-      return `${head}"${state.place}"}`
+      return `${head}"${state.place}"${historyText(state)}}`
     case 'dead': {
       const { attempt, lastError, diedAtMs } = state
       const error = `"error":${JSON.stringify(lastError)}`
-      return `${head}"dead","attempt":${attempt},${error},"finished_at":${toSeconds(diedAtMs)}}`
+      return `${head}"dead","attempt":${attempt},${error},"finished_at":${toSeconds(diedAtMs)}${historyText(state)}}`
     }
     case 'done':
     case 'expired':
-      return `${head}"${state.kind}",${outcomeText(state)}}`
+      return `${head}"${state.kind}",${outcomeText(state)}${historyText(state)}}`
   }
 }
 

@@ -4,10 +4,11 @@
  * replayed or removed.
  */
 import type { JsonText } from '../../protocol/index.ts'
+import type { RunHistory } from './attempts.ts'
 import type { EpochMs, PerItem } from './common.ts'
 
 /** A dead task as it is listed. */
-export interface DeadRow {
+export interface DeadRow extends RunHistory {
   readonly id: string
   /** Failed runs. */
   readonly attempt: number

@@ -6,6 +6,7 @@
  * An outcome is written once, in the step that ends the task (G29). Until it expires, its id counts as known.
  */
 import type { JsonText } from '../../protocol/index.ts'
+import type { RunHistory } from './attempts.ts'
 import type { EpochMs, LeaseRef, PerItem } from './common.ts'
 
 /** What a run returned. `too_large`: it had more than 64 KiB, and was omitted. */
@@ -17,7 +18,7 @@ export interface DoneTask extends LeaseRef {
 }
 
 /** A finished task. */
-export interface Outcome {
+export interface Outcome extends RunHistory {
   /** `expired`: its ttl ended before a worker reserved it. */
   readonly kind: 'done' | 'expired'
   readonly finishedAtMs: EpochMs
@@ -32,16 +33,21 @@ export interface Outcome {
 }
 
 /** A dead task, without its body. */
-export interface Death {
+export interface Death extends RunHistory {
   readonly kind: 'dead'
   readonly diedAtMs: EpochMs
   readonly attempt: number
   readonly lastError: string | null
 }
 
-/** What is known of a task. `stored`: it has not finished. */
-export type TaskState =
-  { readonly kind: 'stored'; readonly place: 'pending' | 'in_flight' | 'scheduled' } | Death | Outcome
+/** A task that has not finished. */
+interface StoredTask extends RunHistory {
+  readonly kind: 'stored'
+  readonly place: 'pending' | 'in_flight' | 'scheduled'
+}
+
+/** What is known of a task. */
+export type TaskState = StoredTask | Death | Outcome
 
 /** The outcomes of the task queues. */
 export interface Outcomes {

@@ -5,7 +5,7 @@
  * that is reserved for tasks is left, no outcome is kept (D83).
  */
 import { MAX_OUTCOME_BYTES } from '../../protocol/index.ts'
-import { outcomeBytes, retainedUntil } from '../index.ts'
+import { attemptsOf, outcomeBytes, retainedUntil } from '../index.ts'
 import type { Outcome } from '../index.ts'
 import { TimerQueue, type Timer } from './timer-queue.ts'
 import type { Store } from './store.ts'
@@ -38,10 +38,11 @@ export class RetainedOutcomes {
     const finishedAtMs = this.#store.now()
     const retainedUntilMs = retainedUntil(task.retainMs, finishedAtMs)
     if (retainedUntilMs === null || maxOutcomes === 0 || !this.#store.safeguards.outcomes) return
-    const bytes = outcomeBytes(task.id, end)
+    const attempts = attemptsOf(task.attempts)
+    const bytes = outcomeBytes(task.id, { ...end, ...attempts })
     if (!this.#store.budget.fitsOptional(bytes)) return
     this.#remove(task.id)
-    const outcome = { ...end, finishedAtMs, retainedUntilMs, attempt: task.attempt }
+    const outcome = { ...end, finishedAtMs, retainedUntilMs, attempt: task.attempt, ...attempts }
     this.#kept.set(task.id, { outcome, bytes, expiry: this.#expiries.add(retainedUntilMs, task.id) })
     this.#count(bytes)
     while (this.#kept.size > maxOutcomes || this.#bytes > MAX_OUTCOME_BYTES) this.forget(1, Infinity)

@@ -29,11 +29,15 @@ import {
   pausedOf,
   takeWithin,
   totalsOf,
+  withAttempt,
 } from '../index.ts'
-import type { Counts, LeaseLost, NewPause, NewTask, Pause, RunResult, TaskPlace } from '../index.ts'
+import type { Counts, FailedAttempt, LeaseLost, NewPause, NewTask, Pause, RunResult, TaskPlace } from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
+
+/** Shared by all tasks that have not failed. */
+const NO_ATTEMPTS: readonly FailedAttempt[] = []
 
 /** What one reserve may still lease and drop. */
 export interface Allowance {
@@ -125,6 +129,7 @@ export class TaskQueue {
       expiresAtMs: expiryOf(ttlMs, dueAtMs),
       attempt: 0,
       lost: 0,
+      attempts: NO_ATTEMPTS,
       token: 0,
       worker: '',
       max: 0,
@@ -182,6 +187,14 @@ export class TaskQueue {
     this.acked.record(task.token, task.id)
     this.outcomes.keep(task, { kind: 'done', worker: task.worker, result }, maxOutcomes)
     this.totals.acked += 1
+  }
+
+  /** Adds a failed run, or a lost lease, to those that are kept of a task in flight. */
+  recordAttempt(task: Task, kind: FailedAttempt['kind'], error: string | null): void {
+    const before = sizeOf(task)
+    const { attempt, worker } = task
+    task.attempts = withAttempt(task.attempts, { kind, attempt, atMs: this.#store.now(), error, worker })
+    this.#store.budget.add(sizeOf(task) - before)
   }
 
   retry(task: Task, due: number): void {

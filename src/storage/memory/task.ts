@@ -2,9 +2,13 @@
  * @module storage/memory/task
  * Defines one task of the memory store.
  */
+import { charsOfAttempts } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Timer } from './timer-queue.ts'
-import type { TaskPlace, Tier } from '../index.ts'
+import type { FailedAttempt, TaskPlace, Tier } from '../index.ts'
+
+/** About what the object of a failed attempt takes, in characters. */
+const ATTEMPT_OVERHEAD = 64
 
 export interface Task {
   readonly id: string
@@ -23,6 +27,8 @@ export interface Task {
   expiresAtMs: number | null
   attempt: number
   lost: number
+  /** The newest attempts that failed. */
+  attempts: readonly FailedAttempt[]
   /** Of the newest lease; 0 before the first. */
   token: number
   /** The worker of the newest lease; '' before the first. */
@@ -36,5 +42,8 @@ export interface Task {
   diedAtMs: number
 }
 
-export const sizeOf = (task: { readonly id: string; readonly body: string }): number =>
-  RECORD_OVERHEAD + task.id.length + task.body.length
+export const sizeOf = (task: Pick<Task, 'id' | 'body'> & Partial<Pick<Task, 'attempts'>>): number =>
+  RECORD_OVERHEAD + task.id.length + task.body.length + sizeOfAttempts(task.attempts)
+
+const sizeOfAttempts = (attempts: readonly FailedAttempt[] = []): number =>
+  attempts.length * ATTEMPT_OVERHEAD + charsOfAttempts(attempts)

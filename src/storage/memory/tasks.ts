@@ -9,7 +9,10 @@ import {
   MAX_RESERVE_BYTES,
 } from '../../protocol/index.ts'
 import {
+  attemptError,
+  attemptsOf,
   CANCELLED,
+  charsOfAttempts,
   charsOfState,
   cutError,
   DEAD,
@@ -159,6 +162,7 @@ export class MemoryTasks implements Sync<Tasks> {
       if (task === undefined) return queue.lost(item.token)
       const outcome = nackOutcome({ attempt: task.attempt, maxAttempts: task.max }, item, retry)
       task.attempt = outcome.attempt
+      queue.recordAttempt(task, 'failed', attemptError(item.error))
       queue.totals.nacked += 1
       if (outcome.kind === 'retry') {
         queue.retry(task, now + outcome.delayMs)
@@ -188,6 +192,7 @@ export class MemoryTasks implements Sync<Tasks> {
       const task = queue.takeOverdue(now)
       if (task === null) break
       task.lost += 1
+      queue.recordAttempt(task, 'lease_lost', null)
       if (isLostTooOften(task.lost, maxLost)) {
         queue.moveToDead(task, lostLeaseError(task.lost))
         dead += 1
@@ -252,15 +257,17 @@ export class MemoryTasks implements Sync<Tasks> {
 
   dead(type: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
     const { dead } = this.#of(type)
-    const show = ({ id, attempt, body, max, lastError, diedAtMs }: Task): DeadRow => ({
+    const show = ({ id, attempt, body, max, lastError, diedAtMs, attempts }: Task): DeadRow => ({
       id,
       attempt,
       maxAttempts: max,
       lastError,
       diedAtMs,
       body,
+      ...attemptsOf(attempts),
     })
-    const charsOfDead = (task: Task): number => charsOf(task) + (task.lastError?.length ?? 0)
+    const charsOfDead = (task: Task): number =>
+      charsOf(task) + (task.lastError?.length ?? 0) + charsOfAttempts(task.attempts)
     const shown = takeWithin(dead.after(after), charsOfDead, bytes, n)
     const next = shown.length < n ? dead.next(shown.at(-1)) : undefined // Further tasks, so the bytes ended it.
     return { length: dead.size, items: shown.map(show), ...(next !== undefined && { next }) }
@@ -358,9 +365,9 @@ function placeOf(task: Task | undefined): TaskPlace | null {
 function stateOf(queue: TaskQueue, id: string): TaskState | null {
   const task = queue.find(id)
   if (task === undefined) return queue.outcomes.find(id) ?? null
-  const { place, attempt, diedAtMs, lastError } = task
-  if (place === 'dead') return { kind: 'dead', attempt, diedAtMs, lastError }
-  return place === 'cancelled' ? null : { kind: 'stored', place }
+  const { place, attempt, diedAtMs, lastError, attempts } = task
+  if (place === 'dead') return { kind: 'dead', attempt, diedAtMs, lastError, ...attemptsOf(attempts) }
+  return place === 'cancelled' ? null : { kind: 'stored', place, ...attemptsOf(attempts) }
 }
 
 /** The leases of one request; the first of a call may exceed the size of a whole result. */

@@ -4,7 +4,8 @@
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
-import { READS, listOf, readTicket, run, wakeOf } from './tasks-layout.ts'
+import { readFacts } from './tasks-facts.ts'
+import { READS, listOf, readTicket, run, wakeOf, type Ticket } from './tasks-layout.ts'
 import type { DeadPage, DeadRow, Death } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -23,32 +24,34 @@ export async function dead(
 ): Promise<DeadPage> {
   const [length, next, ...found] = listOf(await run(caller, DEAD, type, [n, bytes, after], READS))
   const items: DeadRow[] = []
-  for (let i = 0; i < found.length; i += 2) items.push(rowOf(found[i] ?? '', found[i + 1] ?? ''))
+  for (let i = 0; i < found.length; i += 3) items.push(rowOf(found[i] ?? '', found[i + 1] ?? '', found[i + 2] ?? null))
   return { length: Number(length), items, ...(typeof next === 'string' && { next: Number(next) }) }
 }
 
-function rowOf(deadRecord: Reply, body: Reply): DeadRow {
-  return { ...readDeadRecord(deadRecord), body: String(body) }
+function rowOf(deadRecord: Reply, body: Reply, facts: Reply): DeadRow {
+  const { hasFacts, ...record } = readDeadRecord(deadRecord)
+  return { ...record, body: String(body), ...(hasFacts && readFacts(facts)) }
 }
 
-/** What a dead record says about the death. */
-export function deathOf(deadRecord: Reply): Omit<Death, 'kind'> {
-  const { attempt, lastError, diedAtMs } = readDeadRecord(deadRecord)
-  return { attempt, lastError, diedAtMs }
+/** What a dead record and the facts of the task say about the death. */
+export function deathOf(deadRecord: Reply, facts: Reply): Omit<Death, 'kind'> {
+  const { attempt, lastError, diedAtMs, hasFacts } = readDeadRecord(deadRecord)
+  return { attempt, lastError, diedAtMs, ...(hasFacts && readFacts(facts)) }
 }
 
 /** The length in a dead record counts bytes. */
-export function readDeadRecord(deadRecord: Reply): Omit<DeadRow, 'body'> {
+export function readDeadRecord(deadRecord: Reply): Omit<DeadRow, 'body'> & Pick<Ticket, 'hasFacts'> {
   const bytes = Buffer.from(String(deadRecord))
   const [head = '', died, max, length] = /^(\d+):(\d+):(\d+):/.exec(String(deadRecord)) ?? []
   const end = head.length + Number(length)
-  const { id, attempt } = readTicket(bytes.toString('utf8', head.length, end))
+  const { id, attempt, hasFacts } = readTicket(bytes.toString('utf8', head.length, end))
   return {
     id,
     attempt,
     maxAttempts: Number(max),
     lastError: bytes.toString('utf8', end),
     diedAtMs: Number(died),
+    hasFacts,
   }
 }
 

@@ -9,6 +9,7 @@
  *   d  s      ZSET ticket by due time, SET of ids: scheduled
  *   dz        ZSET    id by the number of its death (`died` at that time), which orders deaths of the same moment
  *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   e  de     HASH id → facts, of tasks with failed attempts: of those that are not dead, and of the dead ones
  *   o  oz     HASH id → outcome, ZSET id by expiry: retained outcomes
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
@@ -20,7 +21,8 @@
  *                     t0..t3 (those of the fingerprints), submitted, acked, nacked, died, cancelled (running
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
  *                     (the newest generation), sc (where the repair of st continues), ob (bytes of the retained
- *                     outcomes)
+ *                     outcomes), fs (where and when the repair of e and de continues; missing while both
+ *                     are empty)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -28,17 +30,20 @@
  *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
  *                `submitted` has 16 digits behind the generation of a ticket whose id had stale tickets
  *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins
- *                `max` begins with a 0 if the outcome of the task will be retained
- *   outcome      `kind|finished|expires|attempt|<length of worker>:<worker><result>`   kind: d done, e expired; result:
- *                empty for none, x for one that was too large, j and the JSON otherwise
+ *                `max` begins with a 0 if the outcome of the task will be retained, with 00 if it has facts, and with
+ *                000 if both
+ *   outcome      `kind|finished|expires|attempt|<length of worker>[|<length of facts>]:<worker><facts><result>`   kind:
+ *                d done, e expired; result: empty for none, x for one that was too large, j and the JSON otherwise
+ *   facts        one line of JSON for each failed attempt, oldest first
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
  *
  * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has
  * to read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need
- * not look at bytes and expires: the body is short and lives as long as it takes. It is the sum of 1 if it must, and 4
- * if the outcome of the task will be retained; the body begins with the time. A release that does not retain outcomes
- * copies the digit, takes each that is not 0 for 1, and reads `max` as a number.
+ * not look at bytes and expires: the body is short and lives as long as it takes. It is the sum of 1 if it must, 2 if
+ * the task has facts, and 4 if the outcome of the task will be retained; the body begins with the time. A release that
+ * does not know facts and outcomes copies the digit, takes each that is not 0 for 1, and reads `max` as a number. It
+ * leaves facts behind, which a sweep removes (scripts/include/facts-repair.lua).
  *
  * Scripts write the place a task comes to before they leave the one it was in. None of these writes can fail; if one
  * did, a task would be found twice (at least once is the promise), and a ticket without its body is dropped.
@@ -122,6 +127,7 @@ export interface Ticket {
   readonly ownMax: number | null
   readonly attempt: number
   readonly isRetained: boolean
+  readonly hasFacts: boolean
 }
 
 export function readTicket(ticket: string): Ticket {
@@ -133,5 +139,6 @@ export function readTicket(ticket: string): Ticket {
     ownMax: ownMax === '' ? null : Number(ownMax),
     attempt: Number(attempt),
     isRetained: Number(look) >= 4,
+    hasFacts: Number(look) % 4 >= 2,
   }
 }

@@ -7,6 +7,7 @@ import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { READS, listOf, run } from './tasks-layout.ts'
 import { deathOf } from './tasks-dead.ts'
+import { readFacts } from './tasks-facts.ts'
 import type { Outcome, RunResult, TaskState } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -21,33 +22,36 @@ export async function describe(
   ids: readonly string[],
   bytes = MAX_RESPONSE_BYTES,
 ): Promise<readonly (TaskState | null)[]> {
-  return listOf(await run(caller, DESCRIBE, type, [bytes, ...ids], READS)).map(stateOf)
+  const found = listOf(await run(caller, DESCRIBE, type, [bytes, ...ids], READS))
+  return Array.from({ length: found.length / 2 }, (_, i) => stateOf(found[2 * i] ?? null, found[2 * i + 1] ?? null))
 }
 
-function stateOf(reply: Reply): TaskState | null {
+function stateOf(reply: Reply, facts: Reply): TaskState | null {
   if (typeof reply !== 'string') {
     const place = PLACES[Number(reply)] ?? null
-    return place === null ? null : { kind: 'stored', place }
+    return place === null ? null : { kind: 'stored', place, ...readFacts(facts) }
   }
-  return readOutcome(reply) ?? { kind: 'dead', ...deathOf(reply) }
+  return readOutcome(reply) ?? { kind: 'dead', ...deathOf(reply, facts) }
 }
 
 /** The length in an outcome counts bytes. @returns null for a dead record. */
 function readOutcome(text: string): Outcome | null {
-  const [head = '', letter = '', finished, until, attempt, length] =
-    /^([a-z])\|(\d+)\|(\d+)\|(\d+)\|(\d+):/.exec(text) ?? []
+  const [head = '', letter = '', finished, until, attempt, length, factsLength = 0] =
+    /^([a-z])\|(\d+)\|(\d+)\|(\d+)\|(\d+)(?:\|(\d+))?:/.exec(text) ?? []
   const kind = KINDS[letter]
   if (kind === undefined) return null
   const bytes = Buffer.from(text)
   const end = head.length + Number(length)
   const worker = bytes.toString('utf8', head.length, end)
+  const facts = bytes.toString('utf8', end, end + Number(factsLength))
   return {
     kind,
     finishedAtMs: Number(finished),
     retainedUntilMs: Number(until),
     attempt: Number(attempt),
     worker: kind === 'done' ? worker : null,
-    result: readResult(bytes.toString('utf8', end)),
+    result: readResult(bytes.toString('utf8', end + Number(factsLength))),
+    ...readFacts(facts),
   }
 }
 

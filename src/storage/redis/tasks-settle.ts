@@ -8,6 +8,7 @@ import { READS, finishedOf, listOf, run, wakeOf } from './tasks-layout.ts'
 import { resultText } from './tasks-outcomes.ts'
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
+  attemptError,
   EXTEND_LOST,
   fingerprintOf,
   type DoneTask,
@@ -65,6 +66,7 @@ export async function nack(
     retryInMs ?? '',
     permanent ? '1' : '0',
     u,
+    Buffer.byteLength(attemptError(error)),
   ])
   const results = listOf(await run(caller, NACK, type, [retry.baseMs, retry.factor, retry.capMs, ...args]))
   return items.map((_, i) => lostOf(results[i]) ?? (results[i] === 2 ? 'dead' : 'scheduled'))

@@ -10,23 +10,25 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { pruneCost } from './prune-cost.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
-import { isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import { attemptsIn, isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The tier of replayed tasks, whatever their priority. */
 const NORMAL_TIER = 1
 
 type Replayable = Pick<TaskRow, 'pk' | 'ttl'>
-interface ListedDeath extends DeadRow {
+interface ListedDeath extends Omit<DeadRow, 'attempts'> {
   /** Number of its death. */
   readonly ord: number
+  /** Failed attempts as JSON. */
+  readonly attempts: string | null
 }
 
 function statementsOf(db: Database) {
   return {
     list: db.prepare<[number, number, number], ListedDeath>(
-      `SELECT ord, id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAtMs
-        FROM task JOIN body ON body.pk = task.pk
+      `SELECT ord, id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAtMs,
+          attempts FROM task JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`,
     ),
     oldest: db.prepare<[number, number, number, number], Replayable>(
@@ -76,7 +78,7 @@ export class DeadTasks {
     const last = found.at(-1)
     return {
       length: queue.dead,
-      items: found.map(({ ord: _ord, ...row }) => row),
+      items: found.map(({ ord: _ord, attempts, ...row }) => ({ ...row, ...attemptsIn(attempts) })),
       ...(isCutShort && last !== undefined && { next: last.ord }),
     }
   }
@@ -160,6 +162,6 @@ export class DeadTasks {
   }
 }
 
-function charsOf({ id, body, lastError }: DeadRow): number {
-  return id.length + body.length + (lastError?.length ?? 0)
+function charsOf({ id, body, lastError, attempts }: ListedDeath): number {
+  return id.length + body.length + (lastError?.length ?? 0) + (attempts?.length ?? 0)
 }

@@ -20,7 +20,7 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, pendingOf, type Queue, type Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import { isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import { attemptsIn, isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** By number of the place. */
@@ -157,8 +157,9 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
   }
 }
 
-function stateOf({ place, attempt, due, error }: TaskRow): TaskState {
+function stateOf({ place, attempt, due, error, attempts }: TaskRow): TaskState {
   const name = PLACES[place]
-  if (name === undefined || name === 'dead') return { kind: 'dead', attempt, diedAtMs: due ?? 0, lastError: error }
-  return { kind: 'stored', place: name }
+  const history = attemptsIn(attempts)
+  if (name !== undefined && name !== 'dead') return { kind: 'stored', place: name, ...history }
+  return { kind: 'dead', attempt, diedAtMs: due ?? 0, lastError: error, ...history }
 }

@@ -42,6 +42,7 @@ type PendingRow = [
   attempt: number,
   ownMax: number | null,
   retain: number | null,
+  attempts: string | null,
   body: string | null,
 ]
 interface PickedTask {
@@ -57,6 +58,7 @@ interface ExpiredTask {
   readonly id: string
   readonly attempt: number
   readonly retain: number | null
+  readonly attempts: string | null
 }
 /** What one reserve may still lease and drop. */
 interface Allowance {
@@ -82,7 +84,8 @@ function statementsOf(db: Database) {
     ),
     pending: db
       .prepare<[number, Tier, number, number], PendingRow>(
-        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, body FROM task LEFT JOIN body ON body.pk = task.pk
+        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, attempts, body
+        FROM task LEFT JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`,
       )
       .raw(),
@@ -160,10 +163,10 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     return all
   }
 
-  #drop(queue: Queue, { pk, id, attempt, retain: retainMs }: ExpiredTask, maxOutcomes: number): void {
+  #drop(queue: Queue, { pk, retain: retainMs, ...task }: ExpiredTask, maxOutcomes: number): void {
     this.#rows.remove(pk)
     if (retainMs === null) return
-    this.#outcomes.keep(queue, { id, attempt, retainMs }, { kind: 'expired', worker: null, result: null }, maxOutcomes)
+    this.#outcomes.keep(queue, { ...task, retainMs }, { kind: 'expired', worker: null, result: null }, maxOutcomes)
   }
 
   /** Reads what one statement returns. It ends before any row is changed. */
@@ -173,10 +176,10 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const limit = allowance.leases
     let next = from
     const rows = this.#sql.pending.iterate(type, tier, from, limit)
-    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, body] of rows) {
+    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, attempts, body] of rows) {
       if (body === null || hasExpired(ttlAt, this.#txn.nowMs)) {
         if (allowance.drops <= 0) break
-        expired.push({ pk, id, attempt, retain })
+        expired.push({ pk, id, attempt, retain, attempts })
         allowance.drops -= 1
       } else {
         if (!hasBytesFor(body, allowance)) {

@@ -5,6 +5,7 @@
  */
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
+  attemptError,
   cutError,
   EXTEND_LOST,
   extendedDeadline,
@@ -24,15 +25,24 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import type { TaskDeps, TaskRow, TaskRows } from './task-rows.ts'
+import { columnWith, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-type EndFailedRun = [place: number, ord: number, due: number, attempt: number, error: string | null, pk: number]
+type EndFailedRun = [
+  place: number,
+  ord: number,
+  due: number,
+  attempt: number,
+  error: string | null,
+  attempts: string,
+  pk: number,
+]
 
 function statementsOf(db: Database) {
   return {
     endFailedRun: db.prepare<EndFailedRun>(
-      'UPDATE task SET place = ?, ord = ?, due = ?, attempt = ?, error = ?, token = NULL, worker = NULL WHERE pk = ?',
+      `UPDATE task SET place = ?, ord = ?, due = ?, attempt = ?, error = ?, attempts = ?, token = NULL, worker = NULL
+        WHERE pk = ?`,
     ),
     extend: db.prepare<[number, number]>('UPDATE task SET due = ? WHERE pk = ?'),
   }
@@ -72,11 +82,11 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     const results = leases.map(({ id, token, result = null }) => {
       const taken = this.#rows.take(type, id, token)
       if (taken === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#sequences.lost(type, token)
-      const { pk, attempt, worker, retain: retainMs } = taken
+      const { pk, attempt, worker, retain: retainMs, attempts } = taken
       removed.push(pk)
       this.#acked.mark(type, token, id)
       if (retainMs !== null)
-        this.#outcomes.keep(queue, { id, attempt, retainMs }, { kind: 'done', worker, result }, maxOutcomes)
+        this.#outcomes.keep(queue, { id, attempt, retainMs, attempts }, { kind: 'done', worker, result }, maxOutcomes)
       return 'ok'
     })
     this.#rows.removeBodies(removed)
@@ -121,21 +131,25 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     })
   }
 
-  #nack({ pk, attempt, leaseMax }: TaskRow, item: NackItem, queue: Queue, retry: RetryPolicy): 'scheduled' | 'dead' {
+  #nack(row: TaskRow, item: NackItem, queue: Queue, retry: RetryPolicy): 'scheduled' | 'dead' {
+    const { pk, attempt, leaseMax, worker } = row
     const { nowMs } = this.#txn
     const fence = this.#sequences.change(queue.type)
     const outcome = nackOutcome({ attempt, maxAttempts: leaseMax }, item, retry)
+    const run = { attempt: outcome.attempt, atMs: nowMs, error: attemptError(item.error), worker: worker ?? '' }
+    const attempts = columnWith(row.attempts, { kind: 'failed', ...run })
     queue.inFlight -= 1
     fence.nacked += 1
     if (outcome.kind === 'retry') {
       queue.scheduled += 1
       const dueAtMs = nowMs + outcome.delayMs
-      this.#sql.endFailedRun.run(PLACE.scheduled, queue.back++, dueAtMs, outcome.attempt, null, pk)
+      this.#sql.endFailedRun.run(PLACE.scheduled, queue.back++, dueAtMs, outcome.attempt, null, attempts, pk)
       return 'scheduled'
     }
     queue.dead += 1
     fence.died += 1
-    this.#sql.endFailedRun.run(PLACE.dead, queue.death++, nowMs, outcome.attempt, cutError(item.error), pk)
+    const error = cutError(item.error)
+    this.#sql.endFailedRun.run(PLACE.dead, queue.death++, nowMs, outcome.attempt, error, attempts, pk)
     return 'dead'
   }
 

@@ -18,7 +18,7 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import type { TaskDeps, TaskRows } from './task-rows.ts'
+import { columnWith, type TaskDeps, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 interface OverdueTask {
@@ -26,6 +26,10 @@ interface OverdueTask {
   readonly ownTier: Tier
   /** Leases that it lost before. */
   readonly lost: number
+  readonly attempt: number
+  readonly worker: string | null
+  /** Failed attempts as JSON. */
+  readonly attempts: string | null
 }
 
 const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys: 0, more: false }
@@ -33,13 +37,14 @@ const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys:
 function statementsOf(db: Database) {
   return {
     overdue: db.prepare<[number, number, number], OverdueTask>(
-      `SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ?
+      `SELECT pk, own_tier AS ownTier, lost, attempt, worker, attempts FROM task
+        WHERE type = ? AND place = 1 AND due <= ?
         ORDER BY due, token LIMIT ?`,
     ),
-    countLost: db.prepare<[number]>('UPDATE task SET lost = lost + 1 WHERE pk = ?'),
-    moveToDead: db.prepare<[number, number, string, number]>(
-      `UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL
-        WHERE pk = ?`,
+    countLost: db.prepare<[string, number]>('UPDATE task SET lost = lost + 1, attempts = ? WHERE pk = ?'),
+    moveToDead: db.prepare<[number, number, string, string, number]>(
+      `UPDATE task SET place = 3, ord = ?, due = ?, error = ?, attempts = ?, lost = lost + 1, token = NULL,
+        worker = NULL WHERE pk = ?`,
     ),
     expiredKeys: db
       .prepare<[number, number, number], string>(
@@ -93,7 +98,7 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     this.#moveToDead(queue, dead)
     // The earliest deadline goes last, so that it ends up at the very front.
     for (const task of requeued.toReversed()) {
-      this.#sql.countLost.run(task.pk)
+      this.#sql.countLost.run(this.#attemptsOf(task), task.pk)
       this.#rows.toFront(queue, task)
     }
     return { requeued: requeued.length, dead: dead.length }
@@ -101,10 +106,18 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
 
   #moveToDead(queue: Queue, tasks: readonly OverdueTask[]): void {
     if (tasks.length === 0) return
-    for (const { pk, lost } of tasks)
-      this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, lostLeaseError(lost + 1), pk)
+    for (const task of tasks) {
+      const error = lostLeaseError(task.lost + 1)
+      this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, error, this.#attemptsOf(task), task.pk)
+    }
     queue.dead += tasks.length
     this.#sequences.change(queue.type).died += tasks.length
+  }
+
+  /** The attempts of a task with the lease that it lost. */
+  #attemptsOf({ attempt, worker, attempts }: OverdueTask): string {
+    const lost = { attempt, atMs: this.#txn.nowMs, error: null, worker: worker ?? '' }
+    return columnWith(attempts, { kind: 'lease_lost', ...lost })
   }
 
   #forgetKeys(type: number, limit: number): number {

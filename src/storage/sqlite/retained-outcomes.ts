@@ -7,6 +7,7 @@ import { MAX_OUTCOME_BYTES } from '../../protocol/index.ts'
 import { outcomeBytes, retainedUntil, type Outcome, type RunResult } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Queue } from './queues.ts'
+import { attemptsIn } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A task that ends, and for how long its outcome is retained. */
@@ -14,6 +15,8 @@ export interface EndedTask {
   readonly id: string
   readonly attempt: number
   readonly retainMs: number
+  /** Failed attempts as JSON. */
+  readonly attempts: string | null
 }
 
 interface OutcomeRow {
@@ -23,6 +26,7 @@ interface OutcomeRow {
   readonly attempt: number
   readonly worker: string | null
   readonly result: string | null
+  readonly attempts: string | null
 }
 interface Sized {
   readonly pk: number
@@ -37,21 +41,23 @@ type InsertOutcome = [
   attempt: number,
   worker: string | null,
   result: string | null,
+  attempts: string | null,
   bytes: number,
 ]
 
 function statementsOf(db: Database) {
   return {
     find: db.prepare<[number, string, number], OutcomeRow>(
-      `SELECT kind, finished, until, attempt, worker, result FROM outcome WHERE type = ? AND id = ? AND until > ?`,
+      `SELECT kind, finished, until, attempt, worker, result, attempts FROM outcome
+        WHERE type = ? AND id = ? AND until > ?`,
     ),
     isKnown: db
       .prepare<[number, string, number], 1>('SELECT 1 FROM outcome WHERE type = ? AND id = ? AND until > ?')
       .pluck(),
     sized: db.prepare<[number, string], Sized>('SELECT pk, bytes FROM outcome WHERE type = ? AND id = ?'),
     insert: db.prepare<InsertOutcome>(
-      `INSERT INTO outcome(type, id, kind, finished, until, attempt, worker, result, bytes)
-        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO outcome(type, id, kind, finished, until, attempt, worker, result, attempts, bytes)
+        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     earliest: db.prepare<[number, number, number], Sized>(
       'SELECT pk, bytes FROM outcome WHERE type = ? AND until <= ? ORDER BY until LIMIT ?',
@@ -74,7 +80,15 @@ export class RetainedOutcomes {
     const row = outcomes === 0 ? undefined : this.#sql.find.get(type, id, this.#txn.nowMs)
     if (row === undefined) return null
     const { kind, finished, until, attempt, worker, result } = row
-    return { kind, finishedAtMs: finished, retainedUntilMs: until, attempt, worker, result: resultOf(result) }
+    return {
+      kind,
+      finishedAtMs: finished,
+      retainedUntilMs: until,
+      attempt,
+      worker,
+      result: resultOf(result),
+      ...attemptsIn(row.attempts),
+    }
   }
 
   /** Whether a task with this id left an outcome that has not expired. */
@@ -85,17 +99,18 @@ export class RetainedOutcomes {
   /** Keeps the outcome of a task that ends now. */
   keep(
     queue: Queue,
-    { id, attempt, retainMs }: EndedTask,
+    { id, attempt, retainMs, attempts }: EndedTask,
     end: Pick<Outcome, 'kind' | 'worker' | 'result'>,
     maxOutcomes: number,
   ): void {
     if (maxOutcomes === 0) return
     const { nowMs } = this.#txn
-    const bytes = outcomeBytes(id, end)
+    const bytes = outcomeBytes(id, end) + Buffer.byteLength(attempts ?? '')
     const old = this.#sql.sized.get(queue.type, id) // Expired, or of a task that an earlier program let in.
     if (old !== undefined) this.#remove(queue, old)
     const untilMs = retainedUntil(retainMs, nowMs) ?? nowMs
-    this.#sql.insert.run(queue.type, id, end.kind, nowMs, untilMs, attempt, end.worker, textOf(end.result), bytes)
+    const { kind, worker, result } = end
+    this.#sql.insert.run(queue.type, id, kind, nowMs, untilMs, attempt, worker, textOf(result), attempts, bytes)
     queue.outcomes += 1
     queue.outcomeBytes += bytes
     while (queue.outcomes > maxOutcomes || queue.outcomeBytes > MAX_OUTCOME_BYTES)

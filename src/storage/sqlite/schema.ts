@@ -12,7 +12,8 @@
  *   place 3: by ord           the order of death; `due` is its time. Up to `fence.dead_cut` the rows count as absent
  *
  * `outcome` has a row for each retained task that was acknowledged or expired; `result` is NULL for none, '' for one
- * that was too large. `task.retain` is how long the outcome of the task will be retained.
+ * that was too large. `task.retain` is how long the outcome of the task will be retained. `attempts` is a list of the
+ * newest failed attempts as JSON; NULL if there is none.
  *
  * `pause` has a row for each queue that was paused, also if the pause has ended by time. `cancelled` has the number of
  * cancelled tasks of each queue that had any.
@@ -95,4 +96,6 @@ CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NUL
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
 export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [
   { table: 'task', column: 'retain', type: 'INTEGER' },
+  { table: 'task', column: 'attempts', type: 'TEXT' },
+  { table: 'outcome', column: 'attempts', type: 'TEXT' },
 ]

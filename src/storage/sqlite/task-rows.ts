@@ -3,7 +3,7 @@
  * TaskRows finds, moves and removes the rows of tasks. The bodies of tasks that were submitted together lie side by
  * side, so a batch of them is removed by ranges instead of one by one.
  */
-import type { Tier } from '../index.ts'
+import { withAttempt, type FailedAttempt, type RunHistory, type Tier } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
@@ -30,6 +30,10 @@ export interface TaskRow {
   readonly token: number | null
   readonly leaseMax: number
   readonly error: string | null
+  /** Of the lease; `null` if the task is not in flight. */
+  readonly worker: string | null
+  /** Failed attempts as JSON. */
+  readonly attempts: string | null
 }
 
 /** What is left of a task that was removed because it is done. */
@@ -39,6 +43,18 @@ export interface TakenTask {
   readonly worker: string
   /** How long its outcome is retained; `null`: not at all. */
   readonly retain: number | null
+  /** Failed attempts as JSON. */
+  readonly attempts: string | null
+}
+
+/** The failed attempts in a column. */
+export function attemptsIn(column: string | null): Pick<RunHistory, 'attempts'> {
+  return column === null ? {} : { attempts: JSON.parse(column) as readonly FailedAttempt[] }
+}
+
+/** The column with one more attempt. */
+export function columnWith(column: string | null, newest: FailedAttempt): string {
+  return JSON.stringify(withAttempt(attemptsIn(column).attempts ?? [], newest))
 }
 
 /** Whether the row is a dead task that was cleared. It counts as absent until the idle work has removed it. */
@@ -55,12 +71,12 @@ export class TaskRows {
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax, error
-        FROM task WHERE type = ? AND id = ?`,
+      `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax, error,
+          worker, attempts FROM task WHERE type = ? AND id = ?`,
     )
     this.#take = db.prepare(
       `DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ?
-        RETURNING pk, attempt, worker, retain`,
+        RETURNING pk, attempt, worker, retain, attempts`,
     )
     this.#front = db.prepare(
       'UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?',

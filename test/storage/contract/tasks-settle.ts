@@ -242,7 +242,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await nack(backend, await reserve(backend), { error: 'first', retryInMs: 0 })).toEqual(['scheduled'])
       clock.advance(SECOND)
       expect(await nack(backend, await reserve(backend), { error: 'second', retryInMs: 0 })).toEqual(['dead'])
-      expect(await backend.tasks.dead(TYPE, 10)).toEqual({
+      expect(await backend.tasks.dead(TYPE, 10)).toMatchObject({
         length: 1,
         items: [
           { id: 'a', attempt: 2, maxAttempts: 2, lastError: 'second', diedAtMs: clock.wallMs(), body: task('a').body },

@@ -4,6 +4,8 @@
  * as its own test. The backend chooses the tokens, so the model takes over those that were issued.
  */
 import {
+  attemptError,
+  attemptsOf,
   dueOf,
   earlierOf,
   expiryOf,
@@ -16,6 +18,7 @@ import {
   nackOutcome,
   pausedOf,
   totalsOf,
+  withAttempt,
 } from '../../../src/storage/index.ts'
 import type {
   CancelResult,
@@ -23,6 +26,7 @@ import type {
   DeadRow,
   DoneTask,
   ExtendLeaseResult,
+  FailedAttempt,
   Lease,
   LeaseRef,
   NackItem,
@@ -61,6 +65,7 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
   max: number
   at: number
   error: string
+  attempts: readonly FailedAttempt[]
 }
 
 export class TasksModel {
@@ -112,6 +117,7 @@ export class TasksModel {
         max: 0,
         at: due,
         error: '',
+        attempts: [],
       })
       this.totals.submitted += 1
       return { kind: 'queued' }
@@ -191,6 +197,7 @@ export class TasksModel {
       const outcome = nackOutcome({ attempt: task.attempt, maxAttempts: task.max }, item, retry)
       this.totals.nacked += 1
       task.attempt = outcome.attempt
+      this.#record(task, 'failed', attemptError(item.error))
       if (outcome.kind === 'dead') return this.#moveToDead(task, item.error)
       this.#move(task, 'scheduled', { at: this.#time.now + outcome.delayMs })
       return 'scheduled'
@@ -210,7 +217,10 @@ export class TasksModel {
     const passed = this.in('in_flight')
       .filter(({ at }) => at <= now)
       .slice(0, limit)
-    for (const task of passed) task.lost += 1
+    for (const task of passed) {
+      task.lost += 1
+      this.#record(task, 'lease_lost', null)
+    }
     const dying = passed.filter(({ lost }) => isLostTooOften(lost, maxLost))
     for (const task of dying) this.#moveToDead(task, lostLeaseError(task.lost))
     this.#toFront(passed.filter((task) => !dying.includes(task)))
@@ -237,8 +247,9 @@ export class TasksModel {
     const outcome = this.#outcomes.get(id)
     if (task === undefined || task.place === 'gone')
       return outcome !== undefined && outcome.retainedUntilMs > this.#time.now ? outcome : null
-    if (task.place !== 'dead') return { kind: 'stored', place: task.place }
-    return { kind: 'dead', attempt: task.attempt, diedAtMs: task.at, lastError: task.error }
+    const history = attemptsOf(task.attempts)
+    if (task.place !== 'dead') return { kind: 'stored', place: task.place, ...history }
+    return { kind: 'dead', attempt: task.attempt, diedAtMs: task.at, lastError: task.error, ...history }
   }
   /** Outcomes that have expired, by id; the earliest first. */
   expiredOutcomes(): (readonly [string, Outcome])[] {
@@ -280,13 +291,14 @@ export class TasksModel {
     }
   }
   dead(n: number): { length: number; items: DeadRow[] } {
-    const show = ({ id, attempt, body, max, error, at }: Task): DeadRow => ({
+    const show = ({ id, attempt, body, max, error, at, attempts }: Task): DeadRow => ({
       id,
       attempt,
       body,
       maxAttempts: max,
       lastError: error,
       diedAtMs: at,
+      ...attemptsOf(attempts),
     })
     return { length: this.in('dead').length, items: this.in('dead').slice(0, n).map(show) }
   }
@@ -329,10 +341,15 @@ export class TasksModel {
     return wasPaused
   }
   /** Keeps the outcome of a retained task (D110). */
-  #keep({ id, attempt, retainMs }: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>): void {
+  #keep({ id, attempt, retainMs, attempts }: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>): void {
     if (retainMs === undefined) return
     const { now } = this.#time
-    this.#outcomes.set(id, { ...end, attempt, finishedAtMs: now, retainedUntilMs: now + retainMs })
+    const facts = { attempt, finishedAtMs: now, retainedUntilMs: now + retainMs, ...attemptsOf(attempts) }
+    this.#outcomes.set(id, { ...end, ...facts })
+  }
+  #record(task: Task, kind: FailedAttempt['kind'], error: string | null): void {
+    const { attempt, worker } = task
+    task.attempts = withAttempt(task.attempts, { kind, attempt, atMs: this.#time.now, error, worker })
   }
   #held({ id, token }: LeaseRef): Task | undefined {
     return this.#tasks.find((task) => task.place === 'in_flight' && task.id === id && task.token === token)

@@ -10,6 +10,7 @@
 -- KEYS[5..8]   K0 K1 K2 K3  bitmaps of acknowledged tokens
 -- KEYS[9..12]  H0 H1 H2 H3  fingerprints of their tasks
 -- KEYS[13..14]  O OZ  outcomes
+-- KEYS[15]     E  HASH of facts
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      maximum number of outcomes
 -- ARGV[3]      channel of finished tasks
@@ -17,7 +18,7 @@
 -- ARGV[5]      number of leases
 -- ARGV[6..]    id, token and fingerprint of each, then the position of each lease that has a result, and the result
 -- Returns nil if all are acknowledged, else for each 1, or a code of include/lost-lease.lua.
---- @keys T V L M K0 K1 K2 K3 H0 H1 H2 H3 O OZ
+--- @keys T V L M K0 K1 K2 K3 H0 H1 H2 H3 O OZ E
 --- @include "commands"
 --- @include "lease"
 --- @include "lost-lease"
@@ -35,7 +36,7 @@ local function is_acked(slot, number, print)
   return known == 0 or known == print
 end
 
-local results, lost, gone, acked, retained = {}, false, {}, {}, {}
+local results, lost, gone, acked, retained, noted = {}, false, {}, {}, {}, {}
 local sets, tasks, run_slot, run_from, run_length = { {}, {}, {}, {} }, { {}, {}, {}, {} }, nil, 0, 0
 local function end_run()
   if run_length == 0 or not run_slot then return end
@@ -50,7 +51,11 @@ for i = 1, n do
   if not acked[token] and is_held(records[i], token) then
     results[i], acked[token] = 1, id
     gone[#gone + 1] = id
-    if byte(records[i], #token + 2) == 48 then retained[#retained + 1] = i end
+    if byte(records[i], #token + 2) == 48 then
+      local marks = #match(records[i], '^0+', #token + 2)
+      if marks % 2 == 1 then retained[#retained + 1] = i end
+      if marks >= 2 then noted[#noted + 1] = ids[i] end
+    end
     if slot then
       local task = tasks[slot]
       local at = #task
@@ -80,7 +85,10 @@ local function keep_retained()
     local attempt = match(rest, '^%d+|%d+|%d*|%d|%d*|%d*|(%d+)', length + 1)
     local worker, result = sub(rest, 1, length), given[i] or ''
     finished[k] = ids[i]
-    ended[k] = { id = ids[i], kind = 'd', attempt = attempt, worker = worker, result = result }
+    local is_noted = #match(records[i], '^0+', #ARGV[3 * i + 4] + 2) == 3
+    ended[k] = {
+      id = ids[i], kind = 'd', attempt = attempt, worker = worker, result = result, has_facts = is_noted,
+    }
   end
   keep_outcomes(ended, tonumber(at), tonumber(ARGV[2]))
   call('PUBLISH', ARGV[3], ARGV[4] .. cjson.encode(finished))
@@ -97,6 +105,7 @@ if #gone > 0 then
     write('BITFIELD', bitmaps[slot], sets[slot])
   end
   write('HDEL', T, gone)
+  write('HDEL', E, noted)
   write('HDEL', L, gone)
   write('ZREM', V, gone)
   call('HINCRBY', M, 'acked', #gone)

@@ -10,9 +10,10 @@
 -- KEYS[10]     M  HASH with the running totals and the number of stale tickets
 -- KEYS[11]     X  HASH of the ids with stale tickets
 -- KEYS[12]     C  HASH of the last submit of each process
+-- KEYS[13]     E  HASH of facts
 -- ARGV[2..]    ids
 -- Returns for each 0 unknown, 1 was pending, 2 was scheduled, 3 is dead, or `token:worker` of the lease that ended.
---- @keys P0 P1 P2 T V L D S DM M X C
+--- @keys P0 P1 P2 T V L D S DM M X C E
 --- @include "commands"
 --- @include "bodies-per-read"
 --- @include "int"
@@ -30,7 +31,7 @@ for from = 1, n, BODIES_PER_READ do
   for i = 1, #bodies do tails[from + i - 1] = bodies[i] and sub(bodies[i], -TAIL) end
 end
 local leases, dead, scheduled = fetch(L, ids), fetch(DM, ids), call('SMISMEMBER', S, unpack(ids))
-local st = call('HGET', M, 'st')
+local st, fs = unpack(call('HMGET', M, 'st', 'fs'))
 open_stale(st)
 if st then learn_stale(ids) end
 
@@ -82,6 +83,7 @@ end
 if #gone == 0 then return results end
 
 write('HDEL', T, gone)
+if fs then write('HDEL', E, gone) end
 write('HDEL', L, ended)
 write('ZREM', V, ended)
 write('SREM', S, unscheduled)

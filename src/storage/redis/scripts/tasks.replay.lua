@@ -6,13 +6,14 @@
 -- KEYS[8]     M  HASH with the number of stale tickets
 -- KEYS[9]     X  HASH of the ids with stale tickets
 -- KEYS[10]    C  HASH of the last submit of each process
+-- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
 -- ARGV[4]     maximum number of tasks
 -- ARGV[5]     greatest number of a death, or +inf
 -- Returns how many were queued.
---- @keys P0 P1 P2 T DZ DT DM M X C
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"

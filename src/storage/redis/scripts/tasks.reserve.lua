@@ -13,6 +13,7 @@
 -- KEYS[17]      X  HASH of the ids with stale tickets
 -- KEYS[18]      C  HASH of the last submit of each process
 -- KEYS[19..20]  O OZ  outcomes
+-- KEYS[21]      E  HASH of facts
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
@@ -26,7 +27,7 @@
 -- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
 -- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), then ticket
 -- and body of each lease.
---- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ
+--- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ E
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
 --- @define MAX_RESERVE_BYTES
@@ -34,6 +35,7 @@
 --- @include "int"
 --- @include "fence"
 --- @include "lease"
+--- @include "ticket"
 --- @include "queue"
 --- @include "promote"
 --- @include "call-slots"
@@ -83,10 +85,10 @@ wanted = math.min(wanted, MAX_RESERVED_PER_CALL)
 local _, next_due = promote(MAX_PROMOTED)
 
 local tickets, ids, n, outlived, drops, cancelled, room, full, cuts, m
-local retained, ended -- By number of the lease; tasks that are dropped.
+local marks, ended, noted -- By number of the lease; tasks that are dropped, and those of them with facts.
 for pass = 1, 2 do
   tickets, ids, n, outlived, drops, cancelled, room, full, cuts = {}, {}, 0, {}, 0, {}, nil, false, { 0, 0, 0 }
-  retained, ended = {}, {}
+  marks, ended, noted = {}, {}, {}
   for t = 1, 3 do
     local count = wanted - n
     while count > 0 and not full do
@@ -99,10 +101,10 @@ for pass = 1, 2 do
         end
         local ticket = line[i]
         local colon = find(ticket, ':', 1, true)
-        local id, over, size, stale, keeps = colon and sub(ticket, colon + 1), not colon, nil, nil, false
+        local id, over, size, stale, look = colon and sub(ticket, colon + 1), not colon, nil, nil, 48
         if pass == 2 then stale = is_stale(ticket, id) end
-        if colon and not stale and byte(ticket, colon - 1) ~= 48 then
-          keeps = byte(ticket, colon - 1) >= 52
+        if colon then look = byte(ticket, colon - 1) end
+        if look ~= 48 and not stale then
           local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
           size = tonumber(bytes)
           over = not bytes or (expires ~= '' and tonumber(expires) <= now)
@@ -117,9 +119,12 @@ for pass = 1, 2 do
           else
             drops = drops + 1
             outlived[#outlived + 1] = id or nil
-            if keeps then
+            if look_has_facts(look) then noted[#noted + 1] = id end
+            if look >= 52 then
               local attempt = match(ticket, '^%d+|%d+|%d*|%d|%d*|%d*|(%d+)')
-              ended[#ended + 1] = { id = id, kind = 'e', attempt = attempt, worker = '', result = '' }
+              ended[#ended + 1] = {
+                id = id, kind = 'e', attempt = attempt, worker = '', result = '', has_facts = look_has_facts(look),
+              }
             end
           end
         else
@@ -130,7 +135,7 @@ for pass = 1, 2 do
           room = (room or MAX_RESERVE_BYTES) - (size or 0)
           n = n + 1
           ids[n], tickets[n] = id, ticket
-          if keeps then retained[n] = true end
+          if look > 49 then marks[n] = (look >= 52 and 1 or 0) + (look_has_facts(look) and 2 or 0) end
         end
         cuts[t] = cuts[t] + 1
       end
@@ -146,7 +151,7 @@ end
 
 local pause, pause_end = lasting_pause(m and m[4])
 if pause then
-  n, drops, outlived, cancelled, ended, cuts = 0, 0, {}, {}, {}, { 0, 0, 0 }
+  n, drops, outlived, cancelled, ended, noted, cuts = 0, 0, {}, {}, {}, {}, { 0, 0, 0 }
   if pause_end and not (next_due and tonumber(next_due) < pause_end) then next_due = int(pause_end) end
 end
 
@@ -168,6 +173,7 @@ local function cut(before, leased)
   end
   keep_outcomes(ended, now, tonumber(ARGV[9]))
   write('HDEL', T, outlived)
+  write('HDEL', E, noted)
   if m and m[5] then save_cut() end
   if full or n == wanted then wake() end
 end
@@ -195,7 +201,7 @@ for i = 1, n do
     live = live + 1
     leased[live] = id
     deadlines[odd], deadlines[odd + 1] = deadline, id
-    leases[odd], leases[odd + 1] = id, int(first + live) .. (retained[i] and ':0' or ':') .. stem .. ticket
+    leases[odd], leases[odd + 1] = id, int(first + live) .. LEASE_MARKS[marks[i] or 0] .. stem .. ticket
     reply[odd + 5], reply[odd + 6] = ticket, bodies[i]
   end
 end

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Returns tasks whose lease has expired to the front of their tiers, or moves them to the dead-letter queue; promotes
--- due retries; forgets idempotency windows and outcomes that have ended. At most `limit` of each, the earliest first.
+-- due retries; forgets idempotency windows and outcomes that have ended, and facts without a task. At most `limit` of
+-- each, the earliest first.
 --
 -- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]       T  HASH of bodies
@@ -12,13 +13,14 @@
 -- KEYS[15]      X  HASH of the ids with stale tickets
 -- KEYS[16]      C  HASH of the last submit of each process
 -- KEYS[17..18]  O OZ  outcomes
+-- KEYS[19..20]  E DE  facts of tasks, and of dead tasks
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE
 --- @define OUTCOME_BYTES
 --- @define OUTCOMES_PER_SWEEP
 --- @include "commands"
@@ -27,6 +29,8 @@
 --- @include "lease"
 --- @include "queue"
 --- @include "promote"
+--- @include "facts"
+--- @include "facts-repair"
 --- @include "move-to-dead"
 --- @include "stale-repair"
 
@@ -75,18 +79,18 @@ local function overdue()
 end
 
 local passed = overdue()
-local back, dead = { {}, {}, {} }, {}
+local back, dead, runs = { {}, {}, {} }, {}, {}
 for _, lease in ipairs(passed) do
   ids[#ids + 1] = lease.id
-  local max, old = read_lease(lease.record)
+  local max, old, worker = read_lease(lease.record)
   local t = read_ticket(old)
   t.lost = t.lost + 1
-  local ticket = write_ticket(t)
+  runs[#runs + 1] = { id = lease.id, t = t, kind = 'lease_lost', worker = worker }
   if max_lost > 0 and t.lost >= max_lost then
     local error = 'lease lost ' .. t.lost .. ' times'
-    dead[#dead + 1] = { id = t.id, max = t.max ~= '' and t.max or max, ticket = ticket, error = error }
+    dead[#dead + 1] = { id = t.id, max = t.max ~= '' and t.max or max, t = t, error = error }
   else
-    table.insert(back[t.tier + 1], ticket)
+    table.insert(back[t.tier + 1], t)
   end
 end
 local keys = past(IZ)
@@ -95,13 +99,19 @@ for i = 1, #outcomes do
   outcome_bytes = outcome_bytes + OUTCOME_BYTES + #outcomes[i] + call('HSTRLEN', O, outcomes[i])
 end
 
+add_attempts(runs)
+for tier = 1, 3 do
+  for i, t in ipairs(back[tier]) do back[tier][i] = write_ticket(t) end
+end
 move_to_dead(dead)
 push_front(back)
 write('ZREM', V, ids)
 write('HDEL', L, ids)
 local promoted, next_due = promote(limit)
 if next_due and tonumber(next_due) <= now then more = true end
-repair_stale()
+local st, fs = unpack(call('HMGET', M, 'st', 'fs'))
+repair_stale(st)
+repair_facts(fs)
 write('HDEL', I, keys)
 write('ZREM', IZ, keys)
 if #outcomes > 0 then

@@ -1,4 +1,5 @@
--- Keeps the outcomes of retained tasks (D110). tasks-layout.ts documents the format. It needs the keys T, M, O and OZ.
+-- Keeps the outcomes of retained tasks (D110). tasks-layout.ts documents the format. It needs the keys T, M, O, OZ
+-- and E.
 --- @include "commands"
 --- @include "int"
 --- @include "bodies-per-read"
@@ -17,8 +18,8 @@ local function retentions(ids)
   end
   return results
 end
--- ended: { id, kind (d done, e expired), attempt, worker, result } of each retained task that ends at `at`. Their
--- bodies are still there. Beyond the bounds, the outcomes nearest to their expiry are evicted.
+-- ended: { id, kind (d done, e expired), attempt, worker, result, has_facts } of each retained task that ends at `at`.
+-- Their bodies and facts are still there. Beyond the bounds, the outcomes nearest to their expiry are evicted.
 local function keep_outcomes(ended, at, most)
   if #ended == 0 or most == 0 or is_reserved() then return end
   local ids, rows, order, bytes = {}, {}, {}, 0
@@ -27,11 +28,12 @@ local function keep_outcomes(ended, at, most)
     local one = ended[i]
     if retain then
       local expires = int(at + retain)
-      local head = one.kind .. '|' .. int(at) .. '|' .. expires .. '|' .. one.attempt .. '|' .. #one.worker .. ':'
+      local attempts = one.has_facts and call('HGET', E, one.id) or ''
+      local numbers = { one.kind, int(at), expires, one.attempt, #one.worker, attempts ~= '' and #attempts or nil }
       -- A task that a master of an earlier release let in may replace an outcome.
       if call('ZREM', OZ, one.id) == 1 then bytes = bytes - OUTCOME_BYTES - #one.id - call('HSTRLEN', O, one.id) end
       rows[#rows + 1] = one.id
-      rows[#rows + 1] = head .. one.worker .. one.result
+      rows[#rows + 1] = table.concat(numbers, '|') .. ':' .. one.worker .. attempts .. one.result
       order[#order + 1] = expires
       order[#order + 1] = one.id
       bytes = bytes + OUTCOME_BYTES + #one.id + #rows[#rows]

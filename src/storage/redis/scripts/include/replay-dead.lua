@@ -1,5 +1,5 @@
 -- Moves dead tasks to the back of the normal tier, with their attempts reset. Returns how many. `dead_records`: those
--- of `ids`. It needs the keys P0, P1, P2, T, DZ, DT, DM, M, X and C.
+-- of `ids`. It needs the keys P0, P1, P2, T, DZ, DT, DM, M, X, C, E and DE.
 --- @include "commands"
 --- @include "now"
 --- @include "int"
@@ -20,7 +20,7 @@ local function note_moved(ids)
   save_stale()
 end
 local function replay_dead(ids, dead_records)
-  local tickets, moved = {}, {}
+  local tickets, moved, noted = {}, {}, {}
   for i = 1, #ids do
     if dead_records[i] then
       local length, rest = match(dead_records[i], '^%d+:%d+:(%d+):(.*)$')
@@ -28,11 +28,13 @@ local function replay_dead(ids, dead_records)
       t.attempt, t.lost = 0, 0
       if t.ttl ~= '' then t.expires = int(now + t.ttl) end
       tickets[#tickets + 1] = write_ticket(t)
+      if look_has_facts(t.look) then noted[#noted + 1] = t.id end
       if t.tier ~= 1 then moved[#moved + 1] = t.id end
     end
   end
   push_back({ {}, tickets, {} })
   move_bodies(DT, T, ids)
+  move_bodies(DE, E, noted)
   remove_dead(ids)
   note_moved(moved)
   return #tickets

@@ -3,8 +3,8 @@
 -- continues. Also cuts stale tickets off the ends of the tiers. It needs the keys P0, P1, P2, D, X, M and C.
 --- @include "stale-trim"
 local MAX_REPAIR_STEPS = 10
-local function repair_stale()
-  local st = call('HGET', M, 'st')
+-- `st`: that of M.
+local function repair_stale(st)
   if not st then return end
   open_stale(st)
   for i, key in ipairs({ P0, P1, P2 }) do trim_tier(key, i - 1) end

@@ -1,0 +1,13 @@
+/** @module master/queue/run-history  Writes what is known of the runs of a task as JSON (D115). */
+import { toSeconds } from '../../protocol/index.ts'
+import type { FailedAttempt, RunHistory } from '../../storage/index.ts'
+
+/** @returns the fields with a comma before each; '' if there are none. */
+export function historyText({ attempts }: RunHistory): string {
+  return attempts === undefined ? '' : `,"attempts":[${attempts.map(attemptText).join(',')}]`
+}
+
+function attemptText({ kind, attempt, atMs, error, worker }: FailedAttempt): string {
+  const head = `"attempt":${attempt},"at":${toSeconds(atMs)},"kind":"${kind}"`
+  return `{${head},"error":${JSON.stringify(error)},"worker_id":${JSON.stringify(worker)}}`
+}
