@@ -13,6 +13,7 @@ import {
   pointerStep,
   propertiesOf,
   secretPathsOf,
+  toSeconds,
   type AutomationDescriptor,
   type BaseConfig,
   type CatalogEntryBody,
@@ -161,7 +162,7 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
   const configSchema = configSchemaOf(plain(automation.config))
   const outputSchema = automation.output === null ? null : plain(automation.output)
   const payloadSchema = automation.payload === null ? null : plain(automation.payload)
-  const { result = null } = automation // An automation of an earlier release has no such field.
+  const { result = null, retainMs = 0 } = automation // An automation of an earlier release has no such fields.
   const resultSchema = result === null ? null : plain(result)
   return Object.freeze({
     type,
@@ -172,6 +173,7 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
     payloadSchema,
     resultSchema,
     visibilityMs,
+    retainMs,
     retry,
     validateConfig: compileValidator(configSchema),
     defaults: Object.freeze(defaultsOf(configSchema)) as BaseConfig & JsonObject,
@@ -217,6 +219,7 @@ export function toCatalogEntry({
   configSchema,
   payloadSchema,
   resultSchema = null,
+  retainMs = 0,
   outputSchema,
   pools,
 }: CatalogEntry): CatalogEntryBody {
@@ -226,7 +229,14 @@ export function toCatalogEntry({
     config: configSchema,
     ...(payloadSchema === null
       ? {}
-      : { queue: { name: type, payload: payloadSchema, ...(resultSchema !== null && { result: resultSchema }) } }),
+      : {
+          queue: {
+            name: type,
+            payload: payloadSchema,
+            ...(resultSchema !== null && { result: resultSchema }),
+            ...(retainMs > 0 && { retain_seconds: toSeconds(retainMs) }),
+          },
+        }),
     ...(outputSchema === null ? {} : { stream: { name: type, payload: outputSchema } }),
     ...(pools.size === 0
       ? {}

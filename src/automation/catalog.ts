@@ -40,6 +40,8 @@ export interface CatalogEntry {
     }
   >
   readonly visibilityMs: number
+  /** How long outcomes of tasks are retained that do not say it; missing or 0: not at all. */
+  readonly retainMs?: number
   readonly retry: RetryPolicy
   /** Called only by the slot runners. null: a manifest declares the type, and its workers are other programs. */
   readonly run: ((context: BatchContext | Context) => unknown) | null

@@ -10,6 +10,7 @@ import {
   MAX_VISIBILITY_MS,
   MIN_VISIBILITY_MS,
   NAME_PATTERN,
+  RetainSeconds,
   Strict,
   toMs,
   toSeconds,
@@ -33,6 +34,8 @@ export interface AutomationDeclaration {
   readonly result?: object | null
   readonly pools: Pools
   readonly visibilityMs: number
+  /** How long outcomes of tasks are retained that do not say it; missing or 0: not at all. */
+  readonly retainMs?: number
   readonly retry: RetryPolicy
 }
 
@@ -48,6 +51,7 @@ export const FIELDS = {
   pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))),
   payload: Type.Object({}),
   result: Schema,
+  retainSeconds: Type.Optional(RetainSeconds),
   visibilitySeconds: Type.Optional(
     Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) }),
   ),

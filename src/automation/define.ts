@@ -74,6 +74,11 @@ export interface BatchDefinition<C, O, T, P extends Pools, R = undefined> extend
    */
   readonly visibilityTimeoutSeconds?: number
   /**
+   * How long outcomes are retained of tasks that are submitted without `retain_seconds`, in seconds: 0 to 604,800,
+   * default 0.
+   */
+  readonly retainSeconds?: number
+  /**
    * Delay before the next attempt, with full jitter. `baseSeconds` 0 (exclusive) to 86,400, default 1; `factor` 1 to
    * 1,000, default 2; `capSeconds` defaults to 300.
    */
@@ -141,7 +146,8 @@ export function defineBatch<
   R extends object | undefined = undefined,
 >(definition: BatchDefinition<C, O, T, P, R>): BatchAutomation<C, O, T, P, R> {
   check('defineBatch', definition, BATCH)
-  const { payload, result = null, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
+  const { payload, result = null, retainSeconds = 0, run } = definition
+  const { visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
   const { baseSeconds, factor, capSeconds } = definition.retry ?? {}
   const retry = retryMs(
     { base_seconds: baseSeconds, factor, cap_seconds: capSeconds },
@@ -154,6 +160,7 @@ export function defineBatch<
     payload,
     result,
     visibilityMs: toMs(visibilityTimeoutSeconds),
+    retainMs: toMs(retainSeconds),
     retry,
     run,
   } as const)
@@ -203,6 +210,7 @@ const BATCH = compileValidator(
     payload: FIELDS.payload,
     result: FIELDS.result,
     visibilityTimeoutSeconds: FIELDS.visibilitySeconds,
+    retainSeconds: FIELDS.retainSeconds,
     retry: Type.Optional(
       Strict({
         baseSeconds: Type.Optional(RetrySeconds),

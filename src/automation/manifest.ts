@@ -38,6 +38,7 @@ const Batch = Strict({
   payload: FIELDS.payload,
   result: FIELDS.result,
   visibility_timeout_seconds: FIELDS.visibilitySeconds,
+  retain_seconds: FIELDS.retainSeconds,
   retry: Type.Optional(RetryFields),
 })
 type BatchManifest = Static<typeof Batch>
@@ -112,11 +113,13 @@ function automationOf(manifest: Manifest): ManifestAutomation {
     : { ...fields, kind: 'ContinuousAutomation', payload: null, visibilityMs: VISIBILITY_MS, retry: RETRY }
 }
 
-function batchFields({ type, payload, result, retry = {}, visibility_timeout_seconds: seconds }: BatchManifest) {
+function batchFields({ type, payload, result, retry = {}, ...times }: BatchManifest) {
+  const { visibility_timeout_seconds: seconds, retain_seconds: retainSeconds = 0 } = times
   return {
     payload,
     result: result ?? null,
     visibilityMs: seconds === undefined ? VISIBILITY_MS : toMs(seconds),
+    retainMs: toMs(retainSeconds),
     retry: retryMs(retry, `automation "${type}": /retry/cap_seconds must be >= base_seconds`),
   }
 }
@@ -127,9 +130,8 @@ function batchFields({ type, payload, result, retry = {}, visibility_timeout_sec
  *   left out.
  */
 export function manifestOf(automation: InstalledAutomation): object {
-  const { type, name, kind, config, payload, output, result, pools, visibilityMs, retry } = automation
+  const { type, name, kind, config, payload, output, result, pools } = automation
   const isBatch = kind === 'BatchAutomation'
-  const hasDefaultRetry = JSON.stringify(retry) === JSON.stringify(RETRY)
   const manifest = {
     muster: VERSION,
     type,
@@ -140,11 +142,18 @@ export function manifestOf(automation: InstalledAutomation): object {
     ...(output !== null && { output }),
     ...(isBatch && result !== null && { result }),
     ...(Object.keys(pools).length > 0 && { pools }),
-    ...(isBatch && visibilityMs !== VISIBILITY_MS && { visibility_timeout_seconds: toSeconds(visibilityMs) }),
-    ...(isBatch && !hasDefaultRetry && { retry: retrySeconds(retry) }),
+    ...(isBatch && timesOf(automation)),
     ...('devCommand' in automation && { dev: { command: automation.devCommand } }),
   }
   return JSON.parse(JSON.stringify(manifest)) as object // Schemas without the markers of TypeBox.
+}
+
+function timesOf({ visibilityMs, retainMs = 0, retry }: InstalledAutomation) {
+  return {
+    ...(visibilityMs !== VISIBILITY_MS && { visibility_timeout_seconds: toSeconds(visibilityMs) }),
+    ...(retainMs > 0 && { retain_seconds: toSeconds(retainMs) }),
+    ...(JSON.stringify(retry) !== JSON.stringify(RETRY) && { retry: retrySeconds(retry) }),
+  }
 }
 
 const retrySeconds = ({ baseMs, factor, capMs }: RetryPolicy): object => ({

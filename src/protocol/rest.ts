@@ -68,7 +68,14 @@ export const CatalogEntryBody = ResponseObject({
   type: Type.String(),
   kind: Kind,
   config: Schema,
-  queue: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema, result: Type.Optional(Schema) })),
+  queue: Type.Optional(
+    ResponseObject({
+      name: Type.String(),
+      payload: Schema,
+      result: Type.Optional(Schema),
+      retain_seconds: Type.Optional(Type.Number()),
+    }),
+  ),
   stream: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
   pools: Type.Optional(Type.Record(Type.String(), ResponseObject({ payload: Schema, tags: Schema }))),
 })

@@ -17,6 +17,7 @@ describe('defineBatch', () => {
       visibilityMs: 1_500,
       retry: { baseMs: 1_000, factor: 3, capMs: 300_000 },
     })
+    expect([batch({}), batch({ retainSeconds: 0.5 })]).toMatchObject([{ retainMs: 0 }, { retainMs: 500 }])
     expect(batch({ retry: { baseSeconds: 600 } })).toMatchObject({ retry: { baseMs: 600_000, capMs: 600_000 } })
   })
 
@@ -27,6 +28,8 @@ describe('defineBatch', () => {
     [{ name: '' }, '/name must NOT have fewer than 1 characters'],
     [{ visibilityTimeoutSeconds: 0.5 }, '/visibilityTimeoutSeconds must be >= 1'],
     [{ visibilityTimeoutSeconds: 43_201 }, '/visibilityTimeoutSeconds must be <= 43200'],
+    [{ retainSeconds: -1 }, '/retainSeconds must be >= 0'],
+    [{ retainSeconds: 604_801 }, '/retainSeconds must be <= 604800'],
     [{ retry: { baseSeconds: 0 } }, '/retry/baseSeconds must be > 0'],
     [{ retry: { factor: 0.5 } }, '/retry/factor must be >= 1'],
     [{ retry: { baseSeconds: 20, capSeconds: 10 } }, '/retry/capSeconds must be >= baseSeconds (20)'],

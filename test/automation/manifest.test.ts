@@ -31,6 +31,7 @@ payload: {type: object, required: [url], properties: {url: {type: string, format
 output: {type: object, properties: {bytes: {type: integer}}}
 pools: {proxies: {payload: {type: object}, tags: {type: object}}}
 visibility_timeout_seconds: 120
+retain_seconds: 90
 retry: {base_seconds: 2, factor: 3, cap_seconds: 60}
 dev: {command: [python3, my_worker.py]}
 `
@@ -71,6 +72,7 @@ describe('a manifest', () => {
       output: { type: 'object', properties: { bytes: { type: 'integer' } } },
       pools: { proxies: { payload: { type: 'object' }, tags: { type: 'object' } } },
       visibilityTimeoutSeconds: 120,
+      retainSeconds: 90,
       retry: { baseSeconds: 2, factor: 3, capSeconds: 60 },
       run: () => {},
     })
@@ -180,6 +182,7 @@ describe('the manifest of an automation with code', () => {
     result: Type.Object({ pages: Type.Integer() }),
     pools: { proxies: { payload: Type.Object({}), tags: Type.Object({ row: Type.Optional(Type.String()) }) } },
     visibilityTimeoutSeconds: 90.5,
+    retainSeconds: 3_600,
     retry: { baseSeconds: 0.5, factor: 3, capSeconds: 60 },
     run: () => ({ pages: 1 }),
   })
@@ -209,6 +212,7 @@ describe('the manifest of an automation with code', () => {
       'result',
       'pools',
       'visibility_timeout_seconds',
+      'retain_seconds',
       'retry',
     ])
   })

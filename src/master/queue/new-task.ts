@@ -99,18 +99,24 @@ export interface NewTaskDeps extends TaskBounds {
   readonly random: Random
 }
 
-/**
- * @param exactPayload The payload with its numbers as they were sent (D75).
- * @param trace The trace of the request, for a task without its own.
- */
+/** What a task has beside its parsed body. */
+interface Submitted {
+  /** The payload with its numbers as they were sent (D75). */
+  readonly exactPayload: unknown
+  /** The trace of the request, for a task without its own. */
+  readonly trace: TraceHeaders | undefined
+}
+
+/** @param entry Its default applies to a task without `retain_seconds`. */
 export function newTask(
   body: TaskBody,
-  exactPayload: unknown,
+  { exactPayload, trace }: Submitted,
+  { retainMs: defaultRetainMs = 0 }: CatalogEntry,
   { clock, random, backendNowMs }: NewTaskDeps,
-  trace?: TraceHeaders,
 ): NewTask {
   const { task_id: ownId, ttl_seconds: ttlSeconds = null, idempotency_ttl_seconds: keyTtlSeconds } = body
-  const retainMs = Math.round((body.retain_seconds ?? 0) * 1_000)
+  const { retain_seconds: retainSeconds = null } = body
+  const retainMs = retainSeconds === null ? defaultRetainMs : Math.round(retainSeconds * 1_000)
   const retain = retainMs === 0 ? '' : `"retain_seconds":${retainMs / 1_000},`
   const notBeforeMs = notBeforeOf(body, backendNowMs)
   const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`

@@ -78,7 +78,12 @@ function singleRoute(deps: SubmitDeps): Route {
         if (upgrade !== null) throw counted(deps, entry, 'upgrading', upgrade)
         const faults = remainingFaults(body, entry, deps)
         if (faults.length > 0) throw counted(deps, entry, 'invalid', new FleetError('INVALID', faults))
-        const task = newTask(body, exactBody.payload, deps, traceHeadersOf(span) ?? trace)
+        const task = newTask(
+          body,
+          { exactPayload: exactBody.payload, trace: traceHeadersOf(span) ?? trace },
+          entry,
+          deps,
+        )
         span.setAttribute('fleet.task_id', task.id)
         const [stored] = await deps.queueOf(entry.type).submit([task])
         const result = resultOf(deps, entry, task, body.priority ?? 0, stored)
@@ -186,7 +191,7 @@ async function submitBatch(
   const isGood = (_: unknown, at: number): boolean => faults[at]?.length === 0 && upgrades[at] === null
   const good = bodies.filter(isGood) as TaskBody[]
   const exact = exactBodies.filter(isGood) as TaskBody[]
-  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, deps, trace))
+  const tasks = good.map((body, at) => newTask(body, { exactPayload: exact[at]?.payload, trace }, entry, deps))
   const outcomes = tasks.length === 0 ? [] : await deps.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error

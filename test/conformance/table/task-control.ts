@@ -70,6 +70,15 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D110d', 'A wrong retain_seconds is rejected with 422, in a submit, a batch item and a dry run.'],
   ['D110e', 'The id of a retained outcome is known: a submit with it is a duplicate.'],
   ['D110f', 'SVC_MAX_OUTCOMES bounds the outcomes of a type; those nearest to their expiry go first.'],
+  [
+    'D110h',
+    'A type may declare how long the outcomes of tasks are retained that do not say it.',
+    by(
+      'master/queue/submit.test.ts',
+      'retains the outcome as long as the type says, unless the task says otherwise (D110)',
+    ),
+    by('automation/manifest.test.ts', 'declares the same as a module with the same schemas (D108)'),
+  ],
   ['D110g', 'A dead task is shown with its error, and a repeated ack changes no outcome.'],
   ['D111a', 'wait_seconds returns when the task has finished, or after that time with its place.'],
   ['D111b', 'tasks/await returns all states when one task has finished or is unknown.'],

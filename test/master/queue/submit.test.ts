@@ -32,6 +32,16 @@ describe('submitting a task', () => {
     expect(await fixture.place('invoice 7/ü')).toBe('pending')
   })
 
+  it('retains the outcome as long as the type says, unless the task says otherwise (D110)', async () => {
+    await open({ entries: [entryOf('mailer', { retainMs: 90_500 })] })
+    const body = { tasks: [{}, { retain_seconds: null }, { retain_seconds: 0 }, { retain_seconds: 5 }].map(mail) }
+    expect(await fixture.call('POST', BATCH, { body })).toMatchObject({ status: 200 })
+    await fixture.submit('a@b')
+    const { json } = await fixture.call('GET', '/automations/mailer/queue')
+    const { items } = json as { items: readonly { retain_seconds?: number }[] }
+    expect(items.map(({ retain_seconds: seconds }) => seconds)).toEqual([90.5, 90.5, undefined, 5, 90.5])
+  })
+
   it('stores payload, priority and submission time, in seconds of the wall clock', async () => {
     await open()
     const submittedAt = fixture.time.wallMs() / 1_000
