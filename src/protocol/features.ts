@@ -11,10 +11,11 @@
 /**
  * - `stream`: rpc requests that accept lines, and `tasks.reserve` with `stream` (D125).
  * - `result`: `tasks.ack` with `result` (D110).
+ * - `progress`: `tasks.extend` with `progress` (D114).
  * - `cancel`: the frame `task_cancelled`, which ends the run of a task whose lease a cancel has ended (D117).
  * - `epoch`: a worker whose config is of `Muster-Epoch` need not poll it when it connects.
  */
-export const FEATURES = ['stream', 'result', 'cancel', 'epoch'] as const
+export const FEATURES = ['stream', 'result', 'progress', 'cancel', 'epoch'] as const
 /** The name of a feature. */
 export type Feature = (typeof FEATURES)[number]
 

@@ -45,6 +45,8 @@ export const MAX_ERROR_CHARS = 4_096
 export const MAX_KEPT_ATTEMPTS = 5
 /** Length at which the error of a failed attempt is cut. */
 export const MAX_ATTEMPT_ERROR_CHARS = 256
+/** Largest progress of a task, as JSON. */
+export const MAX_PROGRESS_BYTES = 1_024
 /** Largest stored config. */
 export const MAX_CONFIG_BYTES = 262_144
 /** Largest value of the key-value store. */

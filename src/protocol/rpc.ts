@@ -35,6 +35,8 @@ export const ReservedTask = Strict({
   retain_seconds: Type.Optional(Type.Number()),
   /** Only `true`: the outcome will be retained, so an ack may carry a result (D110). */
   retain: Type.Optional(Type.Literal(true)),
+  /** What an earlier run reported last (D114). */
+  progress: Type.Optional(Type.Unknown()),
   expires_at: Seconds,
 })
 export type ReservedTask = Static<typeof ReservedTask>
@@ -63,7 +65,11 @@ export const RPC = {
     result: results({}),
   },
   'tasks.release': { params: leases({}), result: results({}) },
-  'tasks.extend': { params: leases({}), result: results({ expires_at: Seconds }) },
+  'tasks.extend': {
+    /** `progress`: at most 1 KiB of JSON (D114). */
+    params: leases({ progress: Type.Optional(Type.Unknown()) }),
+    result: results({ expires_at: Seconds }),
+  },
   'tasks.nack': {
     params: leases({
       error: Type.String(),

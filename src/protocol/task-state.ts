@@ -1,6 +1,6 @@
 /**
  * @module protocol/task-state
- * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111, D115, D116).
+ * Defines the bodies that show what became of tasks, and those that wait for it (D29, D110, D111, D114, D115, D116).
  */
 import { Type, type Static } from 'typebox'
 import { MAX_TASKS_PER_BATCH } from './limits.ts'
@@ -38,8 +38,11 @@ const taskState = {
   result_omitted: Type.Optional(Type.Literal('too_large')),
   /** The newest five, oldest first (D115). */
   attempts: Type.Optional(Type.Array(FailedAttempt)),
+  /** What a run of the task reported last, and when (D114). Not of a finished task. */
+  progress: Type.Optional(Type.Unknown()),
+  progress_at: Type.Optional(Seconds),
 }
-/** Where a task is (D29). Other fields than the place and `attempts` are those of a finished task
+/** Where a task is (D29). Other fields than the place, `attempts` and `progress` are those of a finished task
  * (D110). */
 export const TaskPlace = Type.Object({ task_id: Type.String(), place: Place, ...taskState })
 export type TaskPlace = Static<typeof TaskPlace>

@@ -259,6 +259,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('items', items, (item) => {
         lease(item)
         visibility(item.visibilityMs)
+        if (item.progress !== undefined) text('progress', item.progress)
       })
     },
     sweep: (type, maxLost, limit) => {

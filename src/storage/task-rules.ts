@@ -64,8 +64,8 @@ function resultBytes(result: RunResult | null): number {
 export function charsOfState(state: TaskState | null): number {
   if (state === null) return 0
   const failed = charsOfAttempts(state.attempts)
-  if (state.kind === 'stored') return failed
-  if (state.kind === 'dead') return failed + (state.lastError?.length ?? 0)
+  if (state.kind === 'stored') return failed + (state.progress?.text.length ?? 0)
+  if (state.kind === 'dead') return failed + (state.lastError?.length ?? 0) + (state.progress?.text.length ?? 0)
   return failed + (state.result?.kind === 'json' ? state.result.text.length : 0)
 }
 

@@ -19,6 +19,7 @@ import { tasksIn } from './contract/tasks-in.ts'
 import { tasksList } from './contract/tasks-list.ts'
 import { tasksOutcomes } from './contract/tasks-outcomes.ts'
 import { tasksPause } from './contract/tasks-pause.ts'
+import { tasksProgress } from './contract/tasks-progress.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
 import { tasksSweep } from './contract/tasks-sweep.ts'
@@ -43,6 +44,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksEdges,
     tasksOutcomes,
     tasksAttempts,
+    tasksProgress,
     tasksPause,
     tasksCancel,
     tasksList,

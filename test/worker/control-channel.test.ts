@@ -88,7 +88,7 @@ describe('the control channel', () => {
     await opened()
     expect(peer.handshakes[0]).toMatchObject({
       'muster-version': '1.2.3',
-      'muster-features': 'stream, result, cancel, epoch',
+      'muster-features': 'stream, result, progress, cancel, epoch',
     })
     expect([features.has('stream'), features.has('epoch')]).toEqual([true, false])
     peer.features = ''

@@ -39,7 +39,9 @@ const get = verb({
       ],
       body,
     )
-    if (printer.format === 'table') for (const each of body.attempts ?? []) printer.note(attemptLine(each))
+    if (printer.format !== 'table') return EXIT.OK
+    for (const each of body.attempts ?? []) printer.note(attemptLine(each))
+    if (body.progress_at !== undefined) printer.note(`${when(body.progress_at)}  progress ${brief(body.progress)}`)
     return EXIT.OK
   },
 })

@@ -2,3 +2,4 @@
 export { createBatcher, RUN_ITEMS } from './batcher.ts'
 export { totalsBody } from './counts.ts'
 export { Queue } from './queue.ts'
+export type { LeaseExtension } from './type-queue.ts'

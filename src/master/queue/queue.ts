@@ -32,7 +32,7 @@ import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 import { TaskWaits } from './task-waits.ts'
-import { TypeQueue, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
+import { TypeQueue, type LeaseExtension, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
 import type { ReserveOptions, Capacity } from './waiters.ts'
 
 /** The longest time that a task waits if the notification that it became ready was lost. */
@@ -109,7 +109,7 @@ export class Queue implements Part {
     return this.#queueOf(type).release(leases)
   }
 
-  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
+  extend(type: string, leases: readonly LeaseExtension[]): Promise<readonly ExtendHoldResult[]> {
     return this.#queueOf(type).extend(leases)
   }
 

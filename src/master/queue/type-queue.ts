@@ -17,6 +17,7 @@ import {
   type ExtendLeaseResult,
   type Lease,
   type LeaseLost,
+  type ExtendItem,
   type LeaseRef,
   type NackItem,
   type NewPause,
@@ -42,6 +43,9 @@ export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
 type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker sent it. */
 export type NackOptions = Omit<NackItem, 'jitter'>
+
+/** A lease to extend, and the progress of its task. */
+export type LeaseExtension = Omit<ExtendItem, 'visibilityMs'>
 
 export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
   readonly backend: Backend
@@ -70,7 +74,7 @@ export class TypeQueue {
   readonly #onFinished: (ids: readonly string[]) => void
   readonly #onCancelled: TypeQueueDeps['onCancelled']
   readonly #releases: Batcher<LeaseRef, Settled>
-  readonly #extends: Batcher<LeaseRef, ExtendHoldResult>
+  readonly #extends: Batcher<LeaseExtension, ExtendHoldResult>
   readonly #nacks: Batcher<NackItem, Nacked>
 
   constructor(entry: CatalogEntry, deps: TypeQueueDeps) {
@@ -132,7 +136,7 @@ export class TypeQueue {
     return allSucceeded(outcomes)
   }
 
-  extend(leases: readonly LeaseRef[]): Promise<readonly ExtendHoldResult[]> {
+  extend(leases: readonly LeaseExtension[]): Promise<readonly ExtendHoldResult[]> {
     return this.#extends.add(leases)
   }
 

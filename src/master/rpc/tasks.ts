@@ -1,6 +1,7 @@
 /** @module master/rpc/tasks  RPC methods that reserve and settle tasks. Task bodies are inserted as the stored text. */
 import {
   MAX_ERROR_CHARS,
+  MAX_PROGRESS_BYTES,
   MAX_RESERVED_PER_CALL,
   MAX_RESULT_BYTES,
   RpcError,
@@ -10,7 +11,7 @@ import {
 import { truncateError } from '../../runtime/index.ts'
 import type { DoneTask, Lease, LeaseRef } from '../../storage/index.ts'
 import { RawJson } from '../http/index.ts'
-import type { Queue } from '../queue/index.ts'
+import type { LeaseExtension, Queue } from '../queue/index.ts'
 import type { Caller, Methods } from './caller.ts'
 
 interface WireLease {
@@ -21,6 +22,10 @@ interface WireLease {
 interface WireDone extends WireLease {
   readonly result?: unknown
   readonly result_omitted?: 'too_large' | null
+}
+
+interface WireProgress {
+  readonly progress?: unknown
 }
 
 const TOO_LARGE = { kind: 'too_large' } as const
@@ -47,8 +52,8 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
     'tasks.release': async ({ tasks }, { entry }) => ({
       results: (await queue.release(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)),
     }),
-    'tasks.extend': async ({ tasks }, { entry }) => {
-      const extended = await queue.extend(entry.type, refs(tasks))
+    'tasks.extend': async ({ tasks }, { entry }, exact) => {
+      const extended = await queue.extend(entry.type, extendItems(tasks, exact.tasks))
       return {
         results: extended.map((each) =>
           each.kind === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.expiresAtMs) },
@@ -87,6 +92,20 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
   return tasks.map(({ task_id: id, token }) => ({ id, token }))
 }
 
+/** @throws {RpcError} `invalid_params` for progress above 1 KiB; no lease is extended then. */
+function extendItems(tasks: readonly WireLease[], exact: readonly WireProgress[]): readonly LeaseExtension[] {
+  return tasks.map(({ task_id: id, token }, at) => {
+    const value = exact[at]?.progress
+    if (value === undefined) return { id, token }
+    const progress = JSON.stringify(value)
+    if (Buffer.byteLength(progress) <= MAX_PROGRESS_BYTES) return { id, token, progress }
+    const message = `must have at most ${MAX_PROGRESS_BYTES} bytes of JSON`
+    throw new RpcError('invalid_params', `params/tasks/${at}/progress: ${message}`, {
+      errors: [{ path: `/tasks/${at}/progress`, message, keyword: 'maxBytes' }],
+    })
+  })
+}
+
 /** Results above 64 KiB are omitted: the task is done nevertheless (D110). */
 function doneTasks(tasks: readonly WireDone[], exact: readonly WireDone[]): readonly DoneTask[] {
   return tasks.map(({ task_id: id, token, result_omitted: omitted }, at) => {
@@ -99,8 +118,9 @@ function doneTasks(tasks: readonly WireDone[], exact: readonly WireDone[]): read
   })
 }
 
-function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, isRetained, body }: Lease): string {
+function leaseText({ id, token, attempt, maxAttempts, expiresAtMs, isRetained, progress, body }: Lease): string {
   const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
   const expiry = `"expires_at":${toSeconds(expiresAtMs)}${isRetained === true ? ',"retain":true' : ''}`
-  return `{"task_id":${JSON.stringify(id)},"token":${token},${attempts},${expiry},${body.slice(1)}`
+  const reported = progress === undefined ? '' : `,"progress":${progress}`
+  return `{"task_id":${JSON.stringify(id)},"token":${token},${attempts},${expiry}${reported},${body.slice(1)}`
 }

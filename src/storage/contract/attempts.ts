@@ -1,8 +1,10 @@
 /**
  * @module storage/contract/attempts
  * Defines what is kept of the runs of a task that did not finish it: the newest failed runs and lost leases, until the
- * task has ended (D115). Nothing is kept of a task that neither fails nor loses its lease.
+ * task has ended (D115). Nothing is kept of a task that neither fails nor loses its lease. Also defines the
+ * progress that a run reports (D114).
  */
+import type { JsonText } from '../../protocol/index.ts'
 import type { EpochMs } from './common.ts'
 
 /** A run that did not finish its task. */
@@ -23,4 +25,16 @@ export interface FailedAttempt {
 export interface RunHistory {
   /** The newest five that did not finish the task, oldest first. A replay keeps them. Omitted if there is none. */
   readonly attempts?: readonly FailedAttempt[]
+}
+
+/** The newest progress that a run of a task reported, of this run or an earlier one. */
+export interface Progress {
+  readonly text: JsonText
+  readonly atMs: EpochMs
+}
+
+/** What is known of a task that has not ended. */
+export interface TaskHistory extends RunHistory {
+  /** Kept by retries and replays. Omitted if no run has reported any. */
+  readonly progress?: Progress
 }

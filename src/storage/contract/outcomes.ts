@@ -6,7 +6,7 @@
  * An outcome is written once, in the step that ends the task (G29). Until it expires, its id counts as known.
  */
 import type { JsonText } from '../../protocol/index.ts'
-import type { RunHistory } from './attempts.ts'
+import type { RunHistory, TaskHistory } from './attempts.ts'
 import type { EpochMs, LeaseRef, PerItem } from './common.ts'
 
 /** What a run returned. `too_large`: it had more than 64 KiB, and was omitted. */
@@ -33,7 +33,7 @@ export interface Outcome extends RunHistory {
 }
 
 /** A dead task, without its body. */
-export interface Death extends RunHistory {
+export interface Death extends TaskHistory {
   readonly kind: 'dead'
   readonly diedAtMs: EpochMs
   readonly attempt: number
@@ -41,7 +41,7 @@ export interface Death extends RunHistory {
 }
 
 /** A task that has not finished. */
-interface StoredTask extends RunHistory {
+interface StoredTask extends TaskHistory {
   readonly kind: 'stored'
   readonly place: 'pending' | 'in_flight' | 'scheduled'
 }

@@ -98,6 +98,16 @@ export interface Lease extends LeaseRef {
   readonly body: JsonText
   /** The outcome of the task will be retained, so its ack may carry a result. Omitted otherwise. */
   readonly isRetained?: true
+  /** The newest progress of an earlier run. Omitted if there is none. */
+  readonly progress?: JsonText
+}
+
+/** A lease to extend. */
+export interface ExtendItem extends LeaseRef {
+  /** 1,000 to 43,200,000 ms. */
+  readonly visibilityMs: number
+  /** Replaces the progress of the task; at most 1 KiB. It stays as it is if omitted. */
+  readonly progress?: JsonText
 }
 
 /** One worker that waits for tasks. */
@@ -312,11 +322,13 @@ export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists
    * Moves visibility deadlines to now + `visibilityMs`, never to an earlier time.
    *
    * @param type The automation type.
-   * @param items 1 to 500 leases. `visibilityMs`: 1,000 to 43,200,000 ms.
+   * The progress of an item is stored in the same step, only if its lease counts.
+   *
+   * @param items 1 to 500 leases; of two with the same task, the later progress counts.
    * @returns the deadline that now applies, or why the lease does not count any more.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): PerItem<ExtendLeaseResult>
+  extend(type: string, items: readonly ExtendItem[]): PerItem<ExtendLeaseResult>
   /**
    * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
    * deadlines, or die. Due tasks go to the back of their tiers in due order. Expired idempotency keys and outcomes are

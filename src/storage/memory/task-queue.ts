@@ -130,6 +130,7 @@ export class TaskQueue {
       attempt: 0,
       lost: 0,
       attempts: NO_ATTEMPTS,
+      progress: null,
       token: 0,
       worker: '',
       max: 0,
@@ -170,6 +171,11 @@ export class TaskQueue {
     task.max = max
     task.until = until
     task.deadline = this.#deadlines.add(until, task)
+  }
+
+  reportProgress(task: Task, text: string): void {
+    this.#store.budget.add(text.length - (task.progress?.text.length ?? 0))
+    task.progress = { text, atMs: this.#store.now() }
   }
 
   /** Moves the deadline, never to an earlier time. */

@@ -5,7 +5,7 @@
 import { charsOfAttempts } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Timer } from './timer-queue.ts'
-import type { FailedAttempt, TaskPlace, Tier } from '../index.ts'
+import type { FailedAttempt, Progress, TaskPlace, Tier } from '../index.ts'
 
 /** About what the object of a failed attempt takes, in characters. */
 const ATTEMPT_OVERHEAD = 64
@@ -29,6 +29,8 @@ export interface Task {
   lost: number
   /** The newest attempts that failed. */
   attempts: readonly FailedAttempt[]
+  /** Of the newest report of a run; null if there was none. */
+  progress: Progress | null
   /** Of the newest lease; 0 before the first. */
   token: number
   /** The worker of the newest lease; '' before the first. */
@@ -42,8 +44,12 @@ export interface Task {
   diedAtMs: number
 }
 
-export const sizeOf = (task: Pick<Task, 'id' | 'body'> & Partial<Pick<Task, 'attempts'>>): number =>
-  RECORD_OVERHEAD + task.id.length + task.body.length + sizeOfAttempts(task.attempts)
+export const sizeOf = (task: Pick<Task, 'id' | 'body'> & Partial<Pick<Task, 'attempts' | 'progress'>>): number =>
+  RECORD_OVERHEAD +
+  task.id.length +
+  task.body.length +
+  sizeOfAttempts(task.attempts) +
+  (task.progress?.text.length ?? 0)
 
 const sizeOfAttempts = (attempts: readonly FailedAttempt[] = []): number =>
   attempts.length * ATTEMPT_OVERHEAD + charsOfAttempts(attempts)

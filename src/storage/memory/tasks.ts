@@ -32,6 +32,7 @@ import {
   takeWithin,
 } from '../index.ts'
 import { sizeOf } from './task.ts'
+import { listedTask, placeOf, stateOf } from './task-views.ts'
 import { TaskQueue } from './task-queue.ts'
 import { valueOf } from './store.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
@@ -40,11 +41,11 @@ import type {
   CancelResult,
   Counts,
   DoneTask,
+  ExtendItem,
   ExtendLeaseResult,
   Lease,
   LeaseLost,
   LeaseRef,
-  ListedTask,
   NackItem,
   NewPause,
   NewTask,
@@ -173,12 +174,13 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ExtendLeaseResult[] {
+  extend(type: string, items: readonly ExtendItem[]): readonly ExtendLeaseResult[] {
     const queue = this.#of(type)
-    return items.map(({ id, token, visibilityMs }) => {
+    return items.map(({ id, token, visibilityMs, progress }) => {
       const task = queue.held(id, token)
       if (task === undefined) return EXTEND_LOST[queue.lost(token)]
       queue.extend(task, visibilityMs)
+      if (progress !== undefined) queue.reportProgress(task, progress)
       return { kind: 'extended', expiresAtMs: task.until }
     })
   }
@@ -238,7 +240,7 @@ export class MemoryTasks implements Sync<Tasks> {
   describe(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (TaskState | null)[] {
     const queue = this.#of(type)
     return takeWithin(
-      ids.map((id) => stateOf(queue, id)),
+      ids.map((id) => stateOf(queue.find(id)) ?? queue.outcomes.find(id) ?? null),
       charsOfState,
       bytes,
     )
@@ -345,31 +347,6 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 }
 
-function listedTask(task: Task, place: TaskPlace): ListedTask {
-  const { id, attempt, body, until, due, diedAtMs, worker, lastError } = task
-  const atMs = { pending: null, in_flight: until, scheduled: due?.rank ?? null, dead: diedAtMs }[place]
-  return {
-    id,
-    attempt,
-    atMs,
-    worker: place === 'in_flight' ? worker : null,
-    error: place === 'dead' ? lastError : null,
-    body,
-  }
-}
-
-function placeOf(task: Task | undefined): TaskPlace | null {
-  return task === undefined || task.place === 'cancelled' ? null : task.place
-}
-
-function stateOf(queue: TaskQueue, id: string): TaskState | null {
-  const task = queue.find(id)
-  if (task === undefined) return queue.outcomes.find(id) ?? null
-  const { place, attempt, diedAtMs, lastError, attempts } = task
-  if (place === 'dead') return { kind: 'dead', attempt, diedAtMs, lastError, ...attemptsOf(attempts) }
-  return place === 'cancelled' ? null : { kind: 'stored', place, ...attemptsOf(attempts) }
-}
-
 /** The leases of one request; the first of a call may exceed the size of a whole result. */
 function lease(
   queue: TaskQueue,
@@ -393,7 +370,9 @@ function lease(
       expiresAtMs: until,
       body: task.body,
     }
-    leases.push(task.retainMs === null ? leased : { ...leased, ...RETAINED })
+    const { retainMs, progress } = task
+    if (retainMs === null && progress === null) leases.push(leased)
+    else leases.push({ ...leased, ...(retainMs !== null && RETAINED), ...(progress && { progress: progress.text }) })
   }
   return leases
 }

@@ -6,6 +6,7 @@ import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
 import { readFacts } from './tasks-facts.ts'
 import { READS, listOf, readTicket, run, wakeOf, type Ticket } from './tasks-layout.ts'
+import { attemptsOf } from '../index.ts'
 import type { DeadPage, DeadRow, Death } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -30,7 +31,8 @@ export async function dead(
 
 function rowOf(deadRecord: Reply, body: Reply, facts: Reply): DeadRow {
   const { hasFacts, ...record } = readDeadRecord(deadRecord)
-  return { ...record, body: String(body), ...(hasFacts && readFacts(facts)) }
+  const { attempts = [] } = hasFacts ? readFacts(facts) : {}
+  return { ...record, body: String(body), ...attemptsOf(attempts) }
 }
 
 /** What a dead record and the facts of the task say about the death. */

@@ -9,7 +9,7 @@
  *   d  s      ZSET ticket by due time, SET of ids: scheduled
  *   dz        ZSET    id by the number of its death (`died` at that time), which orders deaths of the same moment
  *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
- *   e  de     HASH id → facts, of tasks with failed attempts: of those that are not dead, and of the dead ones
+ *   e  de     HASH id → facts, of tasks with progress or failed attempts: those that are not dead, and dead ones
  *   o  oz     HASH id → outcome, ZSET id by expiry: retained outcomes
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
@@ -34,7 +34,8 @@
  *                000 if both
  *   outcome      `kind|finished|expires|attempt|<length of worker>[|<length of facts>]:<worker><facts><result>`   kind:
  *                d done, e expired; result: empty for none, x for one that was too large, j and the JSON otherwise
- *   facts        one line of JSON for each failed attempt, oldest first
+ *   facts        a line `ms JSON` of the progress if there is one, then one line of JSON for each failed attempt, the
+ *                oldest first; those of an outcome are the attempts alone
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
  *

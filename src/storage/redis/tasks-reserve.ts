@@ -40,21 +40,26 @@ export async function reserve(
   // The message names no publisher, so it wakes this process too: the result does not show how many tasks became due.
   const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId(), '', 0, 0, maxOutcomes]
   for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
-  const [until, before, dropped, nextDue, letters, ...found] = listOf(
+  const [until, before, dropped, nextDue, letters, reported, ...found] = listOf(
     await calls.take(type, ({ slot, number, lostFrom }) => {
       args.splice(HEAD, 3, slot, number, lostFrom)
       return run(caller, RESERVE, type, args, READS)
     }),
   )
+  const progress = new Map<number, string>()
+  const pairs = listOf(reported ?? null)
+  for (let i = 0; i < pairs.length; i += 2) progress.set(Number(pairs[i]) - 1, String(pairs[i + 1]))
   let taken = 0
   const results = requests.map(({ limit, defaultMaxAttempts }, i): Reservation => {
     const reason = REFUSALS[String(letters).charAt(i)]
     if (reason !== undefined) return { kind: 'refused', reason }
     const first = taken
     taken = Math.min(first + limit, found.length / 2)
-    const leases = Array.from({ length: taken - first }, (_, n): Lease =>
-      leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts),
-    )
+    const leases = Array.from({ length: taken - first }, (_, n): Lease => {
+      const lease = leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts)
+      const text = progress.get(first + n)
+      return text === undefined ? lease : { ...lease, progress: text }
+    })
     return { kind: 'leased', leases }
   })
   return {

@@ -12,6 +12,7 @@ import {
   EXTEND_LOST,
   fingerprintOf,
   type DoneTask,
+  type ExtendItem,
   type ExtendLeaseResult,
   type LeaseLost,
   type LeaseRef,
@@ -75,17 +76,13 @@ export async function nack(
 export async function extend(
   caller: Caller,
   type: string,
-  items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+  items: readonly ExtendItem[],
 ): Promise<readonly ExtendLeaseResult[]> {
-  const results = listOf(
-    await run(
-      caller,
-      EXTEND,
-      type,
-      items.flatMap(({ id, token, visibilityMs }) => [id, token, visibilityMs]),
-      READS,
-    ),
-  )
+  const args: (string | number)[] = [items.length]
+  for (const { id, token, visibilityMs } of items) args.push(id, token, visibilityMs)
+  for (const [i, { progress }] of items.entries())
+    if (progress !== undefined) args.push(i + 1, progress.replaceAll('\n', ' ')) // JSON has it only between values.
+  const results = listOf(await run(caller, EXTEND, type, args, READS))
   return items.map((_, i): ExtendLeaseResult => {
     const lost = lostOf(results[i])
     return lost === null ? { kind: 'extended', expiresAtMs: Number(results[i]) } : EXTEND_LOST[lost]

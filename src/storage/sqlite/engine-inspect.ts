@@ -20,7 +20,7 @@ import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, pendingOf, type Queue, type Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import { attemptsIn, isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import { historyIn, isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** By number of the place. */
@@ -157,9 +157,10 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
   }
 }
 
-function stateOf({ place, attempt, due, error, attempts }: TaskRow): TaskState {
+function stateOf(row: TaskRow): TaskState {
+  const { place, attempt, due, error } = row
   const name = PLACES[place]
-  const history = attemptsIn(attempts)
+  const history = historyIn(row)
   if (name !== undefined && name !== 'dead') return { kind: 'stored', place: name, ...history }
   return { kind: 'dead', attempt, diedAtMs: due ?? 0, lastError: error, ...history }
 }

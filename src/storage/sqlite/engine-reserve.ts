@@ -43,6 +43,7 @@ type PendingRow = [
   ownMax: number | null,
   retain: number | null,
   attempts: string | null,
+  progress: string | null,
   body: string | null,
 ]
 interface PickedTask {
@@ -51,6 +52,7 @@ interface PickedTask {
   readonly attempt: number
   readonly ownMax: number | null
   readonly retain: number | null
+  readonly progress: string | null
   readonly body: string
 }
 interface ExpiredTask {
@@ -84,7 +86,7 @@ function statementsOf(db: Database) {
     ),
     pending: db
       .prepare<[number, Tier, number, number], PendingRow>(
-        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, attempts, body
+        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, attempts, progress, body
         FROM task LEFT JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`,
       )
@@ -176,7 +178,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const limit = allowance.leases
     let next = from
     const rows = this.#sql.pending.iterate(type, tier, from, limit)
-    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, attempts, body] of rows) {
+    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, attempts, progress, body] of rows) {
       if (body === null || hasExpired(ttlAt, this.#txn.nowMs)) {
         if (allowance.drops <= 0) break
         expired.push({ pk, id, attempt, retain, attempts })
@@ -186,7 +188,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
           allowance.bytes = 0
           break
         }
-        picked.push({ pk, id, attempt, ownMax, retain, body })
+        picked.push({ pk, id, attempt, ownMax, retain, progress, body })
         allowance.leases -= 1
         allowance.bytes -= body.length
       }
@@ -218,12 +220,13 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
   }
 
   #lease(task: PickedTask, request: ReserveRequest, fence: TokenSequence, expiresAtMs: number): Lease {
-    const { pk, id, attempt, ownMax, retain, body } = task
+    const { pk, id, attempt, ownMax, retain, progress, body } = task
     const token = this.#sequences.issue(fence)
     const maxAttempts = maxAttemptsOf(ownMax, request.defaultMaxAttempts)
     this.#sql.lease.run(expiresAtMs, token, maxAttempts, request.worker, pk)
     const lease = { id, token, attempt, maxAttempts, expiresAtMs, body }
-    return retain === null ? lease : { ...lease, ...RETAINED }
+    if (retain === null && progress === null) return lease
+    return { ...lease, ...(retain !== null && RETAINED), ...(progress !== null && { progress }) }
   }
 }
 

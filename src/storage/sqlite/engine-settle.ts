@@ -11,6 +11,7 @@ import {
   extendedDeadline,
   nackOutcome,
   type DoneTask,
+  type ExtendItem,
   type ExtendLeaseResult,
   type LeaseLost,
   type LeaseRef,
@@ -45,6 +46,7 @@ function statementsOf(db: Database) {
         WHERE pk = ?`,
     ),
     extend: db.prepare<[number, number]>('UPDATE task SET due = ? WHERE pk = ?'),
+    reportProgress: db.prepare<[string, number, number]>('UPDATE task SET progress = ?, progress_at = ? WHERE pk = ?'),
   }
 }
 
@@ -116,10 +118,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     return this.#settleEach(typeName, items, (row, item, queue) => this.#nack(row, item, queue, retry))
   }
 
-  extend(
-    typeName: string,
-    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): readonly ExtendLeaseResult[] {
+  extend(typeName: string, items: readonly ExtendItem[]): readonly ExtendLeaseResult[] {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return items.map(() => EXTEND_LOST.lease_lost)
     return items.map((item) => {
@@ -127,6 +126,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
       if (row === undefined) return EXTEND_LOST[this.#sequences.lost(type, item.token)]
       const expiresAtMs = extendedDeadline(row.due ?? 0, this.#txn.nowMs, item.visibilityMs)
       this.#sql.extend.run(expiresAtMs, row.pk)
+      if (item.progress !== undefined) this.#sql.reportProgress.run(item.progress, this.#txn.nowMs, row.pk)
       return { kind: 'extended', expiresAtMs }
     })
   }

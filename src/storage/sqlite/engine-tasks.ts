@@ -14,6 +14,7 @@ import type {
   Counts,
   DeadPage,
   DoneTask,
+  ExtendItem,
   ExtendLeaseResult,
   LeaseLost,
   LeaseRef,
@@ -105,7 +106,7 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#settlement.nack(type, retry, items)
   }
 
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ExtendLeaseResult[] {
+  extend(type: string, items: readonly ExtendItem[]): readonly ExtendLeaseResult[] {
     return this.#settlement.extend(type, items)
   }
 

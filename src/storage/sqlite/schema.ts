@@ -13,7 +13,7 @@
  *
  * `outcome` has a row for each retained task that was acknowledged or expired; `result` is NULL for none, '' for one
  * that was too large. `task.retain` is how long the outcome of the task will be retained. `attempts` is a list of the
- * newest failed attempts as JSON; NULL if there is none.
+ * newest failed attempts as JSON; NULL if there is none. `progress` is what a run reported at `progress_at`.
  *
  * `pause` has a row for each queue that was paused, also if the pause has ended by time. `cancelled` has the number of
  * cancelled tasks of each queue that had any.
@@ -98,4 +98,6 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'retain', type: 'INTEGER' },
   { table: 'task', column: 'attempts', type: 'TEXT' },
   { table: 'outcome', column: 'attempts', type: 'TEXT' },
+  { table: 'task', column: 'progress', type: 'TEXT' },
+  { table: 'task', column: 'progress_at', type: 'INTEGER' },
 ]

@@ -3,7 +3,7 @@
  * TaskRows finds, moves and removes the rows of tasks. The bodies of tasks that were submitted together lie side by
  * side, so a batch of them is removed by ranges instead of one by one.
  */
-import { withAttempt, type FailedAttempt, type RunHistory, type Tier } from '../index.ts'
+import { withAttempt, type FailedAttempt, type RunHistory, type TaskHistory, type Tier } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
@@ -34,6 +34,8 @@ export interface TaskRow {
   readonly worker: string | null
   /** Failed attempts as JSON. */
   readonly attempts: string | null
+  readonly progress: string | null
+  readonly progressAt: number | null
 }
 
 /** What is left of a task that was removed because it is done. */
@@ -50,6 +52,11 @@ export interface TakenTask {
 /** The failed attempts in a column. */
 export function attemptsIn(column: string | null): Pick<RunHistory, 'attempts'> {
   return column === null ? {} : { attempts: JSON.parse(column) as readonly FailedAttempt[] }
+}
+
+/** What the row says about the runs of the task. */
+export function historyIn({ attempts, progress, progressAt }: TaskRow): TaskHistory {
+  return { ...attemptsIn(attempts), ...(progress !== null && { progress: { text: progress, atMs: progressAt ?? 0 } }) }
 }
 
 /** The column with one more attempt. */
@@ -72,7 +79,7 @@ export class TaskRows {
   constructor(db: Database) {
     this.#find = db.prepare(
       `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax, error,
-          worker, attempts FROM task WHERE type = ? AND id = ?`,
+          worker, attempts, progress, progress_at AS progressAt FROM task WHERE type = ? AND id = ?`,
     )
     this.#take = db.prepare(
       `DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ?

@@ -177,6 +177,12 @@ export const TASK_CONTROL: readonly Row[] = [
     by('worker/task-streams.test.ts', 'for 10 minutes after no line arrived, which is logged'),
     by('worker/rpc-stream.test.ts', 'that gets no line in time ends, and says so'),
   ],
+  [
+    'D114a',
+    'A worker reports progress with an extend; the state of the task shows it, with its time, until it is done.',
+  ],
+  ['D114b', 'The next run gets the progress, also after a replay.'],
+  ['D114c', 'Progress above 1 KiB is refused, and a lost lease stores none.'],
   ['D115a', 'A task shows its failed runs in each place, oldest first, with errors of at most 256 characters.'],
   ['D115b', 'The dead letters show them too, and a replay keeps them.'],
   ['D115c', 'A lost lease is shown with the worker that had it.'],

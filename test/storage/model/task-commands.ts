@@ -204,12 +204,13 @@ const nack = command(
 
 const extend = command(
   'extend',
-  fc.record({ type, visibilityMs, picks }),
-  async ({ type: of, picks: wanted, ...args }, fixture, { backend }) => {
+  fc.record({ type, visibilityMs, picks, progress: fc.constantFrom(undefined, undefined, '7', '{"page":"ü|:"}') }),
+  async ({ type: of, picks: wanted, progress, ...args }, fixture, { backend }) => {
     const taken = deadlinesOf(fixture, of)
     const items = leasesOf(fixture, of, wanted).map((lease) => ({
       ...lease,
       visibilityMs: unused(taken, fixture.time.now + args.visibilityMs) - fixture.time.now,
+      ...(progress !== undefined && { progress }),
     }))
     const results = await backend.tasks.extend(of, items)
     const kinds = asLost(

@@ -25,6 +25,7 @@ import type {
   Counts,
   DeadRow,
   DoneTask,
+  ExtendItem,
   ExtendLeaseResult,
   FailedAttempt,
   Lease,
@@ -33,6 +34,7 @@ import type {
   NewPause,
   NewTask,
   Outcome,
+  Progress,
   Pause,
   TaskPlace,
   TaskState,
@@ -66,6 +68,7 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
   at: number
   error: string
   attempts: readonly FailedAttempt[]
+  progress: Progress | null
 }
 
 export class TasksModel {
@@ -118,6 +121,7 @@ export class TasksModel {
         at: due,
         error: '',
         attempts: [],
+        progress: null,
       })
       this.totals.submitted += 1
       return { kind: 'queued' }
@@ -160,6 +164,7 @@ export class TasksModel {
             expiresAtMs: task.at,
             body: task.body,
             ...(task.retainMs !== undefined && { isRetained: true as const }),
+            ...(task.progress !== null && { progress: task.progress.text }),
           })
         }
       }
@@ -203,11 +208,12 @@ export class TasksModel {
       return 'scheduled'
     })
   }
-  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ExtendLeaseResult[] {
+  extend(items: readonly ExtendItem[]): ExtendLeaseResult[] {
     return items.map((item) => {
       const task = this.#held(item)
       if (task === undefined) return { kind: 'lease_lost' }
       task.at = extendedDeadline(task.at, this.#time.now, item.visibilityMs)
+      if (item.progress !== undefined) task.progress = { text: item.progress, atMs: this.#time.now }
       return { kind: 'extended', expiresAtMs: task.at }
     })
   }
@@ -247,7 +253,7 @@ export class TasksModel {
     const outcome = this.#outcomes.get(id)
     if (task === undefined || task.place === 'gone')
       return outcome !== undefined && outcome.retainedUntilMs > this.#time.now ? outcome : null
-    const history = attemptsOf(task.attempts)
+    const history = { ...attemptsOf(task.attempts), ...(task.progress !== null && { progress: task.progress }) }
     if (task.place !== 'dead') return { kind: 'stored', place: task.place, ...history }
     return { kind: 'dead', attempt: task.attempt, diedAtMs: task.at, lastError: task.error, ...history }
   }

@@ -25,8 +25,8 @@
 -- ARGV[9]       maximum number of outcomes
 -- ARGV[10..]    worker, limit, generation and default max attempts of each request
 -- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
--- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), then ticket
--- and body of each lease.
+-- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), a list of the
+-- positions of leases with progress and their progress, or nil, then ticket and body of each lease.
 --- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ E
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
@@ -182,12 +182,21 @@ if n == 0 then
   return { 0, 0, drops, next_due or false, letters }
 end
 
+local function facts_of_marked()
+  local marked, known = {}, {}
+  for i, mark in pairs(marks) do
+    if mark >= 2 then marked[#marked + 1] = ids[i] end
+  end
+  for i, facts in ipairs(fetch(E, marked)) do known[marked[i]] = facts end
+  return known
+end
 local bodies = fetch(T, ids)
 local first = newest(m[1], m[2], ARGV[5])
 if floor((first + n) / SEGMENT) > floor(first / SEGMENT) then first = math.ceil((first + 1) / SEGMENT) * SEGMENT end
 local deadline = int(now + ARGV[4])
 local deadlines, leases, leased, live = {}, {}, {}, 0
-local reply = { tonumber(deadline), first, 0, next_due or false, letters }
+local reply, reports = { tonumber(deadline), first, 0, next_due or false, letters, false }, {}
+local known = next(marks) and facts_of_marked() or {}
 local k, left, stem = 0, 0, nil
 for i = 1, n do
   if bodies[i] then
@@ -202,10 +211,16 @@ for i = 1, n do
     leased[live] = id
     deadlines[odd], deadlines[odd + 1] = deadline, id
     leases[odd], leases[odd + 1] = id, int(first + live) .. LEASE_MARKS[marks[i] or 0] .. stem .. ticket
-    reply[odd + 5], reply[odd + 6] = ticket, bodies[i]
+    reply[odd + 6], reply[odd + 7] = ticket, bodies[i]
+    local progress = known[id] and match(known[id], '^%d+ ([^\n]*)\n')
+    if progress then
+      reports[#reports + 1] = live
+      reports[#reports + 1] = progress
+    end
   end
 end
 reply[3] = drops + n - live
+if #reports > 0 then reply[6] = reports end
 
 if first == tonumber(m[1]) then
   call('HSET', M, 'f', int(first + n))

@@ -29,6 +29,7 @@ local function keep_outcomes(ended, at, most)
     if retain then
       local expires = int(at + retain)
       local attempts = one.has_facts and call('HGET', E, one.id) or ''
+      attempts = match(attempts, '^%d[^\n]*\n(.*)$') or attempts -- Without the progress.
       local numbers = { one.kind, int(at), expires, one.attempt, #one.worker, attempts ~= '' and #attempts or nil }
       -- A task that a master of an earlier release let in may replace an outcome.
       if call('ZREM', OZ, one.id) == 1 then bytes = bytes - OUTCOME_BYTES - #one.id - call('HSTRLEN', O, one.id) end
