@@ -331,6 +331,18 @@ export interface TaskHandle<T> {
    * @throws {LeaseLost} when the lease was lost; another worker may have the task.
    */
   readonly extend: () => Promise<void>
+  /**
+   * Reports how far the run is. The newest value is stored within about a second, shown with the task, and handed to the
+   * next run of the task if this one fails or is lost. Does nothing while a master of an older release is running.
+   *
+   * @param value Any JSON value of at most 1 KiB.
+   * @throws {TypeError} when JSON cannot contain the value.
+   * @throws {RangeError} when the value has more than 1 KiB.
+   * @see D114
+   */
+  readonly progress: (value: unknown) => void
+  /** The newest progress that an earlier run of the task reported, so that this one can continue there; else null. */
+  readonly lastProgress: unknown
 }
 
 /** What a run of a batch automation receives: the context and its task. */

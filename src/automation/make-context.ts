@@ -11,6 +11,7 @@ import { LeaseLost } from './errors.ts'
 import { AutoRenewedLease, holdMsOf } from './auto-renewed-lease.ts'
 import type { Masker } from './mask.ts'
 import { makePool, type PoolDeps } from './make-pool.ts'
+import { progressText } from './progress.ts'
 import { follow, type Follower } from './signals.ts'
 import type { AppliedConfig, SlotDeps, TaskLease } from './slot.ts'
 
@@ -56,8 +57,9 @@ export function makeBatchContext(deps: RunDeps, lease: TaskLease): Run<BatchCont
     if (lease.isLost) throw new LeaseLost(`task ${lease.id} was lost`)
     await lease.extend()
   })
-  const { id, payload, attempt, labels } = lease
-  const task = Object.freeze({ id, payload, attempt, labels, extend })
+  const progress = (value: unknown): void => lease.report(progressText(value))
+  const { id, payload, attempt, labels, lastProgress } = lease
+  const task = Object.freeze({ id, payload, attempt, labels, lastProgress, extend, progress })
   return { context: Object.freeze({ ...contextOf(deps, scope), config: lease.config, task }), end: () => scope.end() }
 }
 

@@ -31,8 +31,12 @@ export interface TaskLease {
   readonly isLost: boolean
   /** Aborts the signal of the run with `reason`. */
   interrupt(reason: unknown): void
+  /** What an earlier run of the task reported last; null if none did. */
+  readonly lastProgress: unknown
   /** Extends the lease now. @throws {LeaseLost} when it was lost. */
   extend(): Promise<void>
+  /** Reports the progress of the run. @param text JSON of at most 1 KiB. */
+  report(text: string): void
   /**
    * Reports success. The first call of `ack`, `nack` and `release` counts; its delivery is retried by the environment.
    * @param result What the run returned, if the automation declares a result; kept if the task is retained (D110).

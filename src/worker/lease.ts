@@ -37,6 +37,8 @@ export interface LeaseHolder {
   settle(lease: HeldLease, outcome: Settlement): void
   /** @throws {LeaseLost} when the lease was lost. */
   extend(lease: HeldLease): Promise<void>
+  /** @param text The progress of the run as JSON. */
+  report(lease: HeldLease, text: string): void
 }
 
 const NO_LABELS = Object.freeze({})
@@ -49,6 +51,7 @@ export class HeldLease implements TaskLease {
   readonly labels: Readonly<Record<string, string>>
   readonly retry: RetryPolicy | undefined
   readonly trace: TraceHeaders | undefined
+  readonly lastProgress: unknown
   readonly config: AppliedConfig
   readonly #holder: LeaseHolder
   readonly #isRetained: boolean
@@ -64,6 +67,7 @@ export class HeldLease implements TaskLease {
     this.labels = task.labels === undefined ? NO_LABELS : Object.freeze(task.labels)
     this.retry = policyOf(task)
     this.trace = traceOf(task)
+    this.lastProgress = task.progress ?? null
     this.config = config
     this.#holder = holder
     this.#isRetained = task.retain === true
@@ -83,6 +87,10 @@ export class HeldLease implements TaskLease {
 
   extend(): Promise<void> {
     return this.#holder.extend(this)
+  }
+
+  report(text: string): void {
+    if (!this.#settled) this.#holder.report(this, text)
   }
 
   /** A result is sent only of a retained task: a master that does not retain would refuse the field (D110). */

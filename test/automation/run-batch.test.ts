@@ -386,6 +386,22 @@ describe('runBatchSlot', () => {
     expect(runs.map(({ origin }) => origin)).toEqual([{ link: { traceparent: '00-1' } }, { link: undefined }])
   })
 
+  it('reports progress, and gives a run what an earlier one reported (D114)', async () => {
+    const seen: unknown[] = []
+    const { fixture } = start(({ task }) => {
+      seen.push(task.lastProgress)
+      task.progress({ page: 7 })
+      for (const wrong of [undefined, () => 1, 'x'.repeat(1_023)]) expect(() => task.progress(wrong)).toThrow()
+      task.progress('x'.repeat(1_022))
+    })
+    fixture.offer('a')
+    fixture.offer('b', {}, { lastProgress: { page: 3 } })
+    await fixture.time.advance(0)
+    expect(seen).toEqual([null, { page: 3 }])
+    const ofRun = (id: string): string[] => [`progress ${id} {"page":7}`, `progress ${id} "${'x'.repeat(1_022)}"`]
+    expect(fixture.settled).toEqual([...ofRun('a'), 'ack a', ...ofRun('b'), 'ack b'])
+  })
+
   it('creates the specified spans and log fields', async () => {
     const { fixture } = start(({ log }) => {
       log.info('inside')

@@ -116,7 +116,7 @@ export class SlotFixture {
   offer(
     id: string,
     payload: JsonObject = {},
-    { attempt = 0, labels = {}, retry, trace }: Partial<Pick<TaskLease, 'attempt' | 'labels' | 'retry' | 'trace'>> = {},
+    { attempt = 0, labels = {}, retry, trace, lastProgress = null }: Partial<TaskLease> = {},
   ): { lose: () => void } {
     const stopped = new AbortController()
     let isLost = false
@@ -128,6 +128,7 @@ export class SlotFixture {
       labels,
       retry,
       trace,
+      lastProgress,
       config: this.config,
       signal: stopped.signal,
       get isLost() {
@@ -135,6 +136,7 @@ export class SlotFixture {
       },
       interrupt: (reason) => stopped.abort(reason),
       extend: async () => settle(`extend ${id}`),
+      report: (text) => settle(`progress ${id} ${text}`),
       ack: (result) => settle(`ack ${id}${result === undefined ? '' : ` ${JSON.stringify(result)}`}`),
       nack: (error, options = {}) => settle(`nack ${id} ${error} ${JSON.stringify(options)}`),
       release: () => settle(`release ${id}`),

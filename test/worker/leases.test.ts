@@ -5,6 +5,7 @@ import type { ReservedTask, RpcMethod, RpcParams, RpcResult } from '../../src/pr
 import { VirtualTime } from '../../src/runtime/index.ts'
 import type { HeldLease, Settlement } from '../../src/worker/lease.ts'
 import { Leases } from '../../src/worker/leases.ts'
+import { MasterFeatures } from '../../src/worker/master-features.ts'
 import { recordingLog, type RecordingLog } from './fixtures.ts'
 
 const VISIBILITY_MS = 60_000
@@ -26,6 +27,7 @@ function leasesWith(visibilityMs: number): Leases {
   return new Leases({
     timers: time,
     log,
+    features: new MasterFeatures(time),
     visibilityMs,
     outcomes: { add: (outcome) => void outcomes.push(outcome) },
     rpc: {

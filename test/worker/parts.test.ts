@@ -71,6 +71,7 @@ describe('the error of a nack', () => {
     const lease = new HeldLease(task, {} as AppliedConfig, {
       settle: (_lease, outcome) => void outcomes.push(outcome),
       extend: () => Promise.resolve(),
+      report: () => {},
     })
     lease.nack(`${'x'.repeat(MAX_ERROR_CHARS - 1)}😀`)
     expect(outcomes[0]?.item).toMatchObject({ error: 'x'.repeat(MAX_ERROR_CHARS - 1) })

@@ -98,6 +98,7 @@ beforeEach(() => {
   const leases = new Leases({
     ...common,
     rpc: { call },
+    features,
     visibilityMs: 60_000,
     outcomes: { add: (outcome) => void outcomes.push(outcome) },
   })

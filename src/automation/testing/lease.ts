@@ -19,6 +19,7 @@ export type Settle =
 
 interface LeaseHolder {
   readonly extend: () => Promise<void>
+  readonly report: (progress: string) => void
   readonly settle: (how: Settle) => void
 }
 
@@ -30,6 +31,7 @@ export class LocalLease implements TaskLease {
   readonly labels: Readonly<Record<string, string>>
   readonly retry = undefined
   readonly trace = undefined
+  readonly lastProgress: unknown
   readonly config: AppliedConfig
   readonly slotId: number
   readonly startSeconds: number
@@ -39,7 +41,7 @@ export class LocalLease implements TaskLease {
   #lost = false
 
   constructor(
-    { id, token, attempt, body }: Lease,
+    { id, token, attempt, body, progress }: Lease,
     config: AppliedConfig,
     slotId: number,
     startSeconds: number,
@@ -51,6 +53,7 @@ export class LocalLease implements TaskLease {
     const { payload, labels = {} } = JSON.parse(body) as { payload: JsonObject; labels?: Record<string, string> }
     this.payload = payload
     this.labels = Object.freeze(labels)
+    this.lastProgress = progress === undefined ? null : (JSON.parse(progress) as unknown)
     this.config = config
     this.slotId = slotId
     this.startSeconds = startSeconds
@@ -76,6 +79,10 @@ export class LocalLease implements TaskLease {
 
   extend(): Promise<void> {
     return this.#holder.extend()
+  }
+
+  report(text: string): void {
+    if (!this.#over) this.#holder.report(text)
   }
 
   ack(): void {

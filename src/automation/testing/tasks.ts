@@ -145,6 +145,7 @@ export class LocalTasks {
     const { entry, time } = this.#deps
     const held: LocalLease = new LocalLease(lease, config, slotId, toSeconds(time.monotonicMs()), {
       extend: () => this.#extend(held),
+      report: (progress) => void this.#extend(held, progress).catch(() => {}), // As in a worker, an outage loses it.
       settle: (how) => void this.#settle(held, how),
     })
     this.#held.set(lease.id, held)
@@ -159,13 +160,18 @@ export class LocalTasks {
     return held
   }
 
-  async #extend(lease: LocalLease): Promise<void> {
+  async #extend(lease: LocalLease, progress?: string): Promise<void> {
     const { backend, entry, link } = this.#deps
     link.assertUp()
     if (!lease.isOver) {
       const result = only(
         await backend.tasks.extend(entry.type, [
-          { id: lease.id, token: lease.token, visibilityMs: entry.visibilityMs },
+          {
+            id: lease.id,
+            token: lease.token,
+            visibilityMs: entry.visibilityMs,
+            ...(progress !== undefined && { progress }),
+          },
         ]),
       )
       if (result.kind !== 'extended' && !lease.isOver) this.#lost(lease)

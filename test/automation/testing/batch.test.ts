@@ -74,6 +74,20 @@ describe('runBatch', () => {
     expect(run.virtualSeconds).toBe(20)
   })
 
+  it('hands the progress of a run to the next one (D114)', async () => {
+    const seen: unknown[] = []
+    const run = await runBatch(
+      mailer(({ task }) => {
+        seen.push(task.lastProgress)
+        task.progress({ sent: task.attempt + 1 })
+        if (task.attempt < 2) throw new RetryIn(1, 'later')
+      }),
+      { tasks: two.slice(0, 1) },
+    )
+    expect(run.acked).toEqual(['task-1'])
+    expect(seen).toEqual([null, { sent: 1 }, { sent: 2 }])
+  })
+
   it('retries with the backoff of the automation, on virtual time, until the task is dead', async () => {
     const flaky = defineBatch({
       type: 'flaky',
