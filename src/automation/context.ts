@@ -332,8 +332,8 @@ export interface TaskHandle<T> {
    */
   readonly extend: () => Promise<void>
   /**
-   * Reports how far the run is. The newest value is stored within about a second, shown with the task, and handed to the
-   * next run of the task if this one fails or is lost. Does nothing while a master of an older release is running.
+   * Reports how far the run is. The newest value is stored within about a second, shown with the task, and handed to
+   * the next run of the task if this one fails or is lost. Not sent while a master of an older release is running.
    *
    * @param value Any JSON value of at most 1 KiB.
    * @throws {TypeError} when JSON cannot contain the value.
