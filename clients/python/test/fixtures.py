@@ -57,8 +57,8 @@ class FakeRpc:
 UNAVAILABLE = RpcError("unavailable", "no response", {"outcome": "unknown"})
 
 
-def task(token: int, expires_at: float = 60.0) -> dict[str, Any]:
-    return {"task_id": f"t-{token}", "token": token, "payload": {}, "attempt": 0, "expires_at": expires_at}
+def task(token: int, expires_at: float = 60.0, **more: object) -> dict[str, Any]:
+    return {"task_id": f"t-{token}", "token": token, "payload": {}, "attempt": 0, "expires_at": expires_at, **more}
 
 
 def virtual(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

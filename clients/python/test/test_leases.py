@@ -4,7 +4,7 @@ import asyncio
 import unittest
 from typing import Any
 
-from muster_worker.errors import LeaseLost
+from muster_worker.errors import LeaseLost, RpcError
 from muster_worker.lease import Settlement
 from muster_worker.leases import Leases
 
@@ -86,6 +86,41 @@ class LeasesTest(unittest.TestCase):
         second.ack()
         self.assertEqual([first.lost.is_set, second.lost.is_set], [True, False])
         self.assertEqual([each.item["token"] for each in self.outcomes], [2])
+
+    @virtual
+    async def test_sends_the_newest_progress_once_a_second_while_it_is_offered(self) -> None:
+        rpc, offered = FakeRpc(extended), ["progress"]
+        leases = Leases(self.log.log, rpc.client, 600, self.outcomes.append, lambda name: name in offered)
+        first, second = leases.hold(task(1, progress={"page": 1}), {}), leases.hold(task(2), {})
+        self.assertEqual([first.last_progress, second.last_progress], [{"page": 1}, None])
+        for value in (1, 2):
+            first.report(value)
+        await asyncio.sleep(0.5)
+        first.report(3)
+        second.report([None])
+        await asyncio.sleep(1)
+        offered.clear()
+        first.report(4)
+        await asyncio.sleep(5)
+        sent = [[item["progress"] for item in params["tasks"]] for _, _, params in rpc.calls]
+        self.assertEqual(sent, [[2], [3, [None]]])
+        offered.append("progress")
+        second.report(5)
+        second.nack("failed")
+        await asyncio.sleep(2)
+        self.assertEqual([params["tasks"][0]["progress"] for _, _, params in rpc.calls[2:]], [5, 4])
+        with self.assertRaises(ValueError):
+            first.report("x" * 1_023)
+
+    @virtual
+    async def test_sends_no_progress_for_a_minute_after_the_master_rejected_it(self) -> None:
+        rpc = FakeRpc(lambda *_: RpcError("invalid_params", "progress is not allowed", {}))
+        leases = Leases(self.log.log, rpc.client, 600, self.outcomes.append, lambda _: True)
+        lease = leases.hold(task(1), {})
+        for seconds in (1, 58, 3):
+            lease.report(seconds)
+            await asyncio.sleep(seconds)
+        self.assertEqual([params["tasks"][0]["progress"] for _, _, params in rpc.calls], [1, 3])
 
     @virtual
     async def test_only_the_first_outcome_counts(self) -> None:

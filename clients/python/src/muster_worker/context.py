@@ -182,11 +182,14 @@ class Bus:
 
 
 class Task:
-    """The task of a batch run. `attempt` is the number of failed attempts before this one."""
+    """The task of a batch run. `attempt` is the number of failed attempts before this one.
+
+    `last_progress` is what an earlier run of the task reported last; None if none did.
+    """
 
     def __init__(self, scope: _Scope, lease: HeldLease) -> None:
         self.id, self.payload, self.attempt = lease.id, lease.payload, lease.attempt
-        self.labels = lease.labels
+        self.labels, self.last_progress = lease.labels, lease.last_progress
         self._scope, self._lease = scope, lease
 
     async def extend(self) -> None:
@@ -195,6 +198,14 @@ class Task:
         if self._lease.lost.is_set:
             raise LeaseLost(f"task {self.id} was lost")
         await self._lease.extend()
+
+    async def progress(self, value: object) -> None:
+        """Reports how far the run is: any JSON of at most 1 KiB. It is sent within a second; this does not wait for it.
+
+        The next run of the task gets the newest value if this one fails.
+        """
+        self._scope.check()
+        self._lease.report(value)
 
 
 class Context:

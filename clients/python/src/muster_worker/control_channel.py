@@ -69,6 +69,8 @@ class ControlChannel:
         self._ended = asyncio.Event()
         self._background: set[asyncio.Task[Any]] = set()
         self.is_open = False
+        self.features: frozenset[str] = frozenset()
+        """What all live masters offered when the connection opened."""
 
     @property
     def age(self) -> float:
@@ -115,6 +117,8 @@ class ControlChannel:
             self._log.warn("control channel error", error=str(error) or type(error).__name__)
             return CLOSE_ABNORMAL, ""
         self._socket = socket
+        offered = socket._response.headers.get("muster-features", "")
+        self.features = frozenset(name.strip() for name in offered.split(","))
         try:
             return await self._read(socket)
         except (aiohttp.ClientError, OSError) as error:
@@ -122,6 +126,7 @@ class ControlChannel:
             return CLOSE_ABNORMAL, ""
         finally:
             self._socket = None
+            self.features = frozenset()
             if self._sender is not None:
                 self._sender.cancel()
                 self._sender = None

@@ -1,11 +1,12 @@
 """One reserved task, as its slot uses it. Only the first outcome counts, and a lost lease stops the run."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from .limits import MAX_RESULT_BYTES, MAX_RETRY_SECONDS, to_json, truncate_error
+from .limits import MAX_PROGRESS_BYTES, MAX_RESULT_BYTES, MAX_RETRY_SECONDS, to_json, truncate_error
 from .signals import StopSignal
 
 
@@ -27,6 +28,9 @@ class LeaseHolder(Protocol):
     async def extend(self, lease: "HeldLease") -> None:
         """Extends a lease. Raises LeaseLost."""
 
+    def report(self, lease: "HeldLease", progress: object) -> None:
+        """Sends the progress of a run soon."""
+
 
 class HeldLease:
     """`config` is the config that was active when the task was reserved."""
@@ -38,6 +42,7 @@ class HeldLease:
         self.attempt: int = task["attempt"]
         self.labels: Mapping[str, str] = MappingProxyType(task.get("labels", {}))
         self.retry: Mapping[str, float] | None = task.get("retry")
+        self.last_progress: Any = task.get("progress")
         self.is_retained: bool = task.get("retain") is True
         self.config = config
         self.lost = StopSignal()
@@ -52,6 +57,15 @@ class HeldLease:
     async def extend(self) -> None:
         """Extends the lease now. Raises LeaseLost."""
         await self._holder.extend(self)
+
+    def report(self, progress: object) -> None:
+        """Reports the progress of the run. Raises TypeError or ValueError if it is no JSON of at most 1 KiB."""
+        text = to_json(progress)
+        size = len(text.encode())
+        if size > MAX_PROGRESS_BYTES:
+            raise ValueError(f"the progress has {size} bytes of JSON; at most {MAX_PROGRESS_BYTES} are allowed")
+        if not self._settled:
+            self._holder.report(self, json.loads(text))
 
     def ack(self, result: object = None) -> None:
         """The task succeeded. A result is sent of a retained task alone: an older master would refuse the field (D110).

@@ -88,7 +88,9 @@ class Worker:
             ),
         )
         self._outcomes = OutcomeQueue(log, self._task_rpc, self._register_again)
-        self._leases = Leases(log, self._task_rpc, automation.visibility_timeout_seconds, self._outcomes.add)
+        self._leases = Leases(
+            log, self._task_rpc, automation.visibility_timeout_seconds, self._outcomes.add, self._offers
+        )
         self._slots = Slots(
             log,
             SlotsDeps(
@@ -125,6 +127,9 @@ class Worker:
 
     def _read_token(self) -> str:
         return self._token.value
+
+    def _offers(self, feature: str) -> bool:
+        return feature in self._channel.features
 
     def _make_channel(self, url: str) -> ControlChannel:
         identity = {
