@@ -167,6 +167,11 @@ export const Values = closed({
       ),
       maxSockets: int('Maximum number of workers connected to one master.', 50_000, 1, 100_000),
     }),
+    corsOrigins: list(
+      'Origins whose pages may call the API from a browser, for example https://app.example.com; [] = none.',
+      [],
+      '^https?://[^/*,\\s]+$',
+    ),
     service: closed({
       type: word(
         ['ClusterIP', 'NodePort', 'LoadBalancer'],

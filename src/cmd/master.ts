@@ -35,7 +35,7 @@ import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type Bac
 import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
 import { auditTo } from './audit-sink.ts'
 import { openFilesAdvice, readOpenFileLimit } from './open-files.ts'
-import { atLeast, flag, hostPort, integer, list, text, type HostPort } from './readers.ts'
+import { atLeast, flag, hostPort, integer, list, origins, text, type HostPort } from './readers.ts'
 import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, SettingsError, type SettingFault } from './settings.ts'
 import { VERSION } from './version.ts'
@@ -75,6 +75,10 @@ const LIMITS = {
     name: 'SVC_MAX_SOCKETS',
     help: 'Maximum number of workers that are connected to this master; each needs one open file.',
     fallback: `${DEFAULT_MAX_SOCKETS}`,
+  }),
+  corsOrigins: setting(origins, {
+    name: 'SVC_CORS_ORIGINS',
+    help: 'Comma-separated origins, such as https://app.example.com, whose pages may call the API from a browser.',
   }),
 } as const
 

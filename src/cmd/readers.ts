@@ -67,6 +67,16 @@ export const label: Read<readonly [string, string]> = (value) => {
   return [key, content]
 }
 
+/** Parses comma-separated origins as a browser writes them, such as `https://app.example.com`. */
+export const origins: Read<readonly string[]> = (value) =>
+  list(value).map((each) => {
+    const url = URL.parse(each)
+    const isWeb = url !== null && /^https?:$/.test(url.protocol) && !url.host.includes('*')
+    if (isWeb && url.origin === each) return each
+    const hint = isWeb ? url.origin : 'https://app.example.com'
+    throw new Error(`${JSON.stringify(each)} is not the exact origin of a page; for example ${hint}`)
+  })
+
 export function oneOf<const T extends string>(...known: readonly T[]): Read<T> {
   return (value) => {
     const found = known.find((each) => each === value)

@@ -22,6 +22,8 @@ export interface MasterSettings {
   readonly maxOutcomes?: number
   /** Control sockets of this master. */
   readonly maxSockets: number
+  /** Origins of pages that may call the API; none if omitted. */
+  readonly corsOrigins?: readonly string[] | undefined
 }
 
 export interface MasterDeps {

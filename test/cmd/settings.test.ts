@@ -12,6 +12,7 @@ import {
   kubeNames,
   masterUrl,
   oneOf,
+  origins,
   text,
   workerId,
   time,
@@ -24,6 +25,36 @@ const TABLE = {
   token: setting(text, { name: 'SVC_TOKEN', help: 'Who we are.', secret: true, required: true }),
   level: setting(oneOf('low', 'high'), { name: 'SVC_LEVEL', help: 'How loud.' }),
 } as const
+
+describe('origins', () => {
+  it('are kept as a browser writes them', () => {
+    expect(origins('https://app.example.com, http://localhost:3000,http://[::1]:8080')).toEqual([
+      'https://app.example.com',
+      'http://localhost:3000',
+      'http://[::1]:8080',
+    ])
+  })
+
+  it.each([
+    '*',
+    'null',
+    'https://*',
+    'https://*.example.com',
+    'app.example.com',
+    'https://app.example.com/',
+    'https://app.example.com/path',
+    'https://app.example.com:443',
+    'https://APP.example.com',
+    'https://user@app.example.com',
+    'https://app.example.com\nX-Injected: 1',
+    'file:///etc/passwd',
+    'chrome-extension://abcdef',
+    'javascript:alert(1)',
+    'https://app.example.com,*',
+  ])('%j are rejected', (given) => {
+    expect(() => origins(given)).toThrow('is not the exact origin of a page')
+  })
+})
 
 describe('a listening address', () => {
   it.each([

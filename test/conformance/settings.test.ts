@@ -45,6 +45,7 @@ describe('the settings', () => {
       SVC_MAX_LOST_LEASES: 'default 10',
       SVC_MAX_QUEUE_LENGTH: 'default 5000000',
       SVC_MAX_SOCKETS: 'default 50000',
+      SVC_CORS_ORIGINS: 'not set',
       SVC_BACKEND_PASSWORD: 'not set',
       SVC_BACKEND_CA_FILE: 'not set',
       SVC_BACKEND_CERT_FILE: 'not set',

@@ -119,6 +119,7 @@ export class Contract {
       const response = operation.responses[status]
       return response === undefined ? 'the document does not list this status' : this.#resolved(response)
     }
+    if (method === 'OPTIONS' && status === 204) return {} // A preflight, of any path (D122).
     if (status === STATUS.MethodNotAllowed && path !== undefined) {
       const verbs = Object.keys(operations).flatMap((each) => (each === 'get' ? ['GET', 'HEAD'] : [each.toUpperCase()]))
       const allowed = headers.get('allow')?.split(', ') ?? []

@@ -17,6 +17,9 @@ SVC_MAX_QUEUE_LENGTH: {{ int64 $limits.maxQueueLength | quote }}
 SVC_MAX_OUTCOMES: {{ int64 $limits.maxOutcomes | quote }}
 {{- end }}
 SVC_MAX_SOCKETS: {{ int64 $limits.maxSockets | quote }}
+{{- with $values.master.corsOrigins }}
+SVC_CORS_ORIGINS: {{ join "," . | quote }}
+{{- end }}
 SVC_ADMIN_TOKEN_FILE: {{ $secrets }}/admin-token
 SVC_WORKER_TOKEN_FILE: {{ $secrets }}/worker-token
 {{- if or $values.tokens.workerPeers.secret (include "muster.createsTokens" .) }}

@@ -13,6 +13,7 @@ import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from 
 import { compareText, type Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Authentication, Authenticator, Principal } from '../auth/index.ts'
+import type { CorsPolicy } from './cors.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -28,6 +29,7 @@ export interface AppDeps extends RowDeps {
   readonly responseWriter: ResponseWriter
   readonly inFlight: InFlightRequests
   readonly requests: SocketRequests
+  readonly cors: CorsPolicy
   readonly dryRuns: RateLimiter
   readonly log: Log
   readonly audit: Audit
@@ -98,19 +100,24 @@ function logResponse({ id, path, request, response }: RequestContext, log: Log):
 }
 
 /**
- * Checks the HTTP message, then the token, then the size of URL and headers.
- * @returns false if the request was rejected.
+ * Checks the HTTP message, then the token, then the size of URL and headers. A preflight has no token (D122).
+ * @returns false if the response was sent.
  */
 function admit(
   context: RequestContext,
   isOpen: (path: string) => boolean,
-  { authenticator, responseWriter, audit, requests, inFlight }: AppDeps,
+  { authenticator, responseWriter, audit, requests, inFlight, cors }: AppDeps,
 ): boolean {
   const { url = '', rawHeaders, socket } = context.request
   inFlight.checkConnection(requests.count(socket))
   const fault = requestFault(context.request)
   if (fault !== null) {
     responseWriter.refuse(context, fault.status, fault.detail, { connection: 'close' })
+    return false
+  }
+  const preflight = cors.preflight(context.request)
+  if (preflight !== null) {
+    void responseWriter.send(context, { status: 204, headers: preflight })
     return false
   }
   if (!isOpen(context.path)) context.principal = principalOf(context, authenticator, audit)

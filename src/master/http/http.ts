@@ -11,6 +11,7 @@ import { NO_AUDIT, type Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
 import { ResponseWriter } from './response-writer.ts'
 import { createApp } from './app.ts'
+import { CorsPolicy } from './cors.ts'
 import { RequestContext } from './request-context.ts'
 import { RateLimiter } from './rate-limit.ts'
 import type { Route } from './route.ts'
@@ -58,10 +59,12 @@ export class Http {
       requests: new SocketRequests(),
       onRefusal: (status) => refusals.inc({ status: String(status) }),
       onShed: (reason) => shed.inc({ reason }),
+      cors: new CorsPolicy(deps.settings.corsOrigins),
     }
     const responseWriter = new ResponseWriter({
       epoch: deps.epoch,
       log: deps.log,
+      cors: shared.cors,
       stopping: () => this.#inFlight.stopping,
       onRefusal: shared.onRefusal,
     })
@@ -110,11 +113,12 @@ interface Shared {
   readonly requests: SocketRequests
   readonly onRefusal: (status: number) => void
   readonly onShed: (reason: string) => void
+  readonly cors: CorsPolicy
 }
 
 function createRequestListener(
   { authenticator, audit = NO_AUDIT, catalog, clock, log, routes, settings }: HttpDeps,
-  { requestId, requests }: Shared,
+  { requestId, requests, cors }: Shared,
   responseWriter: ResponseWriter,
   inFlight: InFlightRequests,
 ): RequestListener {
@@ -124,6 +128,7 @@ function createRequestListener(
     responseWriter,
     inFlight,
     requests,
+    cors,
     dryRuns: new RateLimiter(clock, MAX_DRY_RUNS_PER_SECOND),
     catalog,
     log,

@@ -5,6 +5,7 @@
  */
 import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
+import type { CorsPolicy } from './cors.ts'
 import type { RequestContext } from './request-context.ts'
 import { JsonChunks, RawJson, type HandlerResult, type StreamBody } from './route.ts'
 
@@ -15,6 +16,7 @@ type Headers = Record<string, string | number>
 export interface ResponseWriterDeps {
   readonly epoch: () => string
   readonly log: Log
+  readonly cors: CorsPolicy
   /** Whether the master is stopping: connections are then closed after their response. */
   readonly stopping: () => boolean
   /** Called with the status of every refusal. */
@@ -82,6 +84,7 @@ export class ResponseWriter {
     }
     if (context.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#deps.epoch()
     for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
+    this.#deps.cors.addHeaders(context.request, head)
     if (this.#deps.stopping() || context.mustClose) head['connection'] = 'close'
     return head
   }
