@@ -181,7 +181,7 @@ withPythonClient('a Python worker', () => {
         return gen !== null && gen >= 2
       })
       const [retried = ''] = await fixture.submit('py', [{ do: 'fail twice' }], { max_attempts: 5 })
-      expect(await fixture.outputs('py', 1, worker)).toEqual([{ attempt: 2 }])
+      expect(await fixture.outputs('py', 1, worker)).toEqual([{ attempt: 2, last_progress: { attempt: 1 } }])
       await fixture.isDone('py', [retried], worker)
 
       await fixture.submit('py', [{ do: 'give up' }], { max_attempts: 5 })

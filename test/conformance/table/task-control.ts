@@ -183,6 +183,18 @@ export const TASK_CONTROL: readonly Row[] = [
   ],
   ['D114b', 'The next run gets the progress, also after a replay.'],
   ['D114c', 'Progress above 1 KiB is refused, and a lost lease stores none.'],
+  [
+    'D114d',
+    'A worker sends the newest progress of all runs, at most once a second, only while all masters offer it.',
+    by(
+      'worker/progress-reports.test.ts',
+      'is sent at most once a second, the newest of all tasks together, the first immediately',
+    ),
+    by('worker/progress-reports.test.ts', 'waits while a master does not offer it, and is never sent to it'),
+    by('worker/progress-reports.test.ts', 'is not sent for 60 s after a master rejected it'),
+    by('automation/run-batch.test.ts', 'reports progress, and gives a run what an earlier one reported (D114)'),
+    by('automation/testing/batch.test.ts', 'hands the progress of a run to the next one (D114)'),
+  ],
   ['D115a', 'A task shows its failed runs in each place, oldest first, with errors of at most 256 characters.'],
   ['D115b', 'The dead letters show them too, and a replay keeps them.'],
   ['D115c', 'A lost lease is shown with the worker that had it.'],

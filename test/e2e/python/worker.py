@@ -54,11 +54,12 @@ async def py(ctx: Context) -> None:
                 await ctx.emit({"n": n})
             (FOLDER / f"{payload['name']}.emitted").touch()
         case "fail twice":
+            await ctx.task.progress({"attempt": ctx.task.attempt})
             if ctx.task.attempt == 0:
                 raise RetryIn(0.2, "later")
             if ctx.task.attempt == 1:
                 raise ValueError("not yet")
-            await ctx.emit({"attempt": ctx.task.attempt})
+            await ctx.emit({"attempt": ctx.task.attempt, "last_progress": ctx.task.last_progress})
         case "give up":
             raise Permanent(f"the password is {ctx.config['password']}")
         case "exit":
