@@ -8,7 +8,7 @@ import type { Route } from './route.ts'
 const NAV_ITEMS = [
   { text: 'Overview', href: '#/', of: ['overview'] },
   { text: 'Workers', href: '#/workers', of: ['workers', 'worker'] },
-  { text: 'Tasks', href: '#/tasks', of: ['tasks'] },
+  { text: 'Tasks', href: '#/tasks', of: ['tasks', 'task'] },
   { text: 'Output', href: '#/output', of: ['output'] },
 ] as const
 /** On phones these are in the More menu. */

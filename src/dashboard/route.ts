@@ -4,6 +4,7 @@
  * contains filter, tab, sort order and open item, so that a link opens the same view. It never contains the token.
  *
  *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&task=&group=
+ *   #/tasks/{type}/{task_id}
  *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
  * A field with its default value is omitted from the address.
@@ -29,6 +30,7 @@ const FIELDS = {
     task: { fallback: '' },
     group: { fallback: '' },
   },
+  task: {},
   output: { mode: { fallback: 'tail', oneOf: ['tail', 'peek'] }, q: { fallback: '' } },
   pools: {},
   automations: {},
@@ -49,6 +51,7 @@ interface Paths {
   readonly workers: object
   readonly worker: { readonly type: string; readonly id: string }
   readonly tasks: { readonly type: string | null }
+  readonly task: { readonly type: string; readonly id: string }
   readonly output: { readonly type: string | null }
   readonly pools: { readonly name: string | null }
   readonly automations: { readonly type: string | null }
@@ -76,7 +79,9 @@ function pageOf(parts: readonly string[]): FoundPage | null {
   const [page, first, second, ...more] = parts
   if (more.length > 0 || first === '' || second === '') return null
   if (second === undefined) return shortPageOf(page, first)
-  if (page === 'workers' && first !== undefined) return { page: 'worker', type: first, id: second }
+  if (first === undefined) return null
+  if (page === 'workers') return { page: 'worker', type: first, id: second }
+  if (page === 'tasks') return { page: 'task', type: first, id: second }
   return null
 }
 
@@ -137,6 +142,8 @@ function pathOf(route: Target): readonly string[] {
       return [route.page]
     case 'worker':
       return ['workers', route.type, route.id]
+    case 'task':
+      return ['tasks', route.type, route.id]
     case 'tasks':
     case 'output':
     case 'automations':
@@ -153,6 +160,8 @@ export function titleOf(route: Route): string {
   switch (route.page) {
     case 'worker':
       return `${route.type}/${route.id}`
+    case 'task':
+      return `Task ${route.id} of ${route.type}`
     case 'unknown':
       return 'Page not found'
     case 'pools':

@@ -4,7 +4,7 @@
  * Each page's code is loaded when the page is first opened.
  */
 import { QueryClientProvider, type QueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { loadInstalled, type Installed } from './api/automations.ts'
 import { InstalledContext } from './api/installed.ts'
 import { FeedContext, useFeed, useFeedState, useOpenFeed } from './api/live.ts'
@@ -28,6 +28,8 @@ const loadWorkers = async () => ({ default: (await import('./workers/workers-pag
 const WorkersPage = lazy(loadWorkers)
 const WorkerPage = lazy(async () => ({ default: (await import('./worker/worker-page.tsx')).WorkerPage }))
 const TasksPage = lazy(async () => ({ default: (await import('./tasks/tasks-page.tsx')).TasksPage }))
+const TaskPage = lazy(async () => ({ default: (await import('./tasks/task-page.tsx')).TaskPage }))
+const FindDialog = lazy(async () => ({ default: (await import('./tasks/find-dialog.tsx')).FindDialog }))
 const OutputPage = lazy(async () => ({ default: (await import('./output/output-page.tsx')).OutputPage }))
 const PoolsPage = lazy(async () => ({ default: (await import('./pools/pools-page.tsx')).PoolsPage }))
 const AutomationsPage = lazy(async () => ({
@@ -67,8 +69,9 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
   const route = useRoute()
   const installed = useRead(['installed'], INSTALLED_EVERY_MS, (api, signal) => loadInstalled(api, me, signal))
-  const [showsKeys, setShowsKeys] = useState(false)
-  useShellKeys(route, () => setShowsKeys(true))
+  const [dialog, setDialog] = useState<'keys' | 'find' | null>(null)
+  const closeDialog = useCallback(() => setDialog(null), [])
+  useShellKeys(route, setDialog)
   // Preloads the most visited page. A load error is ignored here; opening the page reports it.
   useEffect(() => void loadWorkers().catch(() => {}), [])
   return (
@@ -95,11 +98,10 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
         )}
       </main>
       <Announcements />
-      {showsKeys && (
-        <Suspense>
-          <KeyList onClose={() => setShowsKeys(false)} />
-        </Suspense>
-      )}
+      <Suspense>
+        {dialog === 'keys' && <KeyList onClose={closeDialog} />}
+        {dialog === 'find' && <FindDialog onClose={closeDialog} />}
+      </Suspense>
     </>
   )
 }
@@ -140,6 +142,8 @@ function parentOf(route: Route): string | null {
   switch (route.page) {
     case 'worker':
       return formatRoute({ page: 'workers' })
+    case 'task':
+      return formatRoute({ page: 'tasks', type: route.type })
     case 'tasks':
       return route.type === null ? null : '#/tasks'
     case 'output':
@@ -156,7 +160,7 @@ function parentOf(route: Route): string | null {
   }
 }
 
-function useShellKeys(route: Route, showKeys: () => void): void {
+function useShellKeys(route: Route, show: (dialog: 'keys' | 'find') => void): void {
   const feed = useFeed()
   const isPaused = useFeedState().kind === 'paused'
   const go = (hash: string) => (): void => {
@@ -171,7 +175,11 @@ function useShellKeys(route: Route, showKeys: () => void): void {
     'g a': go('#/automations'),
     'g s': go('#/settings'),
     p: () => (isPaused ? feed.resume() : feed.pause()),
-    '?': showKeys,
+    '?': () => show('keys'),
+    f: (event) => {
+      event.preventDefault() // The key must not be typed into the field of the dialog.
+      show('find')
+    },
     '/': (event) => {
       event.preventDefault()
       const field =
@@ -250,6 +258,8 @@ function CurrentPage({ route }: { readonly route: Route }) {
       return <WorkerPage key={`${route.type}/${route.id}`} route={route} />
     case 'tasks':
       return <TasksPage route={route} />
+    case 'task':
+      return <TaskPage key={`${route.type}/${route.id}`} route={route} />
     case 'output':
       return <OutputPage route={route} />
     case 'pools':

@@ -23,6 +23,7 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
     task: field,
     group: field,
   }),
+  fc.record({ page: fc.constant('task' as const), type: text, id: text }),
   fc.record({
     page: fc.constant('output' as const),
     type: fc.option(text),
@@ -47,6 +48,7 @@ describe('routes of the page', () => {
       '#/workers/mailer/m-7?tab=config&view=json',
       '#/tasks',
       '#/tasks/mailer?tab=dead',
+      '#/tasks/mailer/order%207',
       '#/output/a%2Fb?mode=peek',
       '#/pools/proxies',
       '#/automations',
@@ -73,7 +75,8 @@ describe('routes of the page', () => {
       '#/workers//b',
       '#/workers/a/b/c',
       '#/tasks/',
-      '#/tasks/a/b',
+      '#/tasks/a/b/c',
+      '#/tasks//b',
       '#/tasks/%',
       '#/automations/x/y',
       '#/settings/x',
@@ -85,6 +88,7 @@ describe('routes of the page', () => {
   it('have a title that names the open page', () => {
     expect(titleOf(parseRoute('#/workers/mailer/m-7'))).toBe('mailer/m-7')
     expect(titleOf(parseRoute('#/tasks/mailer'))).toBe('Tasks of mailer')
+    expect(titleOf(parseRoute('#/tasks/mailer/t-1'))).toBe('Task t-1 of mailer')
     expect(titleOf(parseRoute('#/pools'))).toBe('Pools')
     expect(titleOf(parseRoute('#/'))).toBe('Overview')
   })

@@ -4,6 +4,7 @@ import { usePreferences } from './preferences.ts'
 
 const KEYS = [
   ['/', 'Filter or find a worker'],
+  ['f', 'Find a task by its ID'],
   ['g then o w t u p a s', 'Overview, Workers, Tasks, Output, Pools, Automations, Settings'],
   ['j k', 'Next and previous row'],
   ['x', 'Select the row'],

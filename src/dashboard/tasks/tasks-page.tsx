@@ -3,6 +3,7 @@
  * The tasks page: the queue of a batch type, the submit form and the dead letters. Without a type it shows a summary of
  * all queues.
  */
+import { useCallback, useState } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'
 import { useInstalled } from '../api/installed.ts'
@@ -16,6 +17,7 @@ import { Tabs } from '../components/tabs.tsx'
 import type { RouteTo } from '../route.ts'
 import { WhyQueue } from '../diagnosis/diagnosis.tsx'
 import { useOverview } from '../workers/use-workers.ts'
+import { FindDialog } from './find-dialog.tsx'
 import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
 import { QueueSummary } from './queue-summary.tsx'
@@ -29,13 +31,23 @@ type TypeRoute = RouteTo<'tasks'> & { readonly type: string }
 
 export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
   const { type } = route
+  const [isFinding, setFinding] = useState(false)
+  const closeFinder = useCallback(() => setFinding(false), [])
   const overview = useOverview()
   const batch = useInstalled().automations.filter(isBatch)
   const types = batch.map((each) => each.type)
   const open = batch.find((each) => each.type === type)
   return (
     <>
-      <h1>Tasks</h1>
+      <div className="title">
+        <h1>Tasks</h1>
+        <div className="buttons">
+          <button type="button" onClick={() => setFinding(true)}>
+            Find a task by ID…
+          </button>
+        </div>
+      </div>
+      {isFinding && <FindDialog onClose={closeFinder} />}
       {types.length === 0 && (
         <EmptyState kind="nothing" title="No batch automations">
           <p>This token covers no installed batch automation. Continuous automations have no queue, only output.</p>
