@@ -220,6 +220,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         if (task.notBeforeMs !== undefined) integer('notBeforeMs', task.notBeforeMs, 0, ANY)
         if (task.ttlMs !== null) ttl('ttlMs', task.ttlMs)
         if (task.retainMs !== undefined) integer('retainMs', task.retainMs, 1, MAX_RETAIN_SECONDS * 1_000)
+        if (task.unique !== undefined) name('unique.key', task.unique.key)
         if (task.maxAttempts !== null) integer('maxAttempts', task.maxAttempts, 1, MAX_ATTEMPTS)
         integer('submittedAtMs', task.submittedAtMs, 0, ANY)
         text('body', task.body)

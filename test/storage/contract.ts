@@ -23,6 +23,7 @@ import { tasksProgress } from './contract/tasks-progress.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
 import { tasksSweep } from './contract/tasks-sweep.ts'
+import { tasksUnique } from './contract/tasks-unique.ts'
 import type { Create } from './contract/fixture.ts'
 
 export type { Create } from './contract/fixture.ts'
@@ -48,6 +49,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksPause,
     tasksCancel,
     tasksList,
+    tasksUnique,
     streams,
     streamBounds,
     pieces,

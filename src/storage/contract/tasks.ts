@@ -33,6 +33,22 @@ export type Tier = 0 | 1 | 2
 /** Where a task is. A task that was acknowledged, removed or dropped is nowhere. */
 export type TaskPlace = 'pending' | 'in_flight' | 'scheduled' | 'dead'
 
+/**
+ * The unique key of a task (D118). It names the last task that was queued with it, until that task is not stored any
+ * more. The key conflicts while that task is pending or scheduled, and with `until` `finished` also while it is in
+ * flight. A dead task does not conflict, a replayed one does.
+ */
+export interface UniqueKey {
+  /** 1 to 256 characters. */
+  readonly key: string
+  readonly until: 'started' | 'finished'
+  /**
+   * What a submit does at a conflict. `keep`: it is a duplicate. `replace`: it cancels the other task and queues its
+   * own, unless the other one is in flight; then it is a duplicate.
+   */
+  readonly onConflict: 'keep' | 'replace'
+}
+
 /** A task as it is submitted. */
 export interface NewTask {
   /** 1 to 256 characters, unique within the type. */
@@ -60,20 +76,23 @@ export interface NewTask {
    * body has the same time in seconds.
    */
   readonly retainMs?: number
+  /** None if omitted. The body has the key. */
+  readonly unique?: UniqueKey
   /**
-   * `{["retain_seconds":…,][extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with the fields in
-   * this order. The extras are labels, retry policy and trace (D113).
+   * `{["retain_seconds":…,]["unique_key":…,][extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with
+   * the fields in this order. The extras are labels, retry policy and trace (D113).
    */
   readonly body: JsonText
 }
 
 /**
- * The result of submitting one task. `queued`: it is stored. `duplicate`: nothing was queued; `duplicateOf` is the id
- * of the task that was submitted first under the same key or id. `queue_full`: the type is at `maxLength`; nothing was
+ * The result of submitting one task. `queued`: it is stored; `replaced` is the id of the task that it replaced, omitted
+ * if none. `duplicate`: nothing was queued; `duplicateOf` is the id of the task that was submitted first under the same
+ * key or id, or that has its unique key. `queue_full`: the type is at `maxLength`; nothing was
  * stored, also no key.
  */
 export type SubmitItemResult =
-  | { readonly kind: 'queued' }
+  | { readonly kind: 'queued'; readonly replaced?: string }
   | { readonly kind: 'duplicate'; readonly duplicateOf: string }
   | { readonly kind: 'queue_full' }
 
@@ -242,8 +261,9 @@ export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.
    *
-   * The key of a task is checked before its id. A key is recorded for its window also if its own task id was a
-   * duplicate; a repeat does not prolong the window.
+   * The key of a task is checked before its id, and its id before its unique key. A key is recorded for its window also
+   * if its own task was a duplicate by id or unique key; a repeat does not prolong the window. A replacing task needs no
+   * place within `maxLength`.
    *
    * @param type The automation type, 1 to 256 characters.
    * @param idempotencyTtlMs The window of new keys without their own, 1,000 ms to one year.
@@ -254,7 +274,7 @@ export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists
    * @throws {FleetError} STORAGE_FULL. Nothing was queued.
    *   STORAGE_UNAVAILABLE. Safe to retry for tasks with a key. Without one, a retry with the same ids does not
    *   duplicate a task that is still stored, but queues one again that was acknowledged meanwhile.
-   * @see D27, D54, D80
+   * @see D27, D54, D80, D118
    */
   submit(
     type: string,

@@ -20,6 +20,7 @@ import { IdempotencyKeys } from './idempotency-keys.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
 import { sizeOf } from './task.ts'
 import { Tiers } from './tiers.ts'
+import { UniqueKeys } from './unique-keys.ts'
 import {
   dueOf,
   expiryOf,
@@ -63,6 +64,7 @@ const fullPage = (entries: TaskPage['entries'], limit: number): TaskPage => ({
 export class TaskQueue {
   readonly dead = new DeadLetters()
   readonly keys: IdempotencyKeys
+  readonly unique: UniqueKeys
   readonly outcomes: RetainedOutcomes
   readonly acked: AckedTokens
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
@@ -82,6 +84,7 @@ export class TaskQueue {
     this.#fence = store.sequences.make(store.now())
     this.acked = new AckedTokens(this.#fence)
     this.keys = new IdempotencyKeys(store.budget)
+    this.unique = new UniqueKeys(store.budget)
     this.outcomes = new RetainedOutcomes(store)
   }
 
@@ -123,6 +126,7 @@ export class TaskQueue {
       ownMax: maxAttempts,
       retainMs: submitted.retainMs ?? null,
       submitted: submittedAtMs,
+      unique: null,
       body,
       place: isDelayed ? 'scheduled' : 'pending',
       line: tier,
@@ -144,6 +148,7 @@ export class TaskQueue {
     this.#store.budget.add(sizeOf(task))
     if (isDelayed) task.due = this.#scheduled.add(dueAtMs, task)
     else this.#tiers.push(task, tier)
+    if (submitted.unique !== undefined) this.unique.record(submitted.unique, task)
     this.totals.submitted += 1
   }
 
@@ -236,7 +241,7 @@ export class TaskQueue {
 
   /** From the dead letters to the back of the normal tier. */
   replay(task: Task): void {
-    this.removeDead(task)
+    this.#takeDead(task)
     task.place = 'pending'
     task.attempt = 0
     task.lost = 0
@@ -262,6 +267,11 @@ export class TaskQueue {
   }
 
   removeDead(task: Task): void {
+    this.#takeDead(task)
+    this.unique.forget(task)
+  }
+
+  #takeDead(task: Task): void {
     this.dead.remove(task)
     this.#store.budget.add(-sizeOf(task) - (task.lastError?.length ?? 0))
   }
@@ -269,6 +279,7 @@ export class TaskQueue {
   clearDead(): number {
     const { size, chars } = this.dead
     this.dead.clear()
+    this.unique.forgetDead()
     this.#store.budget.add(-chars)
     return size
   }
@@ -377,6 +388,7 @@ export class TaskQueue {
 
   #forget(task: Task): void {
     this.#live.delete(task.id)
+    this.unique.forget(task)
     this.#store.budget.add(-sizeOf(task))
   }
 }

@@ -5,7 +5,7 @@
 import { charsOfAttempts } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Timer } from './timer-queue.ts'
-import type { FailedAttempt, Progress, TaskPlace, Tier } from '../index.ts'
+import type { FailedAttempt, Progress, TaskPlace, Tier, UniqueKey } from '../index.ts'
 
 /** About what the object of a failed attempt takes, in characters. */
 const ATTEMPT_OVERHEAD = 64
@@ -18,6 +18,8 @@ export interface Task {
   /** How long its outcome is retained; `null`: not at all. */
   readonly retainMs: number | null
   readonly submitted: number
+  /** The unique key that names this task; `null` if none does. */
+  unique: Pick<UniqueKey, 'key' | 'until'> | null
   /** Empty once the task is cancelled: the ring of its tier may refer to it longer. */
   body: string
   place: TaskPlace | 'cancelled'

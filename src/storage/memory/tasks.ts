@@ -26,16 +26,14 @@ import {
   NOT_FOUND,
   OUTCOMES_PER_SWEEP,
   pausedOf,
-  QUEUED,
-  QUEUE_FULL,
   RETAINED,
   takeWithin,
 } from '../index.ts'
 import { sizeOf } from './task.ts'
 import { listedTask, placeOf, stateOf } from './task-views.ts'
 import { TaskQueue } from './task-queue.ts'
+import { charsOfKeys, submitTask } from './task-submission.ts'
 import { valueOf } from './store.ts'
-import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
   CancelResult,
@@ -94,19 +92,10 @@ export class MemoryTasks implements Sync<Tasks> {
     const queue = this.#of(type)
     const now = this.#store.now()
     let chars = 0
-    for (const task of tasks)
-      chars += sizeOf(task) + (task.key === null ? 0 : RECORD_OVERHEAD + task.key.length + task.id.length)
+    for (const task of tasks) chars += sizeOf(task) + charsOfKeys(task)
     this.#store.budget.require(chars)
-    return tasks.map((task) => {
-      const first = task.key === null ? undefined : queue.keys.find(task.key, now)
-      if (first !== undefined) return { kind: 'duplicate', duplicateOf: first }
-      const isKnown = this.#store.safeguards.presenceCheck && queue.isKnown(task.id)
-      if (!isKnown && queue.size >= maxLength) return QUEUE_FULL
-      if (!isKnown) queue.submit(task, now)
-      const keyTtlMs = task.keyTtlMs ?? idempotencyTtlMs
-      if (task.key !== null) queue.keys.record(task.key, task.id, now + keyTtlMs) // Also of a duplicate (D80).
-      return isKnown && task.ownId ? { kind: 'duplicate', duplicateOf: task.id } : QUEUED
-    })
+    const { presenceCheck: checksPresence } = this.#store.safeguards
+    return tasks.map((task) => submitTask(queue, task, { now, idempotencyTtlMs, maxLength, checksPresence }))
   }
 
   reserve(

@@ -15,6 +15,8 @@
  *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
  *   x         HASH    id → `places:generation:moved`: ids of cancelled tasks whose tickets are stale, and of replayed
  *                     tasks in another tier than their own (scripts/include/stale.lua)
+ *   u         HASH JSON text of a unique key → `s` or `f` (conflicts until the task has started, finished) and the id
+ *             of the last task with it. It counts only if the body has the key; the sweep removes other entries
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
  *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to
  *                     b were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps),
@@ -22,7 +24,7 @@
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
  *                     (the newest generation), sc (where the repair of st continues), ob (bytes of the retained
  *                     outcomes), fs (where and when the repair of e and de continues; missing while both
- *                     are empty)
+ *                     are empty), uc (where the sweep of u continues; missing while u is empty)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version

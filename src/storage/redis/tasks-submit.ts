@@ -8,15 +8,17 @@
  */
 import { script } from './script.ts'
 import { READS, listOf, run, ticketOf, wakeOf } from './tasks-layout.ts'
-import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult } from '../index.ts'
+import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type UniqueKey } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Caller, Reply } from './caller.ts'
+import type { DeclareNeed } from './declare-need.ts'
 
 const SUBMIT = script('tasks.submit')
 
 export async function submit(
   caller: Caller,
   calls: CallSlots,
+  declareNeed: DeclareNeed,
   type: string,
   windowMs: number,
   tasks: readonly NewTask[],
@@ -24,13 +26,19 @@ export async function submit(
 ): Promise<readonly SubmitItemResult[]> {
   const args: (string | number)[] = [...wakeOf(caller, type), windowsOf(tasks, windowMs), maxLength ?? '', '', '', 0]
   const keys: string[] = []
+  const uniqueKeys: string[] = []
   let shapes = ''
   for (const task of tasks) {
     args.push(task.id, ticketOf(task), task.body)
     if (task.key !== null) keys.push(task.key)
+    if (task.unique !== undefined) uniqueKeys.push(...uniqueArguments(task.unique))
     shapes += shapeOf(task)
   }
   args[4] = shapes
+  if (uniqueKeys.length > 0) {
+    await declareNeed('unique')
+    keys.push(...uniqueKeys)
+  }
   const results = listOf(
     await calls.take(type, ({ slot, number }) => {
       args[5] = slot
@@ -48,14 +56,21 @@ function windowsOf(tasks: readonly NewTask[], windowMs: number): string | number
 }
 
 /** One character for what the script has to know, as described there. */
-function shapeOf({ tier, ttlMs, key, notBeforeMs }: NewTask): string {
+function shapeOf({ tier, ttlMs, key, notBeforeMs, unique }: NewTask): string {
   const delay = notBeforeMs === undefined ? 0 : 16
-  return String.fromCharCode(48 + tier + (ttlMs === null ? 0 : 4) + (key === null ? 0 : 8) + delay)
+  const uniqueness = unique === undefined ? 0 : 32
+  return String.fromCharCode(48 + tier + (ttlMs === null ? 0 : 4) + (key === null ? 0 : 8) + delay + uniqueness)
+}
+
+/** The key is its JSON text, which the script compares with the body. */
+function uniqueArguments({ key, until, onConflict }: UniqueKey): readonly string[] {
+  return [(until === 'finished' ? 'f' : 's') + (onConflict === 'replace' ? 'r' : 'k'), JSON.stringify(key)]
 }
 
 /** An id that was drawn for this call and is known already stands for this very task. */
 function resultOf({ id, ownId }: NewTask, response: Reply): SubmitItemResult {
   if (typeof response === 'string') return { kind: 'duplicate', duplicateOf: response }
+  if (Array.isArray(response)) return { kind: 'queued', replaced: String(response[0]) }
   if (response === 2) return QUEUE_FULL
   return response === 1 && ownId ? { kind: 'duplicate', duplicateOf: id } : QUEUED
 }

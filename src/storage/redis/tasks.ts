@@ -16,12 +16,17 @@ import { submit } from './tasks-submit.ts'
 import { sweep } from './tasks-sweep.ts'
 import type { Tasks } from '../index.ts'
 import type { Caller } from './caller.ts'
+import type { DeclareNeed } from './declare-need.ts'
 
-/** @param process an id that no other process uses, ever. */
-export function createTasks(caller: Caller, process: string): Tasks {
+/**
+ * @param process an id that no other process uses, ever.
+ * @param declareNeed records what the data of the store needs.
+ */
+export function createTasks(caller: Caller, process: string, declareNeed: DeclareNeed): Tasks {
   const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {
-    submit: (type, windowMs, items, maxLength) => submit(caller, submits, type, windowMs, items, maxLength),
+    submit: (type, windowMs, items, maxLength) =>
+      submit(caller, submits, declareNeed, type, windowMs, items, maxLength),
     reserve: (type, visibilityMs, requests, maxOutcomes) =>
       reserve(caller, reserves, type, visibilityMs, requests, maxOutcomes),
     ack: (type, leases, maxOutcomes) => ack(caller, type, leases, maxOutcomes),

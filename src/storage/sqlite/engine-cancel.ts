@@ -46,6 +46,12 @@ export class TaskCancellation implements Pick<Sync<Tasks>, 'cancel'> {
     return results
   }
 
+  /** Removes a task that is not dead, as `cancel` does. */
+  cancelOne(queue: Queue, id: string): void {
+    this.#cancel(queue, id)
+    this.#sql.count.run(queue.type, queue.cancelled)
+  }
+
   #cancel(queue: Queue, id: string): CancelResult {
     const row = this.#rows.find(queue.type, id)
     if (row === undefined || isCleared(row, this.#sequences.deadCutOf(queue.type))) return NOT_FOUND

@@ -8,14 +8,17 @@ import {
   type SubmitItemResult,
   type Sync,
   type Tasks,
+  type UniqueKey,
 } from '../index.ts'
 import type { Database } from './driver.ts'
+import type { TaskCancellation } from './engine-cancel.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { lengthOf, type Queue, type Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
 import { isCleared, type TaskDeps, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
+import { UniqueKeys } from './unique-keys.ts'
 
 type InsertTask = [
   pk: number,
@@ -60,9 +63,13 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   readonly #queues: Queues
   readonly #rows: TaskRows
   readonly #outcomes: RetainedOutcomes
+  readonly #unique: UniqueKeys
+  readonly #cancellation: TaskCancellation
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps, cancellation: TaskCancellation) {
+    this.#unique = new UniqueKeys(db, txn)
+    this.#cancellation = cancellation
     this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
@@ -97,6 +104,7 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     const { type } = queue
     const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
     if (known !== undefined && known.expires > this.#txn.nowMs) return { kind: 'duplicate', duplicateOf: known.id }
+    if (task.unique !== undefined) return this.#submitUnique(task, task.unique, queue, fence, isFull, keyExpiresAtMs)
     const isFinished = this.#outcomes.isKnown(queue, task.id)
     if (isFull && !isFinished && !this.#exists(type, task.id, fence.deadCut)) return QUEUE_FULL
     const isNew = !isFull && !isFinished && this.#add(queue, task, fence.deadCut)
@@ -105,6 +113,32 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     if (isNew) fence.submitted += 1
     // An id that was generated for this call names this very task, so the call is a repeat.
     return isNew || !task.ownId ? QUEUED : { kind: 'duplicate', duplicateOf: task.id }
+  }
+
+  #submitUnique(
+    task: NewTask,
+    unique: UniqueKey,
+    queue: Queue,
+    fence: TokenSequence,
+    isFull: boolean,
+    keyExpiresAtMs: number,
+  ): SubmitItemResult {
+    const { type } = queue
+    const isKnown = this.#outcomes.isKnown(queue, task.id) || this.#exists(type, task.id, fence.deadCut)
+    const other = isKnown ? null : this.#unique.conflict(type, unique)
+    const replaces = other !== null && unique.onConflict === 'replace' && !other.isInFlight
+    if (isFull && !isKnown && other === null) return QUEUE_FULL
+    const isDuplicate = isKnown || (other !== null && !replaces)
+    if (replaces) this.#cancellation.cancelOne(queue, other.id)
+    if (!isDuplicate) {
+      this.#add(queue, task, fence.deadCut)
+      this.#unique.record(type, task.id, unique)
+      fence.submitted += 1
+    }
+    const stored = isDuplicate ? (other?.id ?? task.id) : task.id
+    if (task.key !== null) this.#sql.insertKey.run(type, task.key, stored, keyExpiresAtMs)
+    if (isDuplicate && (task.ownId || !isKnown)) return { kind: 'duplicate', duplicateOf: stored }
+    return replaces ? { kind: 'queued', replaced: other.id } : QUEUED
   }
 
   /** @returns false if a task with this id is stored. A cleared one is removed first. */

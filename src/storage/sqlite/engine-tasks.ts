@@ -65,7 +65,8 @@ export class SqliteTasks implements Sync<Tasks> {
     const [queues, rows, outcomes] = [new Queues(db, txn), new TaskRows(db), new RetainedOutcomes(db, txn)]
     const deps: TaskDeps = { ...engine, queues, rows, outcomes }
     const scheduled = new ScheduledTasks(deps)
-    this.#submission = new TaskSubmission(deps)
+    this.#cancellation = new TaskCancellation(deps)
+    this.#submission = new TaskSubmission(deps, this.#cancellation)
     this.#reservation = new TaskReservation(deps, scheduled)
     this.#settlement = new TaskSettlement(deps)
     this.#sweep = new TaskSweep(deps, scheduled)
@@ -73,7 +74,6 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#listing = new TaskListing(deps)
     this.#dead = new DeadTasks(deps)
     this.#pause = new TaskPause(deps)
-    this.#cancellation = new TaskCancellation(deps)
   }
 
   submit(

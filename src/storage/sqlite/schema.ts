@@ -18,6 +18,9 @@
  * `pause` has a row for each queue that was paused, also if the pause has ended by time. `cancelled` has the number of
  * cancelled tasks of each queue that had any.
  *
+ * `task.ukey` is the unique key that names the task, and `task.ufinished` is 1 if it conflicts until the task has
+ * finished. A key names one task, so a task that was submitted later takes it over.
+ *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
 
@@ -100,4 +103,10 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'outcome', column: 'attempts', type: 'TEXT' },
   { table: 'task', column: 'progress', type: 'TEXT' },
   { table: 'task', column: 'progress_at', type: 'INTEGER' },
+  { table: 'task', column: 'ukey', type: 'TEXT' },
+  { table: 'task', column: 'ufinished', type: 'INTEGER' },
 ]
+/** Indexes of these columns. */
+export const ADDED_INDEXES = `
+CREATE UNIQUE INDEX IF NOT EXISTS task_unique ON task(type, ukey) WHERE ukey IS NOT NULL;
+`

@@ -15,7 +15,7 @@ import { checkNeeds, layoutOf, NEEDS_MARK, withNeed, type LayoutNeed } from '../
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
 import { prepareFile, writeAgain } from './files.ts'
 import { checkLog } from './log-mark.ts'
-import { ADDED_COLUMNS, ADDITIONS, APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
+import { ADDED_COLUMNS, ADDED_INDEXES, ADDITIONS, APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
 import { statSync } from 'node:fs'
 
 export interface Store {
@@ -135,7 +135,7 @@ function enter(db: Database, path: string, newEpoch: string, onCheck: OnCheck): 
   return { db, epoch: String(readMeta(db, 'epoch')), timeMs: Number(readMeta(db, 'time') ?? 0) }
 }
 
-/** @public Records what the data needs beside the layout (D121), in the transaction that writes such data. */
+/** Records what the data needs beside the layout (D121), in the transaction that writes such data. */
 export function declareNeed(db: Database, need: LayoutNeed): void {
   const recorded = readMeta(db, 'needs')
   const needs = typeof recorded === 'string' ? recorded : ''
@@ -152,6 +152,7 @@ function migrate(db: Database): void {
   db.exec(ADDITIONS)
   for (const { table, column, type } of ADDED_COLUMNS)
     if (!columnsOf(db, table).includes(column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
+  db.exec(ADDED_INDEXES)
   if (version === SCHEMA) return
   db.pragma(`application_id = ${APPLICATION_ID}`)
   db.pragma(`user_version = ${SCHEMA + recorded - version}`)

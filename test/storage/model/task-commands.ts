@@ -2,7 +2,15 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/runtime/index.ts'
-import type { LeaseRef, NewTask, RunResult, SweepResult, TaskPlace, Tier } from '../../../src/storage/index.ts'
+import type {
+  LeaseRef,
+  NewTask,
+  RunResult,
+  SweepResult,
+  TaskPlace,
+  Tier,
+  UniqueKey,
+} from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/fixture.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
@@ -22,6 +30,14 @@ const newTask = fc.record({
   ttlMs: fc.option(fc.constantFrom(1_000, 5_000, 60_000), { freq: 2 }),
   maxAttempts: fc.option(fc.integer({ min: 1, max: 3 })),
   retainMs: fc.option(fc.constantFrom(500, 5_000, 60_000), { nil: undefined }),
+  unique: fc.option(
+    fc.record<UniqueKey>({
+      key: fc.constantFrom(...KEYS),
+      until: fc.constantFrom('started', 'finished'),
+      onConflict: fc.constantFrom('keep', 'replace'),
+    }),
+    { nil: undefined, freq: 1 },
+  ),
   age: fc.nat(5_000),
 })
 
@@ -30,20 +46,22 @@ const newTask = fc.record({
  */
 function taskOf(
   fixture: ModelFixture,
-  { id: chosen, age, retainMs, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
+  { id: chosen, age, retainMs, unique, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
 ): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
   const serial = fixture.serial()
   const id = ownId ? chosen : (chosen === 'sent before' && fixture.drawnIds.at(-1)) || `t${serial}`
   if (!ownId && fixture.drawnIds.at(-1) !== id) fixture.drawnIds.push(id)
+  const key = unique === undefined ? '' : `"unique_key":${JSON.stringify(unique.key)},`
   const retain = retainMs === undefined ? '' : `"retain_seconds":${retainMs / 1_000},`
   return {
     ...rest,
     ...(retainMs !== undefined && { retainMs }),
+    ...(unique !== undefined && { unique }),
     id,
     ownId,
     submittedAtMs: fixture.time.now - age,
-    body: `{${retain}"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
+    body: `{${retain}${key}"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
   }
 }
 

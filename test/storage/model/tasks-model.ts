@@ -47,6 +47,7 @@ import type {
   SubmitItemResult,
   SweepResult,
   Tier,
+  UniqueKey,
 } from '../../../src/storage/index.ts'
 
 /** The time of the backend, shared by all parts of a model. */
@@ -74,6 +75,8 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
   readonly acked = new Map<number, string>()
+  /** The last task with each unique key. */
+  readonly #unique = new Map<string, Task>()
   /** By task id, also those that have expired. */
   readonly #outcomes = new Map<string, Outcome>()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
@@ -105,10 +108,15 @@ export class TasksModel {
       const known = key === null ? undefined : this.keys.get(key)
       if (known !== undefined && known.ends > now) return { kind: 'duplicate', duplicateOf: known.id }
       const isKnown = this.describe(task.id) !== null
-      if (!isKnown && this.#tasks.length >= maxLength) return { kind: 'queue_full' }
-      if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
-      if (isKnown) return ownId ? { kind: 'duplicate', duplicateOf: task.id } : { kind: 'queued' }
-      this.#tasks.push({
+      const other = isKnown ? undefined : this.#conflict(task.unique)
+      const replaces = other !== undefined && task.unique?.onConflict === 'replace' && other.place !== 'in_flight'
+      if (!isKnown && other === undefined && this.#tasks.length >= maxLength) return { kind: 'queue_full' }
+      const duplicateOf = isKnown || replaces ? task.id : (other?.id ?? task.id)
+      if (key !== null) this.keys.set(key, { id: duplicateOf, ends: now + windowMs })
+      if (isKnown) return ownId ? { kind: 'duplicate', duplicateOf } : { kind: 'queued' }
+      if (other !== undefined && !replaces) return { kind: 'duplicate', duplicateOf }
+      if (other !== undefined) this.#cancelled += this.#move(other, 'gone')
+      const stored: Task = {
         ...task,
         place: due > now ? 'scheduled' : 'pending',
         line: task.tier,
@@ -122,9 +130,11 @@ export class TasksModel {
         error: '',
         attempts: [],
         progress: null,
-      })
+      }
+      this.#tasks.push(stored)
+      if (task.unique !== undefined) this.#unique.set(task.unique.key, stored)
       this.totals.submitted += 1
-      return { kind: 'queued' }
+      return other === undefined ? { kind: 'queued' } : { kind: 'queued', replaced: other.id }
     })
   }
   /**
@@ -244,7 +254,7 @@ export class TasksModel {
       promoted,
       dead: dying.length,
       forgottenKeys: Math.min(limit, ended.length),
-      more: isLeft || (isFull ? undefined : false),
+      more: isLeft || (isFull || this.#unique.size > 0 ? undefined : false),
     }
   }
   /** What is known of a task. */
@@ -345,6 +355,12 @@ export class TasksModel {
     const wasPaused = this.#paused !== null
     this.#pause = null
     return wasPaused
+  }
+  /** The task with which a submit conflicts (D118). */
+  #conflict(unique: UniqueKey | undefined): Task | undefined {
+    const task = unique === undefined ? undefined : this.#unique.get(unique.key)
+    if (task?.place === 'pending' || task?.place === 'scheduled') return task
+    return task?.place === 'in_flight' && task.unique?.until === 'finished' ? task : undefined
   }
   /** Keeps the outcome of a retained task (D110). */
   #keep({ id, attempt, retainMs, attempts }: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>): void {

@@ -11,6 +11,7 @@ import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
 import { unavailable } from '../../../src/storage/redis/errors.ts'
+import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
@@ -19,6 +20,9 @@ import { Forwarder } from './forwarder.ts'
 import { startCluster, startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 import { eventually } from '../../kit/index.ts'
+
+const tasksOver = (caller: Caller, process: string): Tasks =>
+  createTasks(caller, process, createDeclareNeed(caller, systemTime))
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -83,7 +87,7 @@ async function onCluster(): Promise<Masters> {
   if (network === undefined || node === undefined) throw new Error('a node owns the slot')
   const first = await master(url)
   await first.workers.register([registration('w', 'm2/1')])
-  return { first, second: createTasks(new TracedCaller(node.connect(), systemTime), 'second'), network }
+  return { first, second: tasksOver(new TracedCaller(node.connect(), systemTime), 'second'), network }
 }
 
 const reserved = async (tasks: Tasks): Promise<readonly Lease[]> =>
@@ -195,7 +199,7 @@ withRedisServer('redis, a submit with a lost response', () => {
           return reply
         },
       }
-      const tasks = createTasks(losing, 'p')
+      const tasks = tasksOver(losing, 'p')
       await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
       await tasks.submit(TYPE, DAY, [task('a'), task('b')])
       for (let stall = 0; stall < 12; stall += 1) {
@@ -229,7 +233,7 @@ withRedisServer('redis, a submit with a lost response', () => {
           return reply
         },
       }
-      const tasks = createTasks(losing, 'p')
+      const tasks = tasksOver(losing, 'p')
       await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
       await tasks.submit(TYPE, DAY, [task('a'), task('b'), task('c')])
       const take = (limit: number) =>
@@ -253,7 +257,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       )
       await client.hset(slots, 'p7.0', '1:8:0:[]')
       await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
-      await reserved(createTasks(caller, 'new'))
+      await reserved(tasksOver(caller, 'new'))
       expect([await client.hlen(slots), await client.hmget(slots, 'p7.0', 'new.0')]).toEqual([
         1_000,
         [null, expect.any(String)],
@@ -265,7 +269,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       open.push(server)
       const client = server.connect()
       const caller = new TracedCaller(client, new ManualClock())
-      const [tasks, overtaken] = [createTasks(caller, 'p'), createTasks(caller, 'p')]
+      const [tasks, overtaken] = [tasksOver(caller, 'p'), tasksOver(caller, 'p')]
       await tasks.submit(TYPE, DAY, [task('a')])
       await tasks.submit(TYPE, DAY, [task('b')])
       await expect(overtaken.submit(TYPE, DAY, [task('c')])).rejects.toThrow('OVERTAKEN')
@@ -280,7 +284,7 @@ withRedisServer('redis, a submit with a lost response', () => {
       const caller = new TracedCaller(client, clock)
       for (let i = 0; i < 1_002; i += 1) {
         clock.advance(1)
-        await createTasks(caller, `p${i}`).submit(TYPE, DAY, [task(`t${i}`)])
+        await tasksOver(caller, `p${i}`).submit(TYPE, DAY, [task(`t${i}`)])
       }
       const slots = await client.hkeys(`muster:{a:${TYPE}}:c`)
       expect([slots.length, slots.includes('p1.0'), slots.includes('p2.0')]).toEqual([1_000, false, true])

@@ -1,9 +1,9 @@
 #!lua
 -- Queues tasks. The whole batch is decided before anything is written: keys first, then ids, then the bound. A later
--- item sees an earlier one.
+-- item sees an earlier one. A stored task that is replaced (D118) is removed as soon as that is decided.
 --
 -- A shape is one character per task: '0' + its tier + 4 if it has a ttl + 8 if it has a key + 16 if its ticket has a
--- time before which it may not run, in place of `expires`.
+-- time before which it may not run, in place of `expires` + 32 if it has a unique key.
 --
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]     T  HASH of bodies
@@ -14,6 +14,8 @@
 -- KEYS[11..12]  D S  scheduled tickets, scheduled ids
 -- KEYS[13]    X  HASH of the ids with stale tickets
 -- KEYS[14]    OZ  ZSET of outcomes by expiry
+-- KEYS[15..16]  V L  deadlines, leases
+-- KEYS[17..18]  U E  HASHes of the tasks that unique keys name, and of facts
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
@@ -22,10 +24,11 @@
 -- ARGV[6]     shapes
 -- ARGV[7]     slot of the call
 -- ARGV[8]     number of the call
--- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one
--- Returns nil if all were queued, else for each 0 queued, 1 its id is known, 2 the queue is full, or the first id of
--- its key.
---- @keys P0 P1 P2 T DT DM C I IZ M D S X OZ
+-- ARGV[9..]   id, ticket and body of each task, then the keys of those that have one, then for each unique key two
+--             letters (s or f: until its task has started or finished; k or r: keep or replace) and its JSON text
+-- Returns nil if all were queued and none was replaced, else for each 0 queued, { id } queued and replaced that task,
+-- 1 its id is known, 2 the queue is full, or the first id of its key or the id that its unique key names.
+--- @keys P0 P1 P2 T DT DM C I IZ M D S X OZ V L U E
 --- @include "commands"
 --- @include "now"
 --- @include "int"
@@ -45,7 +48,9 @@ local evicted = not last and evicted_from(C)
 local shapes = ARGV[6]
 local n, keys, ids = #shapes, {}, {}
 for i = 1, n do ids[i] = ARGV[6 + 3 * i] end
-for i = 9 + 3 * n, #ARGV do keys[#keys + 1] = ARGV[i] end
+local has_unique, key_end = find(shapes, '[P-o]'), #ARGV
+if has_unique then key_end = #ARGV - 2 * select(2, string.gsub(shapes, '[P-o]', '')) end
+for i = 9 + 3 * n, key_end do keys[#keys + 1] = ARGV[i] end
 
 local known, windows, others = fetch(T, ids), fetch(I, keys), call('EXISTS', DT, OZ)
 local dead_count = others > 0 and call('HLEN', DT) or 0
@@ -63,32 +68,109 @@ local due, delayed, earliest = {}, {}, nil
 local queued, generation, generations = 0, nil, {}
 local function with_generation(ticket, id)
   local stale = stale_known[id]
-  if not stale then return ticket end
+  if not stale or (stale.places == '' and stale.moved == '') then return ticket end
   generation = generation or call('HINCRBY', M, 'sg', 1)
   generations[#generations + 1] = id
-  generations[#generations + 1] = stale.places .. ':' .. generation .. ':'
+  generations[#generations + 1] = generation
   return generation .. string.rep('0', 16 - #match(ticket, '^%d+')) .. ticket
 end
+
+-- Defined only where a task has a unique key, because each definition takes time.
+local find_unique, replace, record_unique, names
+local dropped = 0
+if has_unique then
+--- @include "unique"
+--- @include "cancel-tasks"
+  local uniques, unique_keys, at = {}, {}, key_end
+  for i = 1, n do
+    if byte(shapes, i) - 48 >= 32 then
+      local how = ARGV[at + 1]
+      uniques[i] = { key = ARGV[at + 2], finished = sub(how, 1, 1) == 'f', replaces = sub(how, 2) == 'r' }
+      unique_keys[#unique_keys + 1] = ARGV[at + 2]
+      at = at + 2
+    end
+  end
+  names = {}
+  local holders, facts = find_holders(unique_keys), nil
+  -- Returns the unique key of a task, and the task with which it conflicts.
+  function find_unique(i)
+    local holder = holders[uniques[i].key]
+    return uniques[i], holder and (holder.place ~= 2 or holder.finished) and holder or nil
+  end
+  function record_unique(unique, id, ticket, is_delayed)
+    holders[unique.key] =
+      { id = id, place = is_delayed and 3 or 1, finished = unique.finished, ticket = ticket }
+    names[#names + 1] = unique.key
+    names[#names + 1] = (unique.finished and 'f' or 's') .. id
+  end
+  local function remove(list, value, width, offset)
+    for i = 1, #list, width do
+      if list[i + offset] == value then
+        for _ = 1, width do table.remove(list, i) end
+        return
+      end
+    end
+  end
+  -- Takes a task back that was queued earlier in this call.
+  local function drop(holder)
+    remove(bodies, holder.id, 2, 0)
+    remove(due, holder.ticket, 2, 1)
+    remove(delayed, holder.id, 1, 0)
+    remove(generations, holder.id, 2, 0)
+    for t = 1, 3 do remove(tiers[t], holder.ticket, 1, 0) end
+    taken[holder.id] = nil
+    queued, dropped = queued - 1, dropped + 1
+  end
+  local function cancel(holder)
+    if not stale_counts then
+      local st
+      st, facts = unpack(call('HMGET', M, 'st', 'fs'))
+      open_stale(st)
+      learn_stale(ids)
+    end
+    learn_stale({ holder.id })
+    cancel_tasks({ holder }, facts)
+    has_stale, room = true, room + 1
+    for i = 1, n do
+      if ids[i] == holder.id then known[i] = false end
+    end
+  end
+  function replace(holder)
+    refused = true -- The result names the task.
+    if holder.ticket then drop(holder) else cancel(holder) end
+  end
+end
+
 for i = 1, n do
   local shape, id, result = byte(shapes, i) - 48, ids[i], 0
-  local key
+  local key, unique, holder, replaced
   if shape % 16 >= 8 then
     at_key = at_key + 1
     key = keys[at_key]
     local first = taken_keys[key]
     if not first and windows[at_key] then
-      local over, holder = match(windows[at_key], '^(%d+):(.*)$')
-      if tonumber(over) > now then first = holder end
+      local over, of = match(windows[at_key], '^(%d+):(.*)$')
+      if tonumber(over) > now then first = of end
     end
     result = first or 0
   end
   if result == 0 then
     local is_kept = outcomes[i] and tonumber(outcomes[i]) > now
-    if known[i] or dead_records[i] or taken[id] or is_kept then result = 1 elseif queued >= room then result = 2 end
+    if has_unique and shape >= 32 then unique, holder = find_unique(i) end
+    if known[i] or dead_records[i] or taken[id] or is_kept then
+      result = 1
+    elseif holder and (holder.place == 2 or not unique.replaces) then
+      result = holder.id
+    elseif holder then
+      replace(holder)
+      replaced = holder.id
+    elseif queued >= room then
+      result = 2
+    end
   end
   if result == 0 then
     local ticket, from = ARGV[7 + 3 * i], now
-    if shape >= 16 then
+    if shape % 32 >= 16 then
       local head, not_before, tail = match(ticket, '^(%d+|%d+|)(%d+)(.*)$')
       ticket, from = head .. tail, math.max(now, tonumber(not_before))
     end
@@ -99,6 +181,7 @@ for i = 1, n do
     if has_stale then ticket = with_generation(ticket, id) end
     queued = queued + 1
     taken[id] = true
+    if unique then record_unique(unique, id, ticket, from > now) end
     bodies[2 * queued - 1] = id
     bodies[2 * queued] = ARGV[8 + 3 * i]
     if from > now then
@@ -112,19 +195,29 @@ for i = 1, n do
   else
     refused = true
   end
-  if key and (result == 0 or result == 1) then -- Also of a duplicate (D80).
+  if key and (result == 0 or result == 1 or holder) then -- Also of a duplicate (D80).
     local window_end = window_ends[at_key] or window_ends[1]
-    taken_keys[key] = id
+    local first = type(result) == 'string' and result or id
+    taken_keys[key] = first
     starts[#starts + 1] = key
-    starts[#starts + 1] = window_end .. ':' .. id
+    starts[#starts + 1] = window_end .. ':' .. first
     ends[#ends + 1] = window_end
     ends[#ends + 1] = key
   end
-  results[i] = result
+  results[i] = replaced and { replaced } or result
 end
 
 if queued > 0 then
-  write('HSET', X, generations)
+  if #generations > 0 then
+    local fields = {}
+    for i = 1, #generations, 2 do
+      local id, stale = generations[i], stale_known[generations[i]]
+      if stale.places ~= '' or stale.moved ~= '' then
+        fields[#fields + 1], fields[#fields + 2] = id, stale.places .. ':' .. generations[i + 1] .. ':'
+      end
+    end
+    write('HSET', X, fields)
+  end
   push_back(tiers)
   if earliest then
     local first = call('ZRANGE', D, 0, 0, 'WITHSCORES')[2]
@@ -133,7 +226,9 @@ if queued > 0 then
     write('SADD', S, delayed)
   end
   write('HSET', T, bodies)
-  call('HINCRBY', M, 'submitted', queued)
+  if names and write('HSET', U, names) then call('HSETNX', M, 'uc', '0') end
+  call('HINCRBY', M, 'submitted', queued + dropped)
+  if dropped > 0 then call('HINCRBY', M, 'cancelled', dropped) end
   wake()
 end
 write('HSET', I, starts)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Returns tasks whose lease has expired to the front of their tiers, or moves them to the dead-letter queue; promotes
--- due retries; forgets idempotency windows and outcomes that have ended, and facts without a task. At most `limit` of
--- each, the earliest first.
+-- due retries; forgets idempotency windows and outcomes that have ended, and facts and unique keys without a task. At
+-- most `limit` of each, the earliest first.
 --
 -- KEYS[1..3]    P0 P1 P2  LISTs of pending tickets
 -- KEYS[4]       T  HASH of bodies
@@ -14,13 +14,14 @@
 -- KEYS[16]      C  HASH of the last submit of each process
 -- KEYS[17..18]  O OZ  outcomes
 -- KEYS[19..20]  E DE  facts of tasks, and of dead tasks
+-- KEYS[21]      U  HASH of the tasks that unique keys name
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE U
 --- @define OUTCOME_BYTES
 --- @define OUTCOMES_PER_SWEEP
 --- @include "commands"
@@ -33,6 +34,7 @@
 --- @include "facts-repair"
 --- @include "move-to-dead"
 --- @include "stale-repair"
+--- @include "unique-repair"
 
 -- Leases with the same deadline that are put in order.
 local MOMENT = 5000
@@ -109,9 +111,10 @@ write('ZREM', V, ids)
 write('HDEL', L, ids)
 local promoted, next_due = promote(limit)
 if next_due and tonumber(next_due) <= now then more = true end
-local st, fs = unpack(call('HMGET', M, 'st', 'fs'))
+local st, fs, uc = unpack(call('HMGET', M, 'st', 'fs', 'uc'))
 repair_stale(st)
 repair_facts(fs)
+if uc and forget_unique(uc) then more = true end
 write('HDEL', I, keys)
 write('ZREM', IZ, keys)
 if #outcomes > 0 then
