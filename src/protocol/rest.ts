@@ -27,7 +27,7 @@ import {
   TtlSeconds,
 } from './names.ts'
 import { FailedAttempt } from './task-state.ts'
-import { Labels, RetryFields, taskExtras, TraceParent, TraceState } from './task-extras.ts'
+import { Labels, OnConflict, RetryFields, taskExtras, TraceParent, TraceState, UniqueUntil } from './task-extras.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
@@ -192,6 +192,9 @@ const taskFields = {
   traceparent: Maybe(TraceParent),
   tracestate: Maybe(TraceState),
   retain_seconds: Maybe(RetainSeconds),
+  unique_key: Maybe(Name),
+  unique_until: Maybe(UniqueUntil),
+  on_conflict: Maybe(OnConflict),
 }
 /** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)
@@ -202,9 +205,14 @@ export const TaskBatchBody = Strict({
 })
 /** The body of a batch submit as the OpenAPI document shows it (D38). */
 export const TaskBatch = Strict({ tasks: Type.Array(TaskBody, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
-/** The result of one submit: queued, or a duplicate. */
+/** The result of one submit: queued, or a duplicate. `replaced`: the id of the task that it replaced (D118). */
 export const SubmitResult = Type.Union([
-  ResponseObject({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
+  ResponseObject({
+    task_id: Type.String(),
+    queued: Type.Literal(true),
+    priority: Type.Integer(),
+    replaced: Type.Optional(Type.String()),
+  }),
   ResponseObject({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
 ])
 export type SubmitResult = Static<typeof SubmitResult>
@@ -276,27 +284,6 @@ export const SelectedBody = ResponseObject({
   ),
 })
 export type SelectedBody = Static<typeof SelectedBody>
-
-/** The result of cancelling a task (D109). `was`: where the cancelled task was; absent for a dead one. */
-export const CancelledBody = ResponseObject({
-  task_id: Type.String(),
-  outcome: Type.Union([Type.Literal('cancelled'), Type.Literal('dead')]),
-  was: Type.Optional(Type.Union([Type.Literal('pending'), Type.Literal('in_flight'), Type.Literal('scheduled')])),
-})
-export type CancelledBody = Static<typeof CancelledBody>
-/** The body that cancels tasks by id (D109). */
-export const CancelSelectionBody = Strict({
-  action: Type.Literal('cancel'),
-  task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
-})
-const CancelOutcome = Type.Union([Type.Literal('cancelled'), Type.Literal('dead'), Type.Literal('not_found')])
-/** What a cancel did to one of several tasks: `dead` and `not_found` are unchanged. */
-export type CancelOutcome = Static<typeof CancelOutcome>
-/** What happened to each selected task, in the order of the ids. */
-export const CancelSelectedBody = ResponseObject({
-  results: Type.Array(ResponseObject({ task_id: Type.String(), outcome: CancelOutcome })),
-})
-export type CancelSelectedBody = Static<typeof CancelSelectedBody>
 
 // Totals (D48)
 const queueCounts = {

@@ -1,11 +1,11 @@
 /**
  * @module protocol/task-extras
- * Defines what a task may have besides its payload: labels, a retry policy and a trace.
- * @see D113
+ * Defines what a task may have besides its payload: labels, a retry policy, a trace and a unique key.
+ * @see D113, D118
  */
 import { Type, type Static } from 'typebox'
 import { MAX_LABEL_CHARS, MAX_LABELS_PER_TASK, MAX_RETRY_IN_MS, MAX_TRACESTATE_CHARS, RETRY } from './limits.ts'
-import { LABEL_PATTERN, PRINTABLE_PATTERN, Strict, TRACEPARENT_PATTERN } from './names.ts'
+import { LABEL_PATTERN, Name, PRINTABLE_PATTERN, Strict, TRACEPARENT_PATTERN } from './names.ts'
 
 /** The labels of a task (D113). */
 export const Labels = Type.Record(
@@ -29,12 +29,17 @@ const RetryBody = Strict({ base_seconds: RetrySeconds, factor: RetryFactor, cap_
 export const TraceParent = Type.String({ pattern: TRACEPARENT_PATTERN })
 /** `tracestate` of W3C: vendor data of the trace. */
 export const TraceState = Type.String({ minLength: 1, maxLength: MAX_TRACESTATE_CHARS, pattern: PRINTABLE_PATTERN })
-/** What a task may have besides its payload, wherever the task is shown (D113). */
+/** Until when a unique key conflicts (D118). */
+export const UniqueUntil = Type.Union([Type.Literal('started'), Type.Literal('finished')])
+/** What a submit does if its unique key conflicts (D118). */
+export const OnConflict = Type.Union([Type.Literal('keep'), Type.Literal('replace')])
+/** What a task may have besides its payload, wherever the task is shown (D113, D118). */
 export const taskExtras = {
   labels: Type.Optional(Labels),
   retry: Type.Optional(RetryBody),
   traceparent: Type.Optional(TraceParent),
   tracestate: Type.Optional(TraceState),
+  unique_key: Type.Optional(Name),
 }
 
 /** A retry policy in which any field may be missing. */

@@ -48,6 +48,7 @@ export type * from './contract/pools.ts'
 export type * from './contract/streams.ts'
 export type * from './contract/task-lists.ts'
 export type * from './contract/tasks.ts'
+export type * from './contract/unique-keys.ts'
 export type * from './contract/values.ts'
 export type * from './contract/workers.ts'
 

@@ -3,10 +3,16 @@
  * Defines the results of single items that have no data of their own. Backends return these objects, so a call does not
  * allocate one per item.
  */
-import type { CancelResult, ExtendLeaseResult, Lease, LeaseLost, SubmitItemResult } from './backend.ts'
+import type { CancelResult, ExtendLeaseResult, Lease, LeaseLost, NewTask, SubmitItemResult } from './backend.ts'
 
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
+/** The result of submitting a task whose id is known. An id that was drawn for this call names this very task. */
+export const knownResult = ({ id, ownId }: Pick<NewTask, 'id' | 'ownId'>): SubmitItemResult =>
+  ownId ? { kind: 'duplicate', duplicateOf: id } : QUEUED
+/** The id that the idempotency key of a submitted task names. */
+export const storedIdOf = (result: SubmitItemResult, { id }: Pick<NewTask, 'id'>): string =>
+  result.kind === 'duplicate' ? result.duplicateOf : id
 
 /** The results of cancelling a task that was not in flight, by the place where it was. */
 export const CANCELLED = Object.freeze({

@@ -71,7 +71,11 @@ describe('submit', () => {
     expect(await mails.submit({ to: 'bob' }, { idempotencyKey: 'k' })).toEqual({ id: first.id, isDuplicate: true })
     await mails.submit({ to: 'ada' }, { id: 'mine' })
     expect(await mails.submit({ to: 'ada' }, { id: 'mine' })).toEqual({ id: 'mine', isDuplicate: true })
-    expect((await mails.queue()).length).toBe(2)
+    await mails.submit({ to: 'ada' }, { id: 'a', uniqueKey: 'u' })
+    expect(await mails.submit({ to: 'bob' }, { uniqueKey: 'u' })).toEqual({ id: 'a', isDuplicate: true })
+    const replacing = { id: 'b', uniqueKey: 'u', uniqueUntil: 'finished', onConflict: 'replace' } as const
+    expect(await mails.submit({ to: 'bob' }, replacing)).toEqual({ id: 'b', isDuplicate: false, replacedId: 'a' })
+    expect((await mails.queue()).length).toBe(3)
   })
 
   it('queues an id again after its task is finished: its own key is drawn for each submit', async () => {

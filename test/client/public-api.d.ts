@@ -145,6 +145,9 @@ export interface TaskOptions {
   readonly tracestate?: string | undefined
   readonly idempotencyKey?: string | undefined
   readonly idempotencyTtlSeconds?: number | undefined
+  readonly uniqueKey?: string | undefined
+  readonly uniqueUntil?: 'started' | 'finished' | undefined
+  readonly onConflict?: 'keep' | 'replace' | undefined
   readonly retainSeconds?: number | undefined
 }
 export interface NewTask<Payload> extends TaskOptions {
@@ -153,6 +156,7 @@ export interface NewTask<Payload> extends TaskOptions {
 export interface SubmittedTask<Result = unknown> {
   readonly id: string
   readonly isDuplicate: boolean
+  readonly replacedId?: string
   result(options?: CallOptions): Promise<Result>
 }
 export type SubmitOutcome<Result = unknown> =

@@ -92,6 +92,18 @@ export interface TaskOptions {
   readonly idempotencyKey?: string | undefined
   /** How long `idempotencyKey` is remembered, in seconds; a day by default, which the master may bound otherwise. */
   readonly idempotencyTtlSeconds?: number | undefined
+  /**
+   * Lets at most one task with this key wait, 1 to 256 characters: a second submit while one does is a duplicate, or
+   * replaces it.
+   */
+  readonly uniqueKey?: string | undefined
+  /** Until when a task with `uniqueKey` makes others duplicates: it has `started`, the default, or `finished`. */
+  readonly uniqueUntil?: 'started' | 'finished' | undefined
+  /**
+   * What this submit does if another task with `uniqueKey` waits: `keep`, the default, queues nothing; `replace`
+   * cancels that task and queues this one. A task that runs is never replaced.
+   */
+  readonly onConflict?: 'keep' | 'replace' | undefined
   /** Keeps the result of the task for this time after its end: 0, the default, to 604,800 seconds, with fractions. */
   readonly retainSeconds?: number | undefined
 }
@@ -106,8 +118,10 @@ export interface NewTask<Payload> extends TaskOptions {
 export interface SubmittedTask<Result = unknown> {
   /** The ID of the task; that of the first task if this one is a duplicate. */
   readonly id: string
-  /** Whether an earlier task had the same ID or idempotency key, so that nothing was queued. */
+  /** Whether another task has the same ID, idempotency key or unique key, so that nothing was queued. */
   readonly isDuplicate: boolean
+  /** The ID of the task that this one replaced; absent if none. */
+  readonly replacedId?: string
   /**
    * Waits for the end of the task, which needs `retainSeconds`. Aborting the signal ends the wait, not the task.
    * @returns what the run of the task returned; null if it returned nothing.

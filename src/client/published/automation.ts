@@ -138,7 +138,7 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   }
 
   /** The method is not enumerable, so that a task is shown by its data. */
-  #withResult(task: Pick<SubmittedTask, 'id' | 'isDuplicate'>): SubmittedTask<Result> {
+  #withResult(task: Omit<SubmittedTask, 'result'>): SubmittedTask<Result> {
     const result = (options?: CallOptions): Promise<Result> => this.result(task.id, options)
     return Object.defineProperty(task, 'result', { value: result }) as SubmittedTask<Result>
   }

@@ -55,6 +55,9 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
     idempotency_key: key,
     idempotency_ttl_seconds: keySeconds,
     retain_seconds: task.retainSeconds,
+    unique_key: task.uniqueKey,
+    unique_until: task.uniqueUntil,
+    on_conflict: task.onConflict,
   }
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
@@ -81,9 +84,10 @@ function retryOf({ retry }: NewTask<unknown>): TaskBody['retry'] {
 export function submittedTask(
   task: TaskText,
   hasOwnId: boolean,
-  result: { readonly task_id: string; readonly queued: boolean },
-): Pick<SubmittedTask, 'id' | 'isDuplicate'> {
-  return { id: result.task_id, isDuplicate: !result.queued && (hasOwnId || result.task_id !== task.id) }
+  result: { readonly task_id: string; readonly queued: boolean; readonly replaced?: string },
+): Omit<SubmittedTask, 'result'> {
+  const isDuplicate = !result.queued && (hasOwnId || result.task_id !== task.id)
+  return { id: result.task_id, isDuplicate, ...(result.replaced !== undefined && { replacedId: result.replaced }) }
 }
 
 /** A UUID of version 7 (RFC 9562), as hex. It begins with the time, like the IDs that the master draws. */

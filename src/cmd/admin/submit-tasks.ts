@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type TaskBody,
 } from '../../protocol/index.ts'
-import { atLeast, integer, label, text, time } from '../readers.ts'
+import { atLeast, integer, label, oneOf, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { isObject, jsonOperand, objectsInput } from './input.ts'
 import { DRY_RUN, typeOperand, waitOption } from './options.ts'
@@ -83,6 +83,24 @@ const SUBMIT_OPTIONS = {
     help: 'Keep the result of the task for this time after its end, 0 to 604800; fractions are allowed.',
     read: atLeast(0),
   },
+  uniqueKey: {
+    name: 'unique-key',
+    value: 'KEY',
+    help: 'Queue the task only if no other task with this key waits.',
+    read: text,
+  },
+  uniqueUntil: {
+    name: 'unique-until',
+    value: 'started|finished',
+    help: 'With finished, the key also counts while its task runs (default started).',
+    read: oneOf('started', 'finished'),
+  },
+  onConflict: {
+    name: 'on-conflict',
+    value: 'keep|replace',
+    help: 'With replace, cancel the waiting task with the key and queue this one (default keep).',
+    read: oneOf('keep', 'replace'),
+  },
   wait: waitOption('Wait for the end of the task and print its result, with the exit codes of await.'),
   dryRun: DRY_RUN,
 } as const
@@ -97,7 +115,8 @@ const BATCH_BYTES = MAX_BODY_BYTES - 1_024
 
 function queuedText(result: Result): string {
   if ('error' in result) return 'no'
-  return result.queued ? 'yes' : 'no, a duplicate'
+  if (!result.queued) return 'no, a duplicate'
+  return result.replaced === undefined ? 'yes' : `yes, replaced ${result.replaced}`
 }
 
 const RESULT_COLUMNS: readonly Column<Result>[] = [
@@ -179,6 +198,9 @@ function shared({
   taskId,
   idempotencyKey,
   retain,
+  uniqueKey,
+  uniqueUntil,
+  onConflict,
   wait,
 }: SubmitValues): Omit<TaskBody, 'payload'> {
   const given = {
@@ -191,6 +213,9 @@ function shared({
     task_id: taskId,
     idempotency_key: idempotencyKey,
     retain_seconds: retain ?? (wait ? WAIT_RETAIN_SECONDS : undefined),
+    unique_key: uniqueKey,
+    unique_until: uniqueUntil,
+    on_conflict: onConflict,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

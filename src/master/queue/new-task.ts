@@ -26,7 +26,7 @@ export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBound
 
 /**
  * Faults that the schema of a task body does not find: of its payload, its times, the window of its key, its retry
- * policy and its trace.
+ * policy, its trace and its unique key.
  */
 export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
   const faults = payloadFaults(body.payload, entry)
@@ -34,13 +34,15 @@ export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: Tas
   const window = windowFault(body, bounds.idempotencyTtlSeconds)
   const retry = retryFault(body)
   const trace = traceFault(body)
-  if (delay === null && window === null && retry === null && trace === null) return faults
+  const unique = uniqueFault(body)
+  if (delay === null && window === null && retry === null && trace === null && unique === null) return faults
   return [
     ...faults,
     ...faultAt('/not_before', 'delay', delay),
     ...faultAt('/idempotency_ttl_seconds', 'window', window),
     ...faultAt('/retry/cap_seconds', 'retry', retry),
     ...faultAt('/traceparent', 'trace', trace),
+    ...faultAt('/unique_key', 'unique', unique),
   ]
 }
 
@@ -75,6 +77,14 @@ function windowFault(body: TaskBody, maxSeconds: number): string | null {
   if (key === null) return 'needs idempotency_key'
   return seconds > maxSeconds ? `must not be more than ${maxSeconds}, the window of this master` : null
 }
+
+function uniqueFault({ unique_key: key, unique_until: until, on_conflict: onConflict }: TaskBody): string | null {
+  if (isGiven(key)) return null
+  if (isGiven(until)) return 'is missing; unique_until needs it'
+  return isGiven(onConflict) ? 'is missing; on_conflict needs it' : null
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
 function delayFault({ delay_seconds: delay, not_before: notBefore }: TaskBody, nowMs: number): string | null {
   if (notBefore === undefined || notBefore === null) return null
@@ -118,6 +128,7 @@ export function newTask(
   const { retain_seconds: retainSeconds = null } = body
   const retainMs = retainSeconds === null ? defaultRetainMs : Math.round(retainSeconds * 1_000)
   const retain = retainMs === 0 ? '' : `"retain_seconds":${retainMs / 1_000},`
+  const unique = fieldText('unique_key', body.unique_key)
   const notBeforeMs = notBeforeOf(body, backendNowMs)
   const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
   const priority = body.priority ?? 0
@@ -133,8 +144,9 @@ export function newTask(
     submittedAtMs: submitted,
     ...(notBeforeMs !== undefined && { notBeforeMs }),
     ...(retainMs > 0 && { retainMs }),
+    ...uniqueOf(body),
     body:
-      `{${retain}${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
+      `{${retain}${unique}${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
       `${delay}"submitted_at":${submitted / 1_000}}`,
   }
 }
@@ -150,6 +162,16 @@ function extrasText({ labels, retry, traceparent, tracestate }: TaskBody, trace:
 
 const fieldText = (name: string, value: unknown): string =>
   value === undefined || value === null ? '' : `"${name}":${JSON.stringify(value)},`
+
+/** The unique key of a task; nothing if it has none (D118). */
+function uniqueOf({
+  unique_key: key,
+  unique_until: until,
+  on_conflict: onConflict,
+}: TaskBody): Pick<NewTask, 'unique'> {
+  if (typeof key !== 'string') return {}
+  return { unique: { key, until: until ?? 'started', onConflict: onConflict ?? 'keep' } }
+}
 
 /** The time before which the task may not run (D104). */
 function notBeforeOf(body: TaskBody, backendNowMs: () => number): number | undefined {

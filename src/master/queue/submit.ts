@@ -232,7 +232,8 @@ function resultOf(
     )
   }
   if (outcome.kind === 'duplicate') return { task_id: outcome.duplicateOf, queued: false, duplicate: true }
-  return { task_id: task.id, queued: true, priority }
+  const { replaced } = outcome
+  return { task_id: task.id, queued: true, priority, ...(replaced !== undefined && { replaced }) }
 }
 
 /** Counts a rejected task or batch. @returns the error, to throw. */

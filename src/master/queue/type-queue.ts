@@ -116,6 +116,7 @@ export class TypeQueue {
   /** @returns one result per task; an Error if its call of the store failed. @throws {FleetError} STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
     const outcomes = await this.#submits.addEach(tasks)
+    if (tasks.some(({ unique }) => unique !== undefined)) this.#onFinished(outcomes.flatMap(replacedBy))
     if (!tasks.every(isPendingImmediately)) this.wake(1) // The dispatcher reads when the next task is due.
     return outcomes
   }
@@ -275,6 +276,12 @@ function withExtendRegressionReport(onRegression: (lease: LeaseRef) => void) {
       if (lease !== undefined) onRegression(lease)
       return EXTEND_LOST.lease_lost
     })
+}
+
+/** The id of the task that this submit cancelled. */
+function replacedBy(outcome: SubmitItemResult | Error): readonly string[] {
+  if (outcome instanceof Error || outcome.kind !== 'queued') return []
+  return outcome.replaced === undefined ? [] : [outcome.replaced]
 }
 
 const isPendingImmediately = ({ notBeforeMs }: NewTask): boolean => notBeforeMs === undefined

@@ -26,28 +26,13 @@ import type { DeadLetters } from './dead-letters.ts'
 import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
 import type { TaskLists } from './task-lists.ts'
+import type { UniqueKey } from './unique-keys.ts'
 
 /** 0 is high (priority above 0), 1 normal, 2 low. */
 export type Tier = 0 | 1 | 2
 
 /** Where a task is. A task that was acknowledged, removed or dropped is nowhere. */
 export type TaskPlace = 'pending' | 'in_flight' | 'scheduled' | 'dead'
-
-/**
- * The unique key of a task (D118). It names the last task that was queued with it, until that task is not stored any
- * more. The key conflicts while that task is pending or scheduled, and with `until` `finished` also while it is in
- * flight. A dead task does not conflict, a replayed one does.
- */
-export interface UniqueKey {
-  /** 1 to 256 characters. */
-  readonly key: string
-  readonly until: 'started' | 'finished'
-  /**
-   * What a submit does at a conflict. `keep`: it is a duplicate. `replace`: it cancels the other task and queues its
-   * own, unless the other one is in flight; then it is a duplicate.
-   */
-  readonly onConflict: 'keep' | 'replace'
-}
 
 /** A task as it is submitted. */
 export interface NewTask {
@@ -262,8 +247,8 @@ export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists
    * later item sees an earlier one.
    *
    * The key of a task is checked before its id, and its id before its unique key. A key is recorded for its window also
-   * if its own task was a duplicate by id or unique key; a repeat does not prolong the window. A replacing task needs no
-   * place within `maxLength`.
+   * if its own task was a duplicate by id or unique key; a repeat does not prolong the window. A replacing task needs
+   * no place within `maxLength`.
    *
    * @param type The automation type, 1 to 256 characters.
    * @param idempotencyTtlMs The window of new keys without their own, 1,000 ms to one year.

@@ -3,7 +3,7 @@
  * Submits one task, unless its idempotency key, its id or its unique key is that of another one.
  */
 import { RECORD_OVERHEAD } from './memory-budget.ts'
-import { QUEUED, QUEUE_FULL } from '../index.ts'
+import { knownResult, QUEUED, QUEUE_FULL, storedIdOf } from '../index.ts'
 import type { NewTask, SubmitItemResult } from '../index.ts'
 import type { TaskQueue } from './task-queue.ts'
 
@@ -26,19 +26,23 @@ export function charsOfKeys({ key, id, unique }: NewTask): number {
  *   most tasks of the queue. `checksPresence`: whether a known id is a duplicate.
  */
 export function submitTask(queue: TaskQueue, task: NewTask, options: SubmitOptions): SubmitItemResult {
-  const { now, idempotencyTtlMs, maxLength, checksPresence } = options
+  const { now, idempotencyTtlMs } = options
   const first = task.key === null ? undefined : queue.keys.find(task.key, now)
   if (first !== undefined) return { kind: 'duplicate', duplicateOf: first }
-  const isKnown = checksPresence && queue.isKnown(task.id)
-  const other = isKnown || task.unique === undefined ? undefined : queue.unique.conflict(task.unique.key)
-  const replaces = other !== undefined && task.unique?.onConflict === 'replace' && other.place !== 'in_flight'
-  if (!isKnown && other === undefined && queue.size >= maxLength) return QUEUE_FULL
-  const isDuplicate = isKnown || (other !== undefined && !replaces)
-  if (replaces) queue.cancel(other)
-  if (!isDuplicate) queue.submit(task, now)
-  const stored = isDuplicate ? (other?.id ?? task.id) : task.id
+  const result = queueTask(queue, task, options)
+  if (task.key === null || result.kind === 'queue_full') return result
   const ends = now + (task.keyTtlMs ?? idempotencyTtlMs)
-  if (task.key !== null) queue.keys.record(task.key, stored, ends) // Also of a duplicate (D80).
-  if (isDuplicate && (task.ownId || !isKnown)) return { kind: 'duplicate', duplicateOf: stored }
-  return replaces ? { kind: 'queued', replaced: other.id } : QUEUED
+  queue.keys.record(task.key, storedIdOf(result, task), ends) // Also of a duplicate (D80).
+  return result
+}
+
+function queueTask(queue: TaskQueue, task: NewTask, options: SubmitOptions): SubmitItemResult {
+  const { now, maxLength, checksPresence } = options
+  if (checksPresence && queue.isKnown(task.id)) return knownResult(task)
+  const conflict = task.unique === undefined ? null : queue.unique.conflict(task.unique)
+  if (conflict?.isReplaced === false) return { kind: 'duplicate', duplicateOf: conflict.task.id }
+  if (conflict === null && queue.size >= maxLength) return QUEUE_FULL
+  if (conflict !== null) queue.cancel(conflict.task)
+  queue.submit(task, now)
+  return conflict === null ? QUEUED : { kind: 'queued', replaced: conflict.task.id }
 }

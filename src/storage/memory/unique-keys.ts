@@ -17,12 +17,13 @@ export class UniqueKeys {
     this.#budget = budget
   }
 
-  /** The task with which a submit conflicts. */
-  conflict(key: string): Task | undefined {
+  /** @returns the task with which a submit conflicts, and whether it is replaced; `null` if there is none. */
+  conflict({ key, onConflict }: UniqueKey): { readonly task: Task; readonly isReplaced: boolean } | null {
     const task = this.#tasks.get(key)
-    if (task === undefined) return undefined
+    if (task === undefined) return null
     const isWaiting = task.place === 'pending' || task.place === 'scheduled'
-    return isWaiting || (task.place === 'in_flight' && task.unique?.until === 'finished') ? task : undefined
+    const isRunning = task.place === 'in_flight' && task.unique?.until === 'finished'
+    return isWaiting || isRunning ? { task, isReplaced: isWaiting && onConflict === 'replace' } : null
   }
 
   /** Lets the key name another task. */

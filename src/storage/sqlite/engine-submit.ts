@@ -2,8 +2,10 @@
 import {
   dueOf,
   expiryOf,
+  knownResult,
   QUEUED,
   QUEUE_FULL,
+  storedIdOf,
   type NewTask,
   type SubmitItemResult,
   type Sync,
@@ -104,15 +106,19 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     const { type } = queue
     const known = task.key === null ? undefined : this.#sql.findKey.get(type, task.key)
     if (known !== undefined && known.expires > this.#txn.nowMs) return { kind: 'duplicate', duplicateOf: known.id }
-    if (task.unique !== undefined) return this.#submitUnique(task, task.unique, queue, fence, isFull, keyExpiresAtMs)
+    if (task.unique !== undefined) {
+      const result = this.#submitUnique(task, task.unique, queue, fence, isFull)
+      if (task.key !== null && result.kind !== 'queue_full')
+        this.#sql.insertKey.run(type, task.key, storedIdOf(result, task), keyExpiresAtMs)
+      return result
+    }
     const isFinished = this.#outcomes.isKnown(queue, task.id)
     if (isFull && !isFinished && !this.#exists(type, task.id, fence.deadCut)) return QUEUE_FULL
     const isNew = !isFull && !isFinished && this.#add(queue, task, fence.deadCut)
     // The key is recorded also if the id is a duplicate (D80).
     if (task.key !== null) this.#sql.insertKey.run(type, task.key, task.id, keyExpiresAtMs)
     if (isNew) fence.submitted += 1
-    // An id that was generated for this call names this very task, so the call is a repeat.
-    return isNew || !task.ownId ? QUEUED : { kind: 'duplicate', duplicateOf: task.id }
+    return isNew ? QUEUED : knownResult(task)
   }
 
   #submitUnique(
@@ -121,24 +127,18 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     queue: Queue,
     fence: TokenSequence,
     isFull: boolean,
-    keyExpiresAtMs: number,
   ): SubmitItemResult {
     const { type } = queue
-    const isKnown = this.#outcomes.isKnown(queue, task.id) || this.#exists(type, task.id, fence.deadCut)
-    const other = isKnown ? null : this.#unique.conflict(type, unique)
-    const replaces = other !== null && unique.onConflict === 'replace' && !other.isInFlight
-    if (isFull && !isKnown && other === null) return QUEUE_FULL
-    const isDuplicate = isKnown || (other !== null && !replaces)
-    if (replaces) this.#cancellation.cancelOne(queue, other.id)
-    if (!isDuplicate) {
-      this.#add(queue, task, fence.deadCut)
-      this.#unique.record(type, task.id, unique)
-      fence.submitted += 1
-    }
-    const stored = isDuplicate ? (other?.id ?? task.id) : task.id
-    if (task.key !== null) this.#sql.insertKey.run(type, task.key, stored, keyExpiresAtMs)
-    if (isDuplicate && (task.ownId || !isKnown)) return { kind: 'duplicate', duplicateOf: stored }
-    return replaces ? { kind: 'queued', replaced: other.id } : QUEUED
+    const isFinished = this.#outcomes.isKnown(queue, task.id)
+    if (isFinished || this.#exists(type, task.id, fence.deadCut)) return knownResult(task)
+    const conflict = this.#unique.conflict(type, unique)
+    if (conflict?.isReplaced === false) return { kind: 'duplicate', duplicateOf: conflict.id }
+    if (conflict === null && isFull) return QUEUE_FULL
+    if (conflict !== null) this.#cancellation.cancelOne(queue, conflict.id)
+    this.#add(queue, task, fence.deadCut)
+    this.#unique.record(type, task.id, unique)
+    fence.submitted += 1
+    return conflict === null ? QUEUED : { kind: 'queued', replaced: conflict.id }
   }
 
   /** @returns false if a task with this id is stored. A cleared one is removed first. */

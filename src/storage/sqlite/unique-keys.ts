@@ -18,7 +18,7 @@ interface Named {
 /** A task with which a submit conflicts. */
 interface Conflict {
   readonly id: string
-  readonly isInFlight: boolean
+  readonly isReplaced: boolean
 }
 
 function statementsOf(db: Database) {
@@ -47,11 +47,12 @@ export class UniqueKeys {
   }
 
   /** @returns the task with which a submit conflicts; `null` if there is none. */
-  conflict(type: number, { key }: UniqueKey): Conflict | null {
+  conflict(type: number, { key, onConflict }: UniqueKey): Conflict | null {
     const task = this.#sql.find.get(type, key)
     if (task === undefined || task.place === PLACE.dead) return null
     const isInFlight = task.place === PLACE.inFlight
-    return isInFlight && task.finished === 0 ? null : { id: task.id, isInFlight }
+    if (isInFlight && task.finished === 0) return null
+    return { id: task.id, isReplaced: !isInFlight && onConflict === 'replace' }
   }
 
   /** Lets the key name this task, and no earlier one. */

@@ -128,6 +128,18 @@ describe('muster tasks', () => {
     expect(await run('tasks ls mailer --place gone')).toMatchObject({ code: 2 })
   })
 
+  it('submit --unique-key queues no second task, or replaces the first one (D118)', async () => {
+    const { run } = await startMaster()
+    const submit = async (...more: string[]): Promise<string | undefined> => {
+      const { out } = await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--unique-key', 'k', ...more])
+      return cells(out)[1]?.[1]
+    }
+    expect(await submit('--task-id', 'a')).toBe('yes')
+    expect(await submit('--unique-until', 'finished')).toBe('no, a duplicate')
+    expect(await submit('--on-conflict', 'replace')).toBe('yes, replaced a')
+    expect(await run('tasks submit mailer --payload {} --on-conflict drop')).toMatchObject({ code: 2 })
+  })
+
   it('submit --delay and --not-before schedule a task (D104)', async () => {
     const { run } = await startMaster()
     const submit = ['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--task-id']

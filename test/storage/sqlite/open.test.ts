@@ -213,6 +213,24 @@ describe('a file that is not a Muster store', () => {
   })
 })
 
+it('records the need of unique keys before the first task that has one (D118, D121)', async () => {
+  const { file } = folder()
+  const recorded = (): unknown => {
+    const db = new Sqlite(file)
+    const version = db.pragma('user_version', { simple: true })
+    db.close()
+    return version
+  }
+  const first = await openedAt(file)
+  await submit(first, 'plain')
+  await first.close()
+  expect(recorded()).toBe(SCHEMA)
+  const second = await openedAt(file)
+  await submit(second, task('a', { unique: { key: 'k', until: 'started', onConflict: 'keep' } }))
+  await second.close()
+  expect(recorded()).toBe(SCHEMA + 1_000)
+})
+
 /** Fills the tables of a store. All data is in the file and none in the log. */
 async function filled(file: string): Promise<void> {
   const backend = await openedAt(file)

@@ -36,6 +36,25 @@
 --- @include "call-slots"
 --- @include "stale"
 
+-- Defined only where a task has a unique key, because each definition takes time.
+local has_unique, holders_of, cancel_holder = find(ARGV[6], '[P-o]'), nil, nil
+if has_unique then
+--- @include "unique"
+--- @include "cancel-tasks"
+  holders_of = find_holders
+  local facts
+  function cancel_holder(holder, batch)
+    if not stale_counts then
+      local st
+      st, facts = unpack(call('HMGET', M, 'st', 'fs'))
+      open_stale(st)
+      learn_stale(batch)
+    end
+    learn_stale({ holder.id })
+    cancel_tasks({ holder }, facts)
+  end
+end
+
 local slot, number = ARGV[7], tonumber(ARGV[8])
 local last, has_stale = unpack(call('HMGET', C, slot, ''))
 if last then
@@ -48,7 +67,7 @@ local evicted = not last and evicted_from(C)
 local shapes = ARGV[6]
 local n, keys, ids = #shapes, {}, {}
 for i = 1, n do ids[i] = ARGV[6 + 3 * i] end
-local has_unique, key_end = find(shapes, '[P-o]'), #ARGV
+local key_end = #ARGV
 if has_unique then key_end = #ARGV - 2 * select(2, string.gsub(shapes, '[P-o]', '')) end
 for i = 9 + 3 * n, key_end do keys[#keys + 1] = ARGV[i] end
 
@@ -75,12 +94,9 @@ local function with_generation(ticket, id)
   return generation .. string.rep('0', 16 - #match(ticket, '^%d+')) .. ticket
 end
 
--- Defined only where a task has a unique key, because each definition takes time.
 local find_unique, replace, record_unique, names
 local dropped = 0
 if has_unique then
---- @include "unique"
---- @include "cancel-tasks"
   local uniques, unique_keys, at = {}, {}, key_end
   for i = 1, n do
     if byte(shapes, i) - 48 >= 32 then
@@ -91,7 +107,7 @@ if has_unique then
     end
   end
   names = {}
-  local holders, facts = find_holders(unique_keys), nil
+  local holders = holders_of(unique_keys)
   -- Returns the unique key of a task, and the task with which it conflicts.
   function find_unique(i)
     local holder = holders[uniques[i].key]
@@ -122,14 +138,7 @@ if has_unique then
     queued, dropped = queued - 1, dropped + 1
   end
   local function cancel(holder)
-    if not stale_counts then
-      local st
-      st, facts = unpack(call('HMGET', M, 'st', 'fs'))
-      open_stale(st)
-      learn_stale(ids)
-    end
-    learn_stale({ holder.id })
-    cancel_tasks({ holder }, facts)
+    cancel_holder(holder, ids)
     has_stale, room = true, room + 1
     for i = 1, n do
       if ids[i] == holder.id then known[i] = false end

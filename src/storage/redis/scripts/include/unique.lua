@@ -1,6 +1,6 @@
--- Finds the tasks that unique keys name (D118). U maps the JSON text of a key to `s` or `f` (the key conflicts until its
--- task has started, or finished) and the id. An entry counts only if the body of the task has the key, because a task
--- ends without a look at U and its id may be used again. It needs the keys T, L, S and U.
+-- Finds the tasks that unique keys name (D118). U maps the JSON text of a key to `s` or `f` (the key conflicts until
+-- its task has started, or finished) and the id. An entry counts only if the body of the task has the key, because a
+-- task ends without a look at U and its id may be used again. It needs the keys T, L, S and U.
 --- @include "commands"
 --- @include "bodies-per-read"
 --- @include "body-tail"
