@@ -163,6 +163,16 @@ export function tasksUnique(name: string, create: Create): void {
       }
     })
 
+    it('let one call submit the id of a replaced task again, which then waits at the back', async () => {
+      const fixture = await fixtureOf()
+      const { backend } = fixture
+      await submit(backend, 'first', keyed('a'), 'last')
+      const results = await put(backend, [replacing('b'), task('a', { ownId: true })])
+      expect(results).toEqual([replaced('a'), QUEUED])
+      expect(await pending(backend)).toEqual(['first', 'last', 'b', 'a'])
+      expect(await drained(fixture)).toEqual(['first', 'last', 'b', 'a'])
+    })
+
     it('judge the id first, and record the idempotency key of a duplicate', async () => {
       const { backend } = await fixtureOf()
       await submit(backend, keyed('a'))
@@ -184,6 +194,7 @@ export function tasksUnique(name: string, create: Create): void {
       const refused = { kind: 'queue_full' }
       expect(await put(backend, more, 2)).toEqual([duplicate('a'), replaced('a'), refused, refused])
       expect(await pending(backend)).toEqual(['x', 'c'])
+      expect(await put(backend, [replacing('d'), task('e'), task('f')], 3)).toEqual([replaced('c'), QUEUED, refused])
     })
 
     it('are any text', async () => {
