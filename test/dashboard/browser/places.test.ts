@@ -194,7 +194,7 @@ describe('a queue', () => {
     await page.getByText('Why?').click()
     await page.getByText('No worker of mailer has registered yet.').waitFor()
     await page.getByLabel('Find a task').fill('bulk-3')
-    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('button', { name: 'Find', exact: true }).click()
     await page.getByText('Waiting in the queue.').waitFor()
     await fleet.backend.tasks.clearDead('mailer')
     await page.getByLabel('Find a task').fill('never-was')
