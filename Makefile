@@ -35,6 +35,7 @@ test: .tools/built ## Run all tests; what the machine cannot install is a counte
 	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check
 	@hack/install-python.sh
 	@hack/install-python.sh clients
+	@hack/install-runtimes.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then

@@ -15,7 +15,8 @@ export const mailer = defineBatch({
 export const publishedClient = (url: string, options: Partial<MusterClientOptions> = {}): MusterClient =>
   new MusterClient({ url, token: TOKENS.admin, ...options })
 
-const SETTINGS: MasterOptions['settings'] = {
+/** The settings of the masters of these tests. */
+export const SETTINGS: MasterOptions['settings'] = {
   submitRpsPerToken: 0,
   idempotencyTtlSeconds: 3_600,
   maxBodyBytes: 1_048_576,
@@ -51,4 +52,27 @@ export async function failureOf(call: Promise<unknown>): Promise<MusterError> {
   )
   if (error instanceof MusterError) return error
   throw error
+}
+
+/** The worker of `complete`. */
+export const WORKER = 'postman'
+
+/** Calls a method as the worker. */
+async function rpc<T>(master: TestMaster, method: string, params: object): Promise<T> {
+  const { json } = await master.call('POST', `/api/v1/automations/mailer/workers/${WORKER}/rpc`, {
+    token: TOKENS.worker,
+    body: { jsonrpc: '2.0', id: 1, method, params },
+  })
+  return (json as { result: T }).result
+}
+
+/** Reserves the pending tasks and acknowledges each with its id, or with what `ackOf` returns. */
+export async function complete(
+  master: TestMaster,
+  ackOf = (id: string): object => ({ result: { sent: id } }),
+): Promise<void> {
+  const { tasks } = await rpc<{ tasks: { task_id: string; token: number }[] }>(master, 'tasks.reserve', { limit: 500 })
+  await rpc(master, 'tasks.ack', {
+    tasks: tasks.map(({ task_id, token }) => ({ task_id, token, ...ackOf(task_id) })),
+  })
 }

@@ -2,27 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { TaskFailed } from '../../src/client/public.ts'
 import { eventually } from '../kit/index.ts'
-import { TOKENS, type TestMaster } from '../kit/running-master.ts'
 import { makeDead, register } from './fixture.ts'
-import { published } from './published-fixture.ts'
-
-const WORKER = 'postman'
-
-async function rpc<T>(master: TestMaster, method: string, params: object): Promise<T> {
-  const { json } = await master.call('POST', `/api/v1/automations/mailer/workers/${WORKER}/rpc`, {
-    token: TOKENS.worker,
-    body: { jsonrpc: '2.0', id: 1, method, params },
-  })
-  return (json as { result: T }).result
-}
-
-/** Reserves the pending tasks and acknowledges each with its id, or with what `ackOf` returns. */
-async function complete(master: TestMaster, ackOf = (id: string): object => ({ result: { sent: id } })): Promise<void> {
-  const { tasks } = await rpc<{ tasks: { task_id: string; token: number }[] }>(master, 'tasks.reserve', { limit: 500 })
-  await rpc(master, 'tasks.ack', {
-    tasks: tasks.map(({ task_id, token }) => ({ task_id, token, ...ackOf(task_id) })),
-  })
-}
+import { complete, published, WORKER } from './published-fixture.ts'
 
 /** A master with a worker, its client, and the number of requests that waited for tasks. */
 async function started() {

@@ -25,7 +25,7 @@ export function fetchTransport(origin: string, send: Fetch): Transport {
           response.text().catch((error: unknown) => {
             throw failureOf(error, signal)
           }),
-        chunks: () => chunksOf(response.body),
+        chunks: () => chunksOf(response.body, signal),
       }
     } catch (error) {
       throw failureOf(error, signal)
@@ -34,13 +34,17 @@ export function fetchTransport(origin: string, send: Fetch): Transport {
   return { send: request, sendForStream: request, close: async () => {} }
 }
 
-/** Not every browser can iterate a stream. */
-async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+/** Not every browser can iterate a stream. After a garbage collection, Deno 2.9 does not abort an open one itself. */
+async function* chunksOf(body: ReadableStream<Uint8Array> | null, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const reader = body?.getReader()
+  const cancel = (): void => void reader?.cancel().catch(() => {}) // Of a stream that has failed already.
+  signal.addEventListener('abort', cancel)
   try {
     for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) yield next.value
+    signal.throwIfAborted()
   } finally {
-    await reader?.cancel().catch(() => {}) // Of a stream that has failed already.
+    signal.removeEventListener('abort', cancel)
+    cancel()
   }
 }
 
