@@ -14,7 +14,7 @@ const stored = [
 ] as const
 /** Where a task is that is stored. */
 export const StoredPlace = Type.Union([...stored])
-const Place = Type.Union([...stored, Type.Literal('done'), Type.Literal('expired')])
+const Place = Type.Union([...stored, Type.Literal('done'), Type.Literal('expired'), Type.Literal('cancelled')])
 /** A failed run or a lost lease of a task (D115). */
 export const FailedAttempt = Type.Object({
   /** Failed runs of the task, this one included. */
@@ -32,6 +32,8 @@ const taskState = {
   /** The last error of a dead task. */
   error: Type.Optional(Nullable(Type.String())),
   worker_id: Type.Optional(Nullable(Type.String())),
+  /** Who cancelled the task (D117). */
+  actor: Type.Optional(Type.String()),
   finished_at: Type.Optional(Seconds),
   retained_until: Type.Optional(Seconds),
   result: Type.Optional(Type.Unknown()),

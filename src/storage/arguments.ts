@@ -296,8 +296,10 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('ids', ids, (id) => name('id', id))
     },
     counts: (types) => names('types', types),
-    cancel: (type, ids) => {
+    cancel: (type, ids, actor, maxOutcomes) => {
       name('type', type)
+      name('actor', actor)
+      if (maxOutcomes !== undefined) integer('maxOutcomes', maxOutcomes, 0, ANY)
       batch('ids', ids, (id) => name('id', id))
     },
     pause: (type, pause) => {

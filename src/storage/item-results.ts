@@ -3,7 +3,15 @@
  * Defines the results of single items that have no data of their own. Backends return these objects, so a call does not
  * allocate one per item.
  */
-import type { CancelResult, ExtendLeaseResult, Lease, LeaseLost, NewTask, SubmitItemResult } from './backend.ts'
+import type {
+  CancelResult,
+  ExtendLeaseResult,
+  Lease,
+  LeaseLost,
+  NewTask,
+  Outcome,
+  SubmitItemResult,
+} from './backend.ts'
 
 export const QUEUED = Object.freeze({ kind: 'queued' } as const) satisfies SubmitItemResult
 export const QUEUE_FULL = Object.freeze({ kind: 'queue_full' } as const) satisfies SubmitItemResult
@@ -21,6 +29,16 @@ export const CANCELLED = Object.freeze({
 }) satisfies Readonly<Record<string, CancelResult>>
 export const DEAD = Object.freeze({ kind: 'dead' } as const) satisfies CancelResult
 export const NOT_FOUND = Object.freeze({ kind: 'not_found' } as const) satisfies CancelResult
+
+const FINISHED = {
+  done: Object.freeze({ kind: 'finished', as: 'done' } as const),
+  expired: Object.freeze({ kind: 'finished', as: 'expired' } as const),
+  cancelled: Object.freeze({ kind: 'finished', as: 'cancelled' } as const),
+} satisfies Readonly<Record<Outcome['kind'], CancelResult>>
+
+/** The result of cancelling a task that is not stored. @param kind Of its outcome; undefined if none is retained. */
+export const finishedAs = (kind: Outcome['kind'] | undefined): CancelResult =>
+  kind === undefined ? NOT_FOUND : FINISHED[kind]
 
 /** What a lease of a retained task has beside the others (D110). */
 export const RETAINED = Object.freeze({ isRetained: true } as const) satisfies Pick<Lease, 'isRetained'>

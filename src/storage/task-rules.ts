@@ -50,10 +50,10 @@ export function retainedUntil(retainMs: number | null, nowMs: EpochMs): EpochMs 
 /** Bytes by which an outcome counts towards the bound of its type (D110). */
 export function outcomeBytes(
   id: string,
-  { worker, result, attempts = [] }: Pick<Outcome, 'worker' | 'result' | 'attempts'>,
+  { worker, actor = '', result, attempts = [] }: Pick<Outcome, 'worker' | 'actor' | 'result' | 'attempts'>,
 ): number {
   const failed = attempts.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(attempts))
-  return OUTCOME_BYTES + Buffer.byteLength(id) + Buffer.byteLength(worker ?? '') + resultBytes(result) + failed
+  return OUTCOME_BYTES + Buffer.byteLength(id) + Buffer.byteLength(worker ?? actor) + resultBytes(result) + failed
 }
 
 function resultBytes(result: RunResult | null): number {

@@ -95,7 +95,7 @@ export interface TaskFailedFacts {
 export declare class TaskFailed extends Error {
   readonly name = 'TaskFailed'
   readonly taskId: string
-  readonly place: 'dead' | 'expired' | 'unknown' | 'done'
+  readonly place: 'dead' | 'expired' | 'cancelled' | 'unknown' | 'done'
   readonly attempts: number
   readonly lastError: string | null
   constructor(message: string, facts: TaskFailedFacts)
@@ -170,11 +170,11 @@ export type SubmitOutcome<Result = unknown> =
     }
 export interface TaskState {
   readonly id: string
-  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired' | 'cancelled'
 }
 export interface CancelledTask {
   readonly id: string
-  readonly outcome: 'cancelled' | 'dead' | 'not_found'
+  readonly outcome: 'cancelled' | 'dead' | 'done' | 'expired' | 'not_found'
 }
 export interface QueuedTask<Payload> {
   readonly id: string

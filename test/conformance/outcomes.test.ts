@@ -125,6 +125,33 @@ onEachStore('outcomes', (open) => {
     expect((await state(fixture, 'b')).result).toBe(1)
   })
 
+  it('D117b, D117c: keeps the outcome of a cancelled task, and returns it to later cancels', async () => {
+    const fixture = await withWorker()
+    const cancel = (id: string): Promise<Json> => fixture.ok('DELETE', `/mailer/tasks/${id}`)
+    await fixture.submit({ task_id: 'a', retain_seconds: 60 })
+    await fixture.submit({ task_id: 'b' })
+    expect(await cancel('a')).toEqual({ task_id: 'a', outcome: 'cancelled', was: 'pending' })
+    await cancel('b')
+    expect(await state(fixture, 'a')).toEqual({
+      task_id: 'a',
+      place: 'cancelled',
+      actor: 'admin',
+      finished_at: fixture.now,
+      retained_until: fixture.now + 60,
+    })
+    expect(await cancel('a')).toEqual({ task_id: 'a', outcome: 'cancelled' })
+    expect(await fixture.status('DELETE', '/mailer/tasks/b')).toBe(404)
+    await done(fixture, { task_id: 'c', retain_seconds: 60 })
+    expect(await cancel('c')).toEqual({ task_id: 'c', outcome: 'done' })
+    expect(
+      await fixture.ok('POST', '/mailer/tasks/select', { action: 'cancel', task_ids: ['a', 'b', 'c'] }),
+    ).toMatchObject({ results: [{ outcome: 'cancelled' }, { outcome: 'not_found' }, { outcome: 'done' }] })
+    expect(await fixture.submit({ task_id: 'a' })).toMatchObject({ queued: false, duplicate: true })
+    fixture.time.jump(60 * SECOND)
+    expect(await fixture.place('a')).toBe('gone')
+    expect(await fixture.submit({ task_id: 'a' })).toMatchObject({ queued: true })
+  })
+
   it('D116a, D116b: finds a task by its id in all types that the token covers', async () => {
     const fixture = await withWorker()
     const find = async (id: string, options = {}): Promise<Json> => {
@@ -263,10 +290,12 @@ onEachStore('outcomes', (open) => {
   it('D111d: ends the wait for a task that is cancelled, without waiting for the check of all waits', async () => {
     const fixture = await withWorker()
     await fixture.submit({ task_id: 'a', retain_seconds: 60 })
-    const waiting = fixture.status('GET', '/mailer/tasks/a?wait_seconds=30')
+    await fixture.submit({ task_id: 'b' })
+    const waiting = ['a', 'b'].map((id) => fixture.status('GET', `/mailer/tasks/${id}?wait_seconds=30`))
     await fixture.pass(SECOND / 2)
-    expect(await fixture.ok('DELETE', '/mailer/tasks/a')).toMatchObject({ outcome: 'cancelled' })
-    expect(await waiting).toBe(404) // No time passes.
+    for (const id of ['a', 'b'])
+      expect(await fixture.ok('DELETE', `/mailer/tasks/${id}`)).toMatchObject({ outcome: 'cancelled' })
+    expect(await Promise.all(waiting)).toEqual([200, 404]) // No time passes.
   })
 
   it('D111c: rejects a wrong time and a wrong list', async () => {

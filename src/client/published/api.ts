@@ -138,16 +138,16 @@ export type SubmitOutcome<Result = unknown> =
 /** Where a task is. */
 export interface TaskState {
   readonly id: string
-  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired'
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired' | 'cancelled'
 }
 
 /**
- * What became of a task that was to be cancelled. `dead`: it has failed for good and stays a dead letter. `not_found`:
- * it was finished, dropped or cancelled before, or never existed.
+ * What became of a task that was to be cancelled. `dead`: it has failed for good and stays a dead letter. `done` and
+ * `expired`: it has ended before. `not_found`: it never existed, or has ended before and was not retained.
  */
 export interface CancelledTask {
   readonly id: string
-  readonly outcome: 'cancelled' | 'dead' | 'not_found'
+  readonly outcome: 'cancelled' | 'dead' | 'done' | 'expired' | 'not_found'
 }
 
 /** A pending task. */

@@ -172,16 +172,17 @@ function pause(ms: number): Promise<void> {
 
 const REASONS: Readonly<Record<TaskFailed['place'], string>> = {
   dead: 'is dead',
-  expired: 'expired before a worker reserved it',
+  expired: 'expired before a worker took it',
+  cancelled: 'was cancelled',
   unknown: 'is unknown; submit it with retainSeconds to keep its result',
-  done: 'is done, but its result was too large to be kept',
+  done: 'is done, but its result was too large to keep',
 }
 
 /** Returns the result of a finished task. @throws {TaskFailed} if it has none. */
 export function resultOf(task: AwaitedTask): unknown {
   const { task_id: taskId, place, attempt = 0, error = null } = task
   if (place === 'done' && task.result_omitted === undefined) return task.result
-  const ending = place === 'dead' || place === 'expired' || place === 'done' ? place : 'unknown'
+  const ending = place !== null && place in REASONS ? (place as TaskFailed['place']) : 'unknown'
   const cause = error === null ? '' : `: ${error}`
   throw new TaskFailed(`task "${taskId}" ${REASONS[ending]}${cause}`, {
     taskId,

@@ -15,10 +15,11 @@ export class TaskFailed extends Error {
   override readonly name = 'TaskFailed'
   readonly taskId: string
   /**
-   * `dead`: it is in the dead letters. `expired`: its time to live ended before a worker reserved it. `unknown`: it was
-   * never submitted, was cancelled, or finished without a retained outcome. `done`: its result was too large.
+   * `dead`: it is in the dead letters. `expired`: its time to live ended before a worker reserved it. `cancelled`: a
+   * caller cancelled it. `unknown`: it was never submitted, or ended without a retained outcome. `done`: its result was
+   * too large.
    */
-  readonly place: 'dead' | 'expired' | 'unknown' | 'done'
+  readonly place: 'dead' | 'expired' | 'cancelled' | 'unknown' | 'done'
   /** Number of failed runs. */
   readonly attempts: number
   /** The error of the last run of a dead task. */

@@ -8,7 +8,12 @@ const WAIT_SECONDS = 20
 /** The last request returns immediately. */
 const LAST_SECONDS = 0.5
 
-const STATE_EXITS: Readonly<Record<string, number>> = { done: EXIT.OK, dead: EXIT.FAILED, expired: EXIT.FAILED }
+const STATE_EXITS: Readonly<Record<string, number>> = {
+  done: EXIT.OK,
+  dead: EXIT.FAILED,
+  expired: EXIT.FAILED,
+  cancelled: EXIT.FAILED,
+}
 
 /**
  * Prints the result of a task that is done, otherwise what became of it.
@@ -42,7 +47,8 @@ export async function printEnd(
 }
 
 /** The result of a task that is done, otherwise what became of it. */
-function stateText({ place, result, result_omitted: omitted, error }: TaskPlace): string {
+function stateText({ place, result, result_omitted: omitted, error, actor }: TaskPlace): string {
   if (place === 'done') return omitted === undefined ? JSON.stringify(result) : 'the result was too large to be kept'
+  if (place === 'cancelled') return `cancelled by ${actor}`
   return error === undefined || error === null ? place : `${place}: ${error}`
 }

@@ -26,6 +26,7 @@ const PLACES: Readonly<Record<TaskPlace['place'], string>> = {
   dead: 'Out of attempts.',
   done: 'Completed.',
   expired: 'Its time to live ended before a worker reserved it.',
+  cancelled: 'It was cancelled.',
 }
 const CANCELLABLE: ReadonlySet<TaskPlace['place']> = new Set(['pending', 'in_flight', 'scheduled'])
 
@@ -84,17 +85,17 @@ function GoneText({ type }: { readonly type: string }) {
 }
 
 function FoundText({ type, task }: { readonly type: string; readonly task: TaskPlace }) {
-  const { place, attempt, worker_id: worker, finished_at: finished, result_omitted: omitted, error } = task
+  const { place, attempt, worker_id: worker, actor, finished_at: finished, result_omitted: omitted, error } = task
   return (
     <>
       <strong>{place.replace('_', ' ')}</strong>. {PLACES[place]}{' '}
       {finished !== undefined && (
         <>
           Finished <Age at={finished} />
-          {typeof worker === 'string' && (
+          {typeof (worker ?? actor) === 'string' && (
             <>
               {' '}
-              by <bdi>{worker}</bdi>
+              by <bdi>{worker ?? actor}</bdi>
             </>
           )}
           {attempt !== undefined && attempt > 0 && `, after ${plural(attempt, 'failed attempt')}`}.{' '}

@@ -12,6 +12,7 @@ import {
 } from '../../protocol/index.ts'
 import type { CancelResult } from '../../storage/index.ts'
 import type { MasterReleases } from '../master-releases.ts'
+import { actorOf } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { TypeQueue } from './type-queue.ts'
 import { unknownTask } from './unknown-task.ts'
@@ -36,11 +37,12 @@ function cancelRoute({ queueOf, releases }: CancelDeps): Route {
     needs: 'operate',
     audit: 'task.cancel',
     response: CancelledBody,
-    summary: 'Cancels a task that is pending, scheduled or in flight. A dead task stays as it is.',
-    handle: async ({ params }) => {
+    summary:
+      'Cancels a task that is pending, scheduled or in flight. A dead task, and a retained outcome, stay as they are.',
+    handle: async ({ params, principal, header }) => {
       const { type, task_id: id = '' } = params
       releases?.require('cancel')
-      const [result] = await queueOf(type).cancel([id])
+      const [result] = await queueOf(type).cancel([id], actorOf(principal, header('muster-actor')))
       return { body: cancelledBody(type, id, result), audit: { count: result?.kind === 'cancelled' ? 1 : 0 } }
     },
   })
@@ -57,12 +59,13 @@ function selectRoute({ queueOf, releases }: CancelDeps): Route {
     response: CancelSelectedBody,
     example: { action: 'cancel', task_ids: ['order-7'] },
     summary: 'Cancels the tasks with the given ids; one outcome per id, in order.',
-    handle: async ({ params, body: { task_ids: ids } }) => {
+    handle: async ({ params, principal, header, body: { task_ids: ids } }) => {
       releases?.require('cancel')
-      const outcomes = (await queueOf(params.type).cancel(ids)).map(({ kind }): CancelOutcome => kind)
+      const results = await queueOf(params.type).cancel(ids, actorOf(principal, header('muster-actor')))
+      const outcomes = results.map(outcomeOf)
       return {
         body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) },
-        audit: { count: outcomes.filter((outcome) => outcome === 'cancelled').length },
+        audit: { count: results.filter(({ kind }) => kind === 'cancelled').length },
       }
     },
   })
@@ -71,6 +74,9 @@ function selectRoute({ queueOf, releases }: CancelDeps): Route {
 /** @throws {FleetError} NOT_FOUND */
 function cancelledBody(type: string, id: string, result: CancelResult | undefined): CancelledBody {
   if (result === undefined || result.kind === 'not_found') throw unknownTask(type, id)
+  if (result.kind === 'finished') return { task_id: id, outcome: result.as }
   if (result.kind === 'dead') return { task_id: id, outcome: 'dead' }
   return { task_id: id, outcome: 'cancelled', was: result.was }
 }
+
+const outcomeOf = (result: CancelResult): CancelOutcome => (result.kind === 'finished' ? result.as : result.kind)

@@ -65,7 +65,7 @@ function stateRoute(waits: TaskWaits): Route {
     query: WaitQuery,
     response: TaskPlace,
     summary:
-      'Where a task is: pending, in_flight, scheduled or dead; done or expired if its outcome is retained. ' +
+      'Where a task is: pending, in_flight, scheduled, dead; done, expired or cancelled if its outcome is retained. ' +
       'With wait_seconds, returns when the task has finished, or after that time.',
     handle: async ({ params, query, signal }) => {
       const id = params['task_id'] ?? ''
@@ -112,13 +112,15 @@ export function stateText(id: string, state: TaskState | null): string {
     }
     case 'done':
     case 'expired':
+    case 'cancelled':
       return `${head}"${state.kind}",${outcomeText(state)}${historyText(state)}}`
   }
 }
 
-function outcomeText({ kind, attempt, worker, result, finishedAtMs, retainedUntilMs }: Outcome): string {
+function outcomeText({ kind, attempt, worker, actor, result, finishedAtMs, retainedUntilMs }: Outcome): string {
   const times = `"finished_at":${toSeconds(finishedAtMs)},"retained_until":${toSeconds(retainedUntilMs)}`
   if (kind === 'expired') return `"attempt":${attempt},${times}`
+  if (kind === 'cancelled') return `"actor":${JSON.stringify(actor)},${times}`
   const omitted = result?.kind === 'too_large' ? ',"result_omitted":"too_large"' : ''
   const value = result?.kind === 'json' ? result.text : 'null'
   return `"attempt":${attempt},"worker_id":${JSON.stringify(worker)},${times},"result":${value}${omitted}`

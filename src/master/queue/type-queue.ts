@@ -71,6 +71,7 @@ export class TypeQueue {
   readonly #dispatcher: TaskDispatcher
   readonly #submits: Batcher<NewTask, SubmitItemResult>
   readonly #acks: Batcher<DoneTask, Settled>
+  readonly #maxOutcomes: number
   readonly #onFinished: (ids: readonly string[]) => void
   readonly #onCancelled: TypeQueueDeps['onCancelled']
   readonly #releases: Batcher<LeaseRef, Settled>
@@ -93,6 +94,7 @@ export class TypeQueue {
       ({ body }) => body.length,
     )
     const checked = withRegressionReport(deps.onRegression)
+    this.#maxOutcomes = deps.maxOutcomes
     this.#onFinished = deps.onFinished
     this.#onCancelled = deps.onCancelled
     this.#acks = createBatcher(
@@ -181,12 +183,12 @@ export class TypeQueue {
   }
 
   /** Removes exactly these tasks unless they are dead. @returns one result each, in order. */
-  async cancel(ids: readonly string[]): Promise<readonly CancelResult[]> {
+  async cancel(ids: readonly string[], actor: string): Promise<readonly CancelResult[]> {
     const results = new Map<string, CancelResult>()
     const named = [...new Set(ids)]
     for (let from = 0; from < named.length; from += CANCEL_PIECE) {
       const piece = named.slice(from, from + CANCEL_PIECE)
-      const done = await this.#tasks.cancel(this.entry.type, piece)
+      const done = await this.#tasks.cancel(this.entry.type, piece, actor, this.#maxOutcomes)
       for (const [at, result] of done.entries()) results.set(piece[at] ?? '', result)
       this.#onFinished(piece.filter((_, at) => done[at]?.kind === 'cancelled'))
       const ended = done.flatMap((result, at) => endedLease(piece[at] ?? '', result))

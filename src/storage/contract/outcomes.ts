@@ -1,7 +1,8 @@
 /**
  * @module storage/contract/outcomes
- * Defines what is retained of finished tasks. A task with `retainMs` leaves an outcome when it is acknowledged or when
- * its ttl ends; a task that died is in the dead-letter queue instead. Outcomes are bounded by number and bytes.
+ * Defines what is retained of finished tasks. A task with `retainMs` leaves an outcome when it is acknowledged or
+ * cancelled, or when its ttl ends; a task that died is in the dead-letter queue instead. Outcomes are bounded by number
+ * and bytes.
  *
  * An outcome is written once, in the step that ends the task (G29). Until it expires, its id counts as known.
  */
@@ -20,17 +21,22 @@ export interface DoneTask extends LeaseRef {
 /** A finished task. */
 export interface Outcome extends RunHistory {
   /** `expired`: its ttl ended before a worker reserved it. */
-  readonly kind: 'done' | 'expired'
+  readonly kind: 'done' | 'expired' | 'cancelled'
   readonly finishedAtMs: EpochMs
   /** The outcome is forgotten then, or earlier if there are too many. */
   readonly retainedUntilMs: EpochMs
-  /** Failed runs. */
+  /** Failed runs; 0 if it was cancelled. */
   readonly attempt: number
-  /** The worker that acknowledged the task; `null` if it expired. */
+  /** The worker that acknowledged the task; `null` if it expired or was cancelled. */
   readonly worker: string | null
+  /** Who cancelled the task; omitted of others. */
+  readonly actor?: string
   /** `null`: the run returned none. */
   readonly result: RunResult | null
 }
+
+/** How a task ended, as its outcome shows it. */
+export type EndOfTask = Pick<Outcome, 'kind' | 'worker' | 'actor' | 'result'>
 
 /** A dead task, without its body. */
 export interface Death extends TaskHistory {

@@ -6,7 +6,7 @@
  */
 import { MAX_OUTCOME_BYTES } from '../../protocol/index.ts'
 import { attemptsOf, outcomeBytes, retainedUntil } from '../index.ts'
-import type { Outcome } from '../index.ts'
+import type { EndOfTask, Outcome } from '../index.ts'
 import { TimerQueue, type Timer } from './timer-queue.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -34,7 +34,7 @@ export class RetainedOutcomes {
   }
 
   /** Keeps the outcome of a task that ends now, if the task is retained. */
-  keep(task: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>, maxOutcomes: number): void {
+  keep(task: Task, end: EndOfTask, maxOutcomes: number): void {
     const finishedAtMs = this.#store.now()
     const retainedUntilMs = retainedUntil(task.retainMs, finishedAtMs)
     if (retainedUntilMs === null || maxOutcomes === 0 || !this.#store.safeguards.outcomes) return

@@ -12,6 +12,7 @@ import {
   attemptError,
   attemptsOf,
   CANCELLED,
+  finishedAs,
   charsOfAttempts,
   charsOfState,
   cutError,
@@ -301,15 +302,23 @@ export class MemoryTasks implements Sync<Tasks> {
     return types.map((type) => this.#of(type).counts())
   }
 
-  cancel(type: string, ids: readonly string[]): readonly CancelResult[] {
+  cancel(
+    type: string,
+    ids: readonly string[],
+    actor: string,
+    maxOutcomes = DEFAULT_MAX_OUTCOMES,
+  ): readonly CancelResult[] {
     const queue = this.#of(type)
     const named = new Set<string>()
     return ids.map((id) => {
-      const task = named.has(id) ? undefined : queue.find(id)
+      if (named.has(id)) return NOT_FOUND
       named.add(id)
-      if (task === undefined) return NOT_FOUND
+      const task = queue.find(id)
+      if (task === undefined) return finishedAs(queue.outcomes.find(id)?.kind)
       if (task.place === 'dead') return DEAD
       const was = queue.cancel(task)
+      const end = { kind: 'cancelled', worker: null, actor, result: null } as const
+      queue.outcomes.keep({ ...task, attempt: 0 }, end, maxOutcomes)
       if (was !== 'in_flight') return CANCELLED[was]
       return { kind: 'cancelled', was, worker: task.worker, token: task.token }
     })

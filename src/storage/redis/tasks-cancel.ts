@@ -4,17 +4,33 @@
  * later (scripts/include/stale.lua).
  */
 import { script } from './script.ts'
-import { listOf, run } from './tasks-layout.ts'
-import { CANCELLED, DEAD, NOT_FOUND, type CancelResult } from '../index.ts'
+import { finishedOf, listOf, run } from './tasks-layout.ts'
+import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
+import { CANCELLED, DEAD, finishedAs, NOT_FOUND, type CancelResult } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
 /** By number of the script. */
-const RESULTS = [NOT_FOUND, CANCELLED.pending, CANCELLED.scheduled, DEAD]
+const RESULTS = [
+  NOT_FOUND,
+  CANCELLED.pending,
+  CANCELLED.scheduled,
+  DEAD,
+  finishedAs('done'),
+  finishedAs('expired'),
+  finishedAs('cancelled'),
+]
 
 const CANCEL = script('tasks.cancel')
 
-export async function cancel(caller: Caller, type: string, ids: readonly string[]): Promise<readonly CancelResult[]> {
-  const results = listOf(await run(caller, CANCEL, type, ids))
+export async function cancel(
+  caller: Caller,
+  type: string,
+  ids: readonly string[],
+  actor: string,
+  maxOutcomes = DEFAULT_MAX_OUTCOMES,
+): Promise<readonly CancelResult[]> {
+  const args = [maxOutcomes, ...finishedOf(caller, type), actor, ...ids]
+  const results = listOf(await run(caller, CANCEL, type, args))
   return ids.map((_, i) => readResult(results[i] ?? null))
 }
 

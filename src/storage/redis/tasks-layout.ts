@@ -35,7 +35,8 @@
  *                `max` begins with a 0 if the outcome of the task will be retained, with 00 if it has facts, and with
  *                000 if both
  *   outcome      `kind|finished|expires|attempt|<length of worker>[|<length of facts>]:<worker><facts><result>`   kind:
- *                d done, e expired; result: empty for none, x for one that was too large, j and the JSON otherwise
+ *                d done, e expired, c cancelled, whose worker is who did it; result: empty for none, x for one that was
+ *                too large, j and the JSON otherwise
  *   facts        a line `ms JSON` of the progress if there is one, then one line of JSON for each failed attempt, the
  *                oldest first; those of an outcome are the attempts alone
  *   dead record  `died:max:<length of ticket>:<ticket><error>`

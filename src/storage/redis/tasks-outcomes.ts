@@ -1,7 +1,7 @@
 /**
  * @module storage/redis/tasks-outcomes
- * Reads what is known of tasks: their place, or the outcome that was retained (D110). The scripts of ack and reserve
- * write outcomes (scripts/include/outcomes.lua); an older release does not know them, and keeps none.
+ * Reads what is known of tasks: their place, or the outcome that was retained (D110). The scripts of ack, cancel and
+ * reserve write outcomes (scripts/include/outcomes.lua); an older release does not know them, and keeps none.
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
@@ -14,7 +14,7 @@ import type { Caller, Reply } from './caller.ts'
 const DESCRIBE = script('tasks.describe')
 
 const PLACES = [null, 'pending', 'in_flight', 'scheduled'] as const
-const KINDS: Readonly<Record<string, Outcome['kind']>> = { d: 'done', e: 'expired' }
+const KINDS: Readonly<Record<string, Outcome['kind']>> = { d: 'done', e: 'expired', c: 'cancelled' }
 
 export async function describe(
   caller: Caller,
@@ -50,6 +50,7 @@ function readOutcome(text: string): Outcome | null {
     retainedUntilMs: Number(until),
     attempt: Number(attempt),
     worker: kind === 'done' ? worker : null,
+    ...(kind === 'cancelled' && { actor: worker }),
     result: readResult(bytes.toString('utf8', end + Number(factsLength))),
     ...readFacts(facts),
   }

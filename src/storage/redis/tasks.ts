@@ -51,7 +51,7 @@ export function createTasks(caller: Caller, process: string, declareNeed: Declar
     clearDead: (type) => clearDead(caller, type),
     applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
     counts: (types) => counts(caller, types),
-    cancel: (type, ids) => cancel(caller, type, ids),
+    cancel: (type, ids, actor, maxOutcomes) => cancel(caller, type, ids, actor, maxOutcomes),
     pause: (type, wanted) => pause(caller, type, wanted),
     resume: (type) => resume(caller, type),
   }

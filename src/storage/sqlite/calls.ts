@@ -28,6 +28,7 @@ const WRITE: CallRule = { kind: 'write', grows: false }
 const GROWS: CallRule = { kind: 'write', grows: true }
 const SPAREABLE: CallRule = { kind: 'write', grows: true, spareable: true }
 const RESERVE: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 3 }
+const CANCEL: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 3 }
 const ACK: CallRule = { kind: 'write', grows: false, maxOutcomesAt: 2 }
 
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
@@ -65,7 +66,7 @@ const RULES = {
     clearDead: WRITE,
     applyToDead: WRITE,
     counts: READ,
-    cancel: WRITE,
+    cancel: CANCEL,
     pause: WRITE,
     resume: WRITE,
   },

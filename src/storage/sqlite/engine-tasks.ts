@@ -162,8 +162,8 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#dead.applyToDead(type, action, ids)
   }
 
-  cancel(type: string, ids: readonly string[]): readonly CancelResult[] {
-    return this.#cancellation.cancel(type, ids)
+  cancel(type: string, ids: readonly string[], actor: string, maxOutcomes?: number): readonly CancelResult[] {
+    return this.#cancellation.cancel(type, ids, actor, maxOutcomes)
   }
 
   pause(type: string, pause: NewPause): Pause {

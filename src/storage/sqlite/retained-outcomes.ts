@@ -4,7 +4,7 @@
  * (queues.ts). Beyond the bounds, the outcome nearest to its expiry is evicted first.
  */
 import { MAX_OUTCOME_BYTES } from '../../protocol/index.ts'
-import { outcomeBytes, retainedUntil, type Outcome, type RunResult } from '../index.ts'
+import { outcomeBytes, retainedUntil, type EndOfTask, type Outcome, type RunResult } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { Queue } from './queues.ts'
 import { attemptsIn } from './task-rows.ts'
@@ -24,6 +24,7 @@ interface OutcomeRow {
   readonly finished: number
   readonly until: number
   readonly attempt: number
+  /** Of a cancelled task, who cancelled it. */
   readonly worker: string | null
   readonly result: string | null
   readonly attempts: string | null
@@ -85,7 +86,8 @@ export class RetainedOutcomes {
       finishedAtMs: finished,
       retainedUntilMs: until,
       attempt,
-      worker,
+      worker: kind === 'cancelled' ? null : worker,
+      ...(kind === 'cancelled' && { actor: worker ?? '' }),
       result: resultOf(result),
       ...attemptsIn(row.attempts),
     }
@@ -97,20 +99,16 @@ export class RetainedOutcomes {
   }
 
   /** Keeps the outcome of a task that ends now. */
-  keep(
-    queue: Queue,
-    { id, attempt, retainMs, attempts }: EndedTask,
-    end: Pick<Outcome, 'kind' | 'worker' | 'result'>,
-    maxOutcomes: number,
-  ): void {
+  keep(queue: Queue, { id, attempt, retainMs, attempts }: EndedTask, end: EndOfTask, maxOutcomes: number): void {
     if (maxOutcomes === 0) return
     const { nowMs } = this.#txn
     const bytes = outcomeBytes(id, end) + Buffer.byteLength(attempts ?? '')
     const old = this.#sql.sized.get(queue.type, id) // Expired, or of a task that an earlier program let in.
     if (old !== undefined) this.#remove(queue, old)
     const untilMs = retainedUntil(retainMs, nowMs) ?? nowMs
-    const { kind, worker, result } = end
-    this.#sql.insert.run(queue.type, id, kind, nowMs, untilMs, attempt, worker, textOf(result), attempts, bytes)
+    const { kind, worker, actor = null, result } = end
+    const by = worker ?? actor
+    this.#sql.insert.run(queue.type, id, kind, nowMs, untilMs, attempt, by, textOf(result), attempts, bytes)
     queue.outcomes += 1
     queue.outcomeBytes += bytes
     while (queue.outcomes > maxOutcomes || queue.outcomeBytes > MAX_OUTCOME_BYTES)

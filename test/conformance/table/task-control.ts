@@ -16,6 +16,11 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D109a', 'DELETE of a task cancels it where it is: pending, scheduled or in flight. A dead one stays (G28).'],
   ['D109b', 'No settle of a cancelled task succeeds, and it is not delivered again.'],
   [
+    'D117b',
+    'A cancelled task with retain_seconds leaves cancelled with who did it, and its id stays known until then.',
+  ],
+  ['D117c', 'A cancel of a task whose outcome is retained returns how it ended and changes nothing.'],
+  [
     'D117a',
     'A worker that offers cancel stops the run of a cancelled task within a second of the frame task_cancelled.',
     by(

@@ -154,14 +154,14 @@ export function tasksAttempts(name: string, create: Create): void {
         'a cancel of a scheduled task',
         async ({ backend }) => {
           await nack(backend, await running(backend))
-          await backend.tasks.cancel(TYPE, ['a'])
+          await backend.tasks.cancel(TYPE, ['a'], 'admin')
         },
       ],
       [
         'a cancel of a task in flight',
         async ({ backend }) => {
           await failed(backend, await running(backend), 'old')
-          await backend.tasks.cancel(TYPE, ['a'])
+          await backend.tasks.cancel(TYPE, ['a'], 'admin')
         },
       ],
       [

@@ -29,7 +29,7 @@ const SCHEDULED = { kind: 'cancelled', was: 'scheduled' }
 const NOT_FOUND = { kind: 'not_found' }
 
 const cancel = (backend: Backend, ...named: readonly string[]): Promise<readonly CancelResult[]> =>
-  backend.tasks.cancel(TYPE, named)
+  backend.tasks.cancel(TYPE, named, 'admin')
 const countsOf = async (backend: Backend): Promise<Counts> => sole(await backend.tasks.counts([TYPE]))
 const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
 
@@ -58,30 +58,32 @@ async function drained({ backend, clock }: StoreFixture): Promise<string[]> {
 }
 
 /** Puts the task into a place, and cancels it there. */
-const PLACES: Readonly<Record<string, (fixture: StoreFixture, id: string) => Promise<CancelResult>>> = {
-  'a pending task': async ({ backend }, id) => {
-    await submit(backend, own(id, { tier: 0 }))
+const PLACES: Readonly<
+  Record<string, (fixture: StoreFixture, id: string, more?: Partial<NewTask>) => Promise<CancelResult>>
+> = {
+  'a pending task': async ({ backend }, id, more) => {
+    await submit(backend, own(id, { tier: 0, ...more }))
     return sole(await cancel(backend, id))
   },
-  'a leased task': async ({ backend }, id) => {
-    await inFlight(backend, own(id))
+  'a leased task': async ({ backend }, id, more) => {
+    await inFlight(backend, own(id, more))
     return sole(await cancel(backend, id))
   },
-  'a delayed task': async ({ backend, clock }, id) => {
-    await submit(backend, own(id, { notBeforeMs: clock.wallMs() + MINUTE }))
+  'a delayed task': async ({ backend, clock }, id, more) => {
+    await submit(backend, own(id, { notBeforeMs: clock.wallMs() + MINUTE, ...more }))
     return sole(await cancel(backend, id))
   },
-  'a task that waits for its retry': async ({ backend }, id) => {
-    await nack(backend, await inFlight(backend, own(id)), { retryInMs: 20 * SECOND })
+  'a task that waits for its retry': async ({ backend }, id, more) => {
+    await nack(backend, await inFlight(backend, own(id, more)), { retryInMs: 20 * SECOND })
     return sole(await cancel(backend, id))
   },
-  'a replayed task of another tier': async ({ backend }, id) => {
-    await killed(backend, own(id, { tier: 2 }))
+  'a replayed task of another tier': async ({ backend }, id, more) => {
+    await killed(backend, own(id, { tier: 2, ...more }))
     await backend.tasks.replay(TYPE, 1)
     return sole(await cancel(backend, id))
   },
-  'a released task': async ({ backend }, id) => {
-    await backend.tasks.release(TYPE, await inFlight(backend, own(id, { tier: 0 })))
+  'a released task': async ({ backend }, id, more) => {
+    await backend.tasks.release(TYPE, await inFlight(backend, own(id, { tier: 0, ...more })))
     return sole(await cancel(backend, id))
   },
 }
@@ -122,9 +124,49 @@ export function tasksCancel(name: string, create: Create): void {
       expect(await drained(fixture)).toEqual(['kept'])
     })
 
+    it.each(Object.entries(PLACES))(
+      'of %s leave an outcome if it is retained, and a repeat changes nothing',
+      async (_, put) => {
+        const fixture = await open()
+        const { backend, clock } = fixture
+        expect(await put(fixture, 'a', { retainMs: MINUTE })).toMatchObject({ kind: 'cancelled' })
+        const finishedAtMs = clock.wallMs()
+        const outcome = {
+          kind: 'cancelled',
+          finishedAtMs,
+          retainedUntilMs: finishedAtMs + MINUTE,
+          attempt: 0,
+          worker: null,
+          actor: 'admin',
+          result: null,
+        }
+        expect(await backend.tasks.describe(TYPE, ['a'])).toMatchObject([outcome])
+        expect(await cancel(backend, 'a', 'a')).toEqual([{ kind: 'finished', as: 'cancelled' }, NOT_FOUND])
+        expect(await backend.tasks.describe(TYPE, ['a'])).toMatchObject([outcome])
+        expect((await countsOf(backend)).totals).toMatchObject({ cancelled: 1 })
+        expect(await backend.tasks.submit(TYPE, DAY, [own('a')])).toEqual([{ kind: 'duplicate', duplicateOf: 'a' }])
+        clock.advance(MINUTE)
+        expect([await backend.tasks.describe(TYPE, ['a']), await cancel(backend, 'a')]).toEqual([[null], [NOT_FOUND]])
+        expect(await drained(fixture)).toEqual([])
+      },
+    )
+
+    it('of finished tasks change nothing and name how they ended', async () => {
+      const { backend, clock } = await open()
+      await backend.tasks.ack(TYPE, await inFlight(backend, own('done', { retainMs: MINUTE })))
+      await submit(backend, own('late', { retainMs: MINUTE, ttlMs: SECOND }))
+      clock.advance(SECOND)
+      expect(await reserve(backend)).toEqual([])
+      expect(await cancel(backend, 'done', 'late')).toEqual([
+        { kind: 'finished', as: 'done' },
+        { kind: 'finished', as: 'expired' },
+      ])
+      expect((await countsOf(backend)).totals['cancelled']).toBeUndefined()
+    })
+
     it('return not_found when they are repeated, for a task that was acked, and for a type never used', async () => {
       const { backend } = await open()
-      expect(await backend.tasks.cancel('other', ['a', 'b'])).toEqual([NOT_FOUND, NOT_FOUND])
+      expect(await backend.tasks.cancel('other', ['a', 'b'], 'admin')).toEqual([NOT_FOUND, NOT_FOUND])
       await backend.tasks.ack(TYPE, await inFlight(backend, own('a')))
       await submit(backend, own('b'))
       expect(await cancel(backend, 'a', 'b')).toEqual([NOT_FOUND, PENDING])

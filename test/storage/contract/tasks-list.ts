@@ -43,7 +43,7 @@ export function tasksList(name: string, create: Create): void {
       await submit(backend, ...all)
       await submit(backend, ...all.map((id) => task(`d${id}`, { notBeforeMs: clock.wallMs() + MINUTE })))
       const gone = all.filter((_, i) => i % 3 === 1)
-      await backend.tasks.cancel(TYPE, [...gone, ...gone.map((id) => `d${id}`)])
+      await backend.tasks.cancel(TYPE, [...gone, ...gone.map((id) => `d${id}`)], 'admin')
       const left = all.filter((id) => !gone.includes(id))
       for (const limit of [1, 7, 500]) {
         expect(await idsIn(backend, 'pending', limit)).toEqual(left)

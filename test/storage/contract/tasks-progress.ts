@@ -117,7 +117,7 @@ export function tasksProgress(name: string, create: Create): void {
       const { backend } = await open()
       const leases = await inFlight(backend, own('kept', { retainMs: MINUTE }), own('done'), own('cancelled'))
       for (const lease of leases) await report(backend, lease, lease.id)
-      await backend.tasks.cancel(TYPE, ['cancelled'])
+      await backend.tasks.cancel(TYPE, ['cancelled'], 'admin')
       await backend.tasks.ack(TYPE, leases.slice(0, 2).map(refOf))
       expect(sole(await backend.tasks.describe(TYPE, ['kept']))).toMatchObject({ kind: 'done', result: null })
       expect(sole(await backend.tasks.describe(TYPE, ['kept']))).not.toHaveProperty('progress')

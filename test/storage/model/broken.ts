@@ -193,11 +193,12 @@ export const BROKEN: Readonly<Record<string, Create>> = {
         }
         return answer
       },
-      async cancel(type, ids) {
+      async cancel(type, ids, actor) {
         const places = await inner.locate(type, ids)
         const results = await inner.cancel(
           type,
           ids.map((id, i) => (places[i] === 'in_flight' ? `${id} is not cancelled` : id)),
+          actor,
         )
         return results.map((result, i) => {
           const isFirst = ids.indexOf(ids[i] ?? '') === i

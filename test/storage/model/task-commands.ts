@@ -332,7 +332,7 @@ const cancel = command(
       return there[i % (there.length || 1)]?.id ?? IDS[i % IDS.length] ?? 'a'
     })
     for (const { id, body } of tasks.in('in_flight')) if (ids.includes(id)) fixture.settled.add(body)
-    same(await backend.tasks.cancel(of, ids), tasks.cancel(ids))
+    same(await backend.tasks.cancel(of, ids, 'admin'), tasks.cancel(ids, 'admin'))
   },
 )
 

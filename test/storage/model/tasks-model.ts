@@ -10,12 +10,14 @@ import {
   earlierOf,
   expiryOf,
   extendedDeadline,
+  finishedAs,
   hasExpired,
   isLostTooOften,
   lastingPause,
   lostLeaseError,
   maxAttemptsOf,
   nackOutcome,
+  NOT_FOUND,
   pausedOf,
   totalsOf,
   withAttempt,
@@ -25,6 +27,7 @@ import type {
   Counts,
   DeadRow,
   DoneTask,
+  EndOfTask,
   ExtendItem,
   ExtendLeaseResult,
   FailedAttempt,
@@ -336,16 +339,22 @@ export class TasksModel {
       ...pausedOf(this.#paused),
     }
   }
-  cancel(ids: readonly string[]): CancelResult[] {
+  cancel(ids: readonly string[], actor: string): CancelResult[] {
     return ids.map((id, i) => {
       const task = ids.indexOf(id) === i ? this.#tasks.find((each) => each.id === id) : undefined
-      if (task === undefined || task.place === 'gone') return { kind: 'not_found' }
+      if (task === undefined || task.place === 'gone')
+        return ids.indexOf(id) === i ? this.#finished(id) : { kind: 'not_found' }
       const { place: was } = task
       if (was === 'dead') return { kind: 'dead' }
       const { worker, token } = task
       this.#cancelled += this.#move(task, 'gone')
+      this.#keep({ ...task, attempt: 0 }, { kind: 'cancelled', worker: null, actor, result: null })
       return was === 'in_flight' ? { kind: 'cancelled', was, worker, token } : { kind: 'cancelled', was }
     })
+  }
+  #finished(id: string): CancelResult {
+    const state = this.describe(id)
+    return state === null || state.kind === 'stored' || state.kind === 'dead' ? NOT_FOUND : finishedAs(state.kind)
   }
   pause(pause: NewPause): Pause {
     this.#pause = { ...pause, sinceMs: this.#paused?.sinceMs ?? this.#time.now }
@@ -363,7 +372,7 @@ export class TasksModel {
     return task?.place === 'in_flight' && task.unique?.until === 'finished' ? task : undefined
   }
   /** Keeps the outcome of a retained task (D110). */
-  #keep({ id, attempt, retainMs, attempts }: Task, end: Pick<Outcome, 'kind' | 'worker' | 'result'>): void {
+  #keep({ id, attempt, retainMs, attempts }: Task, end: EndOfTask): void {
     if (retainMs === undefined) return
     const { now } = this.#time
     const facts = { attempt, finishedAtMs: now, retainedUntilMs: now + retainMs, ...attemptsOf(attempts) }

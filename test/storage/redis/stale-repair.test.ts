@@ -38,7 +38,8 @@ withRedisServer('the repair of stale tickets', () => {
       await tasks.submit(TYPE, DAY, submitted.slice(from, from + 500), 1_000_000)
     await tasks.submit(TYPE, DAY, [task('high', { ownId: true, tier: 0 }), task('high 2', { tier: 0 })], 1_000_000)
     const cancelled = ['high', ...TASKS.filter((_, n) => n % 2 === 1 && n < TASKS.length - 1)]
-    for (let from = 0; from < cancelled.length; from += 500) await tasks.cancel(TYPE, cancelled.slice(from, from + 500))
+    for (let from = 0; from < cancelled.length; from += 500)
+      await tasks.cancel(TYPE, cancelled.slice(from, from + 500), 'admin')
     expect(await pending()).toBe(TASKS.length + 2 - cancelled.length)
     expect(await client.hlen(`${KEY}x`)).toBe(cancelled.length - 1) // The ends of a tier are cut by the cancel.
 
@@ -65,9 +66,9 @@ withRedisServer('the repair of stale tickets', () => {
       )
     for (let from = 0; from < TASKS.length; from += 500) await submit(TASKS.slice(from, from + 500), 0)
     await submit(['x', 'y', 'z'], 1)
-    await tasks.cancel(TYPE, ['y'])
+    await tasks.cancel(TYPE, ['y'], 'admin')
     for (let from = 1; from < TASKS.length - 1; from += 500)
-      await tasks.cancel(TYPE, TASKS.slice(from, Math.min(from + 500, TASKS.length - 1)))
+      await tasks.cancel(TYPE, TASKS.slice(from, Math.min(from + 500, TASKS.length - 1)), 'admin')
     await client.del(`${KEY}p1`)
     for (let sweeps = 0; sweeps < 5; sweeps += 1) await tasks.sweep(TYPE, 0, 500)
     expect(await client.hexists(`${KEY}x`, 'y')).toBe(0)
@@ -82,7 +83,7 @@ withRedisServer('the repair of stale tickets', () => {
       ['a', 'b', 'c'].map((id) => task(id, { ownId: true })),
       1_000_000,
     )
-    await tasks.cancel(TYPE, ['b'])
+    await tasks.cancel(TYPE, ['b'], 'admin')
     await tasks.sweep(TYPE, 0, 500)
     expect(await client.hkeys(`${KEY}x`)).toEqual(['b'])
     expect(await pending()).toBe(2)

@@ -120,7 +120,7 @@ async function moves(): Promise<
     {
       name: 'cancel',
       keeps: but('t00000', 't00003', 'high'),
-      call: () => tasks.cancel(TYPE, ['t00000', 't00003', 'high']),
+      call: () => tasks.cancel(TYPE, ['t00000', 't00003', 'high'], 'admin'),
     },
   ]
 }
@@ -192,8 +192,8 @@ withRedisServer('redis scripts of tasks', () => {
         await leased()
         await note('reserve, none', () => reserve())
         await note('counts', () => tasks.counts([TYPE]))
-        await note('cancel, in flight', () => tasks.cancel(TYPE, ids(leases)))
-        await note('cancel, none', () => tasks.cancel(TYPE, ids(leases)))
+        await note('cancel, in flight', () => tasks.cancel(TYPE, ids(leases), 'admin'))
+        await note('cancel, none', () => tasks.cancel(TYPE, ids(leases), 'admin'))
         return runs
       }
       const expected = {
@@ -214,7 +214,7 @@ withRedisServer('redis scripts of tasks', () => {
         locate: 3,
         'locate, gone': 4,
         'cancel, in flight': 10,
-        'cancel, none': 5,
+        'cancel, none': 6,
       }
       expect(await counted(1)).toEqual(expected)
       await emptied()
@@ -230,7 +230,7 @@ withRedisServer('redis scripts of tasks', () => {
         await leased()
         await submit(...batch(n + 1))
         const gone = ids(batch(n + 1)).slice(0, -1)
-        expect((await commandsOf(() => tasks.cancel(TYPE, gone))).length).toBeLessThanOrEqual(16)
+        expect((await commandsOf(() => tasks.cancel(TYPE, gone, 'admin'))).length).toBeLessThanOrEqual(16)
         expect(await commandsOf(() => submit(...batch(1)))).toHaveLength(8)
         expect(await commandsOf(() => reserve(2))).toHaveLength(13)
       }

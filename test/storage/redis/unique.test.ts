@@ -65,7 +65,7 @@ withRedisServer('redis unique keys', () => {
     }
     expect(await client.hgetall(key('u'))).toEqual({ '"kept"': 'skept', '"other"': 'st8' })
     await tasks.clearDead(TYPE)
-    await tasks.cancel(TYPE, ['t8'])
+    await tasks.cancel(TYPE, ['t8'], 'admin')
     await tasks.sweep(TYPE, 0, 500)
     expect(await client.exists(key('u'))).toBe(0)
     expect(await client.hget(key('m'), 'uc')).toBeNull()
@@ -75,7 +75,7 @@ withRedisServer('redis unique keys', () => {
     const body = (i: number): string =>
       `{"unique_key":"k${i}","payload":{"x":"${'y'.repeat(400_000)}"},"priority":0,"submitted_at":1}`
     for (let i = 0; i < 12; i += 1) await submit(keyed(`t${i}`, `k${i}`, { body: body(i) }))
-    await tasks.cancel(TYPE, ['t3', 't9'])
+    await tasks.cancel(TYPE, ['t3', 't9'], 'admin')
     await submit(...[3, 9].map((i) => task(`t${i}`, { ownId: true, body: body(99) })))
     for (let i = 0; i < 12; i += 1) {
       clock.advance(1)

@@ -74,12 +74,8 @@ for i = 1, n do
   end
 end
 local function keep_retained()
-  local given, ended, finished, at = {}, {}, {}, ARGV[1]
+  local given, ended, finished = {}, {}, {}
   for i = 6 + 3 * n, #ARGV, 2 do given[tonumber(ARGV[i])] = ARGV[i + 1] end
-  if at == '' then
-    local time = call('TIME')
-    at = time[1] * 1000 + floor(time[2] / 1000)
-  end
   for k, i in ipairs(retained) do
     local length, rest = match(records[i], '^%d+:%d+:(%d+):(.*)$')
     local attempt = match(rest, '^%d+|%d+|%d*|%d|%d*|%d*|(%d+)', length + 1)
@@ -90,7 +86,7 @@ local function keep_retained()
       id = ids[i], kind = 'd', attempt = attempt, worker = worker, result = result, has_facts = is_noted,
     }
   end
-  keep_outcomes(ended, tonumber(at), tonumber(ARGV[2]))
+  keep_outcomes(ended, now_ms(), tonumber(ARGV[2]))
   call('PUBLISH', ARGV[3], ARGV[4] .. cjson.encode(finished))
 end
 if #gone > 0 then

@@ -6,6 +6,16 @@
 --- @include "memory-reserve"
 --- @define MAX_OUTCOME_BYTES
 --- @define OUTCOME_BYTES
+-- The time in ms, for a script that rarely needs it.
+local time_ms
+local function now_ms()
+  if not time_ms and ARGV[1] ~= '' then time_ms = tonumber(ARGV[1]) end
+  if not time_ms then
+    local time = call('TIME')
+    time_ms = time[1] * 1000 + floor(time[2] / 1000)
+  end
+  return time_ms
+end
 -- Returns how long the outcomes of these tasks are retained in ms, false where it is unknown. A body begins with it.
 local function retentions(ids)
   local results = {}
@@ -18,8 +28,9 @@ local function retentions(ids)
   end
   return results
 end
--- ended: { id, kind (d done, e expired), attempt, worker, result, has_facts } of each retained task that ends at `at`.
--- Their bodies and facts are still there. Beyond the bounds, the outcomes nearest to their expiry are evicted.
+-- ended: { id, kind (d done, e expired, c cancelled), attempt, worker, result, has_facts } of each retained task that
+-- ends at `at`. Their bodies and facts are still there. Beyond the bounds, the outcomes nearest to their expiry are
+-- evicted.
 local function keep_outcomes(ended, at, most)
   if #ended == 0 or most == 0 or is_reserved() then return end
   local ids, rows, order, bytes = {}, {}, {}, 0
