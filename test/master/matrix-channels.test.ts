@@ -76,6 +76,7 @@ const FRAMES: Readonly<Record<string, readonly [frame: object, before: number | 
   ping: [{ type: 'ping', id: 'p' }, 1008, null],
   config_changed: [{ type: 'config_changed', config_gen: 1 }, 1008, 1008],
   drain: [{ type: 'drain' }, 1008, 1008],
+  task_cancelled: [{ type: 'task_cancelled', task_id: 't-1', token: 1 }, 1008, 1008],
   task_assign: [{ type: 'task_assign', task_id: 't-1', payload: {} }, 1008, 1008],
   'state of another worker': [
     { type: 'state', worker_id: 'victim', state: 'ERROR', config_gen: 0, ts: 1, last_error: null },
