@@ -3,9 +3,10 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ADMIN_TOKEN, Fleet } from '../e2e/fleet.ts'
+import { ADMIN_TOKEN, Fleet, WORKER_TOKEN, type Proc } from '../e2e/fleet.ts'
 import { startMuster } from '../kit/built-command.ts'
 import { eventually } from '../kit/index.ts'
+import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 import { forgetDocument } from '../openapi/every-response.ts'
 import { CURRENT, PREVIOUS } from './release.ts'
 
@@ -147,4 +148,52 @@ describe('the SQLite file of the previous release', () => {
       expect(await fleet.ok('GET', `${SLOW}/tasks/later`)).toMatchObject({ place: 'scheduled' })
     }
   }, 60_000)
+})
+
+/** What the previous release says about a store that needs more than it knows. */
+const REFUSALS = { SQLite: 'was written by a newer version', Redis: 'was written by a newer release' }
+
+withRedisServer('a store with a task that the previous release does not know', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s is refused by it in words, and keeps its tasks (D121)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      const startPrevious = (): Proc => {
+        fleet.checkout = PREVIOUS
+        return fleet.spawn('master', {
+          SVC_LISTEN: '127.0.0.1:0',
+          SVC_BACKEND_URL: redis?.url ?? `filedb://${join(fleet.directory, 'master.db')}`,
+          SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+          SVC_WORKER_TOKEN: WORKER_TOKEN,
+          ...settingsOf(PREVIOUS),
+        })
+      }
+      await startMaster(fleet, CURRENT)
+      await fleet.ok('POST', `${SLOW}/tasks`, { task_id: 'plain', payload: { ms: 1 } })
+      await fleet.stopMaster()
+      const accepted = startPrevious()
+      await eventually(
+        'the previous release serves the store',
+        async () => accepted.output().includes('the master listens'),
+        {
+          context: () => accepted.output(),
+        },
+      )
+      accepted.child.kill('SIGTERM')
+      expect(await accepted.exited).toBe(0)
+      await startMaster(fleet, CURRENT)
+      await fleet.ok('POST', `${SLOW}/tasks`, { task_id: 'only', payload: { ms: 1 }, unique_key: 'k' })
+      await fleet.stopMaster()
+      const refused = startPrevious()
+      expect(await refused.exited).toBe(1)
+      expect(refused.output()).toContain(REFUSALS[kind])
+      forgetDocument(fleet.url)
+      await startMaster(fleet, CURRENT)
+      expect(await fleet.ok('GET', `${SLOW}/queue`)).toMatchObject({ length: 2 })
+    },
+    60_000,
+  )
 })
