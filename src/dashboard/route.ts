@@ -3,7 +3,7 @@
  * Parses and formats the hash routes of the dashboard; `parseRoute` and `formatRoute` are inverses. The address
  * contains filter, tab, sort order and open item, so that a link opens the same view. It never contains the token.
  *
- *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&task=&group=
+ *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&group=
  *   #/tasks/{type}/{task_id}
  *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
@@ -27,7 +27,6 @@ const FIELDS = {
   },
   tasks: {
     tab: { fallback: 'queue', oneOf: ['queue', 'submit', 'dead'] },
-    task: { fallback: '' },
     group: { fallback: '' },
   },
   task: {},

@@ -20,7 +20,6 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
     page: fc.constant('tasks' as const),
     type: fc.option(text),
     tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const),
-    task: field,
     group: field,
   }),
   fc.record({ page: fc.constant('task' as const), type: text, id: text }),

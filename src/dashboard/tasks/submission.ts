@@ -10,7 +10,10 @@ export interface Submission {
   readonly payload: ValueDraft
   readonly priority: string
   readonly taskId: string
+  readonly delaySeconds: string
   readonly ttlSeconds: string
+  /** `key=value`, separated by commas. */
+  readonly labels: string
   readonly maxAttempts: string
   readonly idempotencyKey: string
 }
@@ -26,7 +29,9 @@ export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}):
   payload: draftOf(payload),
   priority: '0',
   taskId: '',
+  delaySeconds: '',
   ttlSeconds: '',
+  labels: '',
   maxAttempts: '',
   idempotencyKey,
 })
@@ -43,12 +48,14 @@ export function readSubmission(submission: Submission): SubmissionReading {
     wholeNumber(submission.maxAttempts),
     wholeNumber(submission.priority),
   ]
+  const extras = readExtras(submission)
   const faults = [
     ...unreadable(payload).map((each) => ({ ...each, path: `/payload${each.path}` })),
     ...(isObject(payload.value) ? [] : [fault('/payload', 'expected a JSON object, for example {}')]),
     ...(priority === null || priority === 'unreadable' || Math.abs(priority) > PRIORITY_MOST
       ? [fault('/priority', 'expected a whole number, for example 5 or -5')]
       : []),
+    ...extras.faults,
     ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or empty')] : []),
     ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or empty')] : []),
   ]
@@ -59,6 +66,7 @@ export function readSubmission(submission: Submission): SubmissionReading {
       payload: payload.value as JsonObject,
       priority: priority as number,
       ...(taskId === '' ? {} : { task_id: taskId }),
+      ...extras.body,
       ...(ttl === null ? {} : { ttl_seconds: ttl as number }),
       ...(attempts === null ? {} : { max_attempts: attempts as number }),
       ...(idempotencyKey === '' ? {} : { idempotency_key: idempotencyKey }),
@@ -76,6 +84,37 @@ function wholeNumber(text: string): number | null | 'unreadable' {
   return /^\s*-?\d+\s*$/.test(text) ? Number(text) : 'unreadable'
 }
 
+/** Reads the delay and the labels; the body is not complete if there are faults. */
+function readExtras({ delaySeconds, labels: labelText }: Submission): {
+  readonly body: Pick<TaskBody, 'delay_seconds' | 'labels'>
+  readonly faults: readonly FieldError[]
+} {
+  const delay = decimalNumber(delaySeconds)
+  const labels = readLabels(labelText)
+  return {
+    body: {
+      ...(typeof delay === 'number' && { delay_seconds: delay }),
+      ...(labels !== null && labels !== 'unreadable' && { labels }),
+    },
+    faults: [
+      ...(delay === 'unreadable' ? [fault('/delay_seconds', 'expected a number of seconds, or empty')] : []),
+      ...(labels === 'unreadable' ? [fault('/labels', 'expected key=value, separated by commas, or empty')] : []),
+    ],
+  }
+}
+
+function decimalNumber(text: string): number | null | 'unreadable' {
+  if (text.trim() === '') return null
+  return /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : 'unreadable'
+}
+
+function readLabels(text: string): Readonly<Record<string, string>> | null | 'unreadable' {
+  if (text.trim() === '') return null
+  const pairs = text.split(',').map((each) => each.trim().split('='))
+  if (pairs.some(([key, ...value]) => key === '' || value.length === 0)) return 'unreadable'
+  return Object.fromEntries(pairs.map(([key = '', ...value]) => [key, value.join('=')]))
+}
+
 /** Faults of the payload, with paths relative to the payload. */
 export const payloadFaults = (faults: readonly FieldError[]): readonly FieldError[] =>
   faults
@@ -84,7 +123,7 @@ export const payloadFaults = (faults: readonly FieldError[]): readonly FieldErro
 
 /** The fault of another field; null if there is none. */
 export const faultOf = (faults: readonly FieldError[], field: string): string | null =>
-  faults.find(({ path }) => path === `/${field}`)?.message ?? null
+  faults.find(({ path }) => path === `/${field}` || path.startsWith(`/${field}/`))?.message ?? null
 
 export function resultText(result: SubmitResult): string {
   return result.queued ? `Queued as ${result.task_id}.` : `Not queued: duplicate of task ${result.task_id}.`

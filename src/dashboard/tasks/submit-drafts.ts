@@ -17,7 +17,7 @@ addEventListener('beforeunload', (event) => {
   if (typed.size > 0) event.preventDefault()
 })
 
-const freshKey = (): string => randomKey((bytes) => crypto.getRandomValues(bytes))
+export const freshKey = (): string => randomKey((bytes) => crypto.getRandomValues(bytes))
 
 function draftFor({ type, payloadSchema }: Automation): Submission {
   const kept = drafts.get(type)

@@ -157,6 +157,16 @@ function SubmitProblem({ problem }: { readonly problem: Problem }) {
   )
 }
 
+/** Each with its name in the form and in the body of the request. */
+const TEXT_FIELDS = [
+  { label: 'Max attempts', hint: 'from worker config', name: 'maxAttempts', field: 'max_attempts' },
+  { label: 'Delay (seconds)', hint: 'none', name: 'delaySeconds', field: 'delay_seconds' },
+  { label: 'Labels', hint: 'tenant=acme, env=test', name: 'labels', field: 'labels' },
+  { label: 'Time to live (seconds)', hint: 'unlimited', name: 'ttlSeconds', field: 'ttl_seconds' },
+  { label: 'Task ID', hint: 'generated', name: 'taskId', field: 'task_id' },
+  { label: 'Idempotency key', hint: 'none', name: 'idempotencyKey', field: 'idempotency_key' },
+] as const
+
 interface TaskOptionsProps {
   readonly form: Submission
   readonly faults: readonly FieldError[]
@@ -192,34 +202,16 @@ function TaskOptions({ form, faults, put }: TaskOptionsProps) {
           onChange={(priority) => put({ priority })}
         />
       )}
-      <TextInput
-        label="Max attempts"
-        hint="from worker config"
-        value={form.maxAttempts}
-        fault={faultOf(faults, 'max_attempts')}
-        onChange={(maxAttempts) => put({ maxAttempts })}
-      />
-      <TextInput
-        label="Time to live (seconds)"
-        hint="unlimited"
-        value={form.ttlSeconds}
-        fault={faultOf(faults, 'ttl_seconds')}
-        onChange={(ttlSeconds) => put({ ttlSeconds })}
-      />
-      <TextInput
-        label="Task ID"
-        hint="generated"
-        value={form.taskId}
-        fault={faultOf(faults, 'task_id')}
-        onChange={(taskId) => put({ taskId })}
-      />
-      <TextInput
-        label="Idempotency key"
-        hint="none"
-        value={form.idempotencyKey}
-        fault={faultOf(faults, 'idempotency_key')}
-        onChange={(idempotencyKey) => put({ idempotencyKey })}
-      />
+      {TEXT_FIELDS.map(({ label, hint, name, field }) => (
+        <TextInput
+          key={field}
+          label={label}
+          hint={hint}
+          value={form[name]}
+          fault={faultOf(faults, field)}
+          onChange={(value) => put({ [name]: value })}
+        />
+      ))}
     </div>
   )
 }
@@ -262,6 +254,8 @@ function commandsOf(type: string, form: Submission): readonly Command[] {
     payload,
     priority,
     task_id: taskId,
+    delay_seconds: delay,
+    labels,
     ttl_seconds: ttl,
     max_attempts: attempts,
     idempotency_key: key,
@@ -269,6 +263,8 @@ function commandsOf(type: string, form: Submission): readonly Command[] {
   const options = [
     ['--priority', priority],
     ['--task-id', taskId],
+    ['--delay', delay],
+    ...Object.entries(labels ?? {}).map(([name, value]) => ['--label', `${name}=${value}`] as const),
     ['--ttl-seconds', ttl],
     ['--max-attempts', attempts],
     ['--idempotency-key', key],

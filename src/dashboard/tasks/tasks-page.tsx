@@ -22,7 +22,6 @@ import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
-import { TaskFinder } from './task-finder.tsx'
 import { TierBars } from './tier-bars.tsx'
 import { WaitingTasks } from './waiting-tasks.tsx'
 import './tasks.css'
@@ -128,7 +127,6 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
             </section>
           )}
           <QueueHistory type={type} />
-          <TaskFinder route={route} />
           <WaitingTasks type={type} />
         </>
       )}

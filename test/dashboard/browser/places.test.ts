@@ -193,14 +193,12 @@ describe('a queue', () => {
       .waitFor()
     await page.getByText('Why?').click()
     await page.getByText('No worker of mailer has registered yet.').waitFor()
-    await page.getByLabel('Find a task').fill('bulk-3')
-    await page.getByRole('button', { name: 'Find', exact: true }).click()
-    await page.getByText('Waiting in the queue.').waitFor()
-    await fleet.backend.tasks.clearDead('mailer')
-    await page.getByLabel('Find a task').fill('never-was')
+    await page.getByRole('button', { name: 'Find a task by ID…' }).click()
+    await page.getByLabel('Task ID').fill('bulk-3')
     await page.keyboard.press('Enter')
-    await page.getByText('not found: the task has finished').waitFor()
-    expect(page.url()).toContain('task=never-was')
+    await page.getByText('Waiting in the queue.').waitFor()
+    await page.goto(`${fleet.url}/#/tasks/mailer/never-was`)
+    await page.getByText('Task not found').waitFor()
   })
 
   it('shows more tasks on demand and keeps the shown ones while loading', async () => {
@@ -433,7 +431,10 @@ describe('every page', () => {
     const page = await open('#/tasks')
     const PLACES: Readonly<Record<string, string>> = {
       tasks: '#/tasks',
-      queue: '#/tasks/mailer?task=urgent-3',
+      queue: '#/tasks/mailer',
+      task: '#/tasks/mailer/urgent-3',
+      'task-dead': '#/tasks/mailer/dead-3',
+      'task-gone': '#/tasks/mailer/none',
       submit: '#/tasks/mailer?tab=submit',
       dead: '#/tasks/mailer?tab=dead',
       'dead-empty': '#/tasks/thumbnail?tab=dead',

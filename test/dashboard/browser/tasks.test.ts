@@ -25,7 +25,7 @@ describe('the tasks page', () => {
     await typePayload(page, JSON.stringify({ url: `${fixture.fleet.url}/healthz` }))
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText(/^Queued as [0-9a-f]{32}\.$/).waitFor()
-    await page.getByText('not found: the task has finished').waitFor() // Done.
+    await page.getByText('not found. The task has finished').waitFor() // Done.
     await page.getByRole('link', { name: 'output', exact: true }).click()
     await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').waitFor()
     await page.getByRole('button', { name: 'Pop 10…' }).click()
@@ -51,10 +51,12 @@ describe('the tasks page', () => {
     await page.getByText(/^Paused by admin.* \(migration\): no task is leased until \d{4}-/).waitFor()
     await page.goto(`${fixture.fleet.url}/#/`)
     await page.getByText('paused by admin').first().waitFor()
-    await page.goto(`${fixture.fleet.url}/#/tasks/http-request?task=t-1`)
+    await page.goto(`${fixture.fleet.url}/#/tasks/http-request/t-1`)
     await page.getByText('Waiting in the queue.').waitFor()
-    await page.getByRole('button', { name: 'Resume' }).click()
-    await page.getByText(/Completed\..*by w-1/).waitFor()
+    await fixture.fleet.ok('DELETE', '/automations/http-request/queue/pause')
+    await page.getByText('Completed.').waitFor()
+    await page.getByRole('list', { name: 'Timeline' }).getByRole('link', { name: 'w-1' }).waitFor()
+    await page.goto(`${fixture.fleet.url}/#/tasks/http-request`)
     await page.getByRole('button', { name: 'Pause…' }).waitFor()
   })
 
@@ -63,14 +65,54 @@ describe('the tasks page', () => {
       payload: { url: `${fixture.fleet.url}/healthz` },
       task_id: 't-1',
     })
-    const page = await fixture.signedIn('#/tasks/http-request?task=t-1')
+    const page = await fixture.signedIn('#/tasks/http-request/t-1')
     await page.getByRole('button', { name: 'Cancel task…' }).click()
     await page.getByRole('button', { name: 'Keep the task' }).click()
     await page.getByText('Waiting in the queue.').waitFor()
     await page.getByRole('button', { name: 'Cancel task…' }).click()
     await page.getByRole('button', { name: 'Cancel 1 task' }).click()
-    await page.getByText('cancelled.').waitFor()
+    await page.getByText('Cancelled.').waitFor()
     expect(await fixture.fleet.ok('GET', '/automations/http-request/queue')).toMatchObject({ length: 0 })
+  })
+
+  it('shows the labels, the delay and the payload of a task', async () => {
+    const payload = { url: 'http://example.net/' }
+    const more = { labels: { tenant: 'acme' }, delay_seconds: 3_600, task_id: 't-1' }
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', { payload, ...more })
+    const page = await fixture.signedIn('#/tasks/http-request/t-1')
+    const timeline = page.getByRole('list', { name: 'Timeline' })
+    for (const text of ['Submitted', 'Delayed until this time', 'Queued again at this time'])
+      await timeline.getByText(text).waitFor()
+    await page.getByText('acme').waitFor()
+    await page.getByText('"http://example.net/"').waitFor()
+  })
+
+  it('shows the failed runs of a task and submits a copy of it once', async () => {
+    await fixture.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    const payload = { url: `${fixture.fleet.url}/healthz` }
+    await fixture.fleet.ok('POST', '/automations/http-request/tasks', { payload, task_id: 't-1', labels: { a: 'b' } })
+    const page = await fixture.signedIn('#/tasks/http-request/t-1')
+    await page.getByText('Out of attempts.').waitFor()
+    const timeline = page.getByRole('list', { name: 'Timeline' })
+    await timeline.getByText('is not in allow_ports').first().waitFor()
+    await fixture.fleet.ok('PUT', '/automations/http-request/queue/pause', {})
+    await page.getByRole('button', { name: 'Submit again…' }).click()
+    await page.route(
+      '**/tasks',
+      async (route) => {
+        await route.fetch()
+        await route.abort()
+      },
+      { times: 1 },
+    )
+    await page.getByRole('button', { name: 'Submit 1 task' }).click()
+    await page.getByText('the request may have been applied').waitFor()
+    await page.getByRole('button', { name: 'Submit 1 task' }).click()
+    await page.getByText('Waiting in the queue.').waitFor()
+    expect(await fixture.fleet.ok('GET', '/automations/http-request/queue')).toMatchObject({
+      length: 1,
+      items: [{ payload, labels: { a: 'b' } }],
+    })
   })
 
   it('shows the errors of a task before and after it is sent', async () => {

@@ -25,13 +25,24 @@ describe('a submission', () => {
         payload: draftOf({}),
         priority: '-1',
         taskId: 't',
+        delaySeconds: '1.5',
+        labels: 'tenant=acme, note=a=b',
         ttlSeconds: '60',
         maxAttempts: ' 2 ',
         idempotencyKey: 'k',
       }),
     ).toEqual({
       kind: 'valid',
-      body: { payload: {}, priority: -1, task_id: 't', ttl_seconds: 60, max_attempts: 2, idempotency_key: 'k' },
+      body: {
+        payload: {},
+        priority: -1,
+        task_id: 't',
+        delay_seconds: 1.5,
+        labels: { tenant: 'acme', note: 'a=b' },
+        ttl_seconds: 60,
+        max_attempts: 2,
+        idempotency_key: 'k',
+      },
     })
   })
 
@@ -46,6 +57,9 @@ describe('a submission', () => {
     )
     expect(of({ payload: draftOf([]) })).toEqual(faults('/payload', 'expected a JSON object, for example {}'))
     expect(of({ ttlSeconds: 'soon' })).toEqual(faults('/ttl_seconds', expect.stringMatching(/seconds/)))
+    expect(of({ delaySeconds: '-1' })).toEqual(faults('/delay_seconds', expect.stringMatching(/seconds/)))
+    for (const labels of ['tenant', '=acme', 'a=b,'])
+      expect(of({ labels })).toEqual(faults('/labels', expect.stringMatching(/key=value/)))
     expect(of({ maxAttempts: '1.5' })).toEqual(faults('/max_attempts', expect.stringMatching(/whole number/)))
     for (const priority of ['', 'urgent', '2147483648'])
       expect(of({ priority })).toEqual(faults('/priority', expect.stringMatching(/whole number/)))
