@@ -477,6 +477,12 @@ withRedisServer('several masters on one Redis', () => {
         async () => !(await record(masters.at(-1), 'w-0', 'talk')).connected,
       )
 
+      const { length } = masters.all
+      await eventually('each master knows the others', async () =>
+        (await Promise.all(masters.all.map((fleet) => fleet.ok<{ masters: unknown[] }>('GET', '/me')))).every(
+          (me) => me.masters.length === length,
+        ),
+      )
       const views = await Promise.all(
         masters.all.map(async (fleet) => {
           const me = await fleet.call('GET', '/me')
