@@ -102,7 +102,8 @@ export class Tasks {
   }
 
   /**
-   * Returns whether a task is pending, in flight, scheduled or dead; done or expired if its outcome is retained.
+   * Returns whether a task is pending, in flight, scheduled or dead; done, expired or cancelled if its outcome is
+   * retained.
    * @param taskId The ID of the task.
    * @param options `waitSeconds`: waits so long for its end, 0 to 30; 0 if omitted.
    * @throws {MasterError} NOT_FOUND when it has finished without a retained outcome, was cancelled, or never existed.

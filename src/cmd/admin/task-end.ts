@@ -18,7 +18,7 @@ const STATE_EXITS: Readonly<Record<string, number>> = {
 /**
  * Prints the result of a task that is done, otherwise what became of it.
  *
- * @returns the exit code: 0 if it is done, 1 if it is dead or expired.
+ * @returns the exit code: 0 if it is done, 1 if it is dead, expired or cancelled.
  * @throws {Failure} with exit code 6 if the time is over, 3 if the task is unknown.
  */
 export async function printEnd(

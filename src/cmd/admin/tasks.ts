@@ -25,8 +25,8 @@ const get = verb({
   least: 2,
   most: 2,
   summary:
-    'Shows where a task is: pending, in_flight, scheduled or dead; done or expired if its outcome is retained. ' +
-    'Exits with 3 if it is unknown.',
+    'Shows where a task is: pending, in_flight, scheduled or dead; done, expired or cancelled if its outcome is ' +
+    'retained. Exits with 3 if it is unknown.',
   options: {},
   examples: ['http-request hello', 'http-request hello -o json'],
   run: async ({ operands, client, printer }) => {
@@ -146,7 +146,7 @@ const awaitVerb = verb({
   most: 2,
   summary:
     'Waits for the end of a task that was submitted with --retain, and prints its result. Exits with 0 if it is ' +
-    'done, 1 if it is dead or expired, 3 if it is unknown, 6 if the time is over.',
+    'done, 1 if it is dead, expired or cancelled, 3 if it is unknown, 6 if the time is over.',
   options: {},
   examples: ['greeter order-7', 'greeter order-7 --timeout 300'],
   run: (call) => printEnd(call, typeOperand(call.operands[0]), call.operands[1] ?? ''),
