@@ -17,7 +17,7 @@ const WORKER = `${AUTOMATION}/workers/{id}`
 
 /** The calls of the store that the routes make. */
 const READS: { readonly [G in keyof Backend]?: readonly string[] } = {
-  tasks: ['queue', 'dead'],
+  tasks: ['queue', 'dead', 'list'],
   streams: ['peek', 'tail', 'pop'],
   workers: ['page'],
   configs: ['history'],
@@ -27,6 +27,7 @@ const READS: { readonly [G in keyof Backend]?: readonly string[] } = {
 const INSPECTING = [
   `GET ${AUTOMATION}/queue`,
   `GET ${AUTOMATION}/dead`,
+  `GET ${AUTOMATION}/tasks`,
   `GET ${AUTOMATION}/output/peek`,
   `GET ${AUTOMATION}/output/tail`,
   `POST ${AUTOMATION}/output/pop`,
