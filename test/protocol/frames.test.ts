@@ -98,7 +98,7 @@ describe('decodeMasterFrame', () => {
   })
   it('rejects a frame of the other direction', () => {
     expect(() => decodeMasterFrame(JSON.stringify(state))).toThrow(
-      /"state" is not known; known: config_changed, drain, ping, task_assign/,
+      /"state" is not known; known: config_changed, drain, ping, task_cancelled, task_assign/,
     )
   })
 })
