@@ -1,6 +1,7 @@
 /** Tests what a master offers and accepts beside masters of other releases. */
 import { describe, expect, it } from '@jest/globals'
 import { MasterReleases } from '../../src/master/master-releases.ts'
+import { FEATURES } from '../../src/protocol/index.ts'
 
 const own = (): MasterReleases => new MasterReleases('0.3.0', 1)
 const recorded = (version: string, features: readonly string[], additions: readonly string[]): string =>
@@ -10,7 +11,7 @@ describe('the releases of the live masters', () => {
   it('offer all features and accept every field while all masters are of this release', () => {
     const releases = own()
     releases.update([releases.text, releases.text])
-    expect([...releases.features]).toEqual(['stream', 'result', 'cancel', 'epoch'])
+    expect([...releases.features]).toEqual([...FEATURES])
     expect(releases.faultOf({ labels: { a: 'b' } })).toBeNull()
     expect(() => releases.require('cancel')).not.toThrow()
     expect(releases.masters).toEqual([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
+import { FEATURES, SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 describe('automations and catalog', () => {
@@ -56,7 +56,7 @@ describe('me (D32)', () => {
         limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
         permissions,
         name,
-        features: ['stream', 'result', 'cancel', 'epoch'],
+        features: [...FEATURES],
         masters: [{ version: '1.2.3', layout: 1 }],
       })
     },

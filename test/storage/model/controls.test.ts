@@ -5,7 +5,7 @@ import { search } from './run.ts'
 
 const SEED = 2
 /** Most safeguards need only a few hundred. */
-const COMMANDS = 10_000
+const COMMANDS = 20_000
 
 /** Every result that a call can return, except those that need thousands of items. */
 const RESPONSES = [
@@ -40,6 +40,7 @@ const RESPONSES = [
   'applyToDead not_dead',
   'cancel cancelled',
   'cancel dead',
+  'cancel finished',
   'cancel not_found',
   'pause untilMs',
   'resume true',
