@@ -172,10 +172,10 @@ function pause(ms: number): Promise<void> {
 
 const REASONS: Readonly<Record<TaskFailed['place'], string>> = {
   dead: 'is dead',
-  expired: 'expired before a worker took it',
+  expired: 'expired',
   cancelled: 'was cancelled',
   unknown: 'is unknown; submit it with retainSeconds to keep its result',
-  done: 'is done, but its result was too large to keep',
+  done: 'has a result that was too large to keep',
 }
 
 /** Returns the result of a finished task. @throws {TaskFailed} if it has none. */
