@@ -4,7 +4,6 @@
  * from one.
  */
 import './config.css'
-import './history.css'
 import type { HistoryBody, JsonObject, JsonSchema, WorkerBody } from '../../protocol/index.ts'
 import type { Read } from '../api/queries.ts'
 import { EmptyState } from '../components/empty-state.tsx'

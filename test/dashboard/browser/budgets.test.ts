@@ -104,7 +104,7 @@ describe('the files of the page', () => {
       'kB',
     )
     within('all script, gzip', sum(scripts), 210, 'kB')
-    within('all styles, gzip', sum(names.filter((name) => name.endsWith('.css'))), 13, 'kB')
+    within('all styles, gzip', sum(names.filter((name) => name.endsWith('.css'))), 12, 'kB')
   })
 
   it('contain no third-party URL that a browser would load', async () => {
