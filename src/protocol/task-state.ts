@@ -12,6 +12,8 @@ const stored = [
   Type.Literal('scheduled'),
   Type.Literal('dead'),
 ] as const
+/** The places of stored tasks. */
+export const STORED_PLACES = ['pending', 'in_flight', 'scheduled', 'dead'] as const
 /** Where a task is that is stored. */
 export const StoredPlace = Type.Union([...stored])
 const Place = Type.Union([...stored, Type.Literal('done'), Type.Literal('expired'), Type.Literal('cancelled')])
