@@ -26,9 +26,10 @@ export function masterAddress(masterUrl: string): MasterAddress {
   const url = URL.parse(masterUrl)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new TypeError('the master URL is not an http or https URL; for example http://master:8080')
-  if (url.username !== '' || url.password !== '')
-    throw new TypeError('the master URL must not contain credentials; the token is a separate setting')
-  if (url.search !== '' || url.hash !== '') throw new TypeError('the master URL must not have a query or a fragment')
+  if (`${url.username}${url.password}${url.search}${url.hash}` !== '')
+    throw new TypeError(
+      'the master URL must not have credentials, a query or a fragment; the token is a separate setting',
+    )
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 

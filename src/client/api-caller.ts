@@ -24,7 +24,9 @@ import type { Clock, Random, Timers } from '../runtime/index.ts'
 import { MasterError } from './master-error.ts'
 import { readResponse, type MasterResponse, type RawResponse } from './response.ts'
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { abortAfter, untilAborted } from './signals.ts'
 
+const JSON_TYPE = 'application/json'
 const HEADERS_MS = 10_000
 const CALL_MS = 15_000
 const ATTEMPTS = 3
@@ -116,9 +118,7 @@ export class ApiCaller {
     const { clock, timers, callMs = CALL_MS } = this.#options
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
-    const cancel = timers.after(callMs, () =>
-      late.abort(new MasterError('TIMED_OUT', `no response from the master within ${callMs / 1_000} s`)),
-    )
+    const cancel = abortAfter(timers, late, callMs, 'no response from the master within')
     const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
     try {
       return await this.#repeated<T>(call, actor ?? this.#options.actor, either, endsAtMs)
@@ -218,23 +218,23 @@ export class ApiCaller {
     const { timers, headersMs = HEADERS_MS } = this.#options
     const late = new AbortController()
     const text = body === undefined ? bodyText : JSON.stringify(body)
-    const token = await abortable(this.#options.token(), signal)
-    const cancel = timers.after(headersMs, () =>
-      late.abort(new MasterError('TIMED_OUT', `the master did not start its response within ${headersMs / 1_000} s`)),
-    )
+    const given = this.#options.token()
+    const token =
+      given instanceof Promise ? await untilAborted<string>(signal, (...ends) => void given.then(...ends)) : given
+    const cancel = abortAfter(timers, late, headersMs, 'the master did not start its response within')
     try {
       const response = await send({
         method,
         path: `${this.#deps.prefix}${path}`,
         signal: AbortSignal.any([signal, late.signal]),
         headers: {
-          accept: 'application/json',
+          accept: JSON_TYPE,
           ...headers,
           authorization: `Bearer ${token}`,
-          ...(actor === undefined || method === 'GET' ? {} : { 'muster-actor': actor }),
-          ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(actor !== undefined && method !== 'GET' && { 'muster-actor': actor }),
+          ...(text !== undefined && { 'content-type': JSON_TYPE }),
         },
-        ...(text === undefined ? {} : { body: text }),
+        ...(text !== undefined && { body: text }),
       })
       this.#note(response, alsoGood)
       return response
@@ -249,17 +249,6 @@ export class ApiCaller {
     this.#refusedWith = status
     this.#refusals.refused(parseRetryAfter(header('retry-after'), this.#options.clock.wallMs()))
   }
-}
-
-/** @throws the reason of the signal, if it aborts first. */
-async function abortable<T>(value: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  if (!(value instanceof Promise)) return value
-  signal.throwIfAborted()
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', abort)
-    value.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 async function rawOf({ status, header, text }: TransportResponse): Promise<RawResponse> {

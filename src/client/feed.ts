@@ -14,6 +14,7 @@ import { Backoff, retryAfterDelayMs, sleep } from '../runtime/backoff/index.ts'
 import type { ApiCaller, CallerOptions } from './api-caller.ts'
 import { apiPath } from './address.ts'
 import { MasterError } from './master-error.ts'
+import { abortAfter } from './signals.ts'
 
 const SILENCE_MS = 45_000
 const RETRY_BASE_MS = 500
@@ -74,7 +75,7 @@ export async function* followEvents(
     try {
       const { chunks, epoch } = await caller.open(
         apiPath(['events']),
-        { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) },
+        { accept: 'text/event-stream', ...(resumeAt !== '' && { 'last-event-id': resumeAt }) },
         either,
       )
       yield { kind: 'open', epoch, isResumed: resumeAt !== '' }
@@ -110,10 +111,7 @@ export async function* followEvents(
  */
 function watchdog(timers: CallerOptions['timers'], silence: AbortController) {
   return async function* guard(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const arm = (): (() => void) =>
-      timers.after(SILENCE_MS, () =>
-        silence.abort(new MasterError('TIMED_OUT', `the event stream was silent for ${SILENCE_MS / 1_000} s`)),
-      )
+    const arm = (): (() => void) => abortAfter(timers, silence, SILENCE_MS, 'the event stream was silent for')
     let cancel = arm()
     try {
       for await (const chunk of chunks) {

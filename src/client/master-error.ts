@@ -7,17 +7,27 @@
  * ended before the response did), TIMED_OUT, and FOREIGN (the response came from something else, such as the page of a
  * proxy). UNAVAILABLE is every 503, and 502 and 504 of a proxy.
  */
-import { ERRORS, type ErrorCode, type FieldError } from '../protocol/plain.ts'
+import type { ErrorCode, ERRORS, FieldError } from '../protocol/plain.ts'
 
 type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | 'UPGRADING' | `STORAGE_${string}`>
 /** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
 export type MasterErrorCode = ResponseCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 
-const BY_STATUS = new Map(
-  Object.entries(ERRORS)
-    .filter(([, { status }]) => status !== 503)
-    .map(([code, { status }]) => [status as number, code as ResponseCode]),
-)
+/** Written out, because the table of all errors would be a tenth of the published client. */
+const BY_STATUS: { readonly [Code in ResponseCode as (typeof ERRORS)[Code]['status']]: Code } = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHENTICATED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'TIMED_OUT',
+  409: 'CLAIMED',
+  412: 'STALE_GENERATION',
+  413: 'TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  422: 'INVALID',
+  429: 'RATE_LIMITED',
+}
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
   'TIMED_OUT',
@@ -26,10 +36,12 @@ const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
   'UNREACHABLE',
   'BROKEN',
 ])
-/** Responses that confirm that nothing was changed, and connections that were never established. */
-const NOT_DONE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
-  'UNREACHABLE',
-  ...[...BY_STATUS.values()].filter((code) => code !== 'TIMED_OUT'),
+/** After these a change may have been made. All others are responses of a master, or connections never established. */
+const UNKNOWN: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
+  'TIMED_OUT',
+  'UNAVAILABLE',
+  'BROKEN',
+  'FOREIGN',
 ])
 
 /** What is known of a failed call, beside its code and message. */
@@ -41,6 +53,8 @@ export interface MasterErrorFacts extends ErrorOptions {
   readonly retryAfterMs?: number | undefined
   /** false if the request was never sent; true if omitted. */
   readonly isSent?: boolean
+  /** Whether a live master of an older release does not know the call or a field of it; false if omitted. */
+  readonly isUpgrading?: boolean | undefined
   /** Whether an earlier request of the same call may have been executed; false if omitted. */
   readonly isUnknown?: boolean
 }
@@ -59,6 +73,8 @@ export class MasterError extends Error {
   readonly requestId: string | undefined
   /** Milliseconds that `Retry-After` requests, at most 30 s; undefined without one. */
   readonly retryAfterMs: number | undefined
+  /** Whether a live master of an older release does not know the call or a field of it. */
+  readonly isUpgrading: boolean
   readonly #facts: MasterErrorFacts
 
   /**
@@ -75,6 +91,7 @@ export class MasterError extends Error {
     this.faults = facts.faults ?? []
     this.requestId = facts.requestId
     this.retryAfterMs = facts.retryAfterMs
+    this.isUpgrading = facts.isUpgrading ?? false
   }
 
   /** Returns whether the same call may succeed later. Check `outcome` for whether repeating it is safe. */
@@ -85,7 +102,8 @@ export class MasterError extends Error {
   /** Returns `unknown` if the call may have been executed: read the state again, then decide. */
   get outcome(): 'not_done' | 'unknown' {
     if (this.#facts.isUnknown === true) return 'unknown'
-    return this.#facts.isSent === false || NOT_DONE.has(this.code) ? 'not_done' : 'unknown'
+    const mayBeDone = this.#facts.isSent !== false && !this.isUpgrading && UNKNOWN.has(this.code)
+    return mayBeDone ? 'unknown' : 'not_done'
   }
 
   /** Returns whether a request of the call may have reached the master. */
@@ -105,5 +123,8 @@ export class MasterError extends Error {
  */
 export function codeOfStatus(status: number): MasterErrorCode {
   if (GATEWAY_STATUSES.has(status)) return 'UNAVAILABLE'
-  return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'BAD_REQUEST' : 'FOREIGN')
+  return (
+    (BY_STATUS as Readonly<Record<number, ResponseCode>>)[status] ??
+    (status >= 400 && status < 500 ? 'BAD_REQUEST' : 'FOREIGN')
+  )
 }

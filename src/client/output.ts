@@ -99,24 +99,20 @@ export class Output {
     let count = isSkipped ? n : 1
     if (after !== undefined) count = MAX_N
     while (!signal.aborted) {
-      const tail = await this.tail(type, { n: count, after, signal }).catch((error: unknown) => {
-        if (signal.aborted) return null
-        if (!(error instanceof MasterError) || !error.isRetryable) throw error
-        onLost?.(error)
-        return error
-      })
-      if (tail === null) return
-      if (!(tail instanceof MasterError)) {
+      let waitMs = LOOK_EVERY_MS
+      try {
+        const { body } = await this.tail(type, { n: count, after, signal })
         backoff.reset()
         count = MAX_N // From now on all new entries, up to the maximum of a request.
-        after = tail.body.entries.at(-1)?.id ?? after
-        if (isSkipped && tail.body.entries.length > 0) yield tail.body
+        after = body.entries.at(-1)?.id ?? after
+        if (isSkipped && body.entries.length > 0) yield body
         isSkipped = true
+      } catch (error) {
+        if (signal.aborted) return
+        if (!(error instanceof MasterError) || !error.isRetryable) throw error
+        onLost?.(error)
+        waitMs = Math.max(backoff.nextMs(), retryAfterDelayMs(error.retryAfterMs ?? 0, random))
       }
-      const waitMs =
-        tail instanceof MasterError
-          ? Math.max(backoff.nextMs(), retryAfterDelayMs(tail.retryAfterMs ?? 0, random))
-          : LOOK_EVERY_MS
       await sleep(timers, waitMs, signal)
     }
   }

@@ -1,6 +1,6 @@
 /** The client for programs that submit tasks and read outputs, published as `muster/client`. */
 export { MusterClient } from './published/muster-client.ts'
-export { MusterError, type Fault, type MusterErrorCode } from './published/muster-error.ts'
+export { MusterError, UnsupportedByMaster, type Fault, type MusterErrorCode } from './published/muster-error.ts'
 export { TaskFailed } from './published/task-failed.ts'
 export type {
   AutomationClient,
@@ -9,8 +9,12 @@ export type {
   DeadLetters,
   DeadTask,
   EventsOptions,
+  FailedAttempt,
   FleetEvent,
+  FoundTask,
   JsonObject,
+  ListedTask,
+  ListOptions,
   MusterClientOptions,
   NewTask,
   OutputEntry,

@@ -5,7 +5,7 @@
  */
 import { API_PREFIX, type FieldError } from '../protocol/plain.ts'
 import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/backoff/index.ts'
-import { codeOfStatus, MasterError } from './master-error.ts'
+import { codeOfStatus, MasterError, type MasterErrorFacts } from './master-error.ts'
 
 /** A response as it was received. */
 export interface RawResponse {
@@ -63,9 +63,8 @@ export function readResponse<T>(reading: Reading, response: RawResponse): Master
       { status, requestId, retryAfterMs },
     )
   }
-  if (isGood) return { body: body as T, epoch, requestId, respondedAtMs: dateOf(header('date')) }
-  const { sentence, faults } = detailOf(body, status)
-  throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
+  if (isGood) return { body: body as T, epoch, requestId, respondedAtMs: Date.parse(header('date') ?? '') || undefined }
+  throw errorOf(status, body, { requestId, retryAfterMs })
 }
 
 /** undefined: not JSON. */
@@ -85,8 +84,7 @@ function describe({ status, header, text }: RawResponse): string {
     return `HTTP ${status}, a redirect to ${hostOf(location)}; use the URL of the master itself`
   const kind = header('content-type') ?? 'without a content type'
   const start = text
-    .replaceAll(/<[^>]*>|[\p{Cc}\s]+/gu, ' ')
-    .replaceAll(/ +/g, ' ')
+    .replaceAll(/(?:<[^>]*>|[\p{Cc}\s])+/gu, ' ')
     .trim()
     .slice(0, SHOWN_CHARS)
   return (
@@ -99,29 +97,27 @@ function describe({ status, header, text }: RawResponse): string {
 const hostOf = (location: string): string => URL.parse(location)?.host ?? 'another path'
 
 /**
- * Reads the explanation of an error.
+ * Creates the error that a master describes.
+ * @param status HTTP status, 100 to 599.
  * @param body The body of a failed response, or the error of one item of a batch.
- * @param status HTTP status, 100 to 599, for a body without an explanation.
- * @returns the sentence, and every fault of a 422.
+ * @param facts What is known of the response.
  */
-export function detailOf(body: unknown, status: number): { sentence: string; faults: readonly FieldError[] } {
-  const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
+export function errorOf(
+  status: number,
+  body: unknown,
+  facts: Pick<MasterErrorFacts, 'requestId' | 'retryAfterMs'>,
+): MasterError {
+  const { detail, code } = (body ?? {}) as { detail?: unknown; code?: unknown }
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
-  if (faults.length > 0)
-    return {
-      sentence: faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; '),
-      faults,
-    }
-  return { sentence: typeof detail === 'string' ? detail : `HTTP ${status} without an explanation`, faults }
+  const described = typeof detail === 'string' ? detail : `HTTP ${status} without an explanation`
+  const sentences = faults.map(({ path, message }) => `${path || 'the value'} ${message}`)
+  const sentence = sentences.join('; ') || described
+  const isUpgrading = code === 'UPGRADING'
+  return new MasterError(codeOfStatus(status), sentence, { ...facts, status, faults, isUpgrading })
 }
 
 function isFault(value: unknown): value is FieldError {
   if (typeof value !== 'object' || value === null) return false
   const { path, message } = value as Partial<FieldError>
   return typeof path === 'string' && typeof message === 'string'
-}
-
-function dateOf(text = ''): number | undefined {
-  const ms = Date.parse(text)
-  return Number.isNaN(ms) ? undefined : ms
 }

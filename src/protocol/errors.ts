@@ -102,6 +102,14 @@ export function detailForClient({ code, detail, outcome }: FleetError): FleetErr
 }
 
 /**
+ * Returns the field of an error body that names its code. Only UPGRADING has it, so that a client can tell it from the
+ * other 503 (D130).
+ *
+ * @param options A failure: its `code`.
+ */
+export const codeForClient = ({ code }: FleetError): { code?: 'UPGRADING' } => (code === 'UPGRADING' ? { code } : {})
+
+/**
  * Creates an INVALID failure of one fault: `invalid('/n', 'expected …')`.
  *
  * @param path JSON pointer to the wrong value; '' for the whole.

@@ -166,9 +166,9 @@ export const STREAM_MAX_ENTRIES = 50_000
 /** Age at which an entry of an output stream is dropped. */
 export const STREAM_MAX_AGE_MS = 3_600_000
 /** Size of one output stream beyond which its oldest entries are dropped (D83). */
-export const STREAM_MAX_BYTES = 256 * 1_048_576
+export const STREAM_MAX_BYTES = 268_435_456
 /** Size of all output streams together beyond which the oldest entries are dropped (D83). */
-export const ALL_STREAMS_MAX_BYTES = 1_024 * 1_048_576
+export const ALL_STREAMS_MAX_BYTES = 1_073_741_824
 /** Share of the store that outputs and values may not use: it is kept for tasks (D83). */
 export const TASKS_RESERVE = 0.1
 /** Stats frames that the history of one worker keeps. */
@@ -206,7 +206,7 @@ export const SWEEP_EVERY_MS = 10_000
 /** Most events that the event log keeps (D84). */
 export const EVENT_LOG_LENGTH = 10_000
 /** Size beyond which the event log drops its oldest events (D84). */
-export const EVENT_LOG_BYTES = 16 * 1_048_576
+export const EVENT_LOG_BYTES = 16_777_216
 /** Event streams of one master. */
 export const MAX_EVENT_STREAMS = 1_000
 /** Number of events that an event stream may be behind before it gets `reset`. */
@@ -232,6 +232,6 @@ export const WORKER_SILENCE_MS = 45_000
 /** Frames that a disconnected worker buffers; the oldest are dropped beyond it. */
 export const WORKER_BUFFER_FRAMES = 1_024
 /** Bytes that a disconnected worker buffers; the oldest frames are dropped beyond it. */
-export const WORKER_BUFFER_BYTES = 16 * 1_048_576
+export const WORKER_BUFFER_BYTES = 16_777_216
 /** Metrics of plugins that one worker keeps. */
 export const MAX_METRIC_NAMES = 500

@@ -42,8 +42,9 @@ export const FieldErrorBody = ResponseObject({
   keyword: Type.String(),
   params: AnyObject,
 })
-/** The body of every error but 422. */
-export const ErrorBody = Strict({ detail: Type.String() })
+const SentCode = Type.Optional(Type.Literal('UPGRADING'))
+/** The body of every error but 422. `code`: of UPGRADING alone (D130). */
+export const ErrorBody = Strict({ detail: Type.String(), code: SentCode })
 /** The body of 422: every fault. */
 export const InvalidBody = Strict({ detail: Type.Array(FieldErrorBody, { minItems: 1 }) })
 /** The response of a dry run (D49). `changed`: top-level fields, of a config that is valid. */
@@ -220,7 +221,11 @@ export type SubmitResult = Static<typeof SubmitResult>
 export const BatchResult = Type.Union([
   SubmitResult,
   ResponseObject({
-    error: ResponseObject({ status: Type.Integer(), detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) }),
+    error: ResponseObject({
+      status: Type.Integer(),
+      detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]),
+      code: SentCode,
+    }),
   }),
 ])
 /** The results of a batch submit, in the order of its tasks. */

@@ -27,8 +27,8 @@ describe('submit', () => {
     })
     await mails.submit({ to: 'bob' }, { notBefore: soon, id: 'later' })
     await mails.submit({ to: 'cyd' }, { delaySeconds: 0.5, id: 'soon' })
-    expect(await mails.getTask('later')).toEqual({ id: 'later', place: 'scheduled' })
-    expect(await mails.getTask('soon')).toEqual({ id: 'soon', place: 'scheduled' })
+    expect(await mails.getTask('later')).toMatchObject({ id: 'later', place: 'scheduled' })
+    expect(await mails.getTask('soon')).toMatchObject({ id: 'soon', place: 'scheduled' })
     const { length, items } = await mails.queue({ limit: 5 })
     expect([length, items]).toEqual([
       1,
@@ -252,12 +252,14 @@ describe('a client', () => {
   })
 
   it('passes the reason of an aborted signal through, for each call', async () => {
-    const { mails } = await published()
+    const { client, mails } = await published()
     const reason = new Error('the caller left')
     const signal = AbortSignal.abort(reason)
     const calls = [
       mails.submit({ to: 'a' }, { signal }),
       mails.getTask('a', { signal }),
+      client.findTask('a', { signal }),
+      mails.listTasks({ signal }).next(),
       mails.queue({ signal }),
       mails.peek(1, { signal }),
       mails.pop(1, { signal }),

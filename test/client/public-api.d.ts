@@ -5,9 +5,13 @@
 //   DeadLetters
 //   DeadTask
 //   EventsOptions
+//   FailedAttempt
 //   Fault
 //   FleetEvent
+//   FoundTask
 //   JsonObject
+//   ListOptions
+//   ListedTask
 //   MusterClient
 //   MusterClientOptions
 //   MusterError
@@ -31,12 +35,14 @@
 //   TaskOptions
 //   TaskRetry
 //   TaskState
+//   UnsupportedByMaster
 import type { Automation } from '../../src/automation/public.ts'
 // published/muster-client.d.ts
 export declare class MusterClient {
   constructor(options: MusterClientOptions)
   automation(type: string): AutomationClient<JsonObject, JsonObject>
   automation<A extends Automation>(automation: string | A): AutomationClient<PayloadOf<A>, OutputOf<A>, ResultOf<A>>
+  findTask(id: string, options?: CallOptions): Promise<readonly FoundTask[]>
   events(options?: EventsOptions): AsyncGenerator<FleetEvent, void, undefined>
 }
 
@@ -70,7 +76,7 @@ export interface MusterErrorFacts {
   readonly cause?: unknown
 }
 export declare class MusterError extends Error {
-  readonly name = 'MusterError'
+  readonly name: 'MusterError' | 'UnsupportedByMaster'
   readonly code: MusterErrorCode
   readonly outcome: 'not_sent' | 'not_done' | 'unknown'
   readonly retryable: boolean
@@ -78,12 +84,16 @@ export declare class MusterError extends Error {
   readonly faults: readonly Fault[]
   constructor(code: MusterErrorCode, message: string, facts: MusterErrorFacts)
 }
-export declare function bodyOf<T>(
+export declare class UnsupportedByMaster extends MusterError {
+  readonly name = 'UnsupportedByMaster'
+}
+export declare function publishing<T>(call: Promise<T>, missing?: MusterErrorCode): Promise<T>
+export declare const bodyOf: <T>(
   call: Promise<{
     readonly body: T
   }>,
-): Promise<T>
-export declare function published(error: unknown): unknown
+) => Promise<T>
+export declare function published(error: unknown, missing?: MusterErrorCode): unknown
 
 // published/task-failed.d.ts
 export interface TaskFailedFacts {
@@ -168,9 +178,22 @@ export type SubmitOutcome<Result = unknown> =
       readonly kind: 'failed'
       readonly error: unknown
     }
+export interface FailedAttempt {
+  readonly attempt: number
+  readonly at: Date
+  readonly kind: 'failed' | 'lease_lost'
+  readonly error: string | null
+  readonly workerId: string
+}
 export interface TaskState {
   readonly id: string
   readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired' | 'cancelled'
+  readonly attempts: readonly FailedAttempt[]
+  readonly progress?: unknown
+  readonly progressAt?: Date
+}
+export interface FoundTask extends TaskState {
+  readonly type: string
 }
 export interface CancelledTask {
   readonly id: string
@@ -189,6 +212,17 @@ export interface DeadTask<Payload> extends QueuedTask<Payload> {
   readonly maxAttempts: number
   readonly lastError: string | null
   readonly diedAt: Date
+}
+export interface ListedTask<Payload> extends QueuedTask<Payload> {
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+  readonly workerId: string | null
+  readonly at: Date | null
+  readonly lastError: string | null
+}
+export interface ListOptions extends CallOptions {
+  readonly place?: ListedTask<unknown>['place'] | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly text?: string | undefined
 }
 export interface Page<Item> {
   readonly length: number
@@ -239,6 +273,7 @@ export interface AutomationClient<Payload, Output, Result = unknown> {
   submitMany(tasks: readonly NewTask<Payload>[], options?: CallOptions): Promise<readonly SubmitOutcome<Result>[]>
   result(id: string, options?: CallOptions): Promise<Result>
   getTask(id: string, options?: CallOptions): Promise<TaskState>
+  listTasks(options?: ListOptions): AsyncGenerator<ListedTask<Payload>, void, undefined>
   cancel(ids: readonly string[], options?: CallOptions): Promise<readonly CancelledTask[]>
   queue(options?: PageOptions): Promise<QueuePage<Payload>>
   outputs(options?: OutputsOptions): AsyncGenerator<OutputEntry<Output> | OutputGap, void, undefined>

@@ -58,7 +58,7 @@ export async function failureOf(call: Promise<unknown>): Promise<MusterError> {
 export const WORKER = 'postman'
 
 /** Calls a method as the worker. */
-async function rpc<T>(master: TestMaster, method: string, params: object): Promise<T> {
+export async function rpc<T>(master: TestMaster, method: string, params: object): Promise<T> {
   const { json } = await master.call('POST', `/api/v1/automations/mailer/workers/${WORKER}/rpc`, {
     token: TOKENS.worker,
     body: { jsonrpc: '2.0', id: 1, method, params },

@@ -28,6 +28,9 @@ void (await greetings.peek(1))[0]?.payload.bytes
 const greeted: string = (await greetings.result('a')).text
 // @ts-expect-error the result has no such field
 void (await (await greetings.submit({ name: 'Ada' }, { retainSeconds: 1 })).result()).bytes
+for await (const { payload } of greetings.listTasks({ place: 'dead' })) void (payload.name satisfies string)
+// @ts-expect-error a list has no finished tasks
+greetings.listTasks({ place: 'done' })
 // @ts-expect-error there is no such option
 await greetings.submit({ name: 'Ada' }, { delay: 1 })
 void text

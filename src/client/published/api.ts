@@ -135,10 +135,33 @@ export type SubmitOutcome<Result = unknown> =
   | { readonly kind: 'submitted'; readonly task: SubmittedTask<Result> }
   | { readonly kind: 'failed'; readonly error: unknown }
 
+/** A failed run of a task, or a lease that its worker lost. */
+export interface FailedAttempt {
+  /** Failed runs of the task, this one included. */
+  readonly attempt: number
+  readonly at: Date
+  readonly kind: 'failed' | 'lease_lost'
+  /** At most 256 characters; null for a lost lease. */
+  readonly error: string | null
+  readonly workerId: string
+}
+
 /** Where a task is. */
 export interface TaskState {
   readonly id: string
   readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead' | 'done' | 'expired' | 'cancelled'
+  /** The newest five, oldest first; empty if none. */
+  readonly attempts: readonly FailedAttempt[]
+  /** What a run of the task reported last, any JSON; absent if none did, and after the end of the task. */
+  readonly progress?: unknown
+  /** When `progress` was reported; absent like it. */
+  readonly progressAt?: Date
+}
+
+/** A task that was found by its ID alone. */
+export interface FoundTask extends TaskState {
+  /** The automation type. */
+  readonly type: string
 }
 
 /**
@@ -171,6 +194,26 @@ export interface DeadTask<Payload> extends QueuedTask<Payload> {
   /** The error of the last attempt; null if the workers disappeared. */
   readonly lastError: string | null
   readonly diedAt: Date
+}
+
+/** A task of `listTasks`. */
+export interface ListedTask<Payload> extends QueuedTask<Payload> {
+  readonly place: 'pending' | 'in_flight' | 'scheduled' | 'dead'
+  /** The worker that runs it; null if none does. */
+  readonly workerId: string | null
+  /** When the lease of a task in flight ends, a scheduled task is due, or a dead task died; null of a pending one. */
+  readonly at: Date | null
+  /** The last error of a dead task; null if the workers disappeared, and in other places. */
+  readonly lastError: string | null
+}
+
+/** Which tasks `listTasks` yields: all if every field is omitted. */
+export interface ListOptions extends CallOptions {
+  readonly place?: ListedTask<unknown>['place'] | undefined
+  /** A task has to have all of these. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Has to occur in the ID or the JSON of a task, ignoring case: 1 to 256 characters. */
+  readonly text?: string | undefined
 }
 
 /** The first entries of a list, and its whole length. */
@@ -290,6 +333,11 @@ export interface AutomationClient<Payload, Output, Result = unknown> {
    * never existed.
    */
   getTask(id: string, options?: CallOptions): Promise<TaskState>
+  /**
+   * Yields the tasks that are stored, in the order pending, in flight, scheduled, dead. It reads them page by page, so
+   * a task that moves meanwhile may be yielded twice, or not at all. Aborting the signal makes it throw the reason.
+   */
+  listTasks(options?: ListOptions): AsyncGenerator<ListedTask<Payload>, void, undefined>
   /**
    * Cancels tasks that no worker has finished. A running task is stopped when its worker extends the lease the next
    * time, and its result does not count. Never repeated: tasks of a lost response may be cancelled.

@@ -3,8 +3,8 @@
  * Implements the tasks, dead letters and outputs of one automation type for the published client. The wire's snake_case
  * and unix seconds become the client's names and `Date` here.
  */
-import type { DeadBody, OutputEntry as WireEntry, QueueBody } from '../../protocol/index.ts'
-import { bodyOf, published } from './muster-error.ts'
+import type { DeadBody, OutputEntry as WireEntry, QueueBody, TaskListBody, TaskPlace } from '../../protocol/index.ts'
+import { bodyOf, published, publishing } from './muster-error.ts'
 import type { Output as OutputRoutes } from '../output.ts'
 import type {
   AutomationClient,
@@ -12,6 +12,8 @@ import type {
   CancelledTask,
   DeadLetters,
   DeadTask,
+  ListedTask,
+  ListOptions,
   NewTask,
   OutputEntry,
   OutputGap,
@@ -29,11 +31,14 @@ import type {
 import { resultOf, type ResultQueue } from './result-queue.ts'
 import type { SubmitQueue } from './submit-queue.ts'
 import { submittedTask, taskText, type Repetition } from './task-text.ts'
-import type { Tasks } from '../tasks.ts'
+import type { TaskRoutes } from '../task-routes.ts'
+
+/** Number of tasks that one request of `listTasks` reads: the most that a master returns. */
+const PAGE = 1_000
 
 /** What a {@link PublishedAutomation} shares with its client. */
 export interface AutomationDeps {
-  readonly tasks: Tasks
+  readonly tasks: TaskRoutes
   readonly output: OutputRoutes
   readonly submits: SubmitQueue
   readonly results: ResultQueue
@@ -59,12 +64,8 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
   async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask<Result>> {
     const task = taskText({ ...options, payload }, this.#deps.repetition)
-    try {
-      const stored = await this.#deps.submits.submit(task, options.signal)
-      return this.#withResult(submittedTask(task, options.id !== undefined, stored))
-    } catch (error) {
-      throw published(error)
-    }
+    const stored = await publishing(this.#deps.submits.submit(task, options.signal))
+    return this.#withResult(submittedTask(task, options.id !== undefined, stored))
   }
 
   /** Returns the outcome of each task. @param tasks The tasks. @param options `signal` aborts all of them. */
@@ -84,17 +85,27 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
 
   /** Returns the result of a task, after its end. @param id Names the task. @param options `signal` ends the wait. */
   async result(id: string, { signal }: CallOptions = {}): Promise<Result> {
-    try {
-      return resultOf(await this.#deps.results.wait(id, signal)) as Result
-    } catch (error) {
-      throw published(error)
-    }
+    return resultOf(await publishing(this.#deps.results.wait(id, signal))) as Result
   }
 
   /** Returns where a task is. */
   async getTask(id: string, options?: CallOptions): Promise<TaskState> {
-    const { task_id, place } = await bodyOf(this.#deps.tasks.get(this.type, id, options))
-    return { id: task_id, place }
+    return taskState(await bodyOf(this.#deps.tasks.get(this.type, id, options)))
+  }
+
+  /** Yields the tasks that match. @param options `labels`: a task has them all. `signal` makes it throw the reason. */
+  async *listTasks({ labels = {}, ...options }: ListOptions = {}): AsyncGenerator<
+    ListedTask<Payload>,
+    void,
+    undefined
+  > {
+    const filter = { ...options, labels: Object.entries(labels).map((label) => label.join(':')), limit: PAGE }
+    let cursor: string | undefined
+    do {
+      const body: TaskListBody = await bodyOf(this.#deps.tasks.list(this.type, { ...filter, cursor }))
+      for (const item of body.items) yield listedTask<Payload>(item)
+      cursor = body.cursor ?? undefined
+    } while (cursor !== undefined)
   }
 
   /** Returns one outcome per ID, in order. @param ids 1 to 1,000 IDs of tasks to cancel. */
@@ -144,7 +155,7 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   }
 }
 
-function deadLettersOf<Payload>(type: string, tasks: Tasks): DeadLetters<Payload> {
+function deadLettersOf<Payload>(type: string, tasks: TaskRoutes): DeadLetters<Payload> {
   const select = async (
     action: 'replay' | 'remove',
     ids: readonly string[],
@@ -168,7 +179,7 @@ function deadLettersOf<Payload>(type: string, tasks: Tasks): DeadLetters<Payload
 function pauseOf(paused: QueueBody['paused']): Pause | null {
   if (paused === undefined) return null
   const { note, actor, since, until } = paused
-  return { note, actor, since: dateOf(since), until: until === null ? null : dateOf(until) }
+  return { note, actor, since: dateOf(since), until: dateOrNull(until) }
 }
 
 function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Payload> {
@@ -179,8 +190,25 @@ function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Paylo
     attempt,
     priority,
     submittedAt: dateOf(submittedAt),
-    notBefore: notBefore === undefined ? null : dateOf(notBefore),
+    notBefore: dateOrNull(notBefore),
     labels,
+  }
+}
+
+function listedTask<Payload>(item: TaskListBody['items'][number]): ListedTask<Payload> {
+  const { task_id: id, place, worker_id: workerId = null, error: lastError = null } = item
+  const at = dateOrNull(item.lease_expires_at ?? item.due_at ?? item.finished_at)
+  return { ...queuedTask<Payload>({ ...item, id }), place, workerId, at, lastError }
+}
+
+/** Returns a task as the client shows it. @param task The state that the master returned. */
+export function taskState(task: TaskPlace): TaskState {
+  const { task_id: id, place, attempts = [], progress, progress_at: progressAt } = task
+  return {
+    id,
+    place,
+    attempts: attempts.map(({ at, worker_id: workerId, ...attempt }) => ({ ...attempt, at: dateOf(at), workerId })),
+    ...(progressAt !== undefined && { progress, progressAt: dateOf(progressAt) }),
   }
 }
 
@@ -194,3 +222,4 @@ function outputEntry<Output>({ id, slot_id: slotId, ts, payload }: WireEntry): O
 }
 
 const dateOf = (seconds: number): Date => new Date(seconds * 1_000)
+const dateOrNull = (seconds: number | null = null): Date | null => (seconds === null ? null : dateOf(seconds))

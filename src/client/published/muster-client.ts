@@ -9,23 +9,25 @@ import { masterAddress } from '../address.ts'
 import { ApiCaller, type CallerOptions } from '../api-caller.ts'
 import { followEvents } from '../feed.ts'
 import { fetchTransport } from './fetch-transport.ts'
-import { published } from './muster-error.ts'
+import { published, publishing } from './muster-error.ts'
 import { Output } from '../output.ts'
 import type {
   AutomationClient,
+  CallOptions,
   EventsOptions,
   FleetEvent,
+  FoundTask,
   JsonObject,
   MusterClientOptions,
   OutputOf,
   PayloadOf,
   ResultOf,
 } from './api.ts'
-import { PublishedAutomation } from './automation.ts'
+import { PublishedAutomation, taskState } from './automation.ts'
 import { ResultQueue } from './result-queue.ts'
 import { SubmitQueue } from './submit-queue.ts'
 import type { Repetition } from './task-text.ts'
-import { Tasks } from '../tasks.ts'
+import { TaskRoutes } from '../task-routes.ts'
 
 const TIMEOUT_MS = 30_000
 const MIN_TIMEOUT_MS = 1_000
@@ -81,6 +83,19 @@ export class MusterClient {
   }
 
   /**
+   * Finds a task by its ID in all automation types that the token covers.
+   * @param id The ID of the task.
+   * @returns each task with this ID, ordered by type; empty if it has finished without a retained outcome, or never
+   *   existed.
+   * @throws {UnsupportedByMaster} when the master is of a release before this call.
+   */
+  async findTask(id: string, options?: CallOptions): Promise<readonly FoundTask[]> {
+    // The call itself never returns 404.
+    const { body } = await publishing(new TaskRoutes(this.#caller).find(id, options), 'NOT_FOUND')
+    return body.map(({ automation_type: type, ...task }) => ({ type, ...taskState(task) }))
+  }
+
+  /**
    * Yields the events of the fleet that the token may see, until the signal aborts. While the master is unavailable, it
    * waits and continues after the last event. Throws a {@link MusterError} when the master rejects the request.
    *
@@ -99,7 +114,7 @@ export class MusterClient {
   }
 
   #newAutomation(type: string): PublishedAutomation<never, never, never> {
-    const tasks = new Tasks(this.#caller)
+    const tasks = new TaskRoutes(this.#caller)
     const automation = new PublishedAutomation<never, never, never>(type, {
       tasks,
       output: new Output(this.#caller, this.#callerOptions),

@@ -3,6 +3,7 @@
  * The error of every failed call of the published client. Branch on `code`, and check `outcome` before repeating a
  * change.
  */
+import type { FieldError } from '../../protocol/plain.ts'
 import { MasterError, type MasterErrorCode } from '../master-error.ts'
 
 /** One fault of a value that the master rejected. */
@@ -43,7 +44,7 @@ export interface MusterErrorFacts {
 
 /** A failed call. */
 export class MusterError extends Error {
-  override readonly name = 'MusterError'
+  override readonly name: 'MusterError' | 'UnsupportedByMaster' = 'MusterError'
   readonly code: MusterErrorCode
   /** Whether the change was made: never sent, sent but rejected, or not known. */
   readonly outcome: 'not_sent' | 'not_done' | 'unknown'
@@ -70,24 +71,51 @@ export class MusterError extends Error {
   }
 }
 
-/** Returns the body of a response. @throws {MusterError} for a MasterError; anything else unchanged. */
-export async function bodyOf<T>(call: Promise<{ readonly body: T }>): Promise<T> {
+/**
+ * A call that failed because a master is of an older release, which does not know the call or one of its fields. If it
+ * is `retryable`, an upgrade of the masters is under way, and has not ended within the timeout of the call.
+ */
+export class UnsupportedByMaster extends MusterError {
+  override readonly name = 'UnsupportedByMaster'
+}
+
+/**
+ * Returns what a call returns.
+ * @param call The call.
+ * @param missing As in `published`.
+ * @throws {MusterError} for a MasterError; anything else unchanged.
+ */
+export async function publishing<T>(call: Promise<T>, missing?: MusterErrorCode): Promise<T> {
   try {
-    return (await call).body
+    return await call
   } catch (error) {
-    throw published(error)
+    throw published(error, missing)
   }
 }
 
-/** Converts a MasterError; returns anything else unchanged, such as the reason of an aborted signal. */
-export function published(error: unknown): unknown {
+/** Returns the body of a response. @throws {MusterError} for a MasterError; anything else unchanged. */
+export const bodyOf = async <T>(call: Promise<{ readonly body: T }>): Promise<T> => (await publishing(call)).body
+
+/**
+ * Converts a MasterError; returns anything else unchanged, such as the reason of an aborted signal.
+ * @param error What a call has thrown.
+ * @param missing The code that means that the master does not know the call.
+ */
+export function published(error: unknown, missing: MusterErrorCode = 'METHOD_NOT_ALLOWED'): unknown {
   if (!(error instanceof MasterError)) return error
   const code: MusterErrorCode = error.code satisfies MasterErrorCode
-  return new MusterError(code, error.message, {
+  return new (isUnsupported(error, missing) ? UnsupportedByMaster : MusterError)(code, error.message, {
     outcome: error.isSent ? error.outcome : 'not_sent',
     retryable: error.isRetryable,
     requestId: error.requestId,
     faults: error.faults.map(({ path, message }) => ({ field: path, problem: message })),
     cause: error.cause,
   })
+}
+
+/** Whether a master does not know the call, or a field of a task. Fields of the payload are those of the caller. */
+function isUnsupported({ isUpgrading, code, faults }: MasterError, missing: MusterErrorCode): boolean {
+  const isUnknownField = ({ keyword, path }: FieldError): boolean =>
+    keyword === 'additionalProperties' && path.lastIndexOf('/') === 0
+  return isUpgrading || code === missing || faults.some(isUnknownField)
 }

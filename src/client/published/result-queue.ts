@@ -17,7 +17,8 @@ import { MAX_TASKS_PER_BATCH } from '../../protocol/plain.ts'
 import { endOfTurn, webTime } from '../../runtime/web/index.ts'
 import { MasterError } from '../master-error.ts'
 import { TaskFailed } from './task-failed.ts'
-import type { Tasks } from '../tasks.ts'
+import type { TaskRoutes } from '../task-routes.ts'
+import { untilAborted } from '../signals.ts'
 
 const LONGEST_WAIT_SECONDS = 20
 /** The wait of a poll that takes turns with others. */
@@ -45,7 +46,7 @@ interface Waiting {
 
 /** The waits for tasks of one automation type. */
 export class ResultQueue {
-  readonly #tasks: Tasks
+  readonly #tasks: TaskRoutes
   readonly #type: string
   readonly #waitSeconds: number
   /** By task id, in the order of the next polls. */
@@ -60,7 +61,7 @@ export class ResultQueue {
    * @param tasks The route that waits.
    * @param timeoutMs How long a call may take.
    */
-  constructor(tasks: Tasks, type: string, timeoutMs: number) {
+  constructor(tasks: TaskRoutes, type: string, timeoutMs: number) {
     this.#tasks = tasks
     this.#type = type
     this.#waitSeconds = Math.min(LONGEST_WAIT_SECONDS, timeoutMs / 2_000)
@@ -71,21 +72,14 @@ export class ResultQueue {
    * @returns what the master knows of it.
    * @throws {MasterError}, or the reason of the signal.
    */
-  async wait(id: string, signal?: AbortSignal): Promise<AwaitedTask> {
-    signal?.throwIfAborted()
-    let abort = (): void => {}
-    const settled = new Promise<AwaitedTask>((resolve, reject) => {
+  wait(id: string, signal?: AbortSignal): Promise<AwaitedTask> {
+    return untilAborted(signal, (resolve, reject) => {
       const waiting = { resolve, reject }
-      abort = () => {
-        this.#forget(id, waiting)
-        reject(signal?.reason as Error)
-      }
-      signal?.addEventListener('abort', abort)
       this.#waiting.set(id, (this.#waiting.get(id) ?? new Set()).add(waiting))
+      this.#renewLater()
+      this.#start()
+      return () => this.#forget(id, waiting)
     })
-    this.#renewLater()
-    this.#start()
-    return settled.finally(() => signal?.removeEventListener('abort', abort))
   }
 
   #forget(id: string, waiting: Waiting): void {
@@ -170,24 +164,17 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void webTime.after(ms, resolve))
 }
 
-const REASONS: Readonly<Record<TaskFailed['place'], string>> = {
-  dead: 'is dead',
-  expired: 'expired',
-  cancelled: 'was cancelled',
-  unknown: 'is unknown; submit it with retainSeconds to keep its result',
-  done: 'has a result that was too large to keep',
+const EXPLANATIONS: Readonly<Record<string, string>> = {
+  unknown: '; submit it with retainSeconds to keep its result',
+  done: ', but its result was too large to keep',
 }
 
 /** Returns the result of a finished task. @throws {TaskFailed} if it has none. */
 export function resultOf(task: AwaitedTask): unknown {
-  const { task_id: taskId, place, attempt = 0, error = null } = task
-  if (place === 'done' && task.result_omitted === undefined) return task.result
-  const ending = place !== null && place in REASONS ? (place as TaskFailed['place']) : 'unknown'
+  const { task_id: taskId, attempt = 0, error = null } = task
+  if (task.place === 'done' && task.result_omitted === undefined) return task.result
+  const place = (task.place ?? 'unknown') as TaskFailed['place']
   const cause = error === null ? '' : `: ${error}`
-  throw new TaskFailed(`task "${taskId}" ${REASONS[ending]}${cause}`, {
-    taskId,
-    place: ending,
-    attempts: attempt,
-    lastError: error,
-  })
+  const sentence = `task "${taskId}" is ${place}${EXPLANATIONS[place] ?? ''}${cause}`
+  throw new TaskFailed(sentence, { taskId, place, attempts: attempt, lastError: error })
 }

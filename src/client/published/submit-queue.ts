@@ -12,13 +12,16 @@
 import type { BatchResults } from '../../protocol/index.ts'
 import { MAX_TASKS_PER_BATCH } from '../../protocol/plain.ts'
 import { endOfTurn, webTime } from '../../runtime/web/index.ts'
-import { codeOfStatus, MasterError } from '../master-error.ts'
-import { detailOf, type MasterResponse } from '../response.ts'
+import { MasterError } from '../master-error.ts'
+import { errorOf, type MasterResponse } from '../response.ts'
 import type { TaskText } from './task-text.ts'
-import type { Tasks } from '../tasks.ts'
+import type { TaskRoutes } from '../task-routes.ts'
+import { untilAborted } from '../signals.ts'
 
 const MAX_BATCH_BYTES = 900 * 1_024
 const MAX_UNDER_WAY = 2
+/** The delay before a task is sent again that a live master of an older release does not know. */
+const UPGRADING_RETRY_MS = 5_000
 
 type ItemResult = BatchResults['results'][number]
 /** The result of a task that the master accepted or knew already. */
@@ -29,6 +32,7 @@ interface Waiting {
   readonly task: TaskText
   /** When it gives up waiting for a batch, by the monotonic clock. */
   readonly untilMs: number
+  isAborted: boolean
   readonly resolve: (result: Accepted) => void
   readonly reject: (error: unknown) => void
 }
@@ -42,7 +46,7 @@ interface Batch {
 
 /** The submits of one automation type. */
 export class SubmitQueue {
-  readonly #tasks: Tasks
+  readonly #tasks: TaskRoutes
   readonly #type: string
   readonly #timeoutMs: number
   /** In the order of their arrival. */
@@ -57,7 +61,7 @@ export class SubmitQueue {
    * @param tasks The routes that submit.
    * @param timeoutMs How long a submit waits for a batch. A batch under way has the timeout of a call.
    */
-  constructor(tasks: Tasks, type: string, timeoutMs: number) {
+  constructor(tasks: TaskRoutes, type: string, timeoutMs: number) {
     this.#tasks = tasks
     this.#type = type
     this.#timeoutMs = timeoutMs
@@ -69,23 +73,18 @@ export class SubmitQueue {
    * @returns the result of the master.
    * @throws {MasterError}, or the reason of the signal.
    */
-  async submit(task: TaskText, signal?: AbortSignal): Promise<Accepted> {
-    signal?.throwIfAborted()
-    let abort = (): void => {}
-    const settled = new Promise<Accepted>((resolve, reject) => {
-      const submit: Waiting = { task, untilMs: webTime.monotonicMs() + this.#timeoutMs, resolve, reject }
-      abort = () => {
-        this.#forget(submit)
-        reject(signal?.reason as Error)
-      }
-      signal?.addEventListener('abort', abort)
+  submit(task: TaskText, signal?: AbortSignal): Promise<Accepted> {
+    return untilAborted(signal, (resolve, reject) => {
+      const untilMs = webTime.monotonicMs() + this.#timeoutMs
+      const submit: Waiting = { task, untilMs, isAborted: false, resolve, reject }
       this.#waiting.add(submit)
+      this.#schedule()
+      return () => this.#forget(submit)
     })
-    this.#schedule()
-    return settled.finally(() => signal?.removeEventListener('abort', abort))
   }
 
   #forget(submit: Waiting): void {
+    submit.isAborted = true
     this.#waiting.delete(submit)
     const batch = this.#underWay.get(submit)
     this.#underWay.delete(submit)
@@ -142,7 +141,7 @@ export class SubmitQueue {
     try {
       const repeat = isRepeatable ? 'always' : 'when refused'
       const options = { signal: abandoned.signal }
-      settle(submits, await this.#tasks.submitTexts(this.#type, texts, repeat, options))
+      this.#settle(submits, await this.#tasks.submitTexts(this.#type, texts, repeat, options))
     } catch (error) {
       if (submits.length > 1 && isTooLarge(error)) this.#halve(batch)
       else for (const { reject } of submits) reject(error)
@@ -157,20 +156,25 @@ export class SubmitQueue {
     const left = submits.filter((submit) => this.#underWay.has(submit))
     this.#waiting = new Set([...left, ...this.#waiting])
   }
-}
 
-function settle(submits: readonly Waiting[], { body, requestId }: MasterResponse<BatchResults>): void {
-  for (const [at, { resolve, reject }] of submits.entries()) {
-    const result = body.results[at]
-    if (result === undefined) reject(new MasterError('FOREIGN', 'the response has fewer results than tasks'))
-    else if ('error' in result) reject(errorOf(result.error, requestId))
-    else resolve(result)
+  #settle(submits: readonly Waiting[], { body, requestId }: MasterResponse<BatchResults>): void {
+    for (const [at, submit] of submits.entries()) {
+      const result = body.results[at]
+      if (result === undefined) submit.reject(new MasterError('FOREIGN', 'the response has fewer results than tasks'))
+      else if ('error' in result) this.#failed(submit, errorOf(result.error.status, result.error, { requestId }))
+      else submit.resolve(result)
+    }
   }
-}
 
-function errorOf(error: { readonly status: number }, requestId: string | undefined): MasterError {
-  const { sentence, faults } = detailOf(error, error.status)
-  return new MasterError(codeOfStatus(error.status), sentence, { status: error.status, faults, requestId })
+  /** Sends the task again while an upgrade of the masters may end in time. Nothing was queued. */
+  #failed(submit: Waiting, error: MasterError): void {
+    if (!error.isUpgrading || webTime.monotonicMs() + UPGRADING_RETRY_MS > submit.untilMs) return submit.reject(error)
+    webTime.after(UPGRADING_RETRY_MS, () => {
+      if (submit.isAborted) return
+      this.#waiting.add(submit)
+      this.#schedule()
+    })
+  }
 }
 
 /** Whether a part of the batch may be accepted: its body had too many bytes or too many values. */

@@ -13,17 +13,17 @@ export interface TaskFailedFacts {
 /** A task without a result. Calls that wait for one reject with it. */
 export class TaskFailed extends Error {
   override readonly name = 'TaskFailed'
-  readonly taskId: string
+  declare readonly taskId: string
   /**
    * `dead`: it is in the dead letters. `expired`: its time to live ended before a worker reserved it. `cancelled`: a
    * caller cancelled it. `unknown`: it was never submitted, or ended without a retained outcome. `done`: its result was
    * too large.
    */
-  readonly place: 'dead' | 'expired' | 'cancelled' | 'unknown' | 'done'
+  declare readonly place: 'dead' | 'expired' | 'cancelled' | 'unknown' | 'done'
   /** Number of failed runs. */
-  readonly attempts: number
+  declare readonly attempts: number
   /** The error of the last run of a dead task. */
-  readonly lastError: string | null
+  declare readonly lastError: string | null
 
   /**
    * Creates the error of one task.
@@ -32,9 +32,6 @@ export class TaskFailed extends Error {
    */
   constructor(message: string, facts: TaskFailedFacts) {
     super(message)
-    this.taskId = facts.taskId
-    this.place = facts.place
-    this.attempts = facts.attempts
-    this.lastError = facts.lastError
+    Object.assign(this, facts)
   }
 }

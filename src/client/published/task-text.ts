@@ -24,6 +24,10 @@ export interface TaskText {
   readonly isRepeatable: boolean
 }
 
+type TaskRetryBody = NonNullable<TaskBody['retry']>
+/** JSON has no field whose value is undefined. */
+type OrUndefined<T> = { [Field in keyof T]: T[Field] | undefined }
+
 const ENCODER = new TextEncoder()
 // oxlint-disable-next-line no-control-regex -- every ASCII character
 const ASCII = /^[\x00-\x7f]*$/
@@ -40,7 +44,7 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
   const hasDrawnKey = idempotencyKey === undefined && dedupe
   const key = hasDrawnKey ? drawn : idempotencyKey
   const keySeconds = hasDrawnKey ? windowSeconds : idempotencyTtlSeconds
-  const body: { [Field in keyof TaskBody]: TaskBody[Field] | undefined } = {
+  const body: OrUndefined<Omit<TaskBody, 'retry'>> & { retry: OrUndefined<TaskRetryBody> | undefined } = {
     payload: task.payload as TaskBody['payload'],
     task_id: id,
     priority: task.priority,
@@ -49,7 +53,11 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
     not_before: task.notBefore === undefined ? undefined : task.notBefore.getTime() / 1_000,
     max_attempts: task.maxAttempts,
     labels: task.labels,
-    retry: retryOf(task),
+    retry: task.retry && {
+      base_seconds: task.retry.baseSeconds,
+      factor: task.retry.factor,
+      cap_seconds: task.retry.capSeconds,
+    },
     traceparent: task.traceparent,
     tracestate: task.tracestate,
     idempotency_key: key,
@@ -62,16 +70,6 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length
   return { id, text, bytes, isRepeatable: key !== undefined && (keySeconds ?? Infinity) >= windowSeconds }
-}
-
-function retryOf({ retry }: NewTask<unknown>): TaskBody['retry'] {
-  if (retry === undefined) return undefined
-  const { baseSeconds, factor, capSeconds } = retry
-  return {
-    ...(baseSeconds !== undefined && { base_seconds: baseSeconds }),
-    ...(factor !== undefined && { factor }),
-    ...(capSeconds !== undefined && { cap_seconds: capSeconds }),
-  }
 }
 
 /**
@@ -93,6 +91,6 @@ export function submittedTask(
 /** A UUID of version 7 (RFC 9562), as hex. It begins with the time, like the IDs that the master draws. */
 function timedUuid(nowMs: number): string {
   const drawn = Array.from(webRandom.bytes(10), (byte) => byte.toString(16).padStart(2, '0')).join('')
-  const variant = (8 + (Number.parseInt(drawn.charAt(3), 16) % 4)).toString(16)
+  const variant = '89ab'.charAt(Number.parseInt(drawn.charAt(3), 16) % 4)
   return `${Math.floor(nowMs).toString(16).padStart(12, '0')}7${drawn.slice(0, 3)}${variant}${drawn.slice(4, 19)}`
 }

@@ -3,7 +3,7 @@
  * Writes responses. Each has the id of its request (D59), is not stored by caches and not sniffed for another content
  * type. Those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
  */
-import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
+import { API_PREFIX, codeForClient, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { RequestContext } from './request-context.ts'
@@ -52,10 +52,9 @@ export class ResponseWriter {
     }
     if (error instanceof FleetError) {
       const retryAfter = error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined)
-      return this.refuse(context, ERRORS[error.code].status, detailForClient(error), {
-        ...error.headers,
-        ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
-      })
+      const { status } = ERRORS[error.code]
+      const headers = { ...error.headers, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) }
+      return this.#refuse(context, status, { detail: detailForClient(error), ...codeForClient(error) }, headers)
     }
     this.#logFault('a request failed', context, error)
     this.refuse(context, 503, `internal error, request ${context.id}`, { 'retry-after': '1' })
@@ -67,13 +66,12 @@ export class ResponseWriter {
     detail: FleetError['detail'],
     headers: Readonly<Record<string, string>> = {},
   ): void {
+    this.#refuse(context, status, { detail }, headers)
+  }
+
+  #refuse(context: RequestContext, status: number, body: object, headers: Readonly<Record<string, string>>): void {
     this.#deps.onRefusal(status)
-    this.#end(
-      context,
-      status,
-      { ...this.#head(context, headers), 'content-type': JSON_TYPE },
-      JSON.stringify({ detail }),
-    )
+    this.#end(context, status, { ...this.#head(context, headers), 'content-type': JSON_TYPE }, JSON.stringify(body))
   }
 
   #head(context: RequestContext, headers: Readonly<Record<string, string>>): Headers {

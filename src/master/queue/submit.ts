@@ -9,6 +9,7 @@ import {
   AnyObject,
   API_PREFIX,
   BatchResults,
+  codeForClient,
   detailForClient,
   ERRORS,
   FleetError,
@@ -243,8 +244,9 @@ function counted(deps: SubmitDeps, entry: CatalogEntry, reason: RejectReason, er
 }
 
 /** The error of one item. @throws {TypeError} and other programming errors, which never mean an invalid item. */
-function itemError(error: unknown): { status: number; detail: string | FieldError[] } {
+function itemError(error: unknown): { status: number; detail: string | FieldError[]; code?: 'UPGRADING' } {
   if (!(error instanceof FleetError)) throw error
   const detail = detailForClient(error)
-  return { status: ERRORS[error.code].status, detail: typeof detail === 'string' ? detail : [...detail] }
+  const { status } = ERRORS[error.code]
+  return { status, detail: typeof detail === 'string' ? detail : [...detail], ...codeForClient(error) }
 }

@@ -124,6 +124,15 @@ export const TASK_CONTROL: readonly Row[] = [
     by('skew/masters.test.ts', 'accept added fields, cancel and pause only after the previous master has ended'),
   ],
   [
+    'D130a',
+    'UPGRADING has a code in its body, and in the result of a task of a batch; the published client waits for its end.',
+    by('client/unsupported.test.ts', 'a submit waits for the end of the upgrade, and can be aborted meanwhile'),
+    by(
+      'client/unsupported.test.ts',
+      'an added field and a cancel reject when the timeout has passed; plain submits are queued',
+    ),
+  ],
+  [
     'D120c',
     'A worker whose config is of the epoch of the store does not poll it when it connects.',
     by('worker/config.test.ts', 'does not poll if its config is of the epoch of the store, and is known to the master'),
