@@ -3,6 +3,7 @@
  * Serves the route table with one Express router. Every request passes the same steps; routes have no middleware:
  *
  *   request ─▶ admission: HTTP, token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts)
+ *                                                   └▶ the path of a hot row (hot-paths.ts) ──────────────▲
  *
  * One function turns every error on the way into a response. An Express application would add nothing that a row uses,
  * and would replace the prototypes of each request and response, which makes every access to them slower.
@@ -14,6 +15,7 @@ import { compareText, type Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Authentication, Authenticator, Principal } from '../auth/index.ts'
 import type { CorsPolicy } from './cors.ts'
+import { createHotPaths } from './hot-paths.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -47,20 +49,28 @@ interface Locals {
 }
 
 export function createApp(deps: AppDeps): RequestListener {
-  const router = createRouter(deps)
+  const paths = pathsOf(deps)
+  const router = createRouter(paths, deps)
+  const hotRow = createHotPaths(paths.flatMap(([, rows]) => [...rows.values()]))
   const isOpen = openPaths(deps.routes)
   return (request, response) => {
     const context = deps.context(request, response)
-    const locals: Locals = { context, methods: [] }
     const fail = (error: unknown): void => deps.responseWriter.fail(context, asFleetError(error))
     deps.inFlight.open(context)
     deps.requests.add(context)
-    if (deps.log.isEnabled('debug')) response.once('close', () => logResponse(context, deps.log))
+    response.once('close', () => {
+      deps.inFlight.closed(context)
+      deps.requests.delete(context)
+      if (deps.log.isEnabled('debug')) logResponse(context, deps.log)
+    })
     try {
       if (!admit(context, isOpen, deps)) return
     } catch (error) {
       return fail(error)
     }
+    const hot = hotRow(request.method ?? '', context.path)
+    if (hot !== undefined) return void serve(hot.row, context, hot.params, deps).catch(fail)
+    const locals: Locals = { context, methods: [] }
     Object.assign(response, { locals })
     router(request as Request, response as Response, (error: unknown) => fail(error ?? noRoute(locals.methods)))
   }
@@ -70,9 +80,9 @@ export function createApp(deps: AppDeps): RequestListener {
  * Finds the row of a request. Several paths may match, because a task may be called `batch`: the request then reaches
  * the first one that supports its method.
  */
-function createRouter(deps: AppDeps): Router {
+function createRouter(paths: readonly [string, Rows][], deps: AppDeps): Router {
   const router = Router({ caseSensitive: true, strict: true })
-  for (const [path, rows] of pathsOf(deps)) {
+  for (const [path, rows] of paths) {
     router.all(expressPath(path), (request, response, next) => {
       const { context, methods } = response.locals as Locals
       const row = rows.get(request.method)

@@ -76,15 +76,16 @@ export class InFlightRequests {
     this.#stops = [timers.every(CHECK_EVERY_MS, () => this.#expire()), authenticator.onChange(() => this.#endRevoked())]
   }
 
-  /** Registers a new request. */
+  /** Registers a new request. To be followed by `closed`. */
   open(context: RequestContext): void {
     this.#timed.add(context)
-    context.response.once('close', () => {
-      this.#timed.delete(context)
-      this.#long.delete(context)
-      if (!context.response.writableFinished) context.abort(ended('the client disconnected'))
-      if (this.#timed.size + this.#long.size === 0) this.#onIdle()
-    })
+  }
+
+  /** Forgets a request: its response was sent, or the client disconnected. */
+  closed(context: RequestContext): void {
+    if (!this.#timed.delete(context)) this.#long.delete(context)
+    if (!context.response.writableFinished) context.abort(ended('the client disconnected'))
+    if (this.#timed.size + this.#long.size === 0) this.#onIdle()
   }
 
   /**

@@ -21,7 +21,12 @@ export function originForm(target: string): string {
 
 /** How often a header was sent. Node keeps the first one of some headers and joins others. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
-  return rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i]
+    if (each?.length === name.length && each.toLowerCase() === name) count += 1
+  }
+  return count
 }
 
 /** Whether the request offers a WebSocket upgrade. HTTP/1.0 has no upgrades (RFC 9110 section 7.8). */

@@ -156,6 +156,8 @@ export interface Route extends ResponseDocs {
   readonly long?: boolean
   /** Whether the route only checks. Such calls have a separate rate limit per token. */
   readonly isDryRun?: boolean
+  /** Whether its requests are so frequent that they are found without the router (hot-paths.ts). */
+  readonly isHot?: boolean
   /** A probe of a supervisor: never rejected because of the load of others. */
   readonly isProbe?: boolean
   readonly handle: (request: RouteRequest) => Promise<HandlerResult> | HandlerResult

@@ -9,11 +9,17 @@ import type { RequestContext } from './request-context.ts'
 export class SocketRequests {
   readonly #open = new WeakMap<Duplex, Set<RequestContext>>()
 
+  /** To be followed by `delete`. */
   add(context: RequestContext): void {
     const { socket } = context.request
-    const open = this.#open.get(socket) ?? new Set()
-    this.#open.set(socket, open.add(context))
-    context.response.once('close', () => open.delete(context))
+    const open = this.#open.get(socket)
+    if (open === undefined) this.#open.set(socket, new Set([context]))
+    else open.add(context)
+  }
+
+  /** Forgets a request whose response is complete, or whose client has disconnected. */
+  delete(context: RequestContext): void {
+    this.#open.get(context.request.socket)?.delete(context)
   }
 
   count(socket: Duplex): number {

@@ -60,6 +60,7 @@ function stateRoute(waits: TaskWaits): Route {
     method: 'GET',
     path: `${TASKS}/{task_id}`,
     access: 'scoped',
+    isHot: true,
     needs: ['read', 'submit'],
     long: true,
     query: WaitQuery,

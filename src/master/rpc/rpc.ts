@@ -57,6 +57,7 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         method: 'POST',
         path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`,
         access: 'worker',
+        isHot: true,
         needs: 'work',
         body: Type.Unknown(),
         bodyMayBeArray: true,

@@ -68,6 +68,7 @@ function popRoute(streams: Streams, inspections: Inspections): Route {
     method: 'POST',
     path: `${OUTPUT}/pop`,
     access: 'scoped',
+    isHot: true,
     needs: 'consume',
     audit: 'output.pop',
     body: NBody,
