@@ -3,7 +3,8 @@
  * Parses and formats the hash routes of the dashboard; `parseRoute` and `formatRoute` are inverses. The address
  * contains filter, tab, sort order and open item, so that a link opens the same view. It never contains the token.
  *
- *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&group=
+ *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=
+ *   #/tasks   #/tasks/{type}?tab=&group=&place=&label=&q=
  *   #/tasks/{type}/{task_id}
  *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
@@ -26,8 +27,12 @@ const FIELDS = {
     diff: { fallback: '' },
   },
   tasks: {
-    tab: { fallback: 'queue', oneOf: ['queue', 'submit', 'dead'] },
+    tab: { fallback: 'queue', oneOf: ['queue', 'all', 'submit', 'dead'] },
     group: { fallback: '' },
+    /** The filter of the tab `all`. */
+    place: { fallback: '', oneOf: ['', 'pending', 'in_flight', 'scheduled', 'dead'] },
+    label: { fallback: '' },
+    q: { fallback: '' },
   },
   task: {},
   output: { mode: { fallback: 'tail', oneOf: ['tail', 'peek'] }, q: { fallback: '' } },

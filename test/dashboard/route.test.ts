@@ -19,8 +19,11 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
   fc.record({
     page: fc.constant('tasks' as const),
     type: fc.option(text),
-    tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const),
+    tab: fc.constantFrom('queue' as const, 'all' as const, 'submit' as const, 'dead' as const),
     group: field,
+    place: fc.constantFrom('' as const, 'pending' as const, 'in_flight' as const, 'dead' as const),
+    label: field,
+    q: field,
   }),
   fc.record({ page: fc.constant('task' as const), type: text, id: text }),
   fc.record({
@@ -47,6 +50,7 @@ describe('routes of the page', () => {
       '#/workers/mailer/m-7?tab=config&view=json',
       '#/tasks',
       '#/tasks/mailer?tab=dead',
+      '#/tasks/mailer?tab=all&place=in_flight&label=tenant%3Aacme&q=ada',
       '#/tasks/mailer/order%207',
       '#/output/a%2Fb?mode=peek',
       '#/pools/proxies',

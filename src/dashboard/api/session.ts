@@ -60,6 +60,10 @@ export function useSession(): Session {
   return session
 }
 
+/** Whether the token covers the type and has the permission for it. */
+export const hasPermission = (me: Me, type: string, permission: Me['permissions'][number]): boolean =>
+  mayUse(me, type) && me.permissions.includes(permission)
+
 /** Whether the token covers the type; without a type, whether it is an admin token. */
 export function mayUse({ role, automations }: Rights, type?: string): boolean {
   return role === 'admin' || (type !== undefined && (automations.includes('*') || automations.includes(type)))

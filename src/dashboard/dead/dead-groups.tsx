@@ -2,9 +2,10 @@
  * @module dashboard/dead/dead-groups
  * Lists the groups of dead tasks, largest first, with the tasks of the open group.
  */
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { cutText } from '../components/json-text.ts'
 import { countText, plural } from '../components/numbers.ts'
+import { TickBox } from '../components/tick-box.tsx'
 import { Age } from '../components/times.tsx'
 import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
@@ -118,30 +119,6 @@ export function ActionButtons({
         Remove {count}…
       </button>
     </>
-  )
-}
-
-function TickBox({
-  label,
-  state,
-  onTick,
-}: {
-  readonly label: string
-  readonly state: 'all' | 'some' | 'none'
-  readonly onTick: (on: boolean) => void
-}) {
-  const box = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    if (box.current !== null) box.current.indeterminate = state === 'some'
-  }, [state])
-  return (
-    <input
-      ref={box}
-      type="checkbox"
-      aria-label={label}
-      checked={state === 'all'}
-      onChange={(event) => onTick(event.target.checked)}
-    />
   )
 }
 

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { TaskPlace } from '../../protocol/index.ts'
 import { isProblem } from '../api/problem.ts'
 import type { Read } from '../api/queries.ts'
-import { apiBase, mayUse, useSession } from '../api/session.ts'
+import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
@@ -102,12 +102,12 @@ function TaskActions({ type, id, isCancellable, listed, onCancelled }: TaskActio
           musterCommand(apiBase(), 'tasks', 'get', type, id),
         ]}
       />
-      {listed !== null && mayUse(me, type) && (
+      {listed !== null && hasPermission(me, type, 'submit') && (
         <button type="button" onClick={() => setOpened('submit')}>
           Submit again…
         </button>
       )}
-      {isCancellable && mayUse(me, type) && (
+      {isCancellable && hasPermission(me, type, 'operate') && (
         <button type="button" onClick={() => setOpened('cancel')}>
           Cancel task…
         </button>

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/tasks/tasks-page
- * The tasks page: the queue of a batch type, the submit form and the dead letters. Without a type it shows a summary of
- * all queues.
+ * The tasks page: the queue of a batch type, all of its tasks, the submit form and the dead letters. Without a type it
+ * shows a summary of all queues.
  */
 import { useCallback, useState } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
@@ -17,6 +17,7 @@ import { Tabs } from '../components/tabs.tsx'
 import type { RouteTo } from '../route.ts'
 import { WhyQueue } from '../diagnosis/diagnosis.tsx'
 import { useOverview } from '../workers/use-workers.ts'
+import { AllTasks } from './all-tasks.tsx'
 import { FindDialog } from './find-dialog.tsx'
 import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
@@ -95,6 +96,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
             to: { page: 'tasks', type },
             open: tab === 'queue',
           },
+          { text: 'All tasks', to: { page: 'tasks', type, tab: 'all' }, open: tab === 'all' },
           { text: 'Submit', to: { page: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
           {
             text: (
@@ -130,6 +132,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
           <WaitingTasks type={type} />
         </>
       )}
+      {tab === 'all' && <AllTasks route={route} />}
       {tab === 'submit' && <SubmitForm automation={automation} />}
       {tab === 'dead' && <DeadLetters route={route} />}
     </>

@@ -3,7 +3,9 @@
  * The fleet of many-workers with data for every page: waiting, retrying and dead tasks, entries in a stream and a pool
  * with claims. Everything is written through the storage contract, as a master does.
  */
+import type { OverviewBody, QueueCountsBody } from '../../../src/protocol/index.ts'
 import type { NewTask, Tier } from '../../../src/storage/index.ts'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { ManyWorkers } from './many-workers.ts'
 
 const DAY_MS = 86_400_000
@@ -36,6 +38,37 @@ export class BusyFleet extends ManyWorkers {
       }))
       await this.backend.tasks.submit(type, DAY_MS, tasks)
     }
+  }
+
+  /** Submits the tasks `prefix-1`, `prefix-2`, … through the API, with further fields. */
+  async submit(type: string, prefix: string, count: number, fields: object): Promise<void> {
+    const tasks = Array.from({ length: count }, (_, n) => ({
+      task_id: `${prefix}-${n + 1}`,
+      payload: { to: 'a@example.net' },
+      ...fields,
+    }))
+    await this.#call('POST', `automations/${type}/tasks/batch`, { tasks })
+  }
+
+  async cancel(type: string, ids: readonly string[]): Promise<void> {
+    await this.#call('POST', `automations/${type}/tasks/select`, { action: 'cancel', task_ids: ids })
+  }
+
+  /** The overview may be some seconds old. */
+  async counts(type: string): Promise<Partial<QueueCountsBody>> {
+    const { automations } = (await this.#call('GET', 'overview')) as OverviewBody
+    return automations[type]?.queue ?? {}
+  }
+
+  async #call(method: string, path: string, body?: object): Promise<unknown> {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
+    const response = await fetch(`${this.url}/api/v1/${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
   }
 
   /** Makes tasks die. In the error, `{n}` becomes their number, `{word}` a unique word. The queue must be empty. */

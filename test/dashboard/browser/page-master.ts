@@ -1,11 +1,22 @@
 /** A master in this process that serves the built dashboard. The test fills its store. */
 import { join } from 'node:path'
 import type { Catalog } from '../../../src/automation/index.ts'
+import { parseTokens } from '../../../src/master/auth/index.ts'
 import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { recordingLog } from '../../kit/index.ts'
+
+/** A token that may only read, for all types. */
+export const READ_TOKEN = 'viewer-of-the-browser-test'
+
+function named() {
+  const SVC_TOKENS = JSON.stringify([{ name: 'reader', role: 'viewer', types: ['*'], token: READ_TOKEN }])
+  const reading = parseTokens({ SVC_TOKENS })
+  if (reading.kind === 'invalid') throw new Error(JSON.stringify(reading.faults))
+  return reading.tokens.named ?? []
+}
 
 /** @param scopes Allowed types by token. */
 export function startPageMaster(
@@ -23,7 +34,7 @@ export function startPageMaster(
     backendScheme: 'memory',
     catalog,
     version: '0.1.0',
-    tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes },
+    tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes, named: named() },
     settings: {
       submitRpsPerToken: 0,
       idempotencyTtlSeconds: 3_600,

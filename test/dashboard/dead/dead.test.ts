@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { SelectedBody } from '../../../src/protocol/index.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
-import { actOnDead, tallyText, type Tally } from '../../../src/dashboard/dead/actions.ts'
+import { selectInCalls, type SelectedCalls } from '../../../src/dashboard/components/select-calls.ts'
+import { tallyText } from '../../../src/dashboard/dead/actions.ts'
 import { groupKey, groupsOf, type DeadItem } from '../../../src/dashboard/dead/groups.ts'
 import { FIRST_N, nextN } from '../../../src/dashboard/dead/reading.ts'
 import { listed, NONE, ticked, withIds } from '../../../src/dashboard/dead/selection.ts'
@@ -94,76 +95,77 @@ describe('a selection', () => {
   })
 })
 
-describe('a bulk action on dead tasks', () => {
+type Result = SelectedBody['results'][number]
+
+describe('a bulk action on selected tasks', () => {
   const ids = Array.from({ length: 2_500 }, (_, n) => `t-${n}`)
   const answered = (taskIds: readonly string[]): SelectedBody => ({
     results: taskIds.map((id) => ({ task_id: id, outcome: id === 't-7' ? 'not_dead' : 'replayed' })),
   })
+  const forever = (): AbortSignal => new AbortController().signal
 
   it('sends every ID once, 1,000 per call, and reports progress', async () => {
     const calls: (readonly string[])[] = []
-    const reports: Tally[] = []
-    const tally = await actOnDead({
-      action: 'replay',
+    const reports: SelectedCalls<Result>[] = []
+    const run = await selectInCalls<Result>({
       ids,
-      signal: new AbortController().signal,
+      signal: forever(),
       report: (now) => reports.push(now),
-      select: async ({ task_ids: taskIds }) => {
+      select: async (taskIds) => {
         calls.push(taskIds)
         return answered(taskIds)
       },
     })
     expect(calls.map(({ length }) => length)).toEqual([1_000, 1_000, 500])
     expect(calls.flat()).toEqual(ids)
-    expect(reports.map(({ done }) => done)).toEqual([0, 999, 1_999, 2_499])
-    expect(tallyText(tally)).toBe('2,499 tasks requeued. 1 was no longer dead.')
+    expect(reports.map(({ results }) => results.length)).toEqual([0, 1_000, 2_000, 2_500])
+    expect(tallyText('replay', run)).toBe('2,499 tasks requeued. 1 was no longer dead.')
   })
 
   it('stops at the first failure and reports its tasks as unknown', async () => {
     let calls = 0
-    const tally = await actOnDead({
-      action: 'remove',
+    const run = await selectInCalls<Result>({
       ids,
-      signal: new AbortController().signal,
+      signal: forever(),
       report: () => {},
-      select: async ({ task_ids: taskIds }) => {
+      select: async (taskIds) => {
         calls += 1
         if (calls === 2) throw new Error('cut')
         return { results: taskIds.map((id) => ({ task_id: id, outcome: 'removed' })) }
       },
     })
-    expect(tallyText(tally)).toBe(
+    expect(tallyText('remove', run)).toBe(
       '1,000 tasks removed. The outcome of 1,000 is unknown; the list is reloaded. 500 not attempted.',
     )
-    expect(tally.failure).toEqual(new Error('cut'))
+    expect(run.failure).toEqual(new Error('cut'))
   })
 
   it.each([
     [403, /1,000 rejected/],
     [503, /is unknown/],
   ])('distinguishes rejected from unknown outcomes: %d', async (status, text) => {
-    const tally = await actOnDead({
-      action: 'replay',
+    const run = await selectInCalls<Result>({
       ids: ids.slice(0, 1_000),
-      signal: new AbortController().signal,
+      signal: forever(),
       report: () => {},
       select: () => Promise.reject(new Problem('no', { status })),
     })
-    expect(tallyText(tally)).toMatch(text)
+    expect(tallyText('replay', run)).toMatch(text)
   })
 
   it('stops between two calls', async () => {
     const stop = new AbortController()
-    const tally = await actOnDead({
-      action: 'replay',
+    const run = await selectInCalls<Result>({
       ids,
       signal: stop.signal,
       report: () => {},
-      select: async ({ task_ids: taskIds }) => {
+      select: async (taskIds) => {
         stop.abort()
         return answered(taskIds)
       },
     })
-    expect(tallyText(tally)).toBe('999 tasks requeued. 1 was no longer dead. 1,500 not attempted: stopped by you.')
+    expect(tallyText('replay', run)).toBe(
+      '999 tasks requeued. 1 was no longer dead. 1,500 not attempted: stopped by you.',
+    )
   })
 })

@@ -1,0 +1,70 @@
+/**
+ * @module dashboard/tasks/task-filter
+ * Defines which tasks the tab "All tasks" lists, and reads them page by page (D116).
+ */
+import type { TaskListBody } from '../../protocol/index.ts'
+import type { ListedTask } from './task-text.ts'
+
+/** The filter, as it is in the address. Empty fields do not filter. */
+export interface TaskFilter {
+  readonly place: ListedTask['place'] | ''
+  /** `key:value`. */
+  readonly label: string
+  /** Occurs in the ID or the JSON of a task. */
+  readonly q: string
+}
+
+/** A row of the list. */
+export type TaskRow = ListedTask & { readonly id: string }
+
+/** The first tasks that match. */
+export interface TaskRows {
+  readonly items: readonly TaskRow[]
+  readonly examined: number
+  /** Whether there may be more. */
+  readonly hasMore: boolean
+}
+
+/** The places of stored tasks, in the order of the list. */
+export const PLACE_NAMES: Readonly<Record<ListedTask['place'], string>> = {
+  pending: 'pending',
+  in_flight: 'in flight',
+  scheduled: 'scheduled',
+  dead: 'dead',
+}
+
+const PAGE = 1_000
+/** A filter that matches few tasks would otherwise read the whole queue. */
+const EXAMINED_PER_TASK = 250
+
+/** The query of a filter; fields that do not filter are absent. */
+export function queryOf({ place, label, q }: TaskFilter): Readonly<Record<string, string>> {
+  return { ...(place !== '' && { place }), ...(label !== '' && { label }), ...(q !== '' && { text: q }) }
+}
+
+/** Why a label cannot be a filter; null if it can. */
+export const labelFault = (label: string): string | null =>
+  label === '' || /^[^:]+:/.test(label) ? null : 'Write a label as key:value.'
+
+/**
+ * Reads the first `n` tasks that match, and each task once, even if it moves meanwhile.
+ *
+ * @param n At most this many; it examines at most 250 tasks for each.
+ * @param read Reads one page.
+ */
+export async function readRows(
+  n: number,
+  read: (query: Readonly<Record<string, string | number>>) => Promise<TaskListBody>,
+): Promise<TaskRows> {
+  const rows = new Map<string, TaskRow>()
+  let examined = 0
+  let cursor: string | null = null
+  do {
+    const limit = Math.min(PAGE, n - rows.size)
+    const body: TaskListBody = await read({ limit, ...(cursor !== null && { cursor }) })
+    for (const item of body.items) rows.set(item.task_id, { ...item, id: item.task_id })
+    examined += body.examined
+    cursor = body.cursor
+  } while (cursor !== null && rows.size < n && examined < n * EXAMINED_PER_TASK)
+  return { items: [...rows.values()], examined, hasMore: cursor !== null }
+}
