@@ -6,9 +6,10 @@
  * continues with the same state.
  */
 import { isRunnable, type Catalog, type CatalogEntry } from '../automation/index.ts'
+import { MasterClient } from '../client/index.ts'
 import { aborted, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { Child } from './dev/children.ts'
-import { enable, firstOutput, sampleConfig, type Master } from './dev/samples.ts'
+import { enable, firstOutput, sampleConfig } from './dev/samples.ts'
 import { openState, type DevState } from './dev/state.ts'
 import { tokenBlock, tryBlock } from './dev/greeting.ts'
 import { runMaster } from './master.ts'
@@ -84,20 +85,29 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
     tokens: { admin: state.adminToken, worker: state.workerToken },
   })
   state.keep()
-  const master = { url: running.url, adminToken: state.adminToken }
-  print(`  master   ready   ${master.url}   backend filedb://${state.storePath}`)
+  const { url } = running
+  const client = new MasterClient({
+    masterUrl: url,
+    token: () => state.adminToken,
+    clock: systemTime,
+    timers: systemTime,
+    random: systemRandom,
+    actor: 'muster dev',
+  })
+  print(`  master   ready   ${url}   backend filedb://${state.storePath}`)
   const started = [...catalog.values()].filter((entry) => isRunnable(entry) || entry.devCommand !== undefined)
-  const children = started.map((entry) => startWorker(entry, values, state, master))
+  const children = started.map((entry) => startWorker(entry, values, state, url))
   try {
     for (const { type } of [...catalog.values()].filter((entry) => !started.includes(entry)))
       print(`  worker   none    ${type} (its manifest names no dev.command; start its program yourself)`)
-    await greet(catalog, started, master, state, running.port, stop)
+    await greet({ catalog, started, client, state, url, port: running.port, stop })
     await aborted(stop)
   } catch (error) {
     if (!stop.aborted) throw error
   } finally {
     print('  stopping: the workers finish their running tasks, then the master stops')
     await Promise.all(children.map((child) => child.stop()))
+    await client.close()
     await running.stop()
     print('  stopped; the state was kept')
   }
@@ -105,7 +115,7 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
 }
 
 /** @param entry An automation with code, or with the command of its manifest; both read the same variables. */
-function startWorker(entry: CatalogEntry, values: Values<typeof SETTINGS>, state: DevState, master: Master): Child {
+function startWorker(entry: CatalogEntry, values: Values<typeof SETTINGS>, state: DevState, url: string): Child {
   const { type, devCommand = [process.execPath, process.argv[1] ?? '', 'worker'] } = entry
   const [command = '', ...args] = devCommand
   const child = new Child({
@@ -115,7 +125,7 @@ function startWorker(entry: CatalogEntry, values: Values<typeof SETTINGS>, state
     print,
     environment: {
       ...process.env,
-      SVC_MASTER_URL: master.url,
+      SVC_MASTER_URL: url,
       SVC_WORKER_TOKEN_FILE: state.workerTokenFile,
       SVC_AUTOMATION_TYPE: type,
       SVC_WORKER_ID: `dev-${type}`,
@@ -128,23 +138,26 @@ function startWorker(entry: CatalogEntry, values: Values<typeof SETTINGS>, state
   return child
 }
 
-async function greet(
-  catalog: Catalog,
-  started: readonly CatalogEntry[],
-  master: Master,
-  state: DevState,
-  port: number,
-  stop: AbortSignal,
-): Promise<void> {
+interface Greeting {
+  readonly catalog: Catalog
+  readonly started: readonly CatalogEntry[]
+  readonly client: MasterClient
+  readonly state: DevState
+  readonly url: string
+  readonly port: number
+  readonly stop: AbortSignal
+}
+
+async function greet({ catalog, started, client, state, url, port, stop }: Greeting): Promise<void> {
   await Promise.all(
     started.map(async ({ type }) => {
-      const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
+      const outcome = await enable(client, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
       const refused = typeof outcome === 'string' ? outcome : `not enabled, it needs a config: ${outcome.refused}`
       print(`  worker   ready   dev-${type} (${refused})`)
     }),
   )
   print(tokenBlock(state))
-  print(tryBlock(catalog, master.url, state.adminTokenFile))
-  const type = await firstOutput(master, [...catalog.keys()], systemTime, FIRST_OUTPUT_WITHIN_MS, stop)
+  print(tryBlock(catalog, url, state.adminTokenFile))
+  const type = await firstOutput(client, [...catalog.keys()], systemTime, FIRST_OUTPUT_WITHIN_MS, stop)
   print(type === null ? '  no output yet' : `  first output of ${type} is in its stream. Ctrl-C stops everything.`)
 }

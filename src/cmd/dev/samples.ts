@@ -2,15 +2,12 @@
  * @module cmd/dev/samples
  * Enables a worker that has never been configured (generation 0), with the same PATCH request that a user would send.
  */
+import { MasterError, type MasterClient } from '../../client/index.ts'
+import type { JsonObject } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 
-export interface Master {
-  readonly url: string
-  readonly adminToken: string
-}
-
 /** @returns a working config for the built-in automations, and `{ enabled: true }` for every other one. */
-export function sampleConfig(type: string, listenPort: number): Record<string, unknown> {
+export function sampleConfig(type: string, listenPort: number): JsonObject {
   const local = { allow_cidrs: ['127.0.0.0/8', '::1/128'], allow_ports: [...new Set([80, 443, listenPort])] }
   if (type === 'http-probe')
     return {
@@ -27,47 +24,29 @@ export function sampleConfig(type: string, listenPort: number): Record<string, u
 /** Result of {@link enable}. `refused`: why the master rejected the sample config. */
 export type Enabled = 'enabled' | 'as configured before' | { readonly refused: string }
 
-async function call(
-  master: Master,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${master.url}/api/v1${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${master.adminToken}`,
-      'muster-actor': 'muster dev',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(10_000),
-  })
-  return { status: response.status, body: await response.json() }
-}
-
 /**
  * Waits until the worker is connected, since an earlier start may have left its record. Enables it if it was never
  * configured.
  */
 export async function enable(
-  master: Master,
+  client: MasterClient,
   type: string,
   id: string,
-  config: Record<string, unknown>,
+  config: JsonObject,
   timers: Timers,
   signal: AbortSignal,
 ): Promise<Enabled> {
-  const path = `/automations/${type}/workers/${id}`
   for (;;) {
-    const found = await call(master, 'GET', path)
-    const worker = found.status === 200 ? (found.body as { connected: boolean; config_gen: number }) : null
+    const worker = await orNull(client.workers.get(type, id, { signal }))
     if (worker?.connected === true) {
       if (worker.config_gen > 0) return 'as configured before'
-      const patched = await call(master, 'PATCH', `${path}/config`, config)
-      return patched.status === 200
-        ? 'enabled'
-        : { refused: JSON.stringify((patched.body as { detail: unknown }).detail) }
+      try {
+        await client.workers.patchConfig(type, id, config, { signal })
+        return 'enabled'
+      } catch (error) {
+        if (error instanceof MasterError && error.code === 'INVALID') return { refused: error.message }
+        throw error
+      }
     }
     await timers.sleep(100, signal)
   }
@@ -75,7 +54,7 @@ export async function enable(
 
 /** Waits until one of `types` has output. @returns that type, or null when none had output within `withinMs`. */
 export async function firstOutput(
-  master: Master,
+  client: MasterClient,
   types: readonly string[],
   time: Clock & Timers,
   withinMs: number,
@@ -84,10 +63,20 @@ export async function firstOutput(
   const startedMs = time.monotonicMs()
   while (time.monotonicMs() - startedMs < withinMs) {
     for (const type of types) {
-      const { status, body } = await call(master, 'GET', `/automations/${type}/output/length`)
-      if (status === 200 && (body as { length: number }).length > 0) return type
+      const output = await orNull(client.output.length(type, { signal }))
+      if (output !== null && output.length > 0) return type
     }
     await time.sleep(250, signal)
   }
   return null
+}
+
+/** Returns the body of a response; null while the worker is unknown or the master cannot respond. */
+async function orNull<T>(call: Promise<{ readonly body: T }>): Promise<T | null> {
+  try {
+    return (await call).body
+  } catch (error) {
+    if (error instanceof MasterError && (error.code === 'NOT_FOUND' || error.isRetryable)) return null
+    throw error
+  }
 }
