@@ -43,7 +43,10 @@ function resolved() {
   const faults = []
   for (const path of commands) {
     try {
-      texts.set(path, resolveScript(path, files, constants))
+      const plain = resolveScript(path, files, constants)
+      texts.set(path, plain)
+      const grouped = resolveScript(path, files, constants, true)
+      if (grouped.source !== plain.source) texts.set(path.replace(/lua$/, 'grouped.lua'), grouped)
     } catch (error) {
       faults.push(error.message)
     }
@@ -113,10 +116,13 @@ function fileFaults() {
     .map((name) => readFileSync(join('src/storage/redis', name), 'utf8'))
     .join('\n')
   const lua = Object.values(files).join('\n')
-  const isIncluded = (path) => lua.includes(`--- @include "${path.slice('include/'.length, -'.lua'.length)}"`)
+  const isIncluded = (path) => {
+    const name = path.slice('include/'.length, -'.lua'.length)
+    return new RegExp(`--- (?:@group )?@include "(?:${name}|${name.replace(/^grouped-/, '')})"`).test(lua)
+  }
   return [
     ...commands
-      .filter((path) => !code.includes(`script('${path.slice(0, -'.lua'.length)}')`))
+      .filter((path) => !new RegExp(`\\b(?:script|taskScript)\\('${path.slice(0, -'.lua'.length)}'\\)`).test(code))
       .map((path) => `${path}:1: src/storage/redis uses no such script`),
     ...includes.filter((path) => !isIncluded(path)).map((path) => `${path}:1: is not included by any script`),
     ...Object.keys(constants)
@@ -202,7 +208,7 @@ function print(name) {
 
 function verify() {
   const { texts, faults } = resolved()
-  for (const [path, text] of texts) faults.push(...headerFaults(path, text))
+  for (const path of commands) if (texts.has(path)) faults.push(...headerFaults(path, texts.get(path)))
   faults.push(...fileFaults())
   const found = luacheckFaults(texts)
   faults.push(...(found ?? []))

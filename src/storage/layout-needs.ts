@@ -9,8 +9,8 @@
  */
 import { FleetError } from '../protocol/index.ts'
 
-/** The known needs: `unique`, tasks with a unique key (D118). */
-const LAYOUT_NEEDS = ['unique'] as const
+/** The known needs: `unique`, tasks with a unique key (D118); `groups`, tasks in groups, or a group policy (D119). */
+const LAYOUT_NEEDS = ['unique', 'groups'] as const
 /** The name of a need. */
 export type LayoutNeed = (typeof LAYOUT_NEEDS)[number]
 

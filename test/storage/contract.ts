@@ -15,6 +15,7 @@ import { streams } from './contract/streams.ts'
 import { tasksAttempts } from './contract/tasks-attempts.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
+import { tasksGroups } from './contract/tasks-groups.ts'
 import { tasksIn } from './contract/tasks-in.ts'
 import { tasksList } from './contract/tasks-list.ts'
 import { tasksOutcomes } from './contract/tasks-outcomes.ts'
@@ -50,6 +51,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksCancel,
     tasksList,
     tasksUnique,
+    tasksGroups,
     streams,
     streamBounds,
     pieces,

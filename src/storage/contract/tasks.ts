@@ -2,7 +2,7 @@
  * @module storage/contract/tasks
  * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
  * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled, outcomes.ts what is retained of finished
- * tasks, task-lists.ts how they are listed.
+ * tasks, task-lists.ts how they are listed, task-groups.ts in which groups they are leased.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -25,6 +25,7 @@ import type { Cancels } from './cancels.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
+import type { TaskGroups } from './task-groups.ts'
 import type { TaskLists } from './task-lists.ts'
 import type { UniqueKey } from './unique-keys.ts'
 
@@ -63,9 +64,11 @@ export interface NewTask {
   readonly retainMs?: number
   /** None if omitted. The body has the key. */
   readonly unique?: UniqueKey
+  /** 1 to 256 characters; in the group `null` if omitted. The body has the name (D119). */
+  readonly group?: string
   /**
-   * `{["retain_seconds":…,]["unique_key":…,][extras,]"payload":…,"priority":…[,"not_before":…],"submitted_at":…}`, with
-   * the fields in this order. The extras are labels, retry policy and trace (D113).
+   * `{["retain_seconds":…,]["unique_key":…,]["group_key":…,][extras,]"payload":…,"priority":…[,"not_before":…],
+   * "submitted_at":…}`, with the fields in this order. The extras are labels, retry policy and trace (D113).
    */
   readonly body: JsonText
 }
@@ -147,8 +150,8 @@ export interface ReserveResult {
   /** Number of tasks that were dropped because their ttl had passed. */
   readonly dropped: number
   /**
-   * When the next scheduled task is due, or the pause ends that kept pending tasks from these workers, whichever is
-   * earlier; `null` if neither happens by time.
+   * When the next scheduled task is due, the rate of a group permits the next start, or the pause ends that kept
+   * pending tasks from these workers, whichever is earliest; `null` if none of it happens by time.
    */
   readonly nextDueAtMs: EpochMs | null
 }
@@ -241,7 +244,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists {
+export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists, TaskGroups {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.
@@ -268,7 +271,8 @@ export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists
     maxLength?: number,
   ): PerItem<SubmitItemResult>
   /**
-   * Leases pending tasks to waiting workers. Higher tiers come first; within a tier, first in, first out.
+   * Leases pending tasks to waiting workers. Higher tiers come first; within a tier, first in, first out. A type with a
+   * group policy leases them in turns of the groups (task-groups.ts).
    *
    * Due tasks are made pending first, at most 1,000 per call. While the queue is paused, nothing is leased or dropped.
    * Tasks whose ttl has passed are dropped, at most 1,000 per call. Whether a worker may reserve is read from its

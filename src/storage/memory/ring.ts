@@ -1,7 +1,7 @@
 /**
  * @module storage/memory/ring
  * Implements a growable ring buffer: both ends in constant time, and access by index. Its capacity is a power of two,
- * doubled when full and halved when less than a quarter is used.
+ * doubled when full and halved when less than a quarter is used. An item that is removed from the middle leaves a gap.
  */
 const MIN_ROOM = 16
 
@@ -14,7 +14,7 @@ export class Ring<T> {
     return this.#length
   }
 
-  /** The item at `index` from the front; undefined beyond the end. */
+  /** The item at `index` from the front; undefined for a gap, and beyond the end. */
   at(index: number): T | undefined {
     return index < this.#length ? this.#slots[(this.#head + index) & (this.#slots.length - 1)] : undefined
   }
@@ -42,11 +42,16 @@ export class Ring<T> {
     return item
   }
 
-  /** Removes the items that `isKept` rejects, in time proportional to the length. */
-  retain(isKept: (item: T) => boolean): void {
+  /** Leaves a gap at `index`, which is below the length. */
+  clear(index: number): void {
+    this.#slots[(this.#head + index) & (this.#slots.length - 1)] = undefined
+  }
+
+  /** Removes the gaps, in time proportional to the length. */
+  compact(): void {
     for (let left = this.#length; left > 0; left -= 1) {
       const item = this.shift()
-      if (item !== undefined && isKept(item)) this.push(item)
+      if (item !== undefined) this.push(item)
     }
   }
 

@@ -34,6 +34,8 @@ export interface Safeguards {
   readonly frontOfTier: boolean
   readonly drainCheck: boolean
   readonly outcomes: boolean
+  readonly groupTurns: boolean
+  readonly groupLeaseLost: boolean
 }
 export const SAFEGUARDS: Safeguards = {
   tokenCompare: true,
@@ -41,6 +43,8 @@ export const SAFEGUARDS: Safeguards = {
   frontOfTier: true,
   drainCheck: true,
   outcomes: true,
+  groupTurns: true,
+  groupLeaseLost: true,
 }
 
 export interface Store {

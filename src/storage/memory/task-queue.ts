@@ -5,7 +5,8 @@
  *
  *   submit ─▶ tiers, or scheduled if it is delayed
  *
- *   A cancelled task leaves any place but the dead letters; the ring of its tier skips it later.
+ *   A cancelled task leaves any place but the dead letters. A type with a group policy leases in the order of its
+ *   groups (task-groups.ts), and the tiers show the order without groups.
  *
  *   tiers (three rings) ──lease──▶ deadlines ──▶ gone (retained: an outcome), or back to the front of its tier
  *        ▲                            └─retry──▶ scheduled (by due time) ──▶ back of its tier
@@ -17,9 +18,10 @@ import { TimerQueue } from './timer-queue.ts'
 import { AckedTokens } from './token-sequence.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
+import { PendingTasks } from './pending-tasks.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
 import { sizeOf } from './task.ts'
-import { Tiers } from './tiers.ts'
+import { pageOf } from './task-pages.ts'
 import { UniqueKeys } from './unique-keys.ts'
 import {
   dueOf,
@@ -28,11 +30,21 @@ import {
   hasExpired,
   lastingPause,
   pausedOf,
-  takeWithin,
   totalsOf,
   withAttempt,
 } from '../index.ts'
-import type { Counts, FailedAttempt, LeaseLost, NewPause, NewTask, Pause, RunResult, TaskPlace } from '../index.ts'
+import type {
+  Counts,
+  FailedAttempt,
+  GroupPolicy,
+  GroupRow,
+  LeaseLost,
+  NewPause,
+  NewTask,
+  Pause,
+  RunResult,
+  TaskPlace,
+} from '../index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -48,19 +60,6 @@ export interface Allowance {
   readonly maxOutcomes: number
 }
 
-/** Tasks of one place, each with the cursor behind it. */
-interface TaskPage {
-  readonly entries: readonly { readonly task: Task; readonly cursor: string }[]
-  /** The cursor behind the page; `null` behind the last one. */
-  readonly next: string | null
-}
-
-/** A page has a successor if it is full. */
-const fullPage = (entries: TaskPage['entries'], limit: number): TaskPage => ({
-  entries,
-  next: entries.length < limit ? null : (entries.at(-1)?.cursor ?? null),
-})
-
 export class TaskQueue {
   readonly dead = new DeadLetters()
   readonly keys: IdempotencyKeys
@@ -71,7 +70,7 @@ export class TaskQueue {
   #cancelled = 0
   readonly #store: Store
   readonly #fence: TokenSequence
-  readonly #tiers = new Tiers()
+  readonly #pending: PendingTasks
   /** All but the dead ones. */
   readonly #live = new Map<string, Task>()
   readonly #deadlines = new TimerQueue<Task>()
@@ -82,6 +81,7 @@ export class TaskQueue {
   constructor(store: Store) {
     this.#store = store
     this.#fence = store.sequences.make(store.now())
+    this.#pending = new PendingTasks(store)
     this.acked = new AckedTokens(this.#fence)
     this.keys = new IdempotencyKeys(store.budget)
     this.unique = new UniqueKeys(store.budget)
@@ -130,6 +130,9 @@ export class TaskQueue {
       body,
       place: isDelayed ? 'scheduled' : 'pending',
       line: tier,
+      at: 0,
+      group: submitted.group ?? '',
+      node: null,
       expiresAtMs: expiryOf(ttlMs, dueAtMs),
       attempt: 0,
       lost: 0,
@@ -147,7 +150,7 @@ export class TaskQueue {
     this.#live.set(id, task)
     this.#store.budget.add(sizeOf(task))
     if (isDelayed) task.due = this.#scheduled.add(dueAtMs, task)
-    else this.#tiers.push(task, tier)
+    else this.#pending.push(task, tier)
     if (submitted.unique !== undefined) this.unique.record(submitted.unique, task)
     this.totals.submitted += 1
   }
@@ -156,12 +159,15 @@ export class TaskQueue {
    * Takes the next task in line; null when there is none, or none within the allowance. Drops what outlived its ttl.
    */
   take(allowance: Allowance, now: number): Task | null {
-    for (let task = this.#tiers.first(); task !== undefined; task = this.#tiers.first()) {
+    for (let task = this.#pending.first(); task !== undefined; task = this.#pending.first()) {
       const isExpired = hasExpired(task.expiresAtMs, now)
       const isAllowed = isExpired ? allowance.drops > 0 : task.body.length <= allowance.chars
       if (!isAllowed) return null
-      this.#tiers.shift(task)
-      if (!isExpired) return task
+      if (!isExpired) {
+        this.#pending.lease(task)
+        return task
+      }
+      this.#pending.remove(task)
       allowance.drops -= 1
       this.#forget(task)
       this.outcomes.keep(task, { kind: 'expired', worker: null, result: null }, allowance.maxOutcomes)
@@ -187,7 +193,7 @@ export class TaskQueue {
   extend(task: Task, visibilityMs: number): void {
     const until = extendedDeadline(task.until, this.#store.now(), visibilityMs)
     if (until === task.until) return
-    this.#endLease(task)
+    this.#cancelDeadline(task)
     task.until = until
     task.deadline = this.#deadlines.add(until, task)
   }
@@ -234,8 +240,8 @@ export class TaskQueue {
   /** Returns tasks to the front of their tiers; the first of them comes first. */
   putBack(tasks: readonly Task[]): void {
     for (const task of tasks.toReversed()) {
-      if (this.#store.safeguards.frontOfTier) this.#tiers.unshift(task, task.tier)
-      else this.#tiers.push(task, task.tier)
+      if (this.#store.safeguards.frontOfTier) this.#pending.unshift(task, task.tier)
+      else this.#pending.push(task, task.tier)
     }
   }
 
@@ -249,7 +255,7 @@ export class TaskQueue {
     task.expiresAtMs = expiryOf(task.ttlMs, this.#store.now())
     this.#live.set(task.id, task)
     this.#store.budget.add(sizeOf(task))
-    this.#tiers.push(task, 1)
+    this.#pending.push(task, 1)
   }
 
   /** Removes a task that is not dead; a lease of it ends. @returns where it was. */
@@ -259,9 +265,8 @@ export class TaskQueue {
     if (place === 'in_flight') this.#endLease(task)
     if (place === 'scheduled' && task.due !== null) this.#scheduled.cancel(task.due)
     this.#forget(task)
+    if (place === 'pending') this.#pending.remove(task)
     task.place = 'cancelled'
-    task.body = ''
-    if (place === 'pending') this.#tiers.skip(task)
     this.#cancelled += 1
     return place
   }
@@ -291,7 +296,7 @@ export class TaskQueue {
       if (task === null) return promoted
       task.place = 'pending'
       task.due = null
-      this.#tiers.push(task, task.tier)
+      this.#pending.push(task, task.tier)
     }
     return limit
   }
@@ -305,6 +310,19 @@ export class TaskQueue {
 
   nextDue(): number | null {
     return this.#scheduled.next()
+  }
+
+  /** When a group with pending tasks may start the next one by its rate; null if no group waits for that. */
+  nextStart(): number | null {
+    return this.#pending.nextStart()
+  }
+
+  setGroupPolicy(policy: GroupPolicy | null): void {
+    this.#pending.setGroupPolicy(policy, () => [...this.#live.values()].filter(({ place }) => place === 'in_flight'))
+  }
+
+  groups(limit: number): readonly GroupRow[] {
+    return this.#pending.groupRows(limit)
   }
 
   /** The pause that lasts now. */
@@ -331,47 +349,23 @@ export class TaskQueue {
   }
 
   get pendingCount(): number {
-    const [high, normal, low] = this.#tiers.lengths
-    return high + normal + low
+    return this.#pending.count
   }
 
   pending(): Generator<Task> {
-    return this.#tiers.tasks()
+    return this.#pending.tiers.tasks()
   }
 
   /** One page of the tasks of a place; `after` is a position of `listCursor`, `null` for the first page. */
-  page(place: TaskPlace, after: readonly [number, number] | null, limit: number): TaskPage {
-    const [first, second] = after ?? [0, 0]
-    switch (place) {
-      case 'pending': {
-        const { found, more } = this.#tiers.page(first, second, limit)
-        const behindTier = first === 0 || first === 1 ? `${first + 1}:0` : null
-        const entries = found.map(({ task, at }) => ({ task, cursor: `${first}:${at + 1}` }))
-        return { entries, next: more ? `${first}:${second + limit}` : behindTier }
-      }
-      case 'in_flight':
-      case 'scheduled': {
-        const timers = place === 'in_flight' ? this.#deadlines : this.#scheduled
-        const found = timers.page({ rank: after === null ? -Infinity : first, order: second }, limit)
-        return fullPage(
-          found.map(({ value, rank, order }) => ({ task: value, cursor: `${rank}:${order}` })),
-          limit,
-        )
-      }
-      case 'dead': {
-        const found = takeWithin(this.dead.after(first), () => 0, 0, limit)
-        return fullPage(
-          found.map((task) => ({ task, cursor: `${this.dead.numberOf(task)}:0` })),
-          limit,
-        )
-      }
-    }
+  page(place: TaskPlace, after: readonly [number, number] | null, limit: number): ReturnType<typeof pageOf> {
+    const [deadlines, scheduled] = [this.#deadlines, this.#scheduled]
+    return pageOf({ tiers: this.#pending.tiers, deadlines, scheduled, dead: this.dead }, place, after, limit)
   }
 
   counts(): Counts {
-    const next = this.#tiers.heads().map(({ submitted }) => submitted)
+    const next = this.#pending.tiers.heads().map(({ submitted }) => submitted)
     return {
-      tiers: this.#tiers.lengths,
+      tiers: this.#pending.tiers.lengths,
       scheduled: this.#scheduled.size,
       inFlight: this.#deadlines.size,
       dead: this.dead.size,
@@ -381,7 +375,13 @@ export class TaskQueue {
     }
   }
 
+  /** Call once for each lease that ends. */
   #endLease(task: Task): void {
+    this.#pending.endLease(task, task.deadline === null)
+    this.#cancelDeadline(task)
+  }
+
+  #cancelDeadline(task: Task): void {
     if (task.deadline !== null) this.#deadlines.cancel(task.deadline)
     task.deadline = null
   }

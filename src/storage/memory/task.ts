@@ -4,6 +4,7 @@
  */
 import { charsOfAttempts } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
+import type { GroupNode } from './task-groups.ts'
 import type { Timer } from './timer-queue.ts'
 import type { FailedAttempt, Progress, TaskPlace, Tier, UniqueKey } from '../index.ts'
 
@@ -20,11 +21,16 @@ export interface Task {
   readonly submitted: number
   /** The unique key that names this task; `null` if none does. */
   unique: Pick<UniqueKey, 'key' | 'until'> | null
-  /** Empty once the task is cancelled: the ring of its tier may refer to it longer. */
-  body: string
+  readonly body: string
   place: TaskPlace | 'cancelled'
   /** The tier in which it waits, if it is pending. */
   line: Tier
+  /** Its place in the ring of this tier. */
+  at: number
+  /** The name of its group; '' for the group `null`. */
+  readonly group: string
+  /** Its place in its group, if it is pending in a type with groups. */
+  node: GroupNode | null
   /** When its ttl ends; `null`: never. */
   expiresAtMs: number | null
   attempt: number

@@ -42,6 +42,8 @@ import type {
   DoneTask,
   ExtendItem,
   ExtendLeaseResult,
+  GroupPolicy,
+  GroupRow,
   Lease,
   LeaseLost,
   LeaseRef,
@@ -117,8 +119,8 @@ export class MemoryTasks implements Sync<Tasks> {
       return { kind: 'leased', leases: lease(queue, request, allowance, now, now + visibilityMs) }
     })
     const isHeldBack = queue.pendingCount > 0 && results.some(({ kind }) => kind === 'leased')
-    const pauseEndMs = isHeldBack ? (pause?.untilMs ?? null) : null
-    return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: earlierOf(queue.nextDue(), pauseEndMs) }
+    const nextStartAtMs = isHeldBack ? earlierOf(pause?.untilMs ?? null, queue.nextStart()) : null
+    return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: earlierOf(queue.nextDue(), nextStartAtMs) }
   }
 
   ack(type: string, leases: readonly DoneTask[], maxOutcomes = DEFAULT_MAX_OUTCOMES): readonly ('ok' | LeaseLost)[] {
@@ -330,6 +332,14 @@ export class MemoryTasks implements Sync<Tasks> {
 
   resume(type: string): boolean {
     return this.#of(type).endPause()
+  }
+
+  setGroupPolicy(type: string, policy: GroupPolicy | null): void {
+    this.#of(type).setGroupPolicy(policy)
+  }
+
+  groups(type: string, limit: number): readonly GroupRow[] {
+    return this.#of(type).groups(limit)
   }
 
   /** Why this worker may not reserve; null if it may. */

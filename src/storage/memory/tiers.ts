@@ -1,15 +1,15 @@
 /**
  * @module storage/memory/tiers
- * Keeps the pending tasks of one type: one ring per tier, first in, first out. A cancelled task stays in its ring,
- * because removing it takes time in proportion to the queue. It is skipped when it reaches the front; once most of a
- * ring is skipped tasks, they are removed together, so a cancel takes constant time on average.
+ * Keeps the pending tasks of one type: one ring per tier, first in, first out. A task that is removed from the middle
+ * leaves a gap in its ring, because moving the others takes time in proportion to the queue. Once most of a ring is
+ * gaps, they are removed together, so a cancel, or a lease in the order of groups, takes constant time on average.
  */
 import { Ring } from './ring.ts'
 import type { Task } from './task.ts'
 import type { Tier } from '../index.ts'
 
-/** Skipped tasks up to which a ring is left as it is. */
-const MIN_SKIPPED = 64
+/** Gaps up to which a ring is left as it is. */
+const MIN_GAPS = 64
 
 /** A pending task and its position in the ring of its tier. */
 interface PlacedTask {
@@ -18,12 +18,14 @@ interface PlacedTask {
 }
 interface Line {
   readonly ring: Ring<Task>
-  /** Cancelled tasks in the ring. None of them is at its front. */
-  skipped: number
+  /** The number `Task.at` of the front. */
+  front: number
+  /** Gaps in the ring. None of them is at its front. */
+  gaps: number
 }
 
-const createLine = (): Line => ({ ring: new Ring(), skipped: 0 })
-const lengthOf = ({ ring, skipped }: Line): number => ring.length - skipped
+const createLine = (): Line => ({ ring: new Ring(), front: 0, gaps: 0 })
+const lengthOf = ({ ring, gaps }: Line): number => ring.length - gaps
 
 export class Tiers {
   readonly #lines: readonly [Line, Line, Line] = [createLine(), createLine(), createLine()]
@@ -41,29 +43,35 @@ export class Tiers {
   }
 
   /** Removes the task that `first` returned. */
-  shift({ line }: Task): void {
-    this.#lines[line].ring.shift()
-    this.#clearFront(this.#lines[line])
+  shift({ line: tier }: Task): void {
+    const line = this.#lines[tier]
+    line.ring.shift()
+    line.front += 1
+    clearFront(line)
   }
 
   push(task: Task, tier: Tier): void {
+    const line = this.#lines[tier]
     task.line = tier
-    this.#lines[tier].ring.push(task)
+    task.at = line.front + line.ring.length
+    line.ring.push(task)
   }
 
   unshift(task: Task, tier: Tier): void {
+    const line = this.#lines[tier]
+    line.front -= 1
     task.line = tier
-    this.#lines[tier].ring.unshift(task)
+    task.at = line.front
+    line.ring.unshift(task)
   }
 
-  /** Skips a task that is cancelled now. */
-  skip({ line: tier }: Task): void {
+  /** Removes any pending task. */
+  remove({ line: tier, at }: Task): void {
     const line = this.#lines[tier]
-    line.skipped += 1
-    this.#clearFront(line)
-    if (line.skipped <= MIN_SKIPPED || line.skipped * 2 < line.ring.length) return
-    line.ring.retain(isPending)
-    line.skipped = 0
+    line.ring.clear(at - line.front)
+    line.gaps += 1
+    clearFront(line)
+    if (line.gaps > MIN_GAPS && line.gaps * 2 >= line.ring.length) closeGaps(line)
   }
 
   /** The first task of each tier that has one. */
@@ -76,7 +84,7 @@ export class Tiers {
     for (const { ring } of this.#lines) {
       for (let i = 0; i < ring.length; i += 1) {
         const task = ring.at(i)
-        if (task !== undefined && isPending(task)) yield task
+        if (task !== undefined) yield task
       }
     }
   }
@@ -85,7 +93,7 @@ export class Tiers {
    * Lists pending tasks of one tier.
    *
    * @param tier Any number: a cursor comes from a client.
-   * @param from A position in the ring of the tier; cancelled tasks have positions too.
+   * @param from A position in the ring of the tier; gaps have positions too.
    * @returns the tasks at this and the next positions, `limit` in all, each with its position; and whether positions
    *   are left.
    */
@@ -96,17 +104,27 @@ export class Tiers {
     const end = Math.min(from + limit, ring.length)
     for (let at = from; at < end; at += 1) {
       const task = ring.at(at)
-      if (task !== undefined && isPending(task)) found.push({ task, at })
+      if (task !== undefined) found.push({ task, at })
     }
     return { found, more: end < ring.length }
   }
+}
 
-  #clearFront(line: Line): void {
-    for (let task = line.ring.at(0); task !== undefined && !isPending(task); task = line.ring.at(0)) {
-      line.ring.shift()
-      line.skipped -= 1
-    }
+/** Removes the gaps at the front. */
+function clearFront(line: Line): void {
+  while (line.gaps > 0 && line.ring.at(0) === undefined) {
+    line.ring.shift()
+    line.front += 1
+    line.gaps -= 1
   }
 }
 
-const isPending = ({ place }: Task): boolean => place !== 'cancelled'
+function closeGaps(line: Line): void {
+  line.ring.compact()
+  line.gaps = 0
+  line.front = 0
+  for (let at = 0; at < line.ring.length; at += 1) {
+    const task = line.ring.at(at)
+    if (task !== undefined) task.at = at
+  }
+}

@@ -40,7 +40,6 @@ import { createPools } from './pools.ts'
 import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
 import { createStreams } from './streams.ts'
-import { createDeclareNeed } from './declare-need.ts'
 import { createTasks } from './tasks.ts'
 import type { StoreUrl } from './url.ts'
 import { RedisWorkers } from './workers.ts'
@@ -115,9 +114,7 @@ export class RedisBackend implements Backend {
       configs: createConfigs(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
-      tasks: grouped(createTasks(connection, random.uuid(), createDeclareNeed(connection, clock)), batchers, (type) =>
-        bus.expectWakes(type),
-      ),
+      tasks: grouped(createTasks(connection, random.uuid(), clock), batchers, (type) => bus.expectWakes(type)),
       pools: createPools(connection),
       kv: createKv(connection, clock),
       locks: createLocks(connection, clock),

@@ -29,11 +29,26 @@ export const scripts = (): readonly Script[] => made
 /** The script of `scripts/<name>.lua`. */
 export const script = (name: string): Script => defineScript(name, SCRIPT_FILES)
 
-/** @param files text by path; includes are resolved among them. */
-export function defineScript(name: string, files: Readonly<Record<string, string>>): Script {
-  const { source, keys, flags } = resolveScript(`${name}.lua`, files, SCRIPT_CONSTANTS)
+/** The end of the name of a grouped variant. */
+export const GROUPED = ' (grouped)'
+
+/** A script of the tasks, with its grouped variant (script-text.ts). */
+export interface TaskScript {
+  readonly plain: Script
+  readonly grouped: Script
+}
+
+/** The script of `scripts/<name>.lua` in both variants. */
+export const taskScript = (name: string): TaskScript => ({
+  plain: script(name),
+  grouped: defineScript(name, SCRIPT_FILES, true),
+})
+
+/** @param files text by path; includes are resolved among them. @param isGrouped Whether it is the grouped variant. */
+export function defineScript(name: string, files: Readonly<Record<string, string>>, isGrouped = false): Script {
+  const { source, keys, flags } = resolveScript(`${name}.lua`, files, SCRIPT_CONSTANTS, isGrouped)
   const result: Script = {
-    name,
+    name: isGrouped ? name + GROUPED : name,
     source,
     sha: createHash('sha1').update(source).digest('hex'),
     writes: !flags.includes('no-writes'),

@@ -3,11 +3,11 @@
  * Cancels tasks (scripts/tasks.cancel.lua). The ticket of a pending task stays in its list and is recognised as stale
  * later (scripts/include/stale.lua).
  */
-import { script } from './script.ts'
-import { finishedOf, listOf, run } from './tasks-layout.ts'
+import { taskScript } from './script.ts'
+import { finishedOf, listOf, run, type TaskCaller } from './tasks-layout.ts'
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import { CANCELLED, DEAD, finishedAs, NOT_FOUND, type CancelResult } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 /** By number of the script. */
 const RESULTS = [
@@ -20,10 +20,10 @@ const RESULTS = [
   finishedAs('cancelled'),
 ]
 
-const CANCEL = script('tasks.cancel')
+const CANCEL = taskScript('tasks.cancel')
 
 export async function cancel(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   ids: readonly string[],
   actor: string,

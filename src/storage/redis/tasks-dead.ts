@@ -3,21 +3,21 @@
  * The dead-letter queue: seen, played again, removed. Oldest death first.
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
-import { script } from './script.ts'
+import { script, taskScript } from './script.ts'
 import { readFacts } from './tasks-facts.ts'
-import { READS, listOf, readTicket, run, wakeOf, type Ticket } from './tasks-layout.ts'
+import { READS, listOf, readTicket, run, wakeOf, type Ticket, type TaskCaller } from './tasks-layout.ts'
 import { attemptsOf } from '../index.ts'
 import type { DeadPage, DeadRow, Death } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 const DEAD = script('tasks.dead')
-const REPLAY = script('tasks.replay')
+const REPLAY = taskScript('tasks.replay')
 const NEWEST_DEATH = script('tasks.newest-death')
-const APPLY_TO_DEAD = script('tasks.apply-to-dead')
+const APPLY_TO_DEAD = taskScript('tasks.apply-to-dead')
 const CLEAR = script('tasks.clear-dead')
 
 export async function dead(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   n: number,
   bytes = MAX_RESPONSE_BYTES,
@@ -58,20 +58,20 @@ export function readDeadRecord(deadRecord: Reply): Omit<DeadRow, 'body'> & Pick<
 }
 
 export const replay = async (
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   n: number,
   until: number | string = '+inf',
 ): Promise<number> => Number(await run(caller, REPLAY, type, [...wakeOf(caller, type), n, until]))
 
-export const newestDeath = async (caller: Caller, type: string): Promise<number> =>
+export const newestDeath = async (caller: TaskCaller, type: string): Promise<number> =>
   Number(await run(caller, NEWEST_DEATH, type, [], READS))
 
-export const clearDead = async (caller: Caller, type: string): Promise<number> =>
+export const clearDead = async (caller: TaskCaller, type: string): Promise<number> =>
   Number(await run(caller, CLEAR, type, []))
 
 export async function applyToDead(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   action: 'replay' | 'remove',
   ids: readonly string[],

@@ -3,22 +3,22 @@
  * What can be seen of the tasks that are not dead, without moving any.
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
-import { script } from './script.ts'
-import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { script, taskScript } from './script.ts'
+import { READS, listOf, readTicket, run, type TaskCaller } from './tasks-layout.ts'
 import { readPause } from './tasks-pause.ts'
 import { totalsOf } from '../index.ts'
 import type { Counts, TaskPlace, QueuePage, QueueRow, QueueTicket } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 const PLACES: readonly (TaskPlace | null)[] = [null, 'pending', 'in_flight', 'scheduled', 'dead']
 
 const LOCATE = script('tasks.locate')
-const SHOW = script('tasks.queue')
+const SHOW = taskScript('tasks.queue')
 const BODIES = script('tasks.bodies')
-const COUNTS = script('tasks.counts')
+const COUNTS = taskScript('tasks.counts')
 
 export async function locate(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   ids: readonly string[],
 ): Promise<readonly (TaskPlace | null)[]> {
@@ -26,7 +26,12 @@ export async function locate(
   return ids.map((_, i) => PLACES[Number(results[i])] ?? null)
 }
 
-export async function queue(caller: Caller, type: string, n: number, bytes = MAX_RESPONSE_BYTES): Promise<QueuePage> {
+export async function queue(
+  caller: TaskCaller,
+  type: string,
+  n: number,
+  bytes = MAX_RESPONSE_BYTES,
+): Promise<QueuePage> {
   const [length, paused, tickets, shown] = (await run(caller, SHOW, type, [n, bytes], READS)) as readonly [
     number,
     string | null,
@@ -45,7 +50,7 @@ export async function queue(caller: Caller, type: string, n: number, bytes = MAX
 }
 
 export async function bodies(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   ids: readonly string[],
   bytes = MAX_RESPONSE_BYTES,
@@ -54,10 +59,10 @@ export async function bodies(
 }
 
 /** One script a type: each has a hash tag of its own. */
-export const counts = (caller: Caller, types: readonly string[]): Promise<readonly Counts[]> =>
+export const counts = (caller: TaskCaller, types: readonly string[]): Promise<readonly Counts[]> =>
   Promise.all(types.map((type) => countsOf(caller, type)))
 
-async function countsOf(caller: Caller, type: string): Promise<Counts> {
+async function countsOf(caller: TaskCaller, type: string): Promise<Counts> {
   const reply = listOf(await run(caller, COUNTS, type, [], READS))
   const [
     high = 0,

@@ -24,7 +24,9 @@
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
  *                     (the newest generation), sc (where the repair of st continues), ob (bytes of the retained
  *                     outcomes), fs (where and when the repair of e and de continues; missing while both
- *                     are empty), uc (where the sweep of u continues; missing while u is empty)
+ *                     are empty), uc (where the sweep of u continues; missing while u is empty), gv gf gb (numbers of
+ *                     the groups)
+ *   gt gq gn gr gw gl ga  tasks in groups (scripts/include/groups.lua)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -55,21 +57,32 @@
 import { keysOfType } from './keys.ts'
 import type { NewTask } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
-import type { Script } from './script.ts'
+import type { Script, TaskScript } from './script.ts'
 
 interface FinishedTasks {
   readonly type: string
   readonly ids: readonly string[]
 }
 
-/** Runs a script on the keys of one type. */
-export const run = (
-  caller: Caller,
-  script: Script,
+/** Runs scripts of tasks. It knows which types have a group policy (D119). */
+export interface TaskCaller extends Caller {
+  /** By type the last arguments of the grouped variant of a script (scripts/include/groups.lua). */
+  readonly groupArgs: ReadonlyMap<string, readonly (string | number)[]>
+}
+
+/** Runs a script on the keys of one type: its grouped variant if it has one and the type has a group policy. */
+export function run(
+  caller: TaskCaller,
+  script: Script | TaskScript,
   type: string,
   args: readonly (string | number)[],
   options?: CallOptions,
-): Promise<Reply> => caller.run(script, keysOfType(script, type), args, options)
+): Promise<Reply> {
+  if ('source' in script) return caller.run(script, keysOfType(script, type), args, options)
+  const groupArgs = caller.groupArgs.get(type)
+  if (groupArgs === undefined) return caller.run(script.plain, keysOfType(script.plain, type), args, options)
+  return caller.run(script.grouped, keysOfType(script.grouped, type), [...args, ...groupArgs], options)
+}
 
 /**
  * The channel and the message by which a script wakes the masters when an empty tier got a task. A process ignores its

@@ -5,16 +5,16 @@
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { listCursor } from '../index.ts'
-import { script } from './script.ts'
+import { taskScript } from './script.ts'
 import { readDeadRecord } from './tasks-dead.ts'
-import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { READS, listOf, readTicket, run, type TaskCaller } from './tasks-layout.ts'
 import type { ListedTask, TaskList, TaskPlace } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
-const LIST = script('tasks.list')
+const LIST = taskScript('tasks.list')
 
 export async function list(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   place: TaskPlace,
   after: string | null,

@@ -5,11 +5,11 @@
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { script } from './script.ts'
-import { READS, listOf, run } from './tasks-layout.ts'
+import { READS, listOf, run, type TaskCaller } from './tasks-layout.ts'
 import { deathOf } from './tasks-dead.ts'
 import { readFacts } from './tasks-facts.ts'
 import type { Outcome, RunResult, TaskState } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 const DESCRIBE = script('tasks.describe')
 
@@ -17,7 +17,7 @@ const PLACES = [null, 'pending', 'in_flight', 'scheduled'] as const
 const KINDS: Readonly<Record<string, Outcome['kind']>> = { d: 'done', e: 'expired', c: 'cancelled' }
 
 export async function describe(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   ids: readonly string[],
   bytes = MAX_RESPONSE_BYTES,

@@ -4,20 +4,20 @@
  * read (scripts/include/pause.lua); an older release does not know it and ignores the pause.
  */
 import { script } from './script.ts'
-import { READS, run, wakeOf } from './tasks-layout.ts'
+import { READS, run, wakeOf, type TaskCaller } from './tasks-layout.ts'
 import { pausedOf, type NewPause, type Pause } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 const PAUSE = script('tasks.pause')
 const RESUME = script('tasks.resume')
 
-export async function pause(caller: Caller, type: string, wanted: NewPause): Promise<Pause> {
+export async function pause(caller: TaskCaller, type: string, wanted: NewPause): Promise<Pause> {
   const { note, actor, untilMs } = wanted
   const since = await run(caller, PAUSE, type, [untilMs ?? '', JSON.stringify({ actor, note })], READS)
   return { note, actor, sinceMs: Number(since), untilMs }
 }
 
-export const resume = async (caller: Caller, type: string): Promise<boolean> =>
+export const resume = async (caller: TaskCaller, type: string): Promise<boolean> =>
   (await run(caller, RESUME, type, wakeOf(caller, type))) === 1
 
 /** @param stored The pause that lasts, as a script returns it; null if there is none. */

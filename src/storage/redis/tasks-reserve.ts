@@ -14,23 +14,23 @@
  * A reserve whose reply was lost leased tasks that no worker received. The repetition, or else the next reserve of the
  * slot, gives these leases back first, attempt and lost leases unchanged (D81); so they never count towards the DLQ.
  */
-import { script } from './script.ts'
-import { READS, listOf, readTicket, run } from './tasks-layout.ts'
+import { taskScript } from './script.ts'
+import { READS, listOf, readTicket, run, type TaskCaller } from './tasks-layout.ts'
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import { RETAINED } from '../index.ts'
 import type { Lease, Reservation, ReserveRefusal, ReserveResult, ReserveRequest } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 /** Arguments before the slot of the call. */
 const HEAD = 4
 
 const REFUSALS: Readonly<Record<string, ReserveRefusal>> = { u: 'unknown', d: 'draining', s: 'stale' }
 
-const RESERVE = script('tasks.reserve')
+const RESERVE = taskScript('tasks.reserve')
 
 export async function reserve(
-  caller: Caller,
+  caller: TaskCaller,
   calls: CallSlots,
   type: string,
   visibilityMs: number,

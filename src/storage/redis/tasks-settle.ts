@@ -3,8 +3,8 @@
  * The ends of a lease, and its prolongation. Each of them reads the leases of the batch in one step and counts only
  * where the token is the one the lease was issued with; an item named twice is settled once.
  */
-import { script } from './script.ts'
-import { READS, finishedOf, listOf, run, wakeOf } from './tasks-layout.ts'
+import { script, taskScript } from './script.ts'
+import { READS, finishedOf, listOf, run, wakeOf, type TaskCaller } from './tasks-layout.ts'
 import { resultText } from './tasks-outcomes.ts'
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
@@ -19,13 +19,13 @@ import {
   type NackItem,
   type RetryPolicy,
 } from '../index.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 
 type Settled = 'ok' | LeaseLost
 
-const ACK = script('tasks.ack')
-const RELEASE = script('tasks.release')
-const NACK = script('tasks.nack')
+const ACK = taskScript('tasks.ack')
+const RELEASE = taskScript('tasks.release')
+const NACK = taskScript('tasks.nack')
 const EXTEND = script('tasks.extend')
 
 function lostOf(reply: Reply | undefined): LeaseLost | null {
@@ -36,7 +36,7 @@ function lostOf(reply: Reply | undefined): LeaseLost | null {
 const pairsOf = (leases: readonly LeaseRef[]): (string | number)[] => leases.flatMap(({ id, token }) => [id, token])
 
 export async function ack(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   leases: readonly DoneTask[],
   maxOutcomes = DEFAULT_MAX_OUTCOMES,
@@ -48,14 +48,18 @@ export async function ack(
   return leases.map((_, i) => lostOf(results[i]) ?? 'ok')
 }
 
-export async function release(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+export async function release(
+  caller: TaskCaller,
+  type: string,
+  leases: readonly LeaseRef[],
+): Promise<readonly Settled[]> {
   const results = listOf(await run(caller, RELEASE, type, [...wakeOf(caller, type), ...pairsOf(leases)]))
   return leases.map((_, i) => lostOf(results[i]) ?? 'ok')
 }
 
 /** The errors are cut already. */
 export async function nack(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   retry: RetryPolicy,
   items: readonly NackItem[],
@@ -74,7 +78,7 @@ export async function nack(
 }
 
 export async function extend(
-  caller: Caller,
+  caller: TaskCaller,
   type: string,
   items: readonly ExtendItem[],
 ): Promise<readonly ExtendLeaseResult[]> {

@@ -6,17 +6,17 @@
  * A call whose reply was lost is sent again. By then another master may have delivered and acked the tasks, so their
  * ids would look new; the call is recognised by its slot and number instead, and its first result is returned (D79).
  */
-import { script } from './script.ts'
-import { READS, listOf, run, ticketOf, wakeOf } from './tasks-layout.ts'
+import { taskScript } from './script.ts'
+import { READS, listOf, run, ticketOf, wakeOf, type TaskCaller } from './tasks-layout.ts'
 import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type UniqueKey } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
-import type { Caller, Reply } from './caller.ts'
+import type { Reply } from './caller.ts'
 import type { DeclareNeed } from './declare-need.ts'
 
-const SUBMIT = script('tasks.submit')
+const SUBMIT = taskScript('tasks.submit')
 
 export async function submit(
-  caller: Caller,
+  caller: TaskCaller,
   calls: CallSlots,
   declareNeed: DeclareNeed,
   type: string,

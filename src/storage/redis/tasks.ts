@@ -9,20 +9,31 @@ import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { describe } from './tasks-outcomes.ts'
 import { list } from './tasks-list.ts'
 import { reserve } from './tasks-reserve.ts'
+import { groups, TaskGrouping } from './tasks-groups.ts'
 import { pause, resume } from './tasks-pause.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
 import { CallSlots } from './call-slots.ts'
 import { submit } from './tasks-submit.ts'
 import { sweep } from './tasks-sweep.ts'
+import type { Clock } from '../../runtime/index.ts'
 import type { Tasks } from '../index.ts'
 import type { Caller } from './caller.ts'
-import type { DeclareNeed } from './declare-need.ts'
+import { createDeclareNeed } from './declare-need.ts'
+import type { TaskCaller } from './tasks-layout.ts'
 
 /**
  * @param process an id that no other process uses, ever.
- * @param declareNeed records what the data of the store needs.
  */
-export function createTasks(caller: Caller, process: string, declareNeed: DeclareNeed): Tasks {
+export function createTasks(connection: Caller, process: string, clock: Pick<Clock, 'monotonicMs'>): Tasks {
+  const declareNeed = createDeclareNeed(connection, clock)
+  const grouping = new TaskGrouping(connection, declareNeed, clock)
+  const caller: TaskCaller = {
+    run: (script, keys, args, options) => connection.run(script, keys, args, options),
+    runId: () => connection.runId(),
+    channel: (name) => connection.channel(name),
+    publisher: connection.publisher,
+    groupArgs: grouping.groupArgs,
+  }
   const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {
     submit: (type, windowMs, items, maxLength) =>
@@ -39,7 +50,10 @@ export function createTasks(caller: Caller, process: string, declareNeed: Declar
         items.map((item) => ({ ...item, error: cutError(item.error) })),
       ),
     extend: (type, items) => extend(caller, type, items),
-    sweep: (type, maxLost, limit) => sweep(caller, type, maxLost, limit),
+    sweep: async (type, maxLost, limit) => {
+      await grouping.repairIfDue(caller, type)
+      return sweep(caller, type, maxLost, limit)
+    },
     locate: (type, ids) => locate(caller, type, ids),
     queue: (type, n, bytes) => queue(caller, type, n, bytes),
     bodies: (type, ids, bytes) => bodies(caller, type, ids, bytes),
@@ -54,5 +68,7 @@ export function createTasks(caller: Caller, process: string, declareNeed: Declar
     cancel: (type, ids, actor, maxOutcomes) => cancel(caller, type, ids, actor, maxOutcomes),
     pause: (type, wanted) => pause(caller, type, wanted),
     resume: (type) => resume(caller, type),
+    setGroupPolicy: (type, policy) => grouping.setPolicy(caller, type, policy),
+    groups: (type, limit) => groups(caller, type, limit),
   }
 }

@@ -69,6 +69,8 @@ const RULES = {
     cancel: CANCEL,
     pause: WRITE,
     resume: WRITE,
+    setGroupPolicy: WRITE,
+    groups: READ,
   },
   pools: { put: GROWS, remove: WRITE, claim: WRITE, extend: WRITE, release: WRITE, list: READ, sizes: READ },
   kv: { get: READ, set: SPAREABLE, delete: WRITE },

@@ -93,6 +93,7 @@ export class TaskCancellation implements Pick<Sync<Tasks>, 'cancel'> {
     queue.cancelled += 1
     if (row.place === PLACE.pending) {
       queue.pending[row.tier] -= 1
+      queue.groups?.remove(row.grp)
       return CANCELLED.pending
     }
     if (row.place === PLACE.scheduled) {
@@ -100,6 +101,7 @@ export class TaskCancellation implements Pick<Sync<Tasks>, 'cancel'> {
       return CANCELLED.scheduled
     }
     queue.inFlight -= 1
+    queue.groups?.endLease(row.grp)
     return { kind: 'cancelled', was: 'in_flight', worker: worker ?? '', token: row.token ?? 0 }
   }
 }

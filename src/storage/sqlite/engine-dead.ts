@@ -16,7 +16,7 @@ import type { Transaction } from './transaction.ts'
 /** The tier of replayed tasks, whatever their priority. */
 const NORMAL_TIER = 1
 
-type Replayable = Pick<TaskRow, 'pk' | 'ttl'>
+type Replayable = Pick<TaskRow, 'pk' | 'ttl' | 'grp'>
 interface ListedDeath extends Omit<DeadRow, 'attempts'> {
   /** Number of its death. */
   readonly ord: number
@@ -32,7 +32,7 @@ function statementsOf(db: Database) {
         WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`,
     ),
     oldest: db.prepare<[number, number, number, number], Replayable>(
-      'SELECT pk, ttl FROM task WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?',
+      'SELECT pk, ttl, grp FROM task WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?',
     ),
     cleared: db.prepare<[number, number, number], { pk: number; bytes: number }>(
       `SELECT pk, octet_length(body) AS bytes FROM task JOIN body USING(pk)
@@ -150,10 +150,11 @@ export class DeadTasks {
     return isDead ? row : undefined
   }
 
-  #replay(queue: Queue, { pk, ttl }: Replayable): void {
+  #replay(queue: Queue, { pk, ttl, grp }: Replayable): void {
     this.#sql.replay.run(NORMAL_TIER, queue.back++, expiryOf(ttl, this.#txn.nowMs), pk)
     queue.dead -= 1
     queue.pending[NORMAL_TIER] += 1
+    queue.groups?.add(grp)
   }
 
   #remove(queue: Queue, { pk }: TaskRow): void {

@@ -23,6 +23,7 @@ import type { Database } from './driver.ts'
 import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
+import type { QueueGroups } from './queue-groups.ts'
 import { pendingOf, type Queue, type Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
 import type { TaskDeps, TaskRows } from './task-rows.ts'
@@ -34,9 +35,12 @@ const MAX_PROMOTED = 1_000
 const MAX_DROPPED = 1_000
 const TIERS: readonly Tier[] = [0, 1, 2]
 
+/** Columns of {@link PendingRow}. */
+const PENDING = 'task.pk, id, tier, ord, ttl_at, attempt, own_max, retain, attempts, progress, body'
 type PendingRow = [
   pk: number,
   id: string,
+  tier: Tier,
   ord: number,
   ttlAt: number | null,
   attempt: number,
@@ -86,9 +90,16 @@ function statementsOf(db: Database) {
     ),
     pending: db
       .prepare<[number, Tier, number, number], PendingRow>(
-        `SELECT task.pk, id, ord, ttl_at, attempt, own_max, retain, attempts, progress, body
+        `SELECT ${PENDING}
         FROM task LEFT JOIN body ON body.pk = task.pk
         WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`,
+      )
+      .raw(),
+    firstOfGroup: db
+      .prepare<[number, string], PendingRow>(
+        `SELECT ${PENDING}
+        FROM task INDEXED BY task_group LEFT JOIN body ON body.pk = task.pk
+        WHERE type = ? AND place = 0 AND grp = ? ORDER BY tier, ord LIMIT 1`,
       )
       .raw(),
     lease: db.prepare<[number, number, number, string, number]>(
@@ -133,12 +144,76 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const accepted = wantedBy(requests, refusals)
     const wanted = pause === null ? accepted : 0
     const allowance = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED, maxOutcomes }
-    const picked = TIERS.flatMap((tier) => this.#pick(queue, tier, allowance))
-    const results = this.#leaseAll(queue, picked, requests, refusals, this.#txn.nowMs + visibilityMs)
+    const expiresAtMs = this.#txn.nowMs + visibilityMs
+    const results =
+      queue.groups === null
+        ? this.#leaseInOrder(queue, requests, refusals, allowance, expiresAtMs)
+        : this.#leaseInTurns(queue, queue.groups, requests, refusals, allowance, expiresAtMs)
     const isHeldBack = accepted > 0 && pendingOf(queue) > 0
-    const pauseEndMs = isHeldBack ? (pause?.untilMs ?? null) : null
-    const nextDueAtMs = earlierOf(this.#scheduled.nextDueAtMs(queue), pauseEndMs)
+    const nextStartAtMs = earlierOf(pause?.untilMs ?? null, queue.groups?.nextStartAtMs() ?? null)
+    const nextDueAtMs = earlierOf(this.#scheduled.nextDueAtMs(queue), isHeldBack ? nextStartAtMs : null)
     return { results, dropped: MAX_DROPPED - allowance.drops, nextDueAtMs }
+  }
+
+  /** Leases the next tasks of the tiers. */
+  #leaseInOrder(
+    queue: Queue,
+    requests: readonly ReserveRequest[],
+    refusals: readonly (ReserveRefusal | null)[],
+    allowance: Allowance,
+    expiresAtMs: number,
+  ): readonly Reservation[] {
+    const picked = TIERS.flatMap((tier) => this.#pick(queue, tier, allowance))
+    return this.#leaseAll(queue, picked, requests, refusals, expiresAtMs)
+  }
+
+  /** Leases one task of each group in turn. */
+  #leaseInTurns(
+    queue: Queue,
+    groups: QueueGroups,
+    requests: readonly ReserveRequest[],
+    refusals: readonly (ReserveRefusal | null)[],
+    allowance: Allowance,
+    expiresAtMs: number,
+  ): readonly Reservation[] {
+    return requests.map((request, i) => {
+      const reason = refusals[i] ?? null
+      if (reason !== null) return refused(reason)
+      const leases: Lease[] = []
+      while (leases.length < request.limit && allowance.leases > 0 && allowance.bytes > 0) {
+        const task = this.#takeNext(queue, groups, allowance)
+        if (task === null) break
+        leases.push(this.#lease(task, request, this.#sequences.change(queue.type), expiresAtMs))
+      }
+      return { kind: 'leased', leases }
+    })
+  }
+
+  /** Takes the first task of the next group out of its queue. Drops expired ones, which take no turn. */
+  #takeNext(queue: Queue, groups: QueueGroups, allowance: Allowance): PickedTask | null {
+    for (let group = groups.first(); group !== undefined; group = groups.first()) {
+      const row = this.#sql.firstOfGroup.get(queue.type, group)
+      if (row === undefined) throw new TypeError(`group ${JSON.stringify(group)} has no pending task`)
+      const [pk, id, tier, , ttlAt, attempt, ownMax, retain, attempts, progress, body] = row
+      const isExpired = body === null || hasExpired(ttlAt, this.#txn.nowMs)
+      const isAllowed = isExpired ? allowance.drops > 0 : hasBytesFor(body, allowance)
+      if (!isAllowed) {
+        allowance.bytes = 0
+        return null
+      }
+      queue.pending[tier] -= 1
+      if (!isExpired) {
+        groups.lease(group)
+        queue.inFlight += 1
+        allowance.leases -= 1
+        allowance.bytes -= body.length
+        return { pk, id, attempt, ownMax, retain, progress, body }
+      }
+      groups.remove(group)
+      allowance.drops -= 1
+      this.#drop(queue, { pk, id, attempt, retain, attempts }, allowance.maxOutcomes)
+    }
+    return null
   }
 
   /** Why this worker may not reserve; `null` if it may. */
@@ -178,7 +253,7 @@ export class TaskReservation implements Pick<Sync<Tasks>, 'reserve'> {
     const limit = allowance.leases
     let next = from
     const rows = this.#sql.pending.iterate(type, tier, from, limit)
-    for (const [pk, id, ord, ttlAt, attempt, ownMax, retain, attempts, progress, body] of rows) {
+    for (const [pk, id, , ord, ttlAt, attempt, ownMax, retain, attempts, progress, body] of rows) {
       if (body === null || hasExpired(ttlAt, this.#txn.nowMs)) {
         if (allowance.drops <= 0) break
         expired.push({ pk, id, attempt, retain, attempts })

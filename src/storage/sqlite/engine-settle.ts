@@ -84,8 +84,9 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     const results = leases.map(({ id, token, result = null }) => {
       const taken = this.#rows.take(type, id, token)
       if (taken === undefined) return this.#acked.has(type, token, id) ? 'ok' : this.#sequences.lost(type, token)
-      const { pk, attempt, worker, retain: retainMs, attempts } = taken
+      const { pk, attempt, worker, retain: retainMs, attempts, grp } = taken
       removed.push(pk)
+      queue.groups?.endLease(grp)
       this.#acked.mark(type, token, id)
       if (retainMs !== null)
         this.#outcomes.keep(queue, { id, attempt, retainMs, attempts }, { kind: 'done', worker, result }, maxOutcomes)
@@ -103,6 +104,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
       if (released.has(row.pk)) return 'lease_lost'
       released.set(row.pk, { queue, row })
       queue.inFlight -= 1
+      queue.groups?.endLease(row.grp)
       return 'ok'
     })
     // The last one first, so that the first lease of the call ends up at the very front.
@@ -139,6 +141,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     const run = { attempt: outcome.attempt, atMs: nowMs, error: attemptError(item.error), worker: worker ?? '' }
     const attempts = columnWith(row.attempts, { kind: 'failed', ...run })
     queue.inFlight -= 1
+    queue.groups?.endLease(row.grp)
     fence.nacked += 1
     if (outcome.kind === 'retry') {
       queue.scheduled += 1

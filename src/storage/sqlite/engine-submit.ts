@@ -13,6 +13,7 @@ import {
   type UniqueKey,
 } from '../index.ts'
 import type { Database } from './driver.ts'
+import { DeclaredNeed } from './declared-need.ts'
 import type { TaskCancellation } from './engine-cancel.ts'
 import type { TokenSequence, TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
@@ -34,18 +35,19 @@ type InsertTask = [
   ttl: number | null,
   ownMax: number | null,
   retain: number | null,
+  grp: string | null,
 ]
 type InsertDelayed = [due: number, ...InsertTask]
 
 function statementsOf(db: Database) {
   return {
     insert: db.prepare<InsertTask>(
-      `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, retain, attempt,
-        lost) VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+      `INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, retain, grp,
+        attempt, lost) VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
     ),
     insertDelayed: db.prepare<InsertDelayed>(
       `INSERT INTO task(due, pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, retain,
-        attempt, lost) VALUES(?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
+        grp, attempt, lost) VALUES(?, ?, ?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`,
     ),
     insertBody: db.prepare<[number, string]>('INSERT INTO body(pk, body) VALUES(?, ?)'),
     findKey: db.prepare<[number, string], { id: string; expires: number }>(
@@ -66,11 +68,13 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
   readonly #rows: TaskRows
   readonly #outcomes: RetainedOutcomes
   readonly #unique: UniqueKeys
+  readonly #groupNeed: DeclaredNeed
   readonly #cancellation: TaskCancellation
   readonly #sql: ReturnType<typeof statementsOf>
 
   constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps, cancellation: TaskCancellation) {
     this.#unique = new UniqueKeys(db, txn)
+    this.#groupNeed = new DeclaredNeed(db, txn, 'groups')
     this.#cancellation = cancellation
     this.#outcomes = outcomes
     this.#txn = txn
@@ -157,15 +161,26 @@ export class TaskSubmission implements Pick<Sync<Tasks>, 'submit'> {
     const dueAtMs = dueOf(task, this.#txn.nowMs)
     const ttlAt = expiryOf(ttlMs, dueAtMs)
     const isDelayed = dueAtMs > this.#txn.nowMs
-    const facts = [submittedAtMs, ttlAt, ttlMs, maxAttempts, retainMs] as const
+    const grp = this.#groupOf(queue, task)
+    const facts = [submittedAtMs, ttlAt, ttlMs, maxAttempts, retainMs, grp] as const
     const row: InsertTask = [pk, queue.type, id, tier, tier, queue.back, ...facts]
     const { changes } = isDelayed ? this.#sql.insertDelayed.run(dueAtMs, ...row) : this.#sql.insert.run(...row)
     if (changes === 0) return false
     this.#sql.insertBody.run(pk, body)
     queue.back += 1
-    if (isDelayed) queue.scheduled += 1
-    else queue.pending[tier] += 1
+    if (isDelayed) {
+      queue.scheduled += 1
+      return true
+    }
+    queue.pending[tier] += 1
+    queue.groups?.add(grp)
     return true
+  }
+
+  /** The column of the group. */
+  #groupOf(queue: Queue, { group }: NewTask): string | null {
+    if (group !== undefined) this.#groupNeed.declare()
+    return group ?? (queue.groups === null ? null : '')
   }
 
   #exists(type: number, id: string, deadCut: number): boolean {

@@ -30,6 +30,7 @@ interface OverdueTask {
   readonly worker: string | null
   /** Failed attempts as JSON. */
   readonly attempts: string | null
+  readonly grp: string | null
 }
 
 const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys: 0, more: false }
@@ -37,7 +38,7 @@ const NOTHING: SweepResult = { requeued: 0, promoted: 0, dead: 0, forgottenKeys:
 function statementsOf(db: Database) {
   return {
     overdue: db.prepare<[number, number, number], OverdueTask>(
-      `SELECT pk, own_tier AS ownTier, lost, attempt, worker, attempts FROM task
+      `SELECT pk, own_tier AS ownTier, lost, attempt, worker, attempts, grp FROM task
         WHERE type = ? AND place = 1 AND due <= ?
         ORDER BY due, token LIMIT ?`,
     ),
@@ -84,6 +85,7 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     const promoted = this.#scheduled.promote(queue, limit)
     const forgottenKeys = this.#forgetKeys(type, limit)
     this.#outcomes.forgetExpired(queue, Math.min(limit, OUTCOMES_PER_SWEEP))
+    queue.groups?.forgetUnusedRates()
     const isAnyForgettable = this.#isAnyKeyExpired(type) || this.#outcomes.isAnyExpired(queue)
     const more = this.#isAnyOverdue(queue) || this.#scheduled.isAnyDue(queue) || isAnyForgettable
     return { requeued, promoted, dead, forgottenKeys, more }
@@ -95,6 +97,7 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     const dead = overdue.filter(isDead)
     const requeued = overdue.filter((task) => !isDead(task))
     queue.inFlight -= overdue.length
+    if (queue.groups !== null) for (const { grp } of overdue) queue.groups.endLease(grp)
     this.#moveToDead(queue, dead)
     // The earliest deadline goes last, so that it ends up at the very front.
     for (const task of requeued.toReversed()) {

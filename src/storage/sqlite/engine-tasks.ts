@@ -2,8 +2,8 @@
  * @module storage/sqlite/engine-tasks
  * SqliteTasks implements the task queues. Each part does one step of a task's life: engine-submit.ts queues tasks,
  * engine-reserve.ts leases them, engine-settle.ts ends leases, engine-sweep.ts does what is due by time, engine-dead.ts
- * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, retained-outcomes.ts keeps outcomes,
- * engine-inspect.ts reads, and engine-list.ts lists.
+ * keeps the dead ones, engine-cancel.ts cancels, engine-pause.ts pauses queues, engine-groups.ts sets group policies,
+ * retained-outcomes.ts keeps outcomes, engine-inspect.ts reads, and engine-list.ts lists.
  *
  * The counts are kept in memory and change with each row (queues.ts), and the token decides who may settle a task
  * (token-sequences.ts). Dead rows up to `deadCut` were cleared: they count as absent until the idle work has removed
@@ -16,6 +16,8 @@ import type {
   DoneTask,
   ExtendItem,
   ExtendLeaseResult,
+  GroupPolicy,
+  GroupRow,
   LeaseLost,
   LeaseRef,
   NackItem,
@@ -38,6 +40,7 @@ import { ScheduledTasks } from './scheduled-tasks.ts'
 import { TaskCancellation } from './engine-cancel.ts'
 import { DeadTasks } from './engine-dead.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import { TaskGrouping } from './engine-groups.ts'
 import { TaskInspection } from './engine-inspect.ts'
 import { TaskListing } from './engine-list.ts'
 import { TaskPause } from './engine-pause.ts'
@@ -59,6 +62,7 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #dead: DeadTasks
   readonly #pause: TaskPause
   readonly #cancellation: TaskCancellation
+  readonly #grouping: TaskGrouping
 
   constructor(engine: EngineDeps) {
     const { db, txn } = engine
@@ -74,6 +78,7 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#listing = new TaskListing(deps)
     this.#dead = new DeadTasks(deps)
     this.#pause = new TaskPause(deps)
+    this.#grouping = new TaskGrouping(deps)
   }
 
   submit(
@@ -177,5 +182,13 @@ export class SqliteTasks implements Sync<Tasks> {
   /** Removes cleared tasks that cost about `limit` rows. @returns what they cost. */
   prune(limit: number): number {
     return this.#dead.prune(limit)
+  }
+
+  setGroupPolicy(type: string, policy: GroupPolicy | null): void {
+    this.#grouping.setGroupPolicy(type, policy)
+  }
+
+  groups(type: string, limit: number): readonly GroupRow[] {
+    return this.#grouping.groups(type, limit)
   }
 }

@@ -11,6 +11,7 @@
  */
 import { FleetError } from '../../protocol/index.ts'
 import { dataOf, storageError, type CallResult, type CallGroup, type ErrorData } from './calls.ts'
+import type { GroupPolicies } from './engine-groups.ts'
 import { faultOf, messageOf } from './driver.ts'
 import { Session } from './session.ts'
 import { openStore, type OnCheck } from './store.ts'
@@ -34,6 +35,8 @@ const PRUNE_ROWS = 1_000
 export class Engine {
   readonly #options: EngineOptions
   readonly #onCheck: OnCheck
+  /** Outlive a session that failed. */
+  readonly #policies: GroupPolicies = new Map()
   #session: Session | undefined
   #broken: FleetError | undefined
   #hadFault = false
@@ -48,7 +51,7 @@ export class Engine {
   open(): Opened {
     const store = openStore(this.#options.path, this.#options.newEpoch, this.#hadFault, this.#onCheck)
     try {
-      this.#session = new Session(store, this.#options.lateCommit === true)
+      this.#session = new Session(store, this.#policies, this.#options.lateCommit === true)
     } catch (error) {
       store.db.close()
       throw faultOf(error) === 'corrupt' ? this.#corrupt(error) : error

@@ -5,6 +5,7 @@
  */
 import type { Pause, Tier } from '../index.ts'
 import type { Database } from './driver.ts'
+import type { QueueGroups } from './queue-groups.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
 /** `task.place`. */
@@ -29,6 +30,8 @@ export interface Queue extends Kept {
   pause: Pause | null
   /** Running total. */
   cancelled: number
+  /** Null without a group policy. */
+  groups: QueueGroups | null
 }
 
 interface Group {
@@ -83,6 +86,7 @@ export class Queues {
       this.#txn.onRollback(() => void this.#queues.delete(type))
     }
     this.#txn.keep(queue)
+    queue.groups?.begin()
     return queue
   }
 
@@ -106,6 +110,7 @@ export class Queues {
       outcomeBytes: 0,
       pause: null,
       cancelled: 0,
+      groups: null,
       kept: 0,
     }
     this.#queues.set(type, queue)

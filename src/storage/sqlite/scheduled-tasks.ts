@@ -10,8 +10,9 @@ import type { Transaction } from './transaction.ts'
 
 function statementsOf(db: Database) {
   return {
-    due: db.prepare<[number, number, number], { pk: number; ownTier: Tier }>(
-      'SELECT pk, own_tier AS ownTier FROM task WHERE type = ? AND place = 2 AND due <= ? ORDER BY due, ord LIMIT ?',
+    due: db.prepare<[number, number, number], { pk: number; ownTier: Tier; grp: string | null }>(
+      `SELECT pk, own_tier AS ownTier, grp FROM task WHERE type = ? AND place = 2 AND due <= ?
+        ORDER BY due, ord LIMIT ?`,
     ),
     promote: db.prepare<[number, number, number]>(
       'UPDATE task SET place = 0, tier = ?, ord = ?, due = NULL WHERE pk = ?',
@@ -33,9 +34,10 @@ export class ScheduledTasks {
   promote(queue: Queue, limit: number): number {
     if (queue.scheduled === 0) return 0
     const due = this.#sql.due.all(queue.type, this.#txn.nowMs, limit)
-    for (const { pk, ownTier } of due) {
+    for (const { pk, ownTier, grp } of due) {
       this.#sql.promote.run(ownTier, queue.back++, pk)
       queue.pending[ownTier] += 1
+      queue.groups?.add(grp)
     }
     queue.scheduled -= due.length
     return due.length

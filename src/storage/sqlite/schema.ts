@@ -21,6 +21,10 @@
  * `task.ukey` is the unique key that names the task, and `task.ufinished` is 1 if it conflicts until the task has
  * finished. A key names one task, so a task that was submitted later takes it over.
  *
+ * `task.grp` is the name of the task's group. In a type with a group policy, '' is the group `null`, so that the index
+ * of groups has all pending rows of such a type, and none of types that have neither groups nor a policy. `group_rate`
+ * has the time up to which a group has used its rate (group-rules.ts); without a row it is unused.
+ *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
 
@@ -94,6 +98,9 @@ CREATE TABLE IF NOT EXISTS outcome(pk INTEGER PRIMARY KEY, type INTEGER NOT NULL
   kind TEXT NOT NULL, finished INTEGER NOT NULL, until INTEGER NOT NULL, attempt INTEGER NOT NULL, worker TEXT,
   result TEXT, bytes INTEGER NOT NULL, UNIQUE(type, id)) STRICT;
 CREATE INDEX IF NOT EXISTS outcome_until ON outcome(type, until);
+CREATE TABLE IF NOT EXISTS group_rate(type INTEGER, grp TEXT, tat REAL NOT NULL, PRIMARY KEY(type, grp))
+  STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS group_rate_tat ON group_rate(type, tat);
 CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
 `
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
@@ -105,8 +112,10 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'progress_at', type: 'INTEGER' },
   { table: 'task', column: 'ukey', type: 'TEXT' },
   { table: 'task', column: 'ufinished', type: 'INTEGER' },
+  { table: 'task', column: 'grp', type: 'TEXT' },
 ]
 /** Indexes of these columns. */
 export const ADDED_INDEXES = `
 CREATE UNIQUE INDEX IF NOT EXISTS task_unique ON task(type, ukey) WHERE ukey IS NOT NULL;
+CREATE INDEX IF NOT EXISTS task_group ON task(type, grp, tier, ord) WHERE place = 0 AND grp IS NOT NULL;
 `

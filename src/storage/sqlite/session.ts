@@ -14,6 +14,7 @@ import { faultOf, type Database, type Statement } from './driver.ts'
 import { SqliteConfigs } from './engine-configs.ts'
 import { SqliteCounters } from './engine-counters.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import type { GroupPolicies } from './engine-groups.ts'
 import { SqliteKv } from './engine-kv.ts'
 import { SqliteLocks } from './engine-locks.ts'
 import { SqlitePools } from './engine-pools.ts'
@@ -62,8 +63,11 @@ export class Session {
   readonly #mark: LogMark
   #relaxed = false
 
-  /** @param lateCommit Only for tests: returns results before the commit, which a crash then reveals. */
-  constructor(store: Store, lateCommit: boolean) {
+  /**
+   * @param policies The group policies of the types.
+   * @param lateCommit Only for tests: returns results before the commit, which a crash then reveals.
+   */
+  constructor(store: Store, policies: GroupPolicies, lateCommit: boolean) {
     const { db } = store
     this.#db = db
     this.#lateCommit = lateCommit
@@ -71,7 +75,7 @@ export class Session {
     this.#saveTime = db.prepare(`INSERT INTO meta(k, v) VALUES('time', ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v`)
     this.#changes = db.prepare<[], number>('SELECT total_changes()').pluck()
     this.#logLength = db.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)')
-    const { groups, prune } = engineGroups(store, this.#txn)
+    const { groups, prune } = engineGroups(store, this.#txn, policies)
     this.#groups = groups
     this.#prune = prune
   }
@@ -199,9 +203,9 @@ export class Session {
 }
 
 /** Prepares the statements of all groups. */
-function engineGroups(store: Store, txn: Transaction): EngineGroups {
+function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): EngineGroups {
   const { db } = store
-  const deps: EngineDeps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn) }
+  const deps: EngineDeps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn), policies }
   const masters = new Masters(txn)
   const workers = new WorkerRows(deps)
   const streams = new SqliteStreams(deps)

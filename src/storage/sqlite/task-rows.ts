@@ -36,6 +36,8 @@ export interface TaskRow {
   readonly attempts: string | null
   readonly progress: string | null
   readonly progressAt: number | null
+  /** The name of its group; '' or `null` for the group `null`. */
+  readonly grp: string | null
 }
 
 /** What is left of a task that was removed because it is done. */
@@ -47,6 +49,7 @@ export interface TakenTask {
   readonly retain: number | null
   /** Failed attempts as JSON. */
   readonly attempts: string | null
+  readonly grp: string | null
 }
 
 /** The failed attempts in a column. */
@@ -79,11 +82,11 @@ export class TaskRows {
   constructor(db: Database) {
     this.#find = db.prepare(
       `SELECT pk, place, tier, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax, error,
-          worker, attempts, progress, progress_at AS progressAt FROM task WHERE type = ? AND id = ?`,
+          worker, attempts, progress, progress_at AS progressAt, grp FROM task WHERE type = ? AND id = ?`,
     )
     this.#take = db.prepare(
       `DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ?
-        RETURNING pk, attempt, worker, retain, attempts`,
+        RETURNING pk, attempt, worker, retain, attempts, grp`,
     )
     this.#front = db.prepare(
       'UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?',
@@ -102,10 +105,11 @@ export class TaskRows {
   }
 
   /** Makes a task in flight pending, at the front of its own tier. */
-  toFront(queue: Queue, { pk, ownTier }: Pick<TaskRow, 'pk' | 'ownTier'>): void {
+  toFront(queue: Queue, { pk, ownTier, grp }: Pick<TaskRow, 'pk' | 'ownTier' | 'grp'>): void {
     this.#front.run(queue.front, pk)
     queue.front -= 1
     queue.pending[ownTier] += 1
+    queue.groups?.add(grp)
   }
 
   remove(pk: number): void {

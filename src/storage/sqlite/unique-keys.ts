@@ -4,9 +4,9 @@
  * with the task; a program that does not know the column leaves it empty.
  */
 import type { UniqueKey } from '../index.ts'
+import { DeclaredNeed } from './declared-need.ts'
 import type { Database } from './driver.ts'
 import { PLACE, type PlaceNumber } from './queues.ts'
-import { declareNeed } from './store.ts'
 import type { Transaction } from './transaction.ts'
 
 interface Named {
@@ -34,15 +34,11 @@ function statementsOf(db: Database) {
 }
 
 export class UniqueKeys {
-  readonly #db: Database
-  readonly #txn: Transaction
+  readonly #need: DeclaredNeed
   readonly #sql: ReturnType<typeof statementsOf>
-  /** The store records that its data needs this. */
-  #isDeclared = false
 
   constructor(db: Database, txn: Transaction) {
-    this.#db = db
-    this.#txn = txn
+    this.#need = new DeclaredNeed(db, txn, 'unique')
     this.#sql = statementsOf(db)
   }
 
@@ -57,15 +53,8 @@ export class UniqueKeys {
 
   /** Lets the key name this task, and no earlier one. */
   record(type: number, id: string, { key, until }: UniqueKey): void {
-    this.#declare()
+    this.#need.declare()
     this.#sql.release.run(type, key)
     this.#sql.record.run(key, until === 'finished' ? 1 : 0, type, id)
-  }
-
-  #declare(): void {
-    if (this.#isDeclared) return
-    declareNeed(this.#db, 'unique')
-    this.#isDeclared = true
-    this.#txn.onRollback(() => void (this.#isDeclared = false))
   }
 }

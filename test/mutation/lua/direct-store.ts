@@ -20,7 +20,6 @@ import { createPools } from '../../../src/storage/redis/pools.ts'
 import type { Script } from '../../../src/storage/redis/script.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
 import { createStreams } from '../../../src/storage/redis/streams.ts'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 
@@ -37,7 +36,7 @@ export function directStore(client: Redis, clock: Clock): Backend {
     configs: createConfigs(caller),
     stats: createStats(caller),
     streams: createStreams(caller, () => 'asked'),
-    tasks: createTasks(caller, randomUUID(), createDeclareNeed(caller, clock)),
+    tasks: createTasks(caller, randomUUID(), clock),
     pools: createPools(caller),
     kv: createKv(caller, clock),
     locks: createLocks(caller, clock),

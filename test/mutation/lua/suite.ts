@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis'
 import { SCRIPT_CONSTANTS } from '../../../src/storage/redis/script-constants.ts'
 import { SCRIPT_FILES } from '../../../src/storage/redis/script-files.ts'
 import { resolveScript, type ScriptText } from '../../../src/storage/redis/script-text.ts'
-import { scripts, type Script } from '../../../src/storage/redis/script.ts'
+import { GROUPED, scripts, type Script } from '../../../src/storage/redis/script.ts'
 import type { RedisServer } from '../../kit/redis-server.ts'
 import { InProcessTests, replaceJest, type Outcome } from '../in-process.ts'
 import type { Test } from '../jest-globals.ts'
@@ -29,6 +29,7 @@ const TEST_FILES = [
   'sharded-bus',
   'start',
   'admission',
+  'groups',
 ]
 /** Random commands: all kinds, all but those of tasks, those of tasks (test/storage/model/run.ts). */
 const MODEL_SEEDS = [0, 1, 2]
@@ -50,13 +51,9 @@ export type CoveredTest = Test & Coverage
 
 /** The scripts that a change of `file` changes: itself, or all that include it. */
 export const scriptsWith = (file: string): readonly string[] =>
-  NAMES.filter((name) => textOf(name).origins.some((origin) => origin.startsWith(`${file}:`)))
+  SCRIPTS.map(({ name }) => name).filter((name) => textOf(name).origins.some((origin) => origin.startsWith(`${file}:`)))
 
 const limitOf = ({ tookMs }: CoveredTest): number => Math.max(MIN_LIMIT_MS, tookMs * LIMIT_FACTOR)
-
-const NAMES = Object.keys(SCRIPT_FILES)
-  .filter((path) => !path.startsWith('include/'))
-  .map((path) => path.slice(0, -'.lua'.length))
 
 /** All scripts. Each opened store loads the scripts of `scripts()`, which is filled only for tests that need it. */
 const SCRIPTS: Script[] = []
@@ -67,7 +64,7 @@ function fillList({ title }: Test): void {
 }
 
 const textOf = (name: string, files: Readonly<Record<string, string>> = SCRIPT_FILES): ScriptText =>
-  resolveScript(`${name}.lua`, files, SCRIPT_CONSTANTS)
+  resolveScript(`${name.replace(GROUPED, '')}.lua`, files, SCRIPT_CONSTANTS, name.endsWith(GROUPED))
 
 export class Suite {
   readonly #server: RedisServer

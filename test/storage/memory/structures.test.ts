@@ -30,6 +30,20 @@ describe('Ring', () => {
     )
   })
 
+  it('keeps the order of the rest around gaps, and closes them', () => {
+    const ring = new Ring<number>()
+    for (let i = 0; i < 100; i += 1) ring[i % 2 === 0 ? 'push' : 'unshift'](i)
+    const array: (number | undefined)[] = Array.from({ length: 100 }, (_, i) => ring.at(i))
+    for (let i = 0; i < 100; i += 3) {
+      ring.clear(i)
+      array[i] = undefined
+    }
+    expect(Array.from({ length: 100 }, (_, i) => ring.at(i))).toEqual(array)
+    ring.compact()
+    const rest = array.filter((item) => item !== undefined)
+    expect(Array.from({ length: ring.length }, (_, i) => ring.at(i))).toEqual(rest)
+  })
+
   it('grows and shrinks over several rounds', () => {
     const ring = new Ring<number>()
     for (let turn = 0; turn < 3; turn += 1) {

@@ -213,6 +213,18 @@ export const BROKEN: Readonly<Record<string, Create>> = {
   'the end of a pause': onTasks((inner) => ({
     pause: (type, pause) => inner.pause(type, { ...pause, untilMs: null }),
   })),
+  'the turns of groups': memory({ groupTurns: false }),
+  'the end of a lost lease in the count of its group': memory({ groupLeaseLost: false }),
+  'the rate of a group': onTasks((inner) => ({
+    setGroupPolicy: (type, policy) => inner.setGroupPolicy(type, policy && { ...policy, rate: null }),
+  })),
+  'the burst of a group': onTasks((inner) => ({
+    setGroupPolicy: (type, policy) =>
+      inner.setGroupPolicy(type, policy && { ...policy, rate: policy.rate && { ...policy.rate, burst: 1 } }),
+  })),
+  'the bound of the leases of a group': onTasks((inner) => ({
+    setGroupPolicy: (type, policy) => inner.setGroupPolicy(type, policy && { ...policy, maxInFlight: null }),
+  })),
   'the refill after a dropped task': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)

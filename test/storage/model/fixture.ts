@@ -7,6 +7,7 @@ import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 import type { ManualClock } from '../contract/fixture.ts'
+import { GroupStarts } from './group-starts.ts'
 import { StoreModel } from './store-model.ts'
 import type { Time } from './tasks-model.ts'
 
@@ -48,6 +49,7 @@ export class ModelFixture {
   readonly #seenIds = new Map<string, string[]>()
   readonly #highest = new Map<string, number>()
   readonly #handed = new Map<string, LeaseRef[]>()
+  readonly #groupStarts = new Map<string, GroupStarts>()
   readonly #ackedBefore: Map<string, Set<number>>[] = []
   #serial = 0
 
@@ -78,6 +80,12 @@ export class ModelFixture {
     return seen
   }
 
+  groupStarts(type: string): GroupStarts {
+    const starts = this.#groupStarts.get(type) ?? new GroupStarts()
+    this.#groupStarts.set(type, starts)
+    return starts
+  }
+
   handed(fence: string): LeaseRef[] {
     const handed = this.#handed.get(fence) ?? []
     this.#handed.set(fence, handed)
@@ -103,6 +111,7 @@ export class ModelFixture {
     if (!isDurable) {
       this.store = new StoreModel(this.time)
       this.#seenIds.clear()
+      this.#groupStarts.clear()
       return
     }
     this.store.fleet.masters.clear()

@@ -43,6 +43,7 @@ async function tasks(type: string, fixture: ModelFixture, { backend }: Real): Pr
       counts: model.counts(),
     },
   )
+  same(await backend.tasks.groups(type, 1_000), model.groups())
   await lists(type, fixture, { backend })
   const shown = [...queue.items, ...dead.items]
   expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)

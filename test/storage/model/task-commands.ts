@@ -3,6 +3,7 @@ import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/runtime/index.ts'
 import type {
+  GroupPolicy,
   LeaseRef,
   NewTask,
   RunResult,
@@ -38,6 +39,7 @@ const newTask = fc.record({
     }),
     { nil: undefined, freq: 1 },
   ),
+  group: fc.option(fc.constantFrom('a', 'b', '__proto__', `'"\\`), { nil: undefined, freq: 3 }),
   age: fc.nat(5_000),
 })
 
@@ -46,7 +48,7 @@ const newTask = fc.record({
  */
 function taskOf(
   fixture: ModelFixture,
-  { id: chosen, age, retainMs, unique, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
+  { id: chosen, age, retainMs, unique, group, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
 ): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
   const serial = fixture.serial()
@@ -54,14 +56,16 @@ function taskOf(
   if (!ownId && fixture.drawnIds.at(-1) !== id) fixture.drawnIds.push(id)
   const key = unique === undefined ? '' : `"unique_key":${JSON.stringify(unique.key)},`
   const retain = retainMs === undefined ? '' : `"retain_seconds":${retainMs / 1_000},`
+  const groupKey = group === undefined ? '' : `"group_key":${JSON.stringify(group)},`
   return {
     ...rest,
     ...(retainMs !== undefined && { retainMs }),
     ...(unique !== undefined && { unique }),
+    ...(group !== undefined && { group }),
     id,
     ownId,
     submittedAtMs: fixture.time.now - age,
-    body: `{${retain}${key}"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
+    body: `{${retain}${key}${groupKey}"payload":{"n":${serial}},"priority":${1 - rest.tier},"submitted_at":1}`,
   }
 }
 
@@ -144,8 +148,14 @@ const reserve = command(
     }))
     const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
     const ms = unused(deadlinesOf(fixture, of), fixture.time.now + args.visibilityMs) - fixture.time.now
+    const groupsBefore = await backend.tasks.groups(of, 1_000)
     const answer = await backend.tasks.reserve(of, ms, requests)
     const leases = answer.results.flatMap((each) => (each.kind === 'refused' ? [] : each.leases))
+    const { policy } = tasks(of)
+    if (policy !== null) {
+      const groups = { before: groupsBefore, after: await backend.tasks.groups(of, 1_000) }
+      fixture.groupStarts(of).check(policy, leases, groups, fixture.time.now)
+    }
     same(answer, tasks(of).reserve(ms, requests, refusals, fixture.handOut(of, leases)))
     for (const { body } of leases) expect(fixture.settled.has(body)).toBe(false)
   },
@@ -362,6 +372,28 @@ const resume = command('resume', fc.record({ type }), async ({ type: of }, fixtu
   expect(await backend.tasks.resume(of)).toBe(fixture.store.tasks(of).resume())
 })
 
+const rate = (intervalMs: number, burst: number): GroupPolicy['rate'] => ({ intervalMs, burst })
+const setGroupPolicy = command(
+  'set group policy',
+  fc.record({
+    type,
+    policy: fc.constantFrom<GroupPolicy | null>(
+      null,
+      { maxInFlight: null, rate: null },
+      { maxInFlight: 1, rate: null },
+      { maxInFlight: 2, rate: null },
+      { maxInFlight: null, rate: rate(1_000, 2) },
+      { maxInFlight: null, rate: rate(4_000 / 3, 1) },
+      { maxInFlight: 2, rate: rate(20_000, 3) },
+    ),
+  }),
+  async ({ type: of, policy }, fixture, { backend }) => {
+    await backend.tasks.setGroupPolicy(of, policy)
+    fixture.store.tasks(of).setGroupPolicy(policy)
+    fixture.groupStarts(of).restart()
+  },
+)
+
 /** Commands that move a task through its lifecycle are the most frequent. */
 export const taskCommands: AnyCommand[] = [
   submit,
@@ -396,4 +428,5 @@ export const taskCommands: AnyCommand[] = [
   pause,
   resume,
   resume,
+  setGroupPolicy,
 ]

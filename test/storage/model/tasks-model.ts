@@ -3,6 +3,7 @@
  * table and no backend. The rules that need no queue are those of src/storage/task-rules.ts, which has a table of cases
  * as its own test. The backend chooses the tokens, so the model takes over those that were issued.
  */
+import { compareText } from '../../../src/runtime/index.ts'
 import {
   attemptError,
   attemptsOf,
@@ -31,6 +32,8 @@ import type {
   ExtendItem,
   ExtendLeaseResult,
   FailedAttempt,
+  GroupPolicy,
+  GroupRow,
   Lease,
   LeaseRef,
   NackItem,
@@ -75,6 +78,14 @@ type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
   progress: Progress | null
 }
 
+/** `position`: null if it is not ready. `tat`: as in group-rules.ts. */
+interface Group {
+  position: number | null
+  tat: number
+}
+/** '' is the group `null`. */
+const groupOf = ({ group = '' }: Pick<Task, 'group'>): string => group
+
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
   readonly acked = new Map<number, string>()
@@ -88,6 +99,10 @@ export class TasksModel {
   /** In the order in which they reached their current place. */
   #tasks: Task[] = []
   #pause: Pause | null = null
+  #policy: GroupPolicy | null = null
+  readonly #groups = new Map<string, Group>()
+  /** The position of the last lease. */
+  #turn = 0
 
   constructor(time: Time) {
     this.#time = time
@@ -135,6 +150,7 @@ export class TasksModel {
         progress: null,
       }
       this.#tasks.push(stored)
+      this.#updateGroups()
       if (task.unique !== undefined) this.#unique.set(task.unique.key, stored)
       this.totals.submitted += 1
       return other === undefined ? { kind: 'queued' } : { kind: 'queued', replaced: other.id }
@@ -157,12 +173,12 @@ export class TasksModel {
       const reason = refusals[i] ?? null
       if (reason !== null) return { kind: 'refused', reason }
       const mine: Lease[] = []
-      for (const task of this.#paused === null ? this.in('pending') : []) {
-        if (mine.length === limit) break
+      for (let task = this.#next(); task !== undefined && mine.length < limit; task = this.#next()) {
         if (hasExpired(task.expires, now)) {
           dropped += this.#move(task, 'gone')
           this.#keep(task, { kind: 'expired', worker: null, result: null })
         } else {
+          this.#countStart(groupOf(task))
           this.#move(task, 'in_flight', {
             token: drawn.shift() ?? Number.NaN,
             worker,
@@ -184,8 +200,10 @@ export class TasksModel {
       return { kind: 'leased', leases: mine }
     })
     const isHeldBack = this.in('pending').length > 0 && refusals.includes(null)
-    const pauseEnd = isHeldBack ? (this.#paused?.untilMs ?? null) : null
-    return { results, dropped, nextDueAtMs: earlierOf(this.in('scheduled')[0]?.at ?? null, pauseEnd) }
+    const starts = this.groups().flatMap(({ nextStartAtMs }) => nextStartAtMs ?? [])
+    const nextStart = earlierOf(this.#paused?.untilMs ?? null, starts.length === 0 ? null : Math.min(...starts))
+    const nextDueAtMs = earlierOf(this.in('scheduled')[0]?.at ?? null, isHeldBack ? nextStart : null)
+    return { results, dropped, nextDueAtMs }
   }
   ack(refs: readonly DoneTask[]): Settled[] {
     return refs.map((ref) => {
@@ -365,6 +383,65 @@ export class TasksModel {
     this.#pause = null
     return wasPaused
   }
+  get policy(): GroupPolicy | null {
+    return this.#policy
+  }
+  setGroupPolicy(policy: GroupPolicy | null): void {
+    this.#policy = policy
+    this.#updateGroups()
+  }
+  groups(): GroupRow[] {
+    if (this.#policy === null) return []
+    const names = new Set([...this.in('pending'), ...this.in('in_flight')].map(groupOf))
+    const rows = [...names].map((name): GroupRow => {
+      const [pending, inFlight] = [this.#count(name, 'pending'), this.#count(name, 'in_flight')]
+      const start = this.#startOf(name)
+      const isWaiting = pending > 0 && !this.#isFull(name) && start > this.#time.now
+      return { group: name === '' ? null : name, pending, inFlight, nextStartAtMs: isWaiting ? start : null }
+    })
+    return rows.toSorted((a, b) => b.pending - a.pending || compareText(a.group ?? '', b.group ?? ''))
+  }
+  /** The task that a reserve takes next. */
+  #next(): Task | undefined {
+    this.#updateGroups()
+    const pending = this.#paused === null ? this.in('pending') : []
+    if (this.#policy === null) return pending[0]
+    const ready = [...this.#groups].flatMap(([name, { position }]) => (position === null ? [] : [{ name, position }]))
+    const [next] = ready.toSorted((a, b) => a.position - b.position || compareText(a.name, b.name))
+    return pending.find((task) => groupOf(task) === next?.name)
+  }
+  #countStart(name: string): void {
+    const group = this.#groups.get(name)
+    if (this.#policy === null || group?.position == null) return
+    this.#turn = group.position
+    group.position += 1
+    const { rate } = this.#policy
+    if (rate !== null) group.tat = Math.max(group.tat, this.#time.now) + rate.intervalMs
+  }
+  /** Lets groups enter the turns that are ready now, and leave them that are not. */
+  #updateGroups(): void {
+    for (const name of new Set(this.#tasks.map(groupOf)))
+      if (!this.#groups.has(name)) this.#groups.set(name, { position: null, tat: 0 })
+    for (const [name, group] of this.#groups) {
+      const isReady =
+        this.#policy !== null &&
+        this.#count(name, 'pending') > 0 &&
+        !this.#isFull(name) &&
+        this.#startOf(name) <= this.#time.now
+      group.position = isReady ? (group.position ?? this.#turn + 1) : null
+    }
+  }
+  #count(name: string, place: TaskPlace): number {
+    return this.in(place).filter((task) => groupOf(task) === name).length
+  }
+  #isFull(name: string): boolean {
+    return this.#count(name, 'in_flight') >= (this.#policy?.maxInFlight ?? Infinity)
+  }
+  /** When the rate of the group permits a start. */
+  #startOf(name: string): number {
+    const rate = this.#policy?.rate ?? null
+    return rate === null ? 0 : Math.ceil((this.#groups.get(name)?.tat ?? 0) - (rate.burst - 1) * rate.intervalMs)
+  }
   /** The task with which a submit conflicts (D118). */
   #conflict(unique: UniqueKey | undefined): Task | undefined {
     const task = unique === undefined ? undefined : this.#unique.get(unique.key)
@@ -391,6 +468,7 @@ export class TasksModel {
     const others = this.#tasks.filter((each) => each !== task)
     if (place === 'gone') this.#tasks = others
     else this.#tasks = isFirst ? [task, ...others] : [...others, task]
+    this.#updateGroups()
     return 1
   }
   #toFront(tasks: readonly Task[]): void {

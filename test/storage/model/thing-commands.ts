@@ -256,6 +256,15 @@ const close = command('reopen', fc.constant(null), async (_none, fixture, { back
   fixture.epoch = epoch
   fixture.time.now = nowMs
   fixture.reopened(durable)
+  for (const type of TYPES) {
+    const { policy } = fixture.store.tasks(type)
+    if (policy === null) continue
+    for (const each of [null, policy]) {
+      // All groups become ready together, whatever the store knows of their turns.
+      await backend.tasks.setGroupPolicy(type, each)
+      fixture.store.tasks(type).setGroupPolicy(each)
+    }
+  }
 })
 
 export const thingCommands: AnyCommand[] = [

@@ -1,7 +1,6 @@
 /** Tests how failed attempts are stored in Redis: beside an older release, and without leftovers (D115). */
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import { DAY, leasesOf, ManualClock, registration, RETRY, SECOND, sole, task, TYPE } from '../contract/fixture.ts'
@@ -26,7 +25,7 @@ withRedisServer('redis facts', () => {
   beforeEach(async () => {
     clock = new ManualClock()
     caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', createDeclareNeed(caller, clock))
+    tasks = createTasks(caller, 'p', clock)
     await client.flushall()
     await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
   })

@@ -11,7 +11,6 @@ import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
 import { unavailable } from '../../../src/storage/redis/errors.ts'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
@@ -21,8 +20,7 @@ import { startCluster, startRedis, withRedisServer, type RedisServer } from '../
 import { TracedCaller } from './traced.ts'
 import { eventually } from '../../kit/index.ts'
 
-const tasksOver = (caller: Caller, process: string): Tasks =>
-  createTasks(caller, process, createDeclareNeed(caller, systemTime))
+const tasksOver = (caller: Caller, process: string): Tasks => createTasks(caller, process, systemTime)
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -47,6 +47,40 @@ describe('a Lua file', () => {
     expect(resolveScript('a.lua', files, {}).keys).toEqual(['p0', 't'])
   })
 
+  it('has a grouped variant with lines, includes and keys of its own', () => {
+    const files = {
+      'a.lua': '#!lua\n--- @keys P0 T\n--- @include "b"\nif T then\n  --- @group count()\n  return b\nend',
+      'include/b.lua': 'local b = P0',
+      'include/grouped-b.lua': '--- @include "c"\nlocal b = P0',
+      'include/c.lua': 'local function count() return T .. GQ .. GL .. M end',
+    }
+    expect(linesOf(files)).toEqual([
+      '#!lua',
+      'local P0, T = KEYS[1], KEYS[2]',
+      'local b = P0',
+      'if T then',
+      '  return b',
+      'end',
+    ])
+    const { source, keys, origins } = resolveScript('a.lua', files, {}, true)
+    expect(source.trimEnd().split('\n')).toEqual([
+      '#!lua',
+      'local P0, T = KEYS[1], KEYS[2]',
+      'local M, GQ, GL = KEYS[3], KEYS[4], KEYS[5]',
+      'local function count() return T .. GQ .. GL .. M end',
+      'local b = P0',
+      'if T then',
+      'count()',
+      '  return b',
+      'end',
+    ])
+    expect(keys).toEqual(['p0', 't', 'm', 'gq', 'gl'])
+    expect(origins[6]).toBe('a.lua:5')
+    const including = { ...files, 'a.lua': '#!lua\n--- @group @include "c"\nreturn 1' }
+    expect(resolveScript('a.lua', including, {}).source).toBe('#!lua\nreturn 1\n')
+    expect(resolveScript('a.lua', including, {}, true).source).toContain('count()')
+  })
+
   it.each([
     ['#!lua\n\n--- @include "b"', 'a.lua:3: there is no include/b.lua'],
     ['#!lua\n--- @define LIMIT', 'a.lua:2: script-constants.ts has no LIMIT'],

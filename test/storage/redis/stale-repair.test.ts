@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import type { Tasks } from '../../../src/storage/index.ts'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { DAY, ManualClock, sole, task, TYPE } from '../contract/fixture.ts'
@@ -24,7 +23,7 @@ withRedisServer('the repair of stale tickets', () => {
     await client.flushall()
     const clock = new ManualClock()
     const caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', createDeclareNeed(caller, clock))
+    tasks = createTasks(caller, 'p', clock)
   })
 
   const pending = async (): Promise<number> => {

@@ -6,7 +6,7 @@ interface Ticket {
   readonly id: string
   readonly generation: string
   readonly tier: number
-  /** 0 to 2 the list that contains it, 3 scheduled. */
+  /** 0 to 2 the list that contains it, 3 scheduled, 4 sorted into its group. */
   readonly place: number
 }
 interface Mark {
@@ -25,8 +25,9 @@ export async function checkStaleTickets(client: Redis, prefix: string): Promise<
 }
 
 async function checkType(client: Redis, stem: string): Promise<void> {
-  const [lists, due, marks, bodies, leases, counted, flag] = await Promise.all([
+  const [lists, sorted, due, marks, bodies, leases, counted, flag] = await Promise.all([
     Promise.all([0, 1, 2].map((tier) => client.lrange(`${stem}p${tier}`, 0, -1))),
+    client.zrange(`${stem}gq`, '0', '-1'),
     client.zrange(`${stem}d`, '0', '-1'),
     client.hgetall(`${stem}x`),
     client.hkeys(`${stem}t`),
@@ -34,12 +35,13 @@ async function checkType(client: Redis, stem: string): Promise<void> {
     client.hget(`${stem}m`, 'st'),
     client.hexists(`${stem}c`, ''),
   ])
-  const tickets = [...lists, due].flatMap((list, place) => list.map((text) => ticketOf(text, place)))
+  const tickets = [...lists, due, sorted].flatMap((list, place) => list.map((text) => ticketOf(text, place)))
   const known = new Map(Object.entries(marks).map(([id, text]) => [id, markOf(text)]))
   const stale = tickets.filter((ticket) => isStale(ticket, known.get(ticket.id)))
   const live = tickets.filter((ticket) => !stale.includes(ticket))
   const waiting = bodies.filter((id) => !leases.includes(id))
   expect(live.map(({ id }) => id).toSorted()).toEqual(waiting.toSorted())
+  expect(stale.filter(({ place }) => place === 4)).toEqual([])
   const counts = [0, 1, 2, 3].map((place) => stale.filter((ticket) => ticket.place === place).length)
   const moved = live.filter(({ place, tier }) => place === 1 && tier !== 1).map(({ id }) => id)
   expect([...known].flatMap(([id, mark]) => (mark.moved ? [id] : [])).toSorted()).toEqual(moved.toSorted())

@@ -5,7 +5,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import {
@@ -145,7 +144,7 @@ withRedisServer('redis scripts of tasks', () => {
   beforeEach(async () => {
     clock = new ManualClock()
     caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', createDeclareNeed(caller, clock))
+    tasks = createTasks(caller, 'p', clock)
     await emptied()
   })
 

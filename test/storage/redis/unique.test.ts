@@ -1,7 +1,6 @@
 /** Tests how unique keys are stored in Redis: the need, entries without a task, and stale tickets (D118, D121). */
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createDeclareNeed } from '../../../src/storage/redis/declare-need.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import { DAY, leasesOf, ManualClock, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
@@ -24,7 +23,7 @@ withRedisServer('redis unique keys', () => {
   beforeEach(async () => {
     clock = new ManualClock()
     const caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', createDeclareNeed(caller, clock))
+    tasks = createTasks(caller, 'p', clock)
     await client.flushall()
     await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
   })

@@ -26,7 +26,7 @@ function opened() {
   store = openStore(file, 'epoch', false, () => undefined)
   const { db } = store
   const txn = new Transaction()
-  const deps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn) }
+  const deps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn), policies: new Map() }
   const registrations = new WorkerRegistrations(deps, new WorkerRows(deps), MAX_FORGOTTEN)
   const committed = <T>(change: () => T): T => {
     db.exec('BEGIN IMMEDIATE')

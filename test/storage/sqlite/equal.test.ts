@@ -40,6 +40,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     ttlMs: of([null, null, 10_000]),
     maxAttempts: of([null, 1, 2]),
     submittedAtMs: n,
+    ...(int(3) > 0 && { group: of(['g', 'h', 'i']) }),
     body: `{"payload":${int(100)}}`,
   }))
   const requests = Array.from({ length: 1 + int(2) }, () => ({
@@ -72,6 +73,11 @@ function draw(random: Random, seen: Seen, n: number): Step {
   const key = `k${int(5)}`
   const gen = int(6)
   const [bound, ttlMs] = [of([undefined, 40]), of([null, 5_000])]
+  const policy = of([
+    null,
+    { maxInFlight: 2, rate: null },
+    { maxInFlight: null, rate: { intervalMs: 3_000, burst: 2 } },
+  ])
   const claims = some(seen.claims)
   const locks = some(seen.locks)
   const state = { state: of(['IDLE', 'RUNNING', 'ERROR'] as const), gen, lastError: of([null, 'e']) }
@@ -94,6 +100,8 @@ function draw(random: Random, seen: Seen, n: number): Step {
     (b) => b.tasks.extend(type, [{ ...(leases[0] ?? { id: 'x', token: 1 }), visibilityMs: 30_000 + n }]),
     // Without forgottenKeys: a reused key may be counted twice.
     (b) => b.tasks.sweep(type, gen, amount).then(({ requeued, promoted, dead }) => ({ requeued, promoted, dead })),
+    (b) => b.tasks.cancel(type, [...new Set(ids)], 'admin'),
+    (b) => b.tasks.setGroupPolicy(type, policy),
     (b) => b.tasks.replay(type, count),
     (b) => b.tasks.applyToDead(type, n % 2 === 0 ? 'replay' : 'remove', ids),
     (b) => (n % 7 === 0 ? b.tasks.clearDead(type) : b.tasks.locate(type, ids)),
@@ -156,6 +164,7 @@ async function view(backend: Backend): Promise<unknown> {
     ...TYPES.flatMap((type) => [
       backend.tasks.queue(type, 10_000),
       backend.tasks.dead(type, 10_000),
+      backend.tasks.groups(type, 100),
       backend.streams.peek(type, 10_000),
       backend.streams.tail(type, null, 5),
       backend.workers.page(type, null, 100),

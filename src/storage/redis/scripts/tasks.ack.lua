@@ -24,6 +24,7 @@
 --- @include "lost-lease"
 --- @include "segment"
 --- @include "outcomes"
+--- @group @include "groups"
 
 local ids, n = {}, tonumber(ARGV[5])
 for i = 1, n do ids[i] = ARGV[3 * i + 3] end
@@ -100,6 +101,7 @@ if #gone > 0 then
     write('BITFIELD', prints[slot], tasks[slot])
     write('BITFIELD', bitmaps[slot], sets[slot])
   end
+  --- @group end_leases(gone)
   write('HDEL', T, gone)
   write('HDEL', E, noted)
   write('HDEL', L, gone)

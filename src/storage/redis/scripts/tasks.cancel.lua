@@ -21,6 +21,7 @@
 -- before, or `token:worker` of the lease that ended.
 --- @keys P0 P1 P2 T V L D S DM M X C E O OZ
 --- @include "commands"
+--- @group @include "groups"
 --- @include "cancel-tasks"
 --- @include "outcomes"
 

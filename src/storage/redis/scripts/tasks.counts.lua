@@ -14,6 +14,7 @@
 --- @include "commands"
 --- @include "pause"
 --- @include "stale"
+--- @group @include "sorted-view"
 
 local reply = {
   call('LLEN', P0), call('LLEN', P1), call('LLEN', P2), call('ZCARD', D), call('ZCARD', V), call('ZCARD', DZ),
@@ -35,4 +36,8 @@ for i, tier in ipairs({ P0, P1, P2 }) do
     reply[#reply + 1] = call('LINDEX', tier, 0)
   end
 end
+--- @group for t, tier in ipairs({ P0, P1, P2 }) do
+--- @group   reply[t] = reply[t] + count_sorted(tier)
+--- @group   reply[#reply + 1] = sorted_tickets(tier, 0, 1)[1]
+--- @group end
 return reply

@@ -19,6 +19,7 @@
 --- @include "commands"
 --- @include "stale"
 --- @include "lease"
+--- @include "tier-page"
 
 local place, limit, most, at = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local skip = math.max(0, tonumber(ARGV[6]))
@@ -42,7 +43,7 @@ end
 if place == 'pending' then
   local tier = ({ P0, P1, P2 })[at + 1]
   if not tier then return { false, false } end -- A cursor comes from a client.
-  local tickets = call('LRANGE', tier, skip, skip + limit - 1)
+  local tickets = page_of(tier, skip, limit)
   use_tickets(tickets)
   if #tickets == limit then
     next_at, next_skip = at, skip + limit

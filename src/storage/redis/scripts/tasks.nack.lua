@@ -22,6 +22,7 @@
 --- @include "lost-leases"
 --- @include "facts"
 --- @include "move-to-dead"
+--- @group @include "groups"
 
 local MAX_NUMBER = 1.7976931348623157e308
 
@@ -62,6 +63,7 @@ if #ended > 0 then
   move_to_dead(dead)
   write('ZADD', D, due)
   write('SADD', S, scheduled)
+  --- @group end_leases(ended)
   write('HDEL', L, ended)
   write('ZREM', V, ended)
   call('HINCRBY', M, 'nacked', #ended)

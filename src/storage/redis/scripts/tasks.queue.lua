@@ -13,6 +13,7 @@
 --- @include "commands"
 --- @include "pause"
 --- @include "stale"
+--- @group @include "sorted-view"
 
 local n, limit, total, full, length = tonumber(ARGV[2]), tonumber(ARGV[3]), 0, false, 0
 local tickets, ids = {}, {}
@@ -24,6 +25,7 @@ end
 for _, tier in ipairs({ P0, P1, P2 }) do
   length = length + call('LLEN', tier)
   local line = first_of(tier, n - #tickets)
+  --- @group line, length = with_sorted(tier, line, n - #tickets), length + count_sorted(tier)
   for i = 1, #line do
     local bytes, id = match(line[i], '^%d+|(%d+)|[%d|]*:(.*)$')
     if id then

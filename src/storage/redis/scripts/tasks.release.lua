@@ -31,6 +31,7 @@ for i = 1, n do
 end
 set_lost_codes(results, function(i) return ARGV[2 * i + 3] end)
 if #back > 0 then
+  --- @group end_leases(back)
   push_front(tiers)
   write('HDEL', L, back)
   write('ZREM', V, back)

@@ -37,6 +37,7 @@
 --- @include "lease"
 --- @include "ticket"
 --- @include "queue"
+--- @include "next-tickets"
 --- @include "promote"
 --- @include "call-slots"
 --- @include "pause"
@@ -61,6 +62,7 @@ local function give_back(before, lost)
       table.insert(tiers[match(ticket, '^%d+|%d+|%d*|(%d)') + 1], ticket)
     end
   end
+  --- @group end_leases(back)
   push_front(tiers)
   write('HDEL', L, back)
   write('ZREM', V, back)
@@ -83,6 +85,7 @@ end
 letters = table.concat(letters)
 wanted = math.min(wanted, MAX_RESERVED_PER_CALL)
 local _, next_due = promote(MAX_PROMOTED)
+--- @group prepare(wanted)
 
 local tickets, ids, n, outlived, drops, cancelled, room, full, cuts, m
 local marks, ended, noted -- By number of the lease; tasks that are dropped, and those of them with facts.
@@ -92,7 +95,7 @@ for pass = 1, 2 do
   for t = 1, 3 do
     local count = wanted - n
     while count > 0 and not full do
-      local line = call('LRANGE', TIERS[t], cuts[t], cuts[t] + count - 1)
+      local line = tickets_of(t, cuts[t], count)
       if pass == 2 then learn_tickets(line) end
       for i = 1, #line do
         if n == wanted then
@@ -168,9 +171,7 @@ end
 local function cut(before, leased)
   if evicted then call('HDEL', R, evicted) end
   call('HSET', R, slot, ARGV[7] .. ':' .. int(now) .. ':' .. int(before) .. ':' .. cjson.encode(leased))
-  for t = 1, 3 do
-    if cuts[t] > 0 then call('LTRIM', TIERS[t], cuts[t], -1) end
-  end
+  next_due = cut_tickets(cuts, n, ids, leased, outlived, next_due)
   keep_outcomes(ended, now, tonumber(ARGV[9]))
   write('HDEL', T, outlived)
   write('HDEL', E, noted)
@@ -234,4 +235,5 @@ end
 write('HSET', L, leases)
 write('ZADD', V, deadlines)
 cut(first, leased)
+reply[4] = next_due or false
 return reply

@@ -235,6 +235,7 @@ if queued > 0 then
     write('SADD', S, delayed)
   end
   write('HSET', T, bodies)
+  --- @group for i = 1, #bodies, 2 do known_bodies[bodies[i]] = bodies[i + 1] end
   if names and write('HSET', U, names) then call('HSETNX', M, 'uc', '0') end
   call('HINCRBY', M, 'submitted', queued + dropped)
   if dropped > 0 then call('HINCRBY', M, 'cancelled', dropped) end

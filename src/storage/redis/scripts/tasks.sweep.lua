@@ -105,6 +105,7 @@ add_attempts(runs)
 for tier = 1, 3 do
   for i, t in ipairs(back[tier]) do back[tier][i] = write_ticket(t) end
 end
+--- @group end_leases(ids)
 move_to_dead(dead)
 push_front(back)
 write('ZREM', V, ids)

@@ -48,6 +48,8 @@ local function cancel_tasks(tasks, fs)
       pending[#pending + 1] = { id = id, tier = tier_of(tasks[i].tail) }
     end
   end
+  --- @group pending = take_out(pending)
+  --- @group end_leases(ended)
   write('HDEL', T, gone)
   if fs then write('HDEL', E, gone) end
   write('HDEL', L, ended)
