@@ -25,6 +25,7 @@ import type { Catalog, CatalogEntry, RunnableEntry } from './catalog.ts'
 import type { AutomationDeclaration } from './declaration.ts'
 import type { Automation, InstalledAutomation } from './define.ts'
 import { AutomationError } from './errors.ts'
+import { fieldsOfGroups } from './groups.ts'
 import { keywordsIn, plainSchema, schemaFaults, type SchemaFault } from './schema-check.ts'
 
 /**
@@ -162,7 +163,8 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
   const configSchema = configSchemaOf(plain(automation.config))
   const outputSchema = automation.output === null ? null : plain(automation.output)
   const payloadSchema = automation.payload === null ? null : plain(automation.payload)
-  const { result = null, retainMs = 0 } = automation // An automation of an earlier release has no such fields.
+  // An automation of an earlier release has no such fields.
+  const { result = null, retainMs = 0, groups = null } = automation
   const resultSchema = result === null ? null : plain(result)
   return Object.freeze({
     type,
@@ -175,6 +177,7 @@ function entryOf(automation: InstalledAutomation): CatalogEntry {
     visibilityMs,
     retainMs,
     retry,
+    groups,
     validateConfig: compileValidator(configSchema),
     defaults: Object.freeze(defaultsOf(configSchema)) as BaseConfig & JsonObject,
     secrets: secretPathsOf(configSchema),
@@ -220,6 +223,7 @@ export function toCatalogEntry({
   payloadSchema,
   resultSchema = null,
   retainMs = 0,
+  groups = null,
   outputSchema,
   pools,
 }: CatalogEntry): CatalogEntryBody {
@@ -235,6 +239,7 @@ export function toCatalogEntry({
             payload: payloadSchema,
             ...(resultSchema !== null && { result: resultSchema }),
             ...(retainMs > 0 && { retain_seconds: toSeconds(retainMs) }),
+            ...(groups !== null && { groups: fieldsOfGroups(groups) }),
           },
         }),
     ...(outputSchema === null ? {} : { stream: { name: type, payload: outputSchema } }),

@@ -6,6 +6,7 @@
 import type { BaseConfig, JsonObject, JsonSchema, SecretPaths, Validator } from '../protocol/index.ts'
 import type { RetryPolicy } from '../runtime/index.ts'
 import type { BatchContext, Context } from './context.ts'
+import type { Groups } from './groups.ts'
 
 export type AutomationKind = 'ContinuousAutomation' | 'BatchAutomation'
 
@@ -43,6 +44,8 @@ export interface CatalogEntry {
   /** How long outcomes of tasks are retained that do not say it; missing or 0: not at all. */
   readonly retainMs?: number
   readonly retry: RetryPolicy
+  /** Missing or null: the type has no groups (D119). */
+  readonly groups?: Groups | null
   /** Called only by the slot runners. null: a manifest declares the type, and its workers are other programs. */
   readonly run: ((context: BatchContext | Context) => unknown) | null
   /** Starts such a worker under `muster dev`: a program and its arguments. */

@@ -326,6 +326,8 @@ export interface TaskHandle<T> {
   readonly attempt: number
   /** The labels that the producer gave the task; empty if it gave none. */
   readonly labels: Readonly<Record<string, string>>
+  /** The group that the producer put the task into (D119); null if none. */
+  readonly groupKey: string | null
   /**
    * Extends the lease of the task now. The worker also does this automatically at each third of the visibility timeout.
    * @throws {LeaseLost} when the lease was lost; another worker may have the task.

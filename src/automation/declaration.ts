@@ -21,6 +21,7 @@ import type { RetryPolicy } from '../runtime/index.ts'
 import type { AutomationKind } from './catalog.ts'
 import type { Pools } from './context.ts'
 import { AutomationError } from './errors.ts'
+import type { Groups } from './groups.ts'
 
 /** What the master knows of an automation: everything but its code. */
 export interface AutomationDeclaration {
@@ -37,6 +38,8 @@ export interface AutomationDeclaration {
   /** How long outcomes of tasks are retained that do not say it; missing or 0: not at all. */
   readonly retainMs?: number
   readonly retry: RetryPolicy
+  /** Missing or null: the type has no groups (D119). */
+  readonly groups?: Groups | null
 }
 
 const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN })

@@ -21,6 +21,7 @@ import {
 import type { BatchContext, Context, Pools, Typed } from './context.ts'
 import { FIELDS, retryMs, withDefaults, type AutomationDeclaration } from './declaration.ts'
 import { AutomationError } from './errors.ts'
+import { GROUPS, withGroupDefaults, type GroupsDefinition } from './groups.ts'
 
 const BRAND: unique symbol = Symbol.for('muster.automation')
 
@@ -83,6 +84,13 @@ export interface BatchDefinition<C, O, T, P extends Pools, R = undefined> extend
    * 1,000, default 2; `capSeconds` defaults to 300.
    */
   readonly retry?: { readonly baseSeconds?: number; readonly factor?: number; readonly capSeconds?: number }
+  /**
+   * Leases tasks in fair turns of their groups, which `group_key` names at submit, and bounds each group. `{}`: fair
+   * turns alone. Without it, the type has no groups, and a submit with `group_key` is rejected.
+   *
+   * @see D119
+   */
+  readonly groups?: GroupsDefinition
   /**
    * Runs one task. A return is a success, an error a failed attempt.
    *
@@ -162,6 +170,7 @@ export function defineBatch<
     visibilityMs: toMs(visibilityTimeoutSeconds),
     retainMs: toMs(retainSeconds),
     retry,
+    groups: withGroupDefaults(definition.groups),
     run,
   } as const)
 }
@@ -218,6 +227,7 @@ const BATCH = compileValidator(
         capSeconds: Type.Optional(RetrySeconds),
       }),
     ),
+    groups: Type.Optional(GROUPS),
   }),
 )
 

@@ -58,8 +58,8 @@ export function makeBatchContext(deps: RunDeps, lease: TaskLease): Run<BatchCont
     await lease.extend()
   })
   const progress = (value: unknown): void => lease.report(progressText(value))
-  const { id, payload, attempt, labels, lastProgress } = lease
-  const task = Object.freeze({ id, payload, attempt, labels, lastProgress, extend, progress })
+  const { id, payload, attempt, labels, groupKey, lastProgress } = lease
+  const task = Object.freeze({ id, payload, attempt, labels, groupKey, lastProgress, extend, progress })
   return { context: Object.freeze({ ...contextOf(deps, scope), config: lease.config, task }), end: () => scope.end() }
 }
 

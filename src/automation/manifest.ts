@@ -9,11 +9,21 @@
 import { readFileSync, statSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { Type, type Static } from 'typebox'
-import { compileValidator, RETRY, RetryFields, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import {
+  compileValidator,
+  GroupsFields,
+  RETRY,
+  RetryFields,
+  Strict,
+  toMs,
+  toSeconds,
+  VISIBILITY_MS,
+} from '../protocol/index.ts'
 import type { RetryPolicy } from '../runtime/index.ts'
 import { FIELDS, retryMs, withDefaults } from './declaration.ts'
 import type { InstalledAutomation, ManifestAutomation } from './define.ts'
 import { AutomationError } from './errors.ts'
+import { fieldsOfGroups, groupsOfFields } from './groups.ts'
 
 /** The names of manifests. Any other file is a module. */
 export const MANIFEST_FILE = /\.automation\.(?:json|ya?ml)$/
@@ -40,6 +50,7 @@ const Batch = Strict({
   visibility_timeout_seconds: FIELDS.visibilitySeconds,
   retain_seconds: FIELDS.retainSeconds,
   retry: Type.Optional(RetryFields),
+  groups: Type.Optional(GroupsFields),
 })
 type BatchManifest = Static<typeof Batch>
 type Manifest = BatchManifest | Static<typeof Continuous>
@@ -113,7 +124,7 @@ function automationOf(manifest: Manifest): ManifestAutomation {
     : { ...fields, kind: 'ContinuousAutomation', payload: null, visibilityMs: VISIBILITY_MS, retry: RETRY }
 }
 
-function batchFields({ type, payload, result, retry = {}, ...times }: BatchManifest) {
+function batchFields({ type, payload, result, retry = {}, groups, ...times }: BatchManifest) {
   const { visibility_timeout_seconds: seconds, retain_seconds: retainSeconds = 0 } = times
   return {
     payload,
@@ -121,6 +132,7 @@ function batchFields({ type, payload, result, retry = {}, ...times }: BatchManif
     visibilityMs: seconds === undefined ? VISIBILITY_MS : toMs(seconds),
     retainMs: toMs(retainSeconds),
     retry: retryMs(retry, `automation "${type}": /retry/cap_seconds must be >= base_seconds`),
+    groups: groupsOfFields(groups),
   }
 }
 
@@ -130,7 +142,7 @@ function batchFields({ type, payload, result, retry = {}, ...times }: BatchManif
  *   left out.
  */
 export function manifestOf(automation: InstalledAutomation): object {
-  const { type, name, kind, config, payload, output, result, pools } = automation
+  const { type, name, kind, config, payload, output, result, pools, groups = null } = automation
   const isBatch = kind === 'BatchAutomation'
   const manifest = {
     muster: VERSION,
@@ -143,6 +155,7 @@ export function manifestOf(automation: InstalledAutomation): object {
     ...(isBatch && result !== null && { result }),
     ...(Object.keys(pools).length > 0 && { pools }),
     ...(isBatch && timesOf(automation)),
+    ...(groups !== null && { groups: fieldsOfGroups(groups) }),
     ...('devCommand' in automation && { dev: { command: automation.devCommand } }),
   }
   return JSON.parse(JSON.stringify(manifest)) as object // Schemas without the markers of TypeBox.

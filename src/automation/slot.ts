@@ -19,6 +19,8 @@ export interface TaskLease {
   readonly payload: JsonObject
   readonly attempt: number
   readonly labels: Readonly<Record<string, string>>
+  /** The group of the task; null if it has none. */
+  readonly groupKey: string | null
   /** The policy of this task; undefined: that of the automation. */
   readonly retry: RetryPolicy | undefined
   /** The trace of the submit. */

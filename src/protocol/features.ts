@@ -30,6 +30,7 @@ export const ADDED_TASK_FIELDS = [
   'traceparent',
   'tracestate',
   'unique_key',
+  'group_key',
 ] as const
 /** The calls that are accepted only while every live master knows them. */
 export const ADDED_CALLS = ['cancel', 'pause'] as const

@@ -27,6 +27,12 @@ export const MAX_RETAIN_SECONDS = 604_800
 export const MAX_WAIT_SECONDS = 30
 /** Longest delay of a retry: one day. */
 export const MAX_RETRY_IN_MS = 86_400_000
+/** Greatest number of tasks in the groups of a type: in flight, per time and in a burst (D119). */
+export const MAX_GROUP_TASKS = 10_000
+/** Longest time that the rate of groups counts in: one day. */
+export const MAX_GROUP_RATE_SECONDS = 86_400
+/** Number of groups that the queue of a type shows at most. */
+export const MAX_SHOWN_GROUPS = 50
 /** Largest number of labels of a task (D113). */
 export const MAX_LABELS_PER_TASK = 16
 /** Longest value of a label, in characters. */

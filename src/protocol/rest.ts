@@ -26,6 +26,7 @@ import {
   RetainSeconds,
   TtlSeconds,
 } from './names.ts'
+import { GroupBody, GroupsFields } from './task-groups.ts'
 import { FailedAttempt } from './task-state.ts'
 import { Labels, OnConflict, RetryFields, taskExtras, TraceParent, TraceState, UniqueUntil } from './task-extras.ts'
 
@@ -75,6 +76,7 @@ export const CatalogEntryBody = ResponseObject({
       payload: Schema,
       result: Type.Optional(Schema),
       retain_seconds: Type.Optional(Type.Number()),
+      groups: Type.Optional(GroupsFields),
     }),
   ),
   stream: Type.Optional(ResponseObject({ name: Type.String(), payload: Schema })),
@@ -196,6 +198,7 @@ const taskFields = {
   unique_key: Maybe(Name),
   unique_until: Maybe(UniqueUntil),
   on_conflict: Maybe(OnConflict),
+  group_key: Maybe(Name),
 }
 /** A task as a client submits it. */
 export const TaskBody = Strict(taskFields)
@@ -243,10 +246,14 @@ const queueItem = {
 }
 /** A pending task. */
 export const QueueItem = ResponseObject(queueItem)
-/** The length of a queue and its first tasks. `paused` is absent unless the queue is paused (D106). */
+/**
+ * The length of a queue and its first tasks. `paused` is absent unless the queue is paused (D106). `groups` is absent
+ * unless the type has groups: those with the most pending tasks (D119).
+ */
 export const QueueBody = ResponseObject({
   length: Type.Integer(),
   paused: Type.Optional(QueuePause),
+  groups: Type.Optional(Type.Array(GroupBody)),
   items: Type.Array(QueueItem),
 })
 export type QueueBody = Static<typeof QueueBody>

@@ -1,7 +1,7 @@
 /**
  * @module protocol/task-extras
- * Defines what a task may have besides its payload: labels, a retry policy, a trace and a unique key.
- * @see D113, D118
+ * Defines what a task may have besides its payload: labels, a retry policy, a trace, a unique key and a group.
+ * @see D113, D118, D119
  */
 import { Type, type Static } from 'typebox'
 import { MAX_LABEL_CHARS, MAX_LABELS_PER_TASK, MAX_RETRY_IN_MS, MAX_TRACESTATE_CHARS, RETRY } from './limits.ts'
@@ -33,13 +33,14 @@ export const TraceState = Type.String({ minLength: 1, maxLength: MAX_TRACESTATE_
 export const UniqueUntil = Type.Union([Type.Literal('started'), Type.Literal('finished')])
 /** What a submit does if its unique key conflicts (D118). */
 export const OnConflict = Type.Union([Type.Literal('keep'), Type.Literal('replace')])
-/** What a task may have besides its payload, wherever the task is shown (D113, D118). */
+/** What a task may have besides its payload, wherever the task is shown (D113, D118, D119). */
 export const taskExtras = {
   labels: Type.Optional(Labels),
   retry: Type.Optional(RetryBody),
   traceparent: Type.Optional(TraceParent),
   tracestate: Type.Optional(TraceState),
   unique_key: Type.Optional(Name),
+  group_key: Type.Optional(Name),
 }
 
 /** A retry policy in which any field may be missing. */

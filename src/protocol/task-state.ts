@@ -46,12 +46,17 @@ const taskState = {
   progress: Type.Optional(Type.Unknown()),
   progress_at: Type.Optional(Seconds),
 }
-/** Where a task is (D29). Other fields than the place, `attempts` and `progress` are those of a finished task
- * (D110). */
-export const TaskPlace = Type.Object({ task_id: Type.String(), place: Place, ...taskState })
+const placedTask = { task_id: Type.String(), place: Place, ...taskState }
+/** Where a task is (D29). Other fields than the place, `group_key`, `attempts` and `progress` are those of a
+ * finished task (D110). */
+export const TaskPlace = Type.Object({
+  ...placedTask,
+  /** Of a task that has not finished, of a type with groups (D119). */
+  group_key: Type.Optional(Name),
+})
 export type TaskPlace = Static<typeof TaskPlace>
 /** A task that was found by its id alone (D116). */
-export const FoundTask = Type.Object({ automation_type: Type.String(), ...TaskPlace.properties })
+export const FoundTask = Type.Object({ automation_type: Type.String(), ...placedTask })
 export type FoundTask = Static<typeof FoundTask>
 /** The query of the state of a task (D111). */
 export const WaitQuery = Strict({ wait_seconds: Type.Optional(WaitSeconds) })

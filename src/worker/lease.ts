@@ -49,6 +49,7 @@ export class HeldLease implements TaskLease {
   readonly payload: JsonObject
   readonly attempt: number
   readonly labels: Readonly<Record<string, string>>
+  readonly groupKey: string | null
   readonly retry: RetryPolicy | undefined
   readonly trace: TraceHeaders | undefined
   readonly lastProgress: unknown
@@ -65,6 +66,7 @@ export class HeldLease implements TaskLease {
     this.payload = task.payload as JsonObject
     this.attempt = task.attempt
     this.labels = task.labels === undefined ? NO_LABELS : Object.freeze(task.labels)
+    this.groupKey = task.group_key ?? null
     this.retry = policyOf(task)
     this.trace = traceOf(task)
     this.lastProgress = task.progress ?? null

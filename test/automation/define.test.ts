@@ -18,6 +18,12 @@ describe('defineBatch', () => {
       retry: { baseMs: 1_000, factor: 3, capMs: 300_000 },
     })
     expect([batch({}), batch({ retainSeconds: 0.5 })]).toMatchObject([{ retainMs: 0 }, { retainMs: 500 }])
+    expect(batch({}).groups).toBeNull()
+    expect(batch({ groups: {} }).groups).toEqual({ maxInFlight: null, rate: null })
+    expect(batch({ groups: { maxInFlight: 3, rate: { tasks: 5, perSeconds: 2 } } }).groups).toEqual({
+      maxInFlight: 3,
+      rate: { tasks: 5, perSeconds: 2, burst: 5 },
+    })
     expect(batch({ retry: { baseSeconds: 600 } })).toMatchObject({ retry: { baseMs: 600_000, capMs: 600_000 } })
   })
 
@@ -34,6 +40,13 @@ describe('defineBatch', () => {
     [{ retry: { factor: 0.5 } }, '/retry/factor must be >= 1'],
     [{ retry: { baseSeconds: 20, capSeconds: 10 } }, '/retry/capSeconds must be >= baseSeconds (20)'],
     [{ retry: { delay: 1 } }, '/retry/delay is not a known field'],
+    [{ groups: { maxInFlight: 0 } }, '/groups/maxInFlight must be >= 1'],
+    [{ groups: { max_in_flight: 1 } }, '/groups/max_in_flight is not a known field'],
+    [{ groups: { rate: { tasks: 1 } } }, '/groups/rate/perSeconds is required'],
+    [{ groups: { rate: { tasks: 1, perSeconds: 0 } } }, '/groups/rate/perSeconds must be > 0'],
+    [{ groups: { rate: { tasks: 1, perSeconds: 86_401 } } }, '/groups/rate/perSeconds must be <= 86400'],
+    [{ groups: { rate: { tasks: 1, perSeconds: 1, burst: 10_001 } } }, '/groups/rate/burst must be <= 10000'],
+    [{ groups: 3 }, '/groups must be object'],
     [{ visibilityTimeout: 5 }, '/visibilityTimeout is not a known field'],
     [{ pools: { a: { tags: {} } } }, '/pools/a/payload is required'],
     [{ run: 'later' }, '/run must be a function'],

@@ -33,6 +33,7 @@ pools: {proxies: {payload: {type: object}, tags: {type: object}}}
 visibility_timeout_seconds: 120
 retain_seconds: 90
 retry: {base_seconds: 2, factor: 3, cap_seconds: 60}
+groups: {max_in_flight: 3, rate: {tasks: 10, per_seconds: 0.5}}
 dev: {command: [python3, my_worker.py]}
 `
 
@@ -74,6 +75,7 @@ describe('a manifest', () => {
       visibilityTimeoutSeconds: 120,
       retainSeconds: 90,
       retry: { baseSeconds: 2, factor: 3, capSeconds: 60 },
+      groups: { maxInFlight: 3, rate: { tasks: 10, perSeconds: 0.5, burst: 10 } },
       run: () => {},
     })
     expect(declaredBy(catalog, 'page-crawler')).toEqual(declaredBy(buildCatalog([module]), 'page-crawler'))
@@ -124,6 +126,9 @@ describe('a manifest', () => {
     ])
     expect(await faultsOf(CRAWLER.replace('cap_seconds: 60', 'cap_seconds: 1'))).toEqual([
       'automation "page-crawler": /retry/cap_seconds must be >= base_seconds (2)',
+    ])
+    expect(await faultsOf(CRAWLER.replace('per_seconds: 0.5', 'per_seconds: 0'))).toEqual([
+      'automation "page-crawler": /groups/rate/per_seconds must be > 0',
     ])
     expect(await faultsOf('[]')).toEqual(['declares no automation'])
   })
@@ -184,15 +189,20 @@ describe('the manifest of an automation with code', () => {
     visibilityTimeoutSeconds: 90.5,
     retainSeconds: 3_600,
     retry: { baseSeconds: 0.5, factor: 3, capSeconds: 60 },
+    groups: { maxInFlight: 2, rate: { tasks: 5, perSeconds: 60, burst: 1 } },
     run: () => ({ pages: 1 }),
   })
+  const fair = defineBatch({ type: 'fair', payload: {}, groups: {}, run: () => undefined })
   const plain = defineContinuous({ type: 'ticks', run: () => undefined })
 
-  it.each([httpProbe, httpRequest, full, plain])('declares $type as its module does (D112)', async (automation) => {
-    const file = write('a.automation.json', JSON.stringify(manifestOf(automation)))
-    const [read] = await loadAutomations({ specifiers: [file], directory })
-    expect(read && declared(read)).toEqual(declared(automation))
-  })
+  it.each([httpProbe, httpRequest, full, fair, plain])(
+    'declares $type as its module does (D112)',
+    async (automation) => {
+      const file = write('a.automation.json', JSON.stringify(manifestOf(automation)))
+      const [read] = await loadAutomations({ specifiers: [file], directory })
+      expect(read && declared(read)).toEqual(declared(automation))
+    },
+  )
 
   it('leaves out what equals a default', () => {
     expect(manifestOf(plain)).toEqual({
@@ -214,7 +224,9 @@ describe('the manifest of an automation with code', () => {
       'visibility_timeout_seconds',
       'retain_seconds',
       'retry',
+      'groups',
     ])
+    expect(manifestOf(fair)).toMatchObject({ groups: {} })
   })
 
   it('keeps the command of a manifest', async () => {

@@ -116,7 +116,7 @@ export class SlotFixture {
   offer(
     id: string,
     payload: JsonObject = {},
-    { attempt = 0, labels = {}, retry, trace, lastProgress = null }: Partial<TaskLease> = {},
+    { attempt = 0, labels = {}, groupKey = null, retry, trace, lastProgress = null }: Partial<TaskLease> = {},
   ): { lose: () => void } {
     const stopped = new AbortController()
     let isLost = false
@@ -126,6 +126,7 @@ export class SlotFixture {
       payload,
       attempt,
       labels,
+      groupKey,
       retry,
       trace,
       lastProgress,

@@ -78,6 +78,12 @@ describe('submit', () => {
     expect((await mails.queue()).length).toBe(3)
   })
 
+  it('sends the group of a task, which an automation without groups refuses (D119)', async () => {
+    const { mails } = await published()
+    const error = await failureOf(mails.submit({ to: 'ada' }, { groupKey: 'acme' }))
+    expect(error.faults.map(({ field }) => field)).toEqual(['/group_key'])
+  })
+
   it('queues an id again after its task is finished: its own key is drawn for each submit', async () => {
     const { master, mails } = await published()
     await mails.submit({ to: 'ada' }, { id: 'mine' })

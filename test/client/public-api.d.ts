@@ -158,6 +158,7 @@ export interface TaskOptions {
   readonly uniqueKey?: string | undefined
   readonly uniqueUntil?: 'started' | 'finished' | undefined
   readonly onConflict?: 'keep' | 'replace' | undefined
+  readonly groupKey?: string | undefined
   readonly retainSeconds?: number | undefined
 }
 export interface NewTask<Payload> extends TaskOptions {

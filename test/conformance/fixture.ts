@@ -52,7 +52,7 @@ export const SCHEMAS = {
   tags: object({ region: { type: 'string' } }),
 }
 
-const CATALOG = buildCatalog([
+const AUTOMATIONS = [
   defineBatch({
     type: 'mailer',
     payload: PAYLOAD,
@@ -77,7 +77,11 @@ const CATALOG = buildCatalog([
     run,
   }),
   defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
-])
+]
+const CATALOG = buildCatalog(AUTOMATIONS)
+/** A further type, `courier`, whose tasks may have groups. */
+const withGroups = (groups: Groups) =>
+  buildCatalog([...AUTOMATIONS, defineBatch({ type: 'courier', payload: { type: 'object' }, groups, run })])
 
 interface ConformanceFixtureOptions {
   readonly submitRpsPerToken?: number
@@ -87,6 +91,7 @@ interface ConformanceFixtureOptions {
   readonly maxLostLeases?: number
   readonly idempotencyTtlSeconds?: number
 }
+type Groups = NonNullable<Parameters<typeof defineBatch>[0]['groups']>
 // oxlint-disable-next-line typescript/no-explicit-any -- like a client without the types of this project
 export type Json = any
 interface ConformanceResponse {
@@ -106,7 +111,7 @@ export interface Listening {
   readonly text: () => string
   readonly end: () => void
 }
-export type Open = (options?: ConformanceFixtureOptions) => Promise<ConformanceFixture>
+export type Open = (options?: ConformanceFixtureOptions, groups?: Groups) => Promise<ConformanceFixture>
 
 /** Runs `tests` on a master with each store. Each fixture is closed after its test. */
 export function onEachStore(section: string, tests: (open: Open) => void): void {
@@ -127,7 +132,7 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
   afterEach(async () => {
     for (const fixture of worlds.splice(0)) await fixture.close()
   })
-  return async (options = {}) => {
+  return async (options = {}, groups) => {
     const time = new VirtualTime()
     const log = recordingLog()
     const { lines } = log
@@ -140,7 +145,7 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
       log,
       backend,
       backendScheme: 'any',
-      catalog: CATALOG,
+      catalog: groups === undefined ? CATALOG : withGroups(groups),
       version: '1.2.3',
       dashboardDir: null,
       tokens: {

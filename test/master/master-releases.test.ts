@@ -31,6 +31,7 @@ describe('the releases of the live masters', () => {
         retryAfterSeconds: 5,
         detail: expect.stringContaining('"retain_seconds" cannot be used yet: a live master runs an older release'),
       })
+      expect(releases.faultOf({ payload: {}, group_key: 'a' })).toMatchObject({ code: 'UPGRADING' })
       expect(() => releases.require('pause')).toThrow('"pause"')
     }
     releases.update([releases.text])

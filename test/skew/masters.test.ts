@@ -156,10 +156,18 @@ withRedisServer('two releases on one Redis', () => {
     const submit = () => call('POST', 'tasks', labelled)
     await eventually('the current master knows the previous one', async () => (await submit()).status === 503)
     expect(await submit()).toMatchObject({ retryAfter: '5', text: expect.stringContaining('labels') })
+    const grouped = { payload: { ms: 1 }, group_key: 'a' }
+    expect(await call('POST', 'tasks', grouped)).toMatchObject({
+      status: 503,
+      retryAfter: '5',
+      text: expect.stringContaining('group_key'),
+    })
     expect(await call('DELETE', 'tasks/t-1')).toMatchObject({ status: 503, text: expect.stringContaining('cancel') })
     expect(await call('PUT', 'queue/pause')).toMatchObject({ status: 503, text: expect.stringContaining('pause') })
     expect(await call('POST', 'tasks', { payload: { ms: 1 } })).toMatchObject({ status: 200 })
     await replace(masters, 1, CURRENT, 'SIGTERM')
     await eventually('the field is accepted', async () => (await submit()).status === 200)
+    // The type has no groups, which the previous release would not accept in its definition.
+    expect(await call('POST', 'tasks', grouped)).toMatchObject({ status: 422, text: expect.stringContaining('groups') })
   }, 120_000)
 })

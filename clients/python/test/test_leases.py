@@ -91,8 +91,9 @@ class LeasesTest(unittest.TestCase):
     async def test_sends_the_newest_progress_once_a_second_while_it_is_offered(self) -> None:
         rpc, offered = FakeRpc(extended), ["progress"]
         leases = Leases(self.log.log, rpc.client, 600, self.outcomes.append, lambda name: name in offered)
-        first, second = leases.hold(task(1, progress={"page": 1}), {}), leases.hold(task(2), {})
+        first, second = leases.hold(task(1, progress={"page": 1}, group_key="acme"), {}), leases.hold(task(2), {})
         self.assertEqual([first.last_progress, second.last_progress], [{"page": 1}, None])
+        self.assertEqual([first.group_key, second.group_key], ["acme", None])
         for value in (1, 2):
             first.report(value)
         await asyncio.sleep(0.5)

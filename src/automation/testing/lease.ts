@@ -23,12 +23,19 @@ interface LeaseHolder {
   readonly settle: (how: Settle) => void
 }
 
+interface StoredBody {
+  readonly payload: JsonObject
+  readonly labels?: Readonly<Record<string, string>>
+  readonly group_key?: string
+}
+
 export class LocalLease implements TaskLease {
   readonly id: string
   readonly token: number
   readonly payload: JsonObject
   readonly attempt: number
   readonly labels: Readonly<Record<string, string>>
+  readonly groupKey: string | null
   readonly retry = undefined
   readonly trace = undefined
   readonly lastProgress: unknown
@@ -50,9 +57,10 @@ export class LocalLease implements TaskLease {
     this.id = id
     this.token = token
     this.attempt = attempt
-    const { payload, labels = {} } = JSON.parse(body) as { payload: JsonObject; labels?: Record<string, string> }
+    const { payload, labels = {}, group_key: groupKey = null } = JSON.parse(body) as StoredBody
     this.payload = payload
     this.labels = Object.freeze(labels)
+    this.groupKey = groupKey
     this.lastProgress = progress === undefined ? null : (JSON.parse(progress) as unknown)
     this.config = config
     this.slotId = slotId

@@ -15,6 +15,7 @@ export interface TaskSeed<T> {
   readonly priority?: number
   readonly maxAttempts?: number
   readonly labels?: Readonly<Record<string, string>>
+  readonly groupKey?: string
 }
 
 interface RunOptions<C, P extends Pools> {

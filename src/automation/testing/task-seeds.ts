@@ -7,9 +7,9 @@ import type { CatalogEntry } from '../index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
 
 const validateTask = compileValidator(TaskBody)
-const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts', 'labels'])
+const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts', 'labels', 'groupKey'])
 /** Names of the fields in the messages of the master's check. */
-const WIRE = { task_id: 'id', max_attempts: 'maxAttempts' } as const
+const WIRE = { task_id: 'id', max_attempts: 'maxAttempts', group_key: 'groupKey' } as const
 
 interface Seed {
   readonly id: string
@@ -17,6 +17,7 @@ interface Seed {
   readonly priority?: number
   readonly maxAttempts?: number
   readonly labels?: Readonly<Record<string, string>>
+  readonly groupKey?: string
 }
 
 export function newTasks(
@@ -46,7 +47,7 @@ function freeId(taken: ReadonlySet<string>): string {
 }
 
 function faultsOf(
-  { id, payload, priority, maxAttempts, labels, ...others }: Seed,
+  { id, payload, priority, maxAttempts, labels, groupKey, ...others }: Seed,
   entry: CatalogEntry,
 ): readonly string[] {
   const unknown = Object.keys(others).map((name) => `/${name}: is no field of a task; known: ${[...NAMES].join(', ')}`)
@@ -56,14 +57,15 @@ function faultsOf(
     ...(priority !== undefined && { priority }),
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
     ...(labels !== undefined && { labels }),
+    ...(groupKey !== undefined && { group_key: groupKey }),
   }
-  const shape = validateTask(body).map(
-    ({ path, message }) =>
-      `${path.replace(/^\/(task_id|max_attempts)/, (_, name: keyof typeof WIRE) => `/${WIRE[name]}`)}: ${message}`,
-  )
+  const shape = validateTask(body).map(({ path, message }) => `${ownPath(path)}: ${message}`)
   if (unknown.length + shape.length > 0) return [...unknown, ...shape]
   return (entry.validatePayload?.(payload) ?? []).map(({ path, message }) => `/payload${path}: ${message}`)
 }
+
+const ownPath = (path: string): string =>
+  path.replace(/^\/(task_id|max_attempts|group_key)/, (_, name: keyof typeof WIRE) => `/${WIRE[name]}`)
 
 function storedTask(
   {
@@ -72,10 +74,12 @@ function storedTask(
     priority = 0,
     maxAttempts = null,
     labels,
+    groupKey,
   }: Omit<Seed, 'maxAttempts'> & { readonly maxAttempts?: number | null },
   nowMs: number,
 ): NewTask {
-  const extras = labels === undefined ? '' : `"labels":${JSON.stringify(labels)},`
+  const group = groupKey === undefined ? '' : `"group_key":${JSON.stringify(groupKey)},`
+  const extras = group + (labels === undefined ? '' : `"labels":${JSON.stringify(labels)},`)
   const body = `{${extras}"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
   return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submittedAtMs: nowMs, body }
 }

@@ -104,6 +104,11 @@ export interface TaskOptions {
    * cancels that task and queues this one. A task that runs is never replaced.
    */
   readonly onConflict?: 'keep' | 'replace' | undefined
+  /**
+   * The group of the task, 1 to 256 characters, for an automation with `groups`: its groups take turns, and each has
+   * the automation's bounds.
+   */
+  readonly groupKey?: string | undefined
   /** Keeps the result of the task for this time after its end: 0, the default, to 604,800 seconds, with fractions. */
   readonly retainSeconds?: number | undefined
 }

@@ -66,6 +66,7 @@ export function taskText(task: NewTask<unknown>, { dedupe, windowSeconds }: Repe
     unique_key: task.uniqueKey,
     unique_until: task.uniqueUntil,
     on_conflict: task.onConflict,
+    group_key: task.groupKey,
   }
   const text = JSON.stringify(body)
   const bytes = ASCII.test(text) ? text.length : ENCODER.encode(text).length

@@ -1,12 +1,13 @@
 /**
  * @module cmd/admin/queue
- * `muster queue` lists pending tasks, and pauses and resumes queues. `muster dead` lists, replays and clears
- * dead-lettered tasks.
- * @see D29, D50, D106
+ * `muster queue` lists pending tasks and their groups, and pauses and resumes queues. `muster dead` lists, replays and
+ * clears dead-lettered tasks.
+ * @see D29, D50, D106, D119
  */
 import {
   MAX_TASKS_PER_BATCH,
   type DeadBody,
+  type GroupBody,
   type PausedBody,
   type QueueBody,
   type SelectedBody,
@@ -52,6 +53,32 @@ function pauseText({ note, actor, since, until }: Pause): string {
   const end = until === null ? 'until it is resumed' : `until ${when(until)}`
   return `paused by ${actor} since ${when(since)} ${end}${note === null ? '' : `: ${note}`}`
 }
+
+const GROUP_COLUMNS: readonly Column<GroupBody>[] = [
+  { head: 'GROUP', cell: (row) => row.group_key },
+  { head: 'PENDING', cell: (row) => row.pending },
+  { head: 'IN FLIGHT', cell: (row) => row.in_flight },
+  { head: 'NEXT START', cell: (row) => (row.next_start_at === undefined ? null : when(row.next_start_at)) },
+]
+
+const groups = verb({
+  name: 'groups',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary:
+    'Lists up to 50 groups that have tasks, those with the most pending tasks first, and when a rate lets them start.',
+  examples: ['http-request', 'http-request -o json'],
+  options: {},
+  run: async ({ operands, client, printer }) => {
+    const type = typeOperand(operands[0])
+    const { body } = await client.tasks.queue(type, { n: 1 })
+    const rows = body.groups ?? []
+    await printer.rows(rows, GROUP_COLUMNS, rows)
+    if (body.groups === undefined) printer.note(`"${type}" has no groups; its automation does not declare any`)
+    return EXIT.OK
+  },
+})
 
 const PAUSE_COLUMNS: readonly Column<Pause>[] = [
   { head: 'PAUSED BY', cell: (row) => row.actor },
@@ -106,7 +133,10 @@ const resume = verb({
   },
 })
 
-export const queue: Noun = { summary: 'list pending tasks, pause or resume a queue', verbs: [queueLs, pause, resume] }
+export const queue: Noun = {
+  summary: 'list pending tasks and their groups, pause or resume a queue',
+  verbs: [queueLs, groups, pause, resume],
+}
 
 const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
   { head: 'TASK', cell: (row) => row.id },

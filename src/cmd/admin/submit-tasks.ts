@@ -101,6 +101,12 @@ const SUBMIT_OPTIONS = {
     help: 'With replace, cancel the waiting task with the key and queue this one (default keep).',
     read: oneOf('keep', 'replace'),
   },
+  group: {
+    name: 'group',
+    value: 'NAME',
+    help: 'Group of the task, for a type with groups: they take turns, and each has the bounds of the type.',
+    read: text,
+  },
   wait: waitOption('Wait for the end of the task and print its result, with the exit codes of await.'),
   dryRun: DRY_RUN,
 } as const
@@ -201,6 +207,7 @@ function shared({
   uniqueKey,
   uniqueUntil,
   onConflict,
+  group,
   wait,
 }: SubmitValues): Omit<TaskBody, 'payload'> {
   const given = {
@@ -216,6 +223,7 @@ function shared({
     unique_key: uniqueKey,
     unique_until: uniqueUntil,
     on_conflict: onConflict,
+    group_key: group,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

@@ -9,6 +9,7 @@ import {
   ClearedBody,
   DEFAULT_N,
   DeadBody,
+  MAX_SHOWN_GROUPS,
   NBody,
   nQuery,
   QUEUE_SAMPLES,
@@ -20,10 +21,12 @@ import {
   SelectedBody,
 } from '../../protocol/index.ts'
 import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
 import { requirePermission } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { Inspections, InspectionBody } from '../inspections/index.ts'
 import { pauseBody } from './counts.ts'
+import { groupBody } from './groups.ts'
 import { historyText } from './run-history.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
@@ -54,9 +57,7 @@ function queueRoute({ tasks, inspections }: InspectDeps): Route {
     response: QueueBody,
     summary: 'The next pending tasks, in the order in which they will be reserved.',
     handle: (request) =>
-      inspections.respond(request, (out) =>
-        writeQueue(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.queue),
-      ),
+      inspections.respond(request, (out) => writeQueue(out, tasks, request.entry, request.query.n ?? DEFAULT_N.queue)),
   })
 }
 
@@ -150,10 +151,20 @@ function clearRoute({ tasks }: InspectDeps): Route {
 }
 
 /** Writes the queue as one read returned it. Tasks that left the queue before their body was read are omitted. */
-async function writeQueue(out: InspectionBody, tasks: Tasks, type: string, n: number): Promise<void> {
+async function writeQueue(
+  out: InspectionBody,
+  tasks: Tasks,
+  { type, groups = null }: CatalogEntry,
+  n: number,
+): Promise<void> {
   const { length, items, rest = [], paused } = await out.read(() => tasks.queue(type, n, out.room))
   const pauseText = paused === undefined ? '' : `"paused":${JSON.stringify(pauseBody(paused))},`
-  out.text(`{"length":${length},${pauseText}"items":[`)
+  out.text(`{"length":${length},${pauseText}`)
+  if (groups !== null) {
+    const rows = await out.read(() => tasks.groups(type, MAX_SHOWN_GROUPS))
+    out.text(`"groups":${JSON.stringify(rows.map(groupBody))},`)
+  }
+  out.text('"items":[')
   out.items(items.map(queueText))
   for (let from = 0; from < rest.length && out.room > 0;) {
     const part = rest.slice(from, from + BODIES_PER_PIECE)

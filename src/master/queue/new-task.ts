@@ -11,6 +11,7 @@ import {
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Clock, Random, TraceHeaders } from '../../runtime/index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
+import { bodyText } from './body-text.ts'
 
 const validateTask = compileValidator(TaskBody)
 const validateTraceParent = compileValidator(TraceParent)
@@ -26,7 +27,7 @@ export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBound
 
 /**
  * Faults that the schema of a task body does not find: of its payload, its times, the window of its key, its retry
- * policy, its trace and its unique key.
+ * policy, its trace, its unique key and its group.
  */
 export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
   const faults = payloadFaults(body.payload, entry)
@@ -35,7 +36,9 @@ export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: Tas
   const retry = retryFault(body)
   const trace = traceFault(body)
   const unique = uniqueFault(body)
-  if (delay === null && window === null && retry === null && trace === null && unique === null) return faults
+  const group = groupFault(body, entry)
+  const others = [delay, window, retry, trace, unique, group]
+  if (others.every((fault) => fault === null)) return faults
   return [
     ...faults,
     ...faultAt('/not_before', 'delay', delay),
@@ -43,6 +46,7 @@ export function remainingFaults(body: TaskBody, entry: CatalogEntry, bounds: Tas
     ...faultAt('/retry/cap_seconds', 'retry', retry),
     ...faultAt('/traceparent', 'trace', trace),
     ...faultAt('/unique_key', 'unique', unique),
+    ...faultAt('/group_key', 'group', group),
   ]
 }
 
@@ -82,6 +86,11 @@ function uniqueFault({ unique_key: key, unique_until: until, on_conflict: onConf
   if (isGiven(key)) return null
   if (isGiven(until)) return 'is missing; unique_until needs it'
   return isGiven(onConflict) ? 'is missing; on_conflict needs it' : null
+}
+
+function groupFault({ group_key: key }: TaskBody, { type, groups = null }: CatalogEntry): string | null {
+  if (!isGiven(key) || groups !== null) return null
+  return `needs a type with groups; add "groups" to the automation "${type}", or leave group_key out`
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
@@ -127,10 +136,7 @@ export function newTask(
   const { task_id: ownId, ttl_seconds: ttlSeconds = null, idempotency_ttl_seconds: keyTtlSeconds } = body
   const { retain_seconds: retainSeconds = null } = body
   const retainMs = retainSeconds === null ? defaultRetainMs : Math.round(retainSeconds * 1_000)
-  const retain = retainMs === 0 ? '' : `"retain_seconds":${retainMs / 1_000},`
-  const unique = fieldText('unique_key', body.unique_key)
   const notBeforeMs = notBeforeOf(body, backendNowMs)
-  const delay = notBeforeMs === undefined ? '' : `"not_before":${notBeforeMs / 1_000},`
   const priority = body.priority ?? 0
   const submitted = clock.wallMs()
   return {
@@ -145,23 +151,10 @@ export function newTask(
     ...(notBeforeMs !== undefined && { notBeforeMs }),
     ...(retainMs > 0 && { retainMs }),
     ...uniqueOf(body),
-    body:
-      `{${retain}${unique}${extrasText(body, trace)}"payload":${JSON.stringify(exactPayload)},"priority":${priority},` +
-      `${delay}"submitted_at":${submitted / 1_000}}`,
+    ...groupOf(body),
+    body: bodyText(body, { exactPayload, trace, retainMs, notBeforeMs, priority, submittedAtMs: submitted }),
   }
 }
-
-/** Writes the fields that the store returns and never uses for a decision (D113). Most tasks have none. */
-function extrasText({ labels, retry, traceparent, tracestate }: TaskBody, trace: TraceHeaders | undefined): string {
-  const own = typeof traceparent === 'string' ? { traceparent, tracestate } : trace
-  let text =
-    own === undefined ? '' : fieldText('traceparent', own.traceparent) + fieldText('tracestate', own.tracestate)
-  if (typeof retry === 'object' && retry !== null) text = fieldText('retry', withRetryDefaults(retry)) + text
-  return fieldText('labels', labels) + text
-}
-
-const fieldText = (name: string, value: unknown): string =>
-  value === undefined || value === null ? '' : `"${name}":${JSON.stringify(value)},`
 
 /** The unique key of a task; nothing if it has none (D118). */
 function uniqueOf({
@@ -171,6 +164,11 @@ function uniqueOf({
 }: TaskBody): Pick<NewTask, 'unique'> {
   if (typeof key !== 'string') return {}
   return { unique: { key, until: until ?? 'started', onConflict: onConflict ?? 'keep' } }
+}
+
+/** The group of a task; nothing if it has none (D119). */
+function groupOf({ group_key: group }: TaskBody): Pick<NewTask, 'group'> {
+  return typeof group === 'string' ? { group } : {}
 }
 
 /** The time before which the task may not run (D104). */

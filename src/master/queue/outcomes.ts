@@ -3,6 +3,7 @@
  * Serves the state of tasks: their place, and what was retained of finished ones (D29, D110, D111). Results are
  * inserted into the response as the stored text.
  */
+import type { CatalogEntry } from '../../automation/index.ts'
 import {
   API_PREFIX,
   AwaitBody,
@@ -16,14 +17,15 @@ import {
 import { charsOfState, type Outcome, type TaskPlace as Place, type TaskState, type Tasks } from '../../storage/index.ts'
 import { RawJson, route, type Route } from '../http/index.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { groupKeyIn } from './body-text.ts'
 import { historyText } from './run-history.ts'
 import type { TaskWaits } from './task-waits.ts'
 import { unknownTask } from './unknown-task.ts'
 
 const TASKS = `${API_PREFIX}/automations/{type}/tasks`
 
-export function outcomeRoutes(waits: TaskWaits): readonly Route[] {
-  return [stateRoute(waits), awaitRoute(waits)]
+export function outcomeRoutes(waits: TaskWaits, tasks: Pick<Tasks, 'bodies'>): readonly Route[] {
+  return [stateRoute(waits, tasks), awaitRoute(waits)]
 }
 
 /** Reads the states of any number of tasks, about 1 MiB in one step of the store. The list ends early at 32 MiB. */
@@ -55,7 +57,7 @@ export async function locateAll(
   return places
 }
 
-function stateRoute(waits: TaskWaits): Route {
+function stateRoute(waits: TaskWaits, tasks: Pick<Tasks, 'bodies'>): Route {
   return route({
     method: 'GET',
     path: `${TASKS}/{task_id}`,
@@ -68,11 +70,12 @@ function stateRoute(waits: TaskWaits): Route {
     summary:
       'Where a task is: pending, in_flight, scheduled, dead; done, expired or cancelled if its outcome is retained. ' +
       'With wait_seconds, returns when the task has finished, or after that time.',
-    handle: async ({ params, query, signal }) => {
+    handle: async ({ params, entry, query, signal }) => {
       const id = params['task_id'] ?? ''
       const [state = null] = await waits.wait(params.type, [id], (query.wait_seconds ?? 0) * 1_000, signal)
       if (state === null) throw unknownTask(params.type, id)
-      return { body: new RawJson(stateText(id, state)) }
+      const group = isStored(state) ? await groupOf(tasks, entry, id) : null
+      return { body: new RawJson(stateText(id, state, group)) }
     },
   })
 }
@@ -99,13 +102,16 @@ function awaitRoute(waits: TaskWaits): Route {
   })
 }
 
-/** The state of a task as JSON; `place` is null for an unknown one. */
-export function stateText(id: string, state: TaskState | null): string {
+/**
+ * The state of a task as JSON; `place` is null for an unknown one.
+ * @param group That of a task that is not finished.
+ */
+export function stateText(id: string, state: TaskState | null, group: string | null = null): string {
   const head = `{"task_id":${JSON.stringify(id)},"place":`
   if (state === null) return `${head}null}`
   switch (state.kind) {
     case 'stored':
-      return `${head}"${state.place}"${historyText(state)}}`
+      return `${head}"${state.place}"${groupText(group)}${historyText(state)}}`
     case 'dead': {
       const { attempt, lastError, diedAtMs } = state
       const error = `"error":${JSON.stringify(lastError)}`
@@ -116,6 +122,21 @@ export function stateText(id: string, state: TaskState | null): string {
     case 'cancelled':
       return `${head}"${state.kind}",${outcomeText(state)}${historyText(state)}}`
   }
+}
+
+const isStored = ({ kind }: TaskState): boolean => kind === 'stored'
+
+const groupText = (group: string | null): string => (group === null ? '' : `,"group_key":${JSON.stringify(group)}`)
+
+/** Reads the group of a task that is not finished; null if it has none, or has finished meanwhile. */
+async function groupOf(
+  tasks: Pick<Tasks, 'bodies'>,
+  { type, groups = null }: CatalogEntry,
+  id: string,
+): Promise<string | null> {
+  if (groups === null) return null
+  const [body = null] = await tasks.bodies(type, [id])
+  return body === null ? null : groupKeyIn(body)
 }
 
 function outcomeText({ kind, attempt, worker, actor, result, finishedAtMs, retainedUntilMs }: Outcome): string {

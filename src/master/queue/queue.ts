@@ -22,6 +22,7 @@ import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
 import { cancelRoutes } from './cancel.ts'
 import { findRoute } from './find.ts'
+import { setGroupPolicies } from './groups.ts'
 import { inspectRoutes } from './inspect.ts'
 import { listRoute } from './list.ts'
 import { RUN_ITEMS } from './batcher.ts'
@@ -78,6 +79,7 @@ export class Queue implements Part {
   async start(): Promise<void> {
     const { backend, timers } = this.#deps
     await this.#backendTime.learn()
+    await setGroupPolicies(backend.tasks, this.#batchEntries())
     this.#ends.push(
       timers.every(TICK_MS, () => this.#tick()),
       backend.bus.onSignal((signal) => this.#onSignal(signal)),
@@ -198,10 +200,10 @@ export class Queue implements Part {
       timers,
       random,
       step: (type) => backend.tasks.sweep(type, settings.maxLostLeases, RUN_ITEMS),
-      onSwept: (type, { requeued, promoted, dead }) => {
-        this.#metrics.lost.inc({ automation_type: type, outcome: 'requeued' }, requeued)
-        this.#metrics.lost.inc({ automation_type: type, outcome: 'dead' }, dead)
-        this.#queues.get(type)?.wake(requeued + promoted)
+      onSwept: (type, swept) => {
+        this.#metrics.lost.inc({ automation_type: type, outcome: 'requeued' }, swept.requeued)
+        this.#metrics.lost.inc({ automation_type: type, outcome: 'dead' }, swept.dead)
+        this.#queues.get(type)?.swept(swept)
       },
       onFailed: (type, error) =>
         this.#logThrottle.run(`sweep/${type}`, (suppressed) =>
@@ -268,7 +270,7 @@ export class Queue implements Part {
         refused: this.#metrics.refused,
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
-      ...outcomeRoutes(this.#waits),
+      ...outcomeRoutes(this.#waits, backend.tasks),
       findRoute({
         types: () => this.#batchTypes(),
         describe: (type, ids) => describeAll(backend.tasks, type, ids),
@@ -287,8 +289,12 @@ export class Queue implements Part {
   }
 
   #batchTypes(): readonly string[] {
+    return this.#batchEntries().map(({ type }) => type)
+  }
+
+  #batchEntries(): readonly CatalogEntry[] {
     const entries = [...this.#queues.values()].map(({ entry }) => entry)
-    return entries.filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
+    return entries.filter(({ kind }) => kind === 'BatchAutomation')
   }
 
   #onSignal(signal: MasterSignal): void {

@@ -24,9 +24,11 @@ import {
   type NewTask,
   type Pause,
   type SubmitItemResult,
+  type SweepResult,
   type Tasks,
 } from '../../storage/index.ts'
 import { createBatcher } from './batcher.ts'
+import { isBoundedInFlight } from './groups.ts'
 import { TaskDispatcher, type TaskDispatcherDeps } from './task-dispatcher.ts'
 import type { ReserveOptions } from './waiters.ts'
 
@@ -98,7 +100,11 @@ export class TypeQueue {
     this.#onFinished = deps.onFinished
     this.#onCancelled = deps.onCancelled
     this.#acks = createBatcher(
-      async (leases) => checked(leases, await tasks.ack(type, leases, deps.maxOutcomes)),
+      async (leases) => {
+        const results = checked(leases, await tasks.ack(type, leases, deps.maxOutcomes))
+        this.#leasesEnded(count(results, (result) => result === 'ok'))
+        return results
+      },
       ({ result }) => (result?.kind === 'json' ? result.text.length : 0),
       RESULTS_PER_CALL,
     )
@@ -146,6 +152,7 @@ export class TypeQueue {
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
     const outcomes = await this.#nacks.addEach(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
+    this.#leasesEnded(count(outcomes, (outcome) => outcome === 'dead'))
     this.#onFinished(nacks.filter((_, at) => outcomes[at] === 'dead').map(({ id }) => id))
     return allSucceeded(outcomes)
   }
@@ -193,6 +200,7 @@ export class TypeQueue {
       this.#onFinished(piece.filter((_, at) => done[at]?.kind === 'cancelled'))
       const ended = done.flatMap((result, at) => endedLease(piece[at] ?? '', result))
       if (ended.length > 0) this.#onCancelled(ended)
+      this.#leasesEnded(ended.length)
     }
     return ids.map((id) => {
       const result = results.get(id) ?? NOT_FOUND
@@ -213,6 +221,12 @@ export class TypeQueue {
     return wasPaused
   }
 
+  /** Wakes the dispatcher for the tasks that a sweep made ready. */
+  swept({ requeued, promoted, dead }: Pick<SweepResult, 'requeued' | 'promoted' | 'dead'>): void {
+    this.wake(requeued + promoted)
+    this.#leasesEnded(dead)
+  }
+
   wake(tasks?: number): void {
     if (tasks !== 0) this.#dispatcher.wake(tasks)
   }
@@ -223,6 +237,14 @@ export class TypeQueue {
 
   close(): void {
     this.#dispatcher.close()
+  }
+
+  /**
+   * Wakes the dispatcher if each lease that ended may have made a task ready: one that its group could not start before
+   * (D119).
+   */
+  #leasesEnded(leases: number): void {
+    if (isBoundedInFlight(this.entry)) this.wake(leases)
   }
 
   /** Releases leases without a recipient. If this fails, they expire after the visibility timeout. */

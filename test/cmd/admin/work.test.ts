@@ -1,12 +1,16 @@
 /** `muster tasks`, `queue`, `dead`, `output`, `pools` and `automations`. */
 import { describe, expect, it } from '@jest/globals'
+import { buildCatalog, defineBatch, type Automation } from '../../../src/automation/index.ts'
 import { FaultyProxy } from '../../client/faulty-proxy.ts'
 import { emit, makeDead, register } from '../../client/fixture.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 import { cells, lines, muster, type Terminal } from './fixture.ts'
 
-async function startMaster() {
-  const master = await runMaster()
+const batchType = (type: string) =>
+  defineBatch({ type, payload: {}, run: () => undefined, ...(type === 'grouped' && { groups: { maxInFlight: 1 } }) })
+
+async function startMaster(automations?: readonly Automation[]) {
+  const master = await runMaster(automations === undefined ? {} : { catalog: buildCatalog(automations) })
   return {
     master,
     run: (words: string | readonly string[], terminal?: Terminal) => muster(master.url, words, terminal),
@@ -138,6 +142,30 @@ describe('muster tasks', () => {
     expect(await submit('--unique-until', 'finished')).toBe('no, a duplicate')
     expect(await submit('--on-conflict', 'replace')).toBe('yes, replaced a')
     expect(await run('tasks submit mailer --payload {} --on-conflict drop')).toMatchObject({ code: 2 })
+  })
+
+  it('submit --group sends the group, which a type without groups rejects with the way out (D119)', async () => {
+    const { run } = await startMaster()
+    expect(await run('tasks submit mailer --payload {"to":"a"} --group acme')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('add "groups" to the automation "mailer", or leave group_key out'),
+    })
+  })
+
+  it('queue groups lists the groups of a type, or names that it has none (D119)', async () => {
+    const { run } = await startMaster(['grouped', 'mailer'].map(batchType))
+    const submit = (...more: string[]) => run(['tasks', 'submit', 'grouped', '--payload', '{}', ...more])
+    for (const group of ['acme', 'acme', 'beta']) expect(await submit('--group', group)).toMatchObject({ code: 0 })
+    await submit()
+    expect(cells((await run('queue groups grouped')).out)).toEqual([
+      ['GROUP', 'PENDING', 'IN FLIGHT', 'NEXT START'],
+      ['acme', '2', '0', '-'],
+      ['-', '1', '0', '-'],
+      ['beta', '1', '0', '-'],
+    ])
+    const json = JSON.parse((await run('queue groups grouped -o json')).out) as unknown
+    expect(json).toContainEqual({ group_key: 'acme', pending: 2, in_flight: 0 })
+    expect(await run('queue groups mailer')).toMatchObject({ code: 0, err: expect.stringContaining('has no groups') })
   })
 
   it('submit --delay and --not-before schedule a task (D104)', async () => {

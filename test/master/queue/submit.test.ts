@@ -42,6 +42,29 @@ describe('submitting a task', () => {
     expect(items.map(({ retain_seconds: seconds }) => seconds)).toEqual([90.5, 90.5, undefined, 5, 90.5])
   })
 
+  it('stores the group behind the unique key, whatever it contains (D119)', async () => {
+    await open({ entries: [entryOf('mailer', { groups: { maxInFlight: null, rate: null } })] })
+    await fixture.workers(['w'])
+    const group = '","group_key":"b"},{é\\'
+    await fixture.submit('a@b', { retain_seconds: 5, labels: { a: 'b' }, group_key: group, unique_key: 'k"' })
+    await fixture.submit('b@c', { group_key: null })
+    const leased = await fixture.take('w', 2)
+    expect(leased.map(({ group_key: key }) => key)).toEqual([group, undefined])
+    expect(Object.keys(leased[0] ?? {}).slice(-7, -3)).toEqual(['retain_seconds', 'unique_key', 'group_key', 'labels'])
+  })
+
+  it('rejects a group for a type without groups, and names the way out (D119)', async () => {
+    await open()
+    const faults = [expect.objectContaining({ path: '/group_key', message: expect.stringContaining('add "groups"') })]
+    const body = mail({ group_key: 'a' })
+    expect(await fixture.call('POST', TASKS, { body })).toMatchObject({ status: 422, json: { detail: faults } })
+    const { json } = await fixture.call('POST', `${TASKS}/validate`, { body })
+    expect(json).toMatchObject({ valid: false, errors: faults })
+    expect((await fixture.call('POST', BATCH, { body: { tasks: [mail(), body] } })).json).toMatchObject({
+      results: [{ queued: true }, { error: { status: 422, detail: faults } }],
+    })
+  })
+
   it('stores payload, priority and submission time, in seconds of the wall clock', async () => {
     await open()
     const submittedAt = fixture.time.wallMs() / 1_000
@@ -88,6 +111,10 @@ describe('submitting a task', () => {
     ['task_id', 'a\ud800'],
     ['idempotency_key', ''],
     ['idempotency_key', '\ud800'],
+    ['group_key', ''],
+    ['group_key', 7],
+    ['group_key', 'a\nb'],
+    ['group_key', 'x'.repeat(257)],
     ['payload', []],
     ['payload', 'x'],
     ['unknown', 1],

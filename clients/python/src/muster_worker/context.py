@@ -184,12 +184,13 @@ class Bus:
 class Task:
     """The task of a batch run. `attempt` is the number of failed attempts before this one.
 
-    `last_progress` is what an earlier run of the task reported last; None if none did.
+    `group_key` is the group of the task; None if it has none. `last_progress` is what an earlier run of the task
+    reported last; None if none did.
     """
 
     def __init__(self, scope: _Scope, lease: HeldLease) -> None:
         self.id, self.payload, self.attempt = lease.id, lease.payload, lease.attempt
-        self.labels, self.last_progress = lease.labels, lease.last_progress
+        self.labels, self.group_key, self.last_progress = lease.labels, lease.group_key, lease.last_progress
         self._scope, self._lease = scope, lease
 
     async def extend(self) -> None:

@@ -41,6 +41,7 @@ class HeldLease:
         self.payload: dict[str, Any] = task["payload"]
         self.attempt: int = task["attempt"]
         self.labels: Mapping[str, str] = MappingProxyType(task.get("labels", {}))
+        self.group_key: str | None = task.get("group_key")
         self.retry: Mapping[str, float] | None = task.get("retry")
         self.last_progress: Any = task.get("progress")
         self.is_retained: bool = task.get("retain") is True
