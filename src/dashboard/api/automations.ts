@@ -16,6 +16,8 @@ export interface Automation {
   readonly configSchema: JsonSchema
   readonly payloadSchema: JsonSchema | null
   readonly outputSchema: JsonSchema | null
+  /** Whether tasks may have a group (D119). */
+  readonly hasGroups: boolean
   readonly pools: readonly { readonly name: string; readonly payload: JsonSchema; readonly tags: JsonSchema }[]
 }
 
@@ -35,6 +37,7 @@ function toAutomation(entry: CatalogEntryBody, descriptor?: AutomationDescriptor
     configSchema: descriptor?.config_schema ?? entry.config,
     payloadSchema: entry.queue?.payload ?? null,
     outputSchema: entry.stream?.payload ?? null,
+    hasGroups: entry.queue?.groups !== undefined,
     pools: Object.entries(entry.pools ?? {}).map(([name, { payload, tags }]) => ({ name, payload, tags })),
   }
 }

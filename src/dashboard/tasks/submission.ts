@@ -14,6 +14,7 @@ export interface Submission {
   readonly ttlSeconds: string
   /** `key=value`, separated by commas. */
   readonly labels: string
+  readonly group: string
   readonly maxAttempts: string
   readonly idempotencyKey: string
 }
@@ -32,6 +33,7 @@ export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}):
   delaySeconds: '',
   ttlSeconds: '',
   labels: '',
+  group: '',
   maxAttempts: '',
   idempotencyKey,
 })
@@ -42,7 +44,7 @@ type SubmissionReading =
 
 /** @returns The request body, or the fields that cannot be parsed with their paths. */
 export function readSubmission(submission: Submission): SubmissionReading {
-  const { payload, taskId, idempotencyKey } = submission
+  const { payload, taskId, group, idempotencyKey } = submission
   const [ttl, attempts, priority] = [
     wholeNumber(submission.ttlSeconds),
     wholeNumber(submission.maxAttempts),
@@ -67,6 +69,7 @@ export function readSubmission(submission: Submission): SubmissionReading {
       priority: priority as number,
       ...(taskId === '' ? {} : { task_id: taskId }),
       ...extras.body,
+      ...(group === '' ? {} : { group_key: group }),
       ...(ttl === null ? {} : { ttl_seconds: ttl as number }),
       ...(attempts === null ? {} : { max_attempts: attempts as number }),
       ...(idempotencyKey === '' ? {} : { idempotency_key: idempotencyKey }),

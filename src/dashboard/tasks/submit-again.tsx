@@ -39,7 +39,7 @@ export function SubmitAgainDialog({ type, task, onClose }: SubmitAgainProps) {
       onClose={onClose}
       wide
     >
-      <p>The copy has a new ID, no delay, and the same payload, priority, labels and retry policy.</p>
+      <p>The copy has a new ID, no delay, and the same payload, priority, group, labels and retry policy.</p>
       <JsonView value={task.payload} label="Payload of the copy" />
       <p>
         <CopyAs commands={[curlCommand(apiBase(), { method: 'POST', path, body })]} />
@@ -48,12 +48,13 @@ export function SubmitAgainDialog({ type, task, onClose }: SubmitAgainProps) {
   )
 }
 
-function copyOf({ payload, priority, labels, retry }: ListedTask, key: string): TaskBody {
+function copyOf({ payload, priority, labels, group_key: group, retry }: ListedTask, key: string): TaskBody {
   return {
     payload,
     priority,
     idempotency_key: key,
     ...(labels !== undefined && { labels }),
+    ...(group !== undefined && { group_key: group }),
     ...(retry !== undefined && { retry }),
   }
 }

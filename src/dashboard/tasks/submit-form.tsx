@@ -48,7 +48,7 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
           faults={payloadFaults(faults)}
           onDraft={(payload) => put({ payload })}
         />
-        <TaskOptions form={form} faults={faults} put={put} />
+        <TaskOptions form={form} hasGroups={automation.hasGroups} faults={faults} put={put} />
         {act.problem !== null && <SubmitProblem problem={act.problem} />}
         <div className="buttons">
           <output className="fault">
@@ -162,6 +162,7 @@ const TEXT_FIELDS = [
   { label: 'Max attempts', hint: 'from worker config', name: 'maxAttempts', field: 'max_attempts' },
   { label: 'Delay (seconds)', hint: 'none', name: 'delaySeconds', field: 'delay_seconds' },
   { label: 'Labels', hint: 'tenant=acme, env=test', name: 'labels', field: 'labels' },
+  { label: 'Group', hint: 'none', name: 'group', field: 'group_key' },
   { label: 'Time to live (seconds)', hint: 'unlimited', name: 'ttlSeconds', field: 'ttl_seconds' },
   { label: 'Task ID', hint: 'generated', name: 'taskId', field: 'task_id' },
   { label: 'Idempotency key', hint: 'none', name: 'idempotencyKey', field: 'idempotency_key' },
@@ -169,12 +170,15 @@ const TEXT_FIELDS = [
 
 interface TaskOptionsProps {
   readonly form: Submission
+  /** Whether tasks may have a group. */
+  readonly hasGroups: boolean
   readonly faults: readonly FieldError[]
   readonly put: (part: Partial<Submission>) => void
 }
 
-function TaskOptions({ form, faults, put }: TaskOptionsProps) {
+function TaskOptions({ form, hasGroups, faults, put }: TaskOptionsProps) {
   const id = useId()
+  const fields = TEXT_FIELDS.filter(({ name }) => name !== 'group' || hasGroups)
   const isOwn = !PRIORITIES.some(({ value }) => value === form.priority)
   return (
     <div className="columns">
@@ -202,7 +206,7 @@ function TaskOptions({ form, faults, put }: TaskOptionsProps) {
           onChange={(priority) => put({ priority })}
         />
       )}
-      {TEXT_FIELDS.map(({ label, hint, name, field }) => (
+      {fields.map(({ label, hint, name, field }) => (
         <TextInput
           key={field}
           label={label}
@@ -256,6 +260,7 @@ function commandsOf(type: string, form: Submission): readonly Command[] {
     task_id: taskId,
     delay_seconds: delay,
     labels,
+    group_key: group,
     ttl_seconds: ttl,
     max_attempts: attempts,
     idempotency_key: key,
@@ -265,6 +270,7 @@ function commandsOf(type: string, form: Submission): readonly Command[] {
     ['--task-id', taskId],
     ['--delay', delay],
     ...Object.entries(labels ?? {}).map(([name, value]) => ['--label', `${name}=${value}`] as const),
+    ['--group', group],
     ['--ttl-seconds', ttl],
     ['--max-attempts', attempts],
     ['--idempotency-key', key],

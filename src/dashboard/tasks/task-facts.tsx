@@ -1,4 +1,4 @@
-/** @module dashboard/tasks/task-facts  Shows labels, retry policy, trace and payload of a task. */
+/** @module dashboard/tasks/task-facts  Shows group, labels, retry policy, trace and payload of a task. */
 import type { ReactNode } from 'react'
 import type { TaskPlace } from '../../protocol/index.ts'
 import type { Read } from '../api/queries.ts'
@@ -28,7 +28,7 @@ export function TaskFacts({ place, read }: TaskFactsProps) {
 }
 
 function Facts({ task }: { readonly task: ListedTask }) {
-  const { priority, attempt, labels = {}, retry, traceparent, payload } = task
+  const { priority, attempt, labels = {}, group_key: group, retry, traceparent, payload } = task
   return (
     <>
       <dl className="facts">
@@ -36,6 +36,11 @@ function Facts({ task }: { readonly task: ListedTask }) {
           {priority} ({tierOf(priority)} tier)
         </Fact>
         <Fact name="Failed attempts">{attempt}</Fact>
+        {group !== undefined && (
+          <Fact name="Group">
+            <bdi>{group}</bdi>
+          </Fact>
+        )}
         {retry !== undefined && (
           <Fact name="Retry policy">
             {retry.base_seconds} s, then × {retry.factor}, at most {retry.cap_seconds} s

@@ -23,6 +23,7 @@ import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
+import { TaskGroups } from './task-groups.tsx'
 import { TierBars } from './tier-bars.tsx'
 import { WaitingTasks } from './waiting-tasks.tsx'
 import './tasks.css'
@@ -128,6 +129,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
               <WhyQueue type={type} queue={queue} />
             </section>
           )}
+          {automation.hasGroups && <TaskGroups type={type} />}
           <QueueHistory type={type} />
           <WaitingTasks type={type} />
         </>
