@@ -5,15 +5,21 @@
  * the group `null`.
  */
 import { GroupSchedule, type GroupCounts, type GroupPolicy, type GroupRow } from '../index.ts'
-import type { Database } from './driver.ts'
+import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
 /** Unused rates that are forgotten together. */
 const FORGOTTEN_RATES = 500
 
-export type GroupStatements = ReturnType<typeof groupStatements>
+export interface GroupStatements {
+  readonly counts: Statement<[number], GroupCounts>
+  readonly rates: Statement<[number, number], [string, number]>
+  readonly saveRate: Statement<[number, string, number]>
+  readonly unusedRates: Statement<[number, number, number], string>
+  readonly forgetRate: Statement<[number, string]>
+}
 
-export function groupStatements(db: Database) {
+export function groupStatements(db: Database): GroupStatements {
   return {
     counts: db.prepare<[number], GroupCounts>(
       `SELECT coalesce(grp, '') AS name, sum(place = 0) AS pending, sum(place = 1) AS inFlight
