@@ -202,12 +202,17 @@ export function tasksGroups(name: string, create: Create): void {
 
     it('serve many groups, most of them cancelled', async () => {
       const { backend } = await fixtureOf()
+      await put(backend, '-1')
+      expect(await leased(backend)).toEqual(['-1'])
       const names = Array.from({ length: 400 }, (_, i) => `${100 + i}`)
       await submit(backend, ...names.map((group) => task(`t${group}`, { ownId: true, group })))
       const kept = names.filter((_, i) => i % 7 === 0)
       const gone = names.filter((_, i) => i % 7 !== 0).map((group) => `t${group}`)
       await backend.tasks.cancel(TYPE, gone, 'admin')
+      const [last = ''] = kept.splice(20, 1)
+      await backend.tasks.cancel(TYPE, [`t${last}`], 'admin')
       expect(await leased(backend)).toEqual(kept.map((group) => `t${group}`))
+      expect(await pending(backend)).toEqual([])
     })
 
     it('replace a pending task by one of another group', async () => {
