@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { eventually, freePort } from '../kit/index.ts'
+import { kubeconfigOf } from './fake-fleet.ts'
 
 const OBJECTS = 200
 const OBJECT_BYTES = 1_200_000
@@ -81,16 +82,6 @@ async function startApiServer(): Promise<ApiServer> {
   return api
 }
 
-const kubeconfig = (server: string): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'c',
-    clusters: [{ name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'u', user: { token: 't' } }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u', namespace: 'ns' } }],
-  })
-
 const peakMib = ({ pid }: ChildProcess): number =>
   Number(/VmHWM:\s+(?<kib>\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.groups?.['kib']) / 1_024
 
@@ -100,7 +91,7 @@ describe('the operator and objects of 1.2 MB', () => {
     async () => {
       const api = await startApiServer()
       const directory = mkdtempSync(join(tmpdir(), 'muster-memory-'))
-      writeFileSync(join(directory, 'kubeconfig'), kubeconfig(api.url))
+      writeFileSync(join(directory, 'kubeconfig'), kubeconfigOf(api.url, 'ns'))
       const port = await freePort()
       const child = spawn(
         process.execPath,

@@ -9,16 +9,9 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { startOperator, type OperatorOptions, type RunningOperator } from '../../src/operator/index.ts'
 import { PooledTransport, type KubeIdentity } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
-import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
+import { EVENTS, FakeApiServer, LEASES } from './fake-apiserver.ts'
+import { FLEET_WORKERS } from './fake-fleet.ts'
 import { eventually, recordingLog } from '../kit/index.ts'
-
-const FLEET_WORKERS: FakeKind = {
-  group: 'muster.dev',
-  version: 'v1alpha1',
-  plural: 'fleetworkers',
-  kind: 'FleetWorker',
-  status: true,
-}
 
 const running: { stop(): Promise<void> }[] = []
 afterEach(async () => {

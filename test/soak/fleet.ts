@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../kit/eventually.ts'
 import { freePort } from '../kit/free-port.ts'
-import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../operator/fake-apiserver.ts'
+import { EVENTS, FakeApiServer, LEASES } from '../operator/fake-apiserver.ts'
+import { FLEET_WORKERS, kubeconfigOf } from '../operator/fake-fleet.ts'
 import { SoakProcess } from './process.ts'
 import { RedisStore, SqliteStore, type SoakStore } from './store-process.ts'
 
@@ -14,13 +15,6 @@ const BUILD = { command: join(ROOT, 'dist/cmd/muster.js'), api: join(ROOT, 'dist
 const APPLY_CONTROL = join(ROOT, 'test/controls/apply.ts')
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const NAMESPACE = 'soak'
-const FLEET_WORKERS: FakeKind = {
-  group: 'muster.dev',
-  version: 'v1alpha1',
-  plural: 'fleetworkers',
-  kind: 'FleetWorker',
-  status: true,
-}
 export const ADMIN_TOKEN = 'admin-token-of-the-soak'
 const WORKER_TOKEN = 'worker-token-of-the-soak'
 /** A busy machine takes minutes to start a process. */
@@ -159,7 +153,7 @@ export class SoakFleet {
   async #addOperator(n: number): Promise<void> {
     const { folder } = this.#options
     const kubeconfig = join(folder, 'kubeconfig.json')
-    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(this.api.url)))
+    writeFileSync(kubeconfig, kubeconfigOf(this.api.url, NAMESPACE))
     const port = await freePort()
     const operator = new SoakProcess({
       name: `operator-${n}`,
@@ -227,12 +221,3 @@ const isReady = (url: string): Promise<void> =>
   eventually(`${url} responds with 200`, async () => (await fetch(url).catch(() => null))?.status === 200, {
     withinMs: READY_MS,
   })
-
-const kubeconfigOf = (server: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Config',
-  'current-context': 'soak',
-  clusters: [{ name: 'soak', cluster: { server, 'insecure-skip-tls-verify': true } }],
-  users: [{ name: 'soak', user: { token: 'soak' } }],
-  contexts: [{ name: 'soak', context: { cluster: 'soak', user: 'soak', namespace: NAMESPACE } }],
-})
