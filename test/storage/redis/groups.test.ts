@@ -10,6 +10,7 @@ import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import { DAY, HOSTILE, leasesOf, ManualClock, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { GroupPolicy, Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
+import { eventually } from '../../kit/index.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
@@ -18,6 +19,7 @@ const KEYS = ['gt', 'gq', 'gn', 'gr', 'gw', 'gl', 'ga'].map(key)
 const ONE: GroupPolicy = { maxInFlight: 1, rate: null }
 const FAIR: GroupPolicy = { maxInFlight: null, rate: null }
 const MINUTE = 60_000
+const FAILURE = { error: 'x', retryInMs: 60_000, permanent: false, jitter: 0 }
 
 withRedisServer('redis groups', () => {
   let server: RedisServer
@@ -113,9 +115,9 @@ withRedisServer('redis groups', () => {
     const other = create('other')
     await other.submit(TYPE, DAY, [task('late')])
     await other.sweep(TYPE, 0, 500)
-    const seen = await reserved(500, other)
-    for (let i = 0; i < 5; i += 1) seen.concat(await reserved(500, other))
-    expect(seen).toEqual(['high', ...names.slice(0, 499)])
+    const seen: string[] = []
+    for (let i = 0; i < 6; i += 1) seen.push(...(await reserved(500, other)))
+    expect(seen).toEqual(['high', ...names, 'late'])
     expect(await client.exists(...KEYS)).toBe(0)
   })
 
@@ -152,5 +154,40 @@ withRedisServer('redis groups', () => {
       { group: 'a', pending: 1, inFlight: 1, nextStartAtMs: null },
       { group: 'b', pending: 1, inFlight: 0, nextStartAtMs: null },
     ])
+  })
+
+  it.each<[string, (lease: Lease) => Promise<unknown>]>([
+    ['an ack', (lease) => tasks.ack(TYPE, [lease])],
+    ['a release', (lease) => tasks.release(TYPE, [lease])],
+    ['a cancel', (lease) => tasks.cancel(TYPE, [lease.id], 'admin')],
+    ['a nack', (lease) => tasks.nack(TYPE, { baseMs: 1, factor: 1, capMs: 1 }, [{ ...lease, ...FAILURE }])],
+    [
+      'a sweep of its lease',
+      () => {
+        clock.advance(VISIBILITY)
+        return tasks.sweep(TYPE, 0, 500)
+      },
+    ],
+  ])('of which a full one may start again wake the masters after %s, and only then (G30, G31)', async (_name, end) => {
+    await tasks.setGroupPolicy(TYPE, ONE)
+    await submit(inGroup('a1', 'a'), inGroup('a2', 'a'))
+    const lease = sole(await reserve(1))
+    expect(await reserved()).toEqual([])
+    const messages: string[] = []
+    const subscriber = client.duplicate()
+    try {
+      await subscriber.subscribe('muster:wake')
+      subscriber.on('message', (_channel: string, message: string) => void messages.push(message))
+      await submit(inGroup('a3', 'a'))
+      await client.publish('muster:wake', 'mark')
+      await eventually('the mark arrives', () => messages.includes('mark'))
+      expect(messages).toEqual(['mark'])
+      await end(lease)
+      await eventually('the masters are woken', () => messages.length === 2)
+      expect(messages[1]).toBe(`${TYPE} traced`)
+      expect((await reserve()).length).toBe(1)
+    } finally {
+      subscriber.disconnect()
+    }
   })
 })
