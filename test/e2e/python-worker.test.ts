@@ -318,15 +318,15 @@ withPythonClient('a Python worker', () => {
     onEveryStore(
       'survives a restart of the master: the task ends once, its outputs are in order (G1, G10)',
       async (fixture) => {
-        const worker = await fixture.worker('py', 'reconnects')
-        const [id = ''] = await fixture.submit('py', [{ do: 'hold, then emit', name: 'outage', n: 500 }])
+        const worker = await fixture.worker('py-long', 'reconnects')
+        const [id = ''] = await fixture.submit('py-long', [{ do: 'hold, then emit', name: 'outage', n: 500 }])
         await fixture.exists('outage.started', worker)
         await fixture.fleet.stopMaster()
         writeFileSync(fixture.file('outage.go'), '')
         await fixture.exists('outage.emitted', worker)
         await fixture.fleet.startMaster(AUTOMATIONS)
-        await fixture.isDone('py', [id], worker)
-        const outputs = await fixture.outputs('py', 500, worker)
+        await fixture.isDone('py-long', [id], worker)
+        const outputs = await fixture.outputs('py-long', 500, worker)
         expect(outputs.map(({ n }) => n)).toEqual(Array.from({ length: 500 }, (_, n) => n))
         expect(readFileSync(fixture.file('outage.started'), 'utf8').trim().split('\n')).toHaveLength(1)
         expect(await fixture.terminate(worker)).toBe(0)

@@ -1,7 +1,7 @@
 /** @module dashboard/tasks/pause-control  Pauses a queue, with a note and an end, and resumes it (D106). */
 import { useId, useState } from 'react'
 import type { QueueTotals } from '../../protocol/index.ts'
-import { apiBase, mayUse, useSession } from '../api/session.ts'
+import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { useAction } from '../api/use-action.ts'
 import { useRefresh } from '../api/queries.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
@@ -26,8 +26,8 @@ export function PauseControl({ type, paused }: { readonly type: string; readonly
   const { me } = useSession()
   const refresh = useRefresh()
   const [isOpen, setIsOpen] = useState(false)
-  const may = mayUse(me, type)
-  const why = may ? undefined : 'This token does not cover this type.'
+  const may = hasPermission(me, type, 'operate')
+  const why = may ? undefined : 'This token may not operate this type.'
   const resume = useAction(async (api) => {
     await api.send('DELETE', pathOf(type))
     refresh(['overview'], ['queue', type])

@@ -4,7 +4,7 @@
  */
 import { useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
-import { apiBase, useSession, mayUse } from '../api/session.ts'
+import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { useAction } from '../api/use-action.ts'
 import { useRefresh } from '../api/queries.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
@@ -33,8 +33,8 @@ export function WorkerActions(props: WorkerActionProps) {
   const [open, setOpen] = useState<'drain' | 'forget' | null>(null)
   const { worker } = props
   const close = (): void => setOpen(null)
-  const may = mayUse(me, worker.automation_type)
-  const why = may ? undefined : 'This token does not cover this type.'
+  const may = hasPermission(me, worker.automation_type, 'operate')
+  const why = may ? undefined : 'This token may not operate this type.'
   return (
     <div className="buttons">
       <CopyAs

@@ -109,13 +109,17 @@ describe('all tasks of a type', () => {
     expect(await page.getByText('there may be more').count()).toBe(0)
   })
 
-  it('cannot be cancelled with a token that may only read', async () => {
+  it('cannot be cancelled, nor the queue paused, with a token that may only read', async () => {
     await fill()
     const page = await open(ALL, READ_TOKEN)
     await shows(page, '21')
     await look(page, 'all-tasks-read-only')
     expect(await page.getByRole('checkbox').count()).toBe(0)
     expect(await page.getByRole('button', { name: /Cancel/ }).count()).toBe(0)
+    await page.goto(page.url().replace('?tab=all', ''))
+    const pause = page.getByRole('button', { name: 'Pause…' })
+    expect(await pause.isDisabled()).toBe(true)
+    expect(await pause.getAttribute('title')).toBe('This token may not operate this type.')
   })
 
   it('are replaced by an error while the master does not list them, and shown when it does', async () => {

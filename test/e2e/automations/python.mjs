@@ -13,10 +13,10 @@ const config = Type.Object({
   password: Type.Optional(Type.String({ writeOnly: true })),
 })
 
-const batch = (type) =>
+const batch = (type, visibilityTimeoutSeconds = 2) =>
   defineBatch({
     type,
-    visibilityTimeoutSeconds: 2,
+    visibilityTimeoutSeconds,
     config,
     payload: Type.Object({ do: Type.String(), name: Type.Optional(Type.String()), n: Type.Optional(Type.Integer()) }),
     output: Type.Object({}, { additionalProperties: true }),
@@ -26,5 +26,7 @@ const batch = (type) =>
   })
 
 export const py = batch('py')
+/** Its leases outlast a master that starts slowly. */
+export const pyLong = batch('py-long', 60)
 export const pyPlain = batch('py-plain')
 export const pyTicks = defineContinuous({ type: 'py-ticks', config, run })

@@ -38,8 +38,7 @@ async def use_primitives(ctx: Context) -> None:
         )
 
 
-@batch("py", secrets=("password",))
-async def py(ctx: Context) -> None:
+async def work(ctx: Context) -> None:
     payload = ctx.task.payload
     match payload["do"]:
         case "emit":
@@ -74,6 +73,10 @@ async def py(ctx: Context) -> None:
                 (FOLDER / "never.why").write_text(str(ctx.why))
 
 
+py = batch("py", secrets=("password",))(work)
+py_long = batch("py-long", secrets=("password",))(work)
+
+
 @batch("py-plain")
 def py_plain(ctx):
     if ctx.task.payload["do"] == "emit":
@@ -94,4 +97,4 @@ async def py_ticks(ctx: Context) -> None:
 
 
 atexit.register(lambda: (FOLDER / f"{os.getpid()}.exit").touch())
-run(py, py_plain, py_ticks)
+run(py, py_long, py_plain, py_ticks)

@@ -49,8 +49,8 @@ describe('submitting a task', () => {
     await fixture.submit('a@b', { retain_seconds: 5, labels: { a: 'b' }, group_key: group, unique_key: 'k"' })
     await fixture.submit('b@c', { group_key: null })
     const leased = await fixture.take('w', 2)
-    expect(leased.map(({ group_key: key }) => key)).toEqual([group, undefined])
-    expect(Object.keys(leased[0] ?? {}).slice(-7, -3)).toEqual(['retain_seconds', 'unique_key', 'group_key', 'labels'])
+    expect(leased.map(({ group_key: key }) => key)).toEqual([undefined, group]) // The group without a name is first.
+    expect(Object.keys(leased[1] ?? {}).slice(-7, -3)).toEqual(['retain_seconds', 'unique_key', 'group_key', 'labels'])
   })
 
   it('rejects a group for a type without groups, and names the way out (D119)', async () => {
