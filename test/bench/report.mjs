@@ -94,6 +94,7 @@ export const COSTS = {
   redisCpuUs: 'Redis CPU µs',
   innerCalls: 'inner calls',
   nodeCpuUs: 'Node CPU µs',
+  serviceCpuUs: 'of the master',
   p50: 'p50 ms',
   p99: 'p99 ms',
   max: 'max ms',

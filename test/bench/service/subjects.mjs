@@ -55,7 +55,7 @@ export async function withFleet(bench, store, measure, options = {}) {
         await fleet.master.kill()
         fleet.master = await startMaster(backendUrl, { ...options, port: master.port })
       },
-      costs: () => costsOf(() => [fleet.master.pid, ...fleet.workers.map(({ pid }) => pid)], redis?.port),
+      costs: () => costsOf(fleet.master.pid, () => fleet.workers.map(({ pid }) => pid), redis?.port),
     }
     ended.push(
       { stop: () => fleet.master.stop() },
@@ -96,7 +96,7 @@ export async function withBullmq(bench, name, measure, jobOptions = {}) {
       queue,
       worker,
       isEmpty,
-      costs: () => costsOf(() => [process.pid, ...workers.map(({ pid }) => pid)], redis.port),
+      costs: () => costsOf(process.pid, () => workers.map(({ pid }) => pid), redis.port),
     })
   } finally {
     for (const each of workers) await each.stop()
@@ -121,12 +121,13 @@ export async function withLimit(mode, measure, { nodeArguments = [], settings = 
   }
 }
 
-async function costsOf(pids, redisPort) {
-  const cpuOf = () => pids().reduce((sum, pid) => sum + cpuMs(pid), 0)
+async function costsOf(servicePid, workerPids, redisPort) {
+  const cpuOf = () => workerPids().reduce((sum, pid) => sum + cpuMs(pid), cpuMs(servicePid))
   const redis = redisPort === undefined ? undefined : await redisCosts(redisPort)
-  const began = cpuOf()
+  const [began, serviceBegan] = [cpuOf(), cpuMs(servicePid)]
   return async (items) => ({
     nodeCpuUs: ((cpuOf() - began) * 1_000) / items,
+    serviceCpuUs: ((cpuMs(servicePid) - serviceBegan) * 1_000) / items,
     ...(redis === undefined ? {} : await redis(items)),
   })
 }
