@@ -9,7 +9,7 @@ import { ADMIN_TOKEN, Fleet, freePort, type Proc } from '../e2e/fleet.ts'
 import { eventually } from '../kit/index.ts'
 import { EVENTS, FakeApiServer, LEASES } from '../operator/fake-apiserver.ts'
 import { FLEET_WORKERS, kubeconfigOf } from '../operator/fake-fleet.ts'
-import { CURRENT, PREVIOUS } from './release.ts'
+import { CURRENT, PREVIOUS, settingsOf } from './release.ts'
 
 const NAMESPACE = 'muster'
 const SLOW = '/automations/slow'
@@ -19,10 +19,6 @@ const QUIET_MS = 3_000
 const open: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
-})
-
-const settingsOf = (checkout: string): Readonly<Record<string, string>> => ({
-  SVC_AUTOMATIONS: join(checkout, 'test/e2e/automations/faulty.mjs'),
 })
 
 async function fleetOf(checkout: string): Promise<Fleet> {

@@ -8,17 +8,13 @@ import { startMuster } from '../kit/built-command.ts'
 import { eventually } from '../kit/index.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
 import { forgetDocument } from '../openapi/every-response.ts'
-import { CURRENT, PREVIOUS } from './release.ts'
+import { CURRENT, PREVIOUS, settingsOf } from './release.ts'
 
 const SLOW = '/automations/slow'
 
 const open: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
-})
-
-const settingsOf = (checkout: string): Readonly<Record<string, string>> => ({
-  SVC_AUTOMATIONS: join(checkout, 'test/e2e/automations/faulty.mjs'),
 })
 
 /** A fleet whose master is of this release. */

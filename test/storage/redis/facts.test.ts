@@ -1,34 +1,21 @@
 /** Tests how failed attempts are stored in Redis: beside an older release, and without leftovers (D115). */
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
-import { DAY, leasesOf, ManualClock, registration, RETRY, SECOND, sole, task, TYPE } from '../contract/fixture.ts'
+import { DAY, leasesOf, type ManualClock, RETRY, SECOND, sole, task, TYPE } from '../contract/fixture.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { TracedCaller } from './traced.ts'
+import { withRedisServer } from '../../kit/redis-server.ts'
+import type { TracedCaller } from './traced.ts'
+import { onTracedTasks } from './traced-tasks.ts'
 
 const KEY = `muster:{a:${TYPE}}:`
 const VISIBILITY_MS = 600 * SECOND
 
 withRedisServer('redis facts', () => {
-  let server: RedisServer
   let client: Redis
   let clock: ManualClock
   let caller: TracedCaller
   let tasks: Tasks
-  beforeAll(async () => {
-    server = await startRedis()
-    client = server.connect()
-  })
-  afterAll(() => server.close())
-  beforeEach(async () => {
-    clock = new ManualClock()
-    caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', clock)
-    await client.flushall()
-    await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
-  })
+  onTracedTasks((on) => void ({ client, clock, caller, tasks } = on))
 
   const submit = async (...ids: readonly string[]): Promise<unknown> =>
     tasks.submit(

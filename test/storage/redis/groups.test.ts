@@ -2,17 +2,17 @@
  * Tests how groups of tasks are stored in Redis: that nothing remains of them, how they survive a process that has no
  * policy for the type, the need, and stale tickets (D119, D121).
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
 import { unavailable } from '../../../src/storage/redis/errors.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
-import { DAY, HOSTILE, leasesOf, ManualClock, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { DAY, HOSTILE, leasesOf, type ManualClock, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { GroupPolicy, Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
 import { eventually } from '../../kit/index.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { TracedCaller } from './traced.ts'
+import { withRedisServer } from '../../kit/redis-server.ts'
+import type { TracedCaller } from './traced.ts'
+import { onTracedTasks } from './traced-tasks.ts'
 
 const key = (part: string): string => `muster:{a:${TYPE}}:${part}`
 const KEYS = ['gt', 'gq', 'gn', 'gr', 'gw', 'gl', 'ga'].map(key)
@@ -22,24 +22,12 @@ const MINUTE = 60_000
 const FAILURE = { error: 'x', retryInMs: 60_000, permanent: false, jitter: 0 }
 
 withRedisServer('redis groups', () => {
-  let server: RedisServer
   let client: Redis
   let clock: ManualClock
   let caller: TracedCaller
   let tasks: Tasks
   const create = (process: string): Tasks => createTasks(caller, process, clock)
-  beforeAll(async () => {
-    server = await startRedis()
-    client = server.connect()
-  })
-  afterAll(() => server.close())
-  beforeEach(async () => {
-    clock = new ManualClock()
-    caller = new TracedCaller(client, clock)
-    tasks = create('p')
-    await client.flushall()
-    await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
-  })
+  onTracedTasks((on) => void ({ client, clock, caller, tasks } = on))
 
   const inGroup = (id: string, group: string, more: Partial<NewTask> = {}): NewTask => ({
     ...task(id, { ownId: true, ...more }),

@@ -1,17 +1,15 @@
 /** Tests how outcomes are stored in Redis: beside an older release, in a full server, and without leftovers. */
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
-import { DAY, leasesOf, ManualClock, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { DAY, leasesOf, type ManualClock, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { TracedCaller } from './traced.ts'
+import { withRedisServer } from '../../kit/redis-server.ts'
+import type { TracedCaller } from './traced.ts'
+import { onTracedTasks } from './traced-tasks.ts'
 
 const KEY = `muster:{a:${TYPE}}:`
 const RETAIN_MS = 60_000
 
-let server: RedisServer
 let client: Redis
 let clock: ManualClock
 let caller: TracedCaller
@@ -26,18 +24,7 @@ async function leased(...items: readonly NewTask[]): Promise<readonly Lease[]> {
 const commandsOfLastRun = (): number => caller.runs.at(-1)?.commands.length ?? 0
 
 withRedisServer('redis outcomes', () => {
-  beforeAll(async () => {
-    server = await startRedis()
-    client = server.connect()
-  })
-  afterAll(() => server.close())
-  beforeEach(async () => {
-    clock = new ManualClock()
-    caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', clock)
-    await client.flushall()
-    await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
-  })
+  onTracedTasks((on) => void ({ client, clock, caller, tasks } = on))
 
   it('are not kept of tasks that a master of an older release leased, and leave nothing behind (D110)', async () => {
     const leases = await leased(task('a', { retainMs: RETAIN_MS }))

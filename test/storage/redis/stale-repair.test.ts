@@ -1,30 +1,18 @@
 /** Tests that the sweep repairs what a master of an earlier release, which does not know cancels, leaves behind. */
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import type { Tasks } from '../../../src/storage/index.ts'
-import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { DAY, ManualClock, sole, task, TYPE } from '../contract/fixture.ts'
-import { TracedCaller } from './traced.ts'
+import { withRedisServer } from '../../kit/redis-server.ts'
+import { DAY, sole, task, TYPE } from '../contract/fixture.ts'
+import { onTracedTasks } from './traced-tasks.ts'
 
 const KEY = `muster:{a:${TYPE}}:`
 const TASKS = Array.from({ length: 3_000 }, (_, n) => `t${n}`)
 
 withRedisServer('the repair of stale tickets', () => {
-  let server: RedisServer
   let client: Redis
   let tasks: Tasks
-  beforeAll(async () => {
-    server = await startRedis()
-    client = server.connect()
-  })
-  afterAll(() => server.close())
-  beforeEach(async () => {
-    await client.flushall()
-    const clock = new ManualClock()
-    const caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', clock)
-  })
+  onTracedTasks((on) => void ({ client, tasks } = on))
 
   const pending = async (): Promise<number> => {
     const [high, normal, low] = sole(await tasks.counts([TYPE])).tiers

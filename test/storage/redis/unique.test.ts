@@ -1,32 +1,18 @@
 /** Tests how unique keys are stored in Redis: the need, entries without a task, and stale tickets (D118, D121). */
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
-import { DAY, leasesOf, ManualClock, registration, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { DAY, leasesOf, type ManualClock, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
-import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
-import { TracedCaller } from './traced.ts'
+import { withRedisServer } from '../../kit/redis-server.ts'
+import { onTracedTasks } from './traced-tasks.ts'
 
 const key = (part: string): string => `muster:{a:${TYPE}}:${part}`
 
 withRedisServer('redis unique keys', () => {
-  let server: RedisServer
   let client: Redis
   let clock: ManualClock
   let tasks: Tasks
-  beforeAll(async () => {
-    server = await startRedis()
-    client = server.connect()
-  })
-  afterAll(() => server.close())
-  beforeEach(async () => {
-    clock = new ManualClock()
-    const caller = new TracedCaller(client, clock)
-    tasks = createTasks(caller, 'p', clock)
-    await client.flushall()
-    await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
-  })
+  onTracedTasks((on) => void ({ client, clock, tasks } = on))
 
   const keyed = (id: string, uniqueKey: string, more: Partial<NewTask> = {}): NewTask =>
     task(id, { ownId: true, unique: { key: uniqueKey, until: 'started', onConflict: 'replace' }, ...more })
