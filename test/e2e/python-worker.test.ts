@@ -21,6 +21,12 @@ interface Payload {
   readonly name?: string
   readonly n?: number
 }
+interface RpcResult {
+  readonly result?: { readonly results: readonly { readonly ok: boolean; readonly error?: string }[] }
+  readonly error?: { readonly code: number }
+}
+/** The code of JSON-RPC for a wrong parameter. */
+const INVALID_PARAMS = -32_602
 interface WorkerRecord {
   readonly state: string
   readonly connected: boolean
@@ -332,6 +338,19 @@ withPythonClient('a Python worker', () => {
         expect(await fixture.terminate(worker)).toBe(0)
       },
     )
+
+    onEveryStore('that lies about tokens ends no lease: its run ends it once (G5)', async (fixture) => {
+      const worker = await fixture.worker('py-long', 'liar')
+      const [id = ''] = await fixture.submit('py-long', [{ do: 'lie' }])
+      await fixture.isDone('py-long', [id], worker)
+      const [output] = await fixture.outputs('py-long', 1, worker)
+      const { responses, attempt } = output as { responses: [string, RpcResult][]; attempt: number }
+      expect(attempt).toBe(0)
+      expect(responses).toHaveLength(44)
+      const outcomes = responses.map(([, { result, error }]) => error?.code ?? result?.results[0]?.error)
+      expect(new Set(outcomes)).toEqual(new Set(['lease_lost', INVALID_PARAMS]))
+      expect((await fixture.fleet.ok<{ length: number }>('GET', '/automations/py-long/dead')).length).toBe(0)
+    })
 
     it('exits with 2 and names every fault of its settings, but not the token', async () => {
       const worker = fixtures[0]?.fleet.startForeignWorker(

@@ -2,8 +2,11 @@
 
 import asyncio
 import atexit
+import json
 import os
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 from muster_worker import Context, Permanent, RetryIn, batch, continuous, run
 
@@ -38,6 +41,31 @@ async def use_primitives(ctx: Context) -> None:
         )
 
 
+# None of them is the token of a lease.
+TOKENS = [0, 1, -1, 1.5, 2**53 - 1, 2**53, 2**63, "1", True, [], {}]
+ENDS: dict[str, dict[str, Any]] = {
+    "tasks.ack": {},
+    "tasks.nack": {"error": "a lie", "permanent": True},
+    "tasks.release": {},
+    "tasks.extend": {},
+}
+
+
+def lie(task_id: str) -> list[tuple[str, Any]]:
+    """Ends the lease of a task with tokens that were not given for it. Returns the response to each call."""
+    env = os.environ
+    path = f"/api/v1/automations/{env['SVC_AUTOMATION_TYPE']}/workers/{env['SVC_WORKER_ID']}/rpc"
+    headers = {"authorization": f"Bearer {env['SVC_WORKER_TOKEN']}", "content-type": "application/json"}
+    responses = []
+    for token in TOKENS:
+        for method, more in ENDS.items():
+            params = {"tasks": [{"task_id": task_id, "token": token, **more}]}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+            with urlopen(Request(env["SVC_MASTER_URL"] + path, body, headers)) as response:
+                responses.append((method, json.load(response)))
+    return responses
+
+
 async def work(ctx: Context) -> None:
     payload = ctx.task.payload
     match payload["do"]:
@@ -52,6 +80,8 @@ async def work(ctx: Context) -> None:
             for n in range(payload["n"]):
                 await ctx.emit({"n": n})
             (FOLDER / f"{payload['name']}.emitted").touch()
+        case "lie":
+            await ctx.emit({"responses": await asyncio.to_thread(lie, ctx.task.id), "attempt": ctx.task.attempt})
         case "fail twice":
             await ctx.task.progress({"attempt": ctx.task.attempt})
             if ctx.task.attempt == 0:
