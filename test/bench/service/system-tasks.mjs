@@ -3,11 +3,12 @@
  * (time to add + time to process). Muster uses REST and the control channel, with master and worker as processes.
  * BullMQ uses Redis directly, from this process and one worker process.
  */
+import { MusterClient } from '../../../dist/client/public.js'
 import { inFlight, perSecond } from '../load.mjs'
-import { call, until } from '../processes.mjs'
+import { ADMIN_TOKEN, call, until } from '../processes.mjs'
 import { exactRuns } from '../recorder.mjs'
 import { requestBytes, withLoad } from './rest-load.mjs'
-import { freshFile, onEachStore, PAYLOAD, withBullmq } from './subjects.mjs'
+import { freshFile, onEachStore, PAYLOAD, withBullmq, withFleet } from './subjects.mjs'
 
 const TASKS = '/api/v1/automations/noop/tasks'
 const BATCH = requestBytes('POST', `${TASKS}/batch`, {
@@ -32,6 +33,14 @@ const oneByOne = (port, count) =>
     await inFlight(count, 200, async () => void ids.push(JSON.parse(await load.send(SINGLE)).task_id))
     return ids
   })
+
+/** Each task is one call of the published client, which forms the batches itself. */
+async function withClient(port, count) {
+  const tasks = new MusterClient({ url: `http://127.0.0.1:${port}`, token: ADMIN_TOKEN }).automation('noop')
+  const ids = []
+  await inFlight(count, 200, async () => void ids.push((await tasks.submit(PAYLOAD)).id))
+  return ids
+}
 
 /** Resolves when the queue does not contain the task any more. */
 export async function isGone(url, type, id) {
@@ -108,6 +117,7 @@ const addSingle = async (queue, count) => {
   return ids
 }
 
+const THROUGH_CLIENT = 'Muster, Redis, through the client'
 const aheadOfBullmq = [{ subject: 'Muster, Redis', over: 'BullMQ', atLeast: 1 }]
 
 export const systemTasks = {
@@ -129,6 +139,11 @@ export const systemTasksSingle = {
   title: 'whole system, tasks added one by one',
   unit: 'tasks/s',
   better: 'higher',
-  note: '200 keep-alive connections for REST, 200 adds in flight for BullMQ; the rest as above',
-  subjects: { ...onEachStore(onMuster(10_000, oneByOne)), BullMQ: onBullmq(10_000, addSingle) },
+  note: '200 keep-alive connections for REST, 200 adds in flight for the client and BullMQ; the rest as above',
+  subjects: {
+    ...onEachStore(onMuster(10_000, oneByOne)),
+    [THROUGH_CLIENT]: (bench) => withFleet(bench, 'redis', (fleet) => onMuster(10_000, withClient)(bench, fleet)),
+    BullMQ: onBullmq(10_000, addSingle),
+  },
+  gates: [...aheadOfBullmq, { subject: THROUGH_CLIENT, over: 'BullMQ', atLeast: 1.5 }],
 }
