@@ -45,7 +45,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   workers: { summary: 'list, inspect, drain or forget workers', load: admin('workers') },
   config: { summary: 'show or change the config of a worker, or list its history', load: admin('config') },
   tasks: { summary: 'submit, list, find or cancel tasks, or wait for their results', load: admin('tasks') },
-  queue: { summary: 'list pending tasks, pause or resume a queue', load: admin('queue') },
+  queue: { summary: 'list pending tasks and their groups, pause or resume a queue', load: admin('queue') },
   dead: { summary: 'list, replay or clear dead-lettered tasks', load: admin('dead') },
   output: { summary: 'follow, peek at or pop the output of an automation', load: admin('output') },
   pools: { summary: 'list pools and their items', load: admin('pools') },
