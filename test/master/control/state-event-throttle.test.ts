@@ -1,5 +1,9 @@
 /** Events about worker states: published for changes only, and rate-limited per worker (D31, D51). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Connection } from '../../../src/master/control/connection.ts'
+import { StateEvents } from '../../../src/master/control/connection-state.ts'
+import { StateEventThrottle } from '../../../src/master/control/state-event-throttle.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
 import { stateFrame, RegistryFixture, type WorkerClient } from '../registry/fixture.ts'
 
 let fixture: RegistryFixture
@@ -151,6 +155,30 @@ describe('after the event log lost events', () => {
       ['worker.registered', { state: 'IDLE', config_gen: 0 }],
       ['worker.connected', { connected: true }],
       ['worker.config_applied', { applied_config_gen: 0 }],
+    ])
+  })
+})
+
+describe('a worker whose state did not change', () => {
+  it('publishes all of it once more after the event log lost events', () => {
+    const time = new VirtualTime()
+    const announced: unknown[] = []
+    const announce = (name: string, _ref: unknown, data: unknown): void => void announced.push([name, data])
+    const throttle = new StateEventThrottle({ clock: time, timers: time, announce })
+    const connection = {
+      ref: { type: 'mailer', id: 'w' },
+      stateEvents: new StateEvents(),
+    } as unknown as Connection
+    const status = { state: 'RUNNING', lastError: null, appliedGen: 3 } as const
+    throttle.registered(connection)
+    for (const _ of [1, 2]) throttle.update(connection, status)
+    expect(announced.splice(0)).toHaveLength(2)
+    throttle.eventsLost()
+    for (const _ of [1, 2]) throttle.update(connection, status)
+    expect(announced).toEqual([
+      ['worker.connected', { connected: true }],
+      ['worker.state', { state: 'RUNNING', last_error: null }],
+      ['worker.config_applied', { applied_config_gen: 3 }],
     ])
   })
 })
