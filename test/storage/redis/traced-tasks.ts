@@ -1,4 +1,4 @@
-/** Prepares tests of single scripts of tasks: a private Redis for a file, an empty store with a worker for each test. */
+/** Prepares tests of scripts of tasks: a private Redis for a file, and an empty store with a worker for each test. */
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
