@@ -81,7 +81,7 @@ async function edit(fleet: Fleet, api: FakeApiServer, slots: number): Promise<vo
   if (api.store.list(FLEET_WORKERS, NAMESPACE).length === 0) {
     const { group, version, kind } = FLEET_WORKERS
     const metadata = { name: 'w-1', namespace: NAMESPACE }
-    api.store.create(place, { apiVersion: `${group}/${version}`, kind, metadata, spec } as never, 'kubectl')
+    api.store.create(place, { apiVersion: `${group}/${version}`, kind, metadata, spec }, 'kubectl')
   } else {
     api.store.patch(place, '', 'application/merge-patch+json', { spec }, 'kubectl', false)
   }
