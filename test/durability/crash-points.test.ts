@@ -16,6 +16,8 @@ const IS_SOAK = process.env['SOAK'] === '1'
 const POINTS = IS_SOAK ? 1_000 : 100
 const CONTROL_POINTS = 20
 const LATE_COMMIT_POINTS = 50
+/** Enough for the share of losses, about seven tenths, to be far above the bound at any seed. */
+const CHECKPOINT_POINTS = 80
 const SEED = Number(process.env['CRASH_SEED'] ?? 20_261_123)
 const TIMEOUT_MS = IS_SOAK ? 3_600_000 : 600_000
 
@@ -68,9 +70,9 @@ withGcc('a SQLite store after a power cut', () => {
       async () => {
         const program = copyWith(SYNCHRONOUS_NORMAL, lab.folder('normal'))
         const recording = await lab.record({ program, lives: [['first']] })
-        const points = afterFirstChange(recording, CONTROL_POINTS, SEED)
+        const points = afterFirstChange(recording, CHECKPOINT_POINTS, SEED)
         const losses = await lab.losses(recording, points)
-        expect(losses.length).toBeGreaterThanOrEqual(0.3 * points.length)
+        expect(losses.length).toBeGreaterThanOrEqual(0.5 * points.length)
       },
       TIMEOUT_MS,
     )
