@@ -15,6 +15,8 @@ import { streams } from './contract/streams.ts'
 import { tasksAttempts } from './contract/tasks-attempts.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
+import { tasksGroupBounds } from './contract/tasks-group-bounds.ts'
+import { tasksGroupPolicies } from './contract/tasks-group-policies.ts'
 import { tasksGroups } from './contract/tasks-groups.ts'
 import { tasksIn } from './contract/tasks-in.ts'
 import { tasksList } from './contract/tasks-list.ts'
@@ -52,6 +54,8 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksList,
     tasksUnique,
     tasksGroups,
+    tasksGroupBounds,
+    tasksGroupPolicies,
     streams,
     streamBounds,
     pieces,

@@ -4,8 +4,6 @@
  */
 import { expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import type { Caller } from '../../../src/storage/redis/caller.ts'
-import { unavailable } from '../../../src/storage/redis/errors.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { DAY, HOSTILE, leasesOf, type ManualClock, sole, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
 import type { GroupPolicy, Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
@@ -121,22 +119,11 @@ withRedisServer('redis groups', () => {
   })
 
   it('take back the leases of a reserve whose reply was lost, which count no more (D81)', async () => {
-    let loses = true
-    const losing: Caller = {
-      runId: caller.runId,
-      channel: caller.channel,
-      publisher: caller.publisher,
-      run: async (...args) => {
-        const reply = await caller.run(...args)
-        if (loses && args[0].name.startsWith('tasks.reserve')) throw unavailable('the answer was lost', 'unknown')
-        return reply
-      },
-    }
-    tasks = createTasks(losing, 'q', clock)
     await tasks.setGroupPolicy(TYPE, ONE)
     await submit(inGroup('a1', 'a'), inGroup('a2', 'a'), inGroup('b1', 'b'))
-    await expect(reserve()).rejects.toThrow('the answer was lost')
-    loses = false
+    caller.loses = 'tasks.reserve'
+    await expect(reserve()).rejects.toThrow('the response was lost')
+    caller.loses = null
     expect(await reserved(1)).toEqual(['a1'])
     expect(await tasks.groups(TYPE, 10)).toEqual([
       { group: 'a', pending: 1, inFlight: 1, nextStartAtMs: null },

@@ -10,7 +10,6 @@ import { key } from '../../../src/storage/redis/keys.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { Caller } from '../../../src/storage/redis/caller.ts'
-import { unavailable } from '../../../src/storage/redis/errors.ts'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { RedisWorkers } from '../../../src/storage/redis/workers.ts'
 import type { Lease, Tasks } from '../../../src/storage/index.ts'
@@ -21,6 +20,8 @@ import { TracedCaller } from './traced.ts'
 import { eventually } from '../../kit/index.ts'
 
 const tasksOver = (caller: Caller, process: string): Tasks => createTasks(caller, process, systemTime)
+
+const RESERVE = 'tasks.reserve'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -186,28 +187,17 @@ withRedisServer('redis, a submit with a lost response', () => {
       open.push(server)
       const clock = new ManualClock()
       const caller = new TracedCaller(server.connect(), clock)
-      let loses = false
-      const losing: Caller = {
-        runId: caller.runId,
-        channel: caller.channel,
-        publisher: caller.publisher,
-        run: async (...args) => {
-          const reply = await caller.run(...args)
-          if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')
-          return reply
-        },
-      }
-      const tasks = tasksOver(losing, 'p')
+      const tasks = tasksOver(caller, 'p')
       await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
       await tasks.submit(TYPE, DAY, [task('a'), task('b')])
       for (let stall = 0; stall < 12; stall += 1) {
-        loses = stall % 4 !== 3
+        caller.loses = stall % 4 === 3 ? null : RESERVE
         const leases = await reserved(tasks).catch(() => null)
-        if (loses) expect(leases).toBeNull()
+        if (caller.loses !== null) expect(leases).toBeNull()
         else await tasks.release(TYPE, (leases ?? []).map(refOf))
         clock.advance(VISIBILITY / 2)
       }
-      loses = false
+      caller.loses = null
       expect((await reserved(tasks)).map(({ id, attempt }) => [id, attempt])).toEqual([
         ['a', 0],
         ['b', 0],
@@ -220,24 +210,14 @@ withRedisServer('redis, a submit with a lost response', () => {
       const server = await startRedis()
       open.push(server)
       const caller = new TracedCaller(server.connect(), new ManualClock())
-      let loses = true
-      const losing: Caller = {
-        runId: caller.runId,
-        channel: caller.channel,
-        publisher: caller.publisher,
-        run: async (...args) => {
-          const reply = await caller.run(...args)
-          if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')
-          return reply
-        },
-      }
-      const tasks = tasksOver(losing, 'p')
+      caller.loses = RESERVE
+      const tasks = tasksOver(caller, 'p')
       await new RedisWorkers(caller, async () => []).register([registration('w', 'm1/1')])
       await tasks.submit(TYPE, DAY, [task('a'), task('b'), task('c')])
       const take = (limit: number) =>
         tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit, gen: 0, defaultMaxAttempts: 3 }])
-      await expect(take(3)).rejects.toThrow('the answer was lost')
-      loses = false
+      await expect(take(3)).rejects.toThrow('the response was lost')
+      caller.loses = null
       expect(await take(1)).toMatchObject({ results: [{ leases: [{ id: 'a' }] }] })
       expect(await tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['in_flight', 'pending', 'pending'])
       expect((await tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 2, 0], inFlight: 1 })

@@ -1,10 +1,10 @@
 /**
- * A Caller on one client for tests of single scripts. It records the commands of a script and can make one of them
- * fail. The time is that of the given clock.
+ * A Caller on one client for tests of single scripts. It records the commands of a script, can make one of them fail,
+ * and can lose responses. The time is that of the given clock.
  */
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
-import { faultOf } from '../../../src/storage/redis/errors.ts'
+import { faultOf, unavailable } from '../../../src/storage/redis/errors.ts'
 import type { Script } from '../../../src/storage/redis/script.ts'
 import type { Clock } from '../../../src/runtime/index.ts'
 
@@ -35,6 +35,8 @@ export class TracedCaller implements Caller {
   readonly runs: Run[] = []
   /** The command of a run that fails, counted from 1. 0: no failure. */
   failsAt = 0
+  /** A script whose name begins with this takes effect, but its response is lost. */
+  loses: string | null = null
   /** Set another value to simulate a restart of the store. */
   life = 'run-1'
   readonly #client: Redis
@@ -63,6 +65,7 @@ export class TracedCaller implements Caller {
     const [commands, answer = null] = reply as readonly [readonly string[], (Reply | Error)?]
     this.runs.push({ script: script.name, commands })
     if (answer instanceof Error) throw refusalOf(answer)
+    if (this.loses !== null && script.name.startsWith(this.loses)) throw unavailable('the response was lost', 'unknown')
     return answer
   }
 }
