@@ -3,7 +3,7 @@
  * Loads the installed automations that this token may see: all of them for an admin token, otherwise one request per
  * type.
  */
-import type { AutomationDescriptor, CatalogEntryBody, JsonSchema } from '../../protocol/index.ts'
+import type { AutomationDescriptor, CatalogEntryBody, GroupsFields, JsonSchema } from '../../protocol/index.ts'
 import type { Api } from './client.ts'
 import type { Rights } from './me.ts'
 import { isProblem, Problem } from './problem.ts'
@@ -16,8 +16,8 @@ export interface Automation {
   readonly configSchema: JsonSchema
   readonly payloadSchema: JsonSchema | null
   readonly outputSchema: JsonSchema | null
-  /** Whether tasks may have a group (D119). */
-  readonly hasGroups: boolean
+  /** The bounds of each group of tasks (D119); null if tasks may not have a group. */
+  readonly groups: GroupsFields | null
   readonly pools: readonly { readonly name: string; readonly payload: JsonSchema; readonly tags: JsonSchema }[]
 }
 
@@ -37,7 +37,7 @@ function toAutomation(entry: CatalogEntryBody, descriptor?: AutomationDescriptor
     configSchema: descriptor?.config_schema ?? entry.config,
     payloadSchema: entry.queue?.payload ?? null,
     outputSchema: entry.stream?.payload ?? null,
-    hasGroups: entry.queue?.groups !== undefined,
+    groups: entry.queue?.groups ?? null,
     pools: Object.entries(entry.pools ?? {}).map(([name, { payload, tags }]) => ({ name, payload, tags })),
   }
 }

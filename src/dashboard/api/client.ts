@@ -12,7 +12,8 @@ const READ_WITHIN_MS = 15_000
 const WRITE_WITHIN_MS = 30_000
 const NEVER = new AbortController().signal
 
-export type Query = Readonly<Record<string, string | number>>
+/** A list repeats its parameter. */
+export type Query = Readonly<Record<string, string | number | readonly string[]>>
 
 interface ApiResponse<T> {
   readonly body: T
@@ -76,7 +77,8 @@ export function createApi(deps: ApiDeps): Api {
 /** Encodes every segment: IDs may contain any character except a slash. */
 export function addressOf(base: URL, path: readonly string[], query: Query): URL {
   const url = new URL(path.map(encodeURIComponent).join('/'), base)
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
+  for (const [name, value] of Object.entries(query))
+    for (const each of [value].flat()) url.searchParams.append(name, String(each))
   return url
 }
 

@@ -2,6 +2,7 @@
  * @module dashboard/components/commands
  * Formats API calls as commands for a POSIX shell. Names from workers are quoted to prevent shell injection.
  */
+import { addressOf, type Query } from '../api/client.ts'
 
 export interface Command {
   /** `curl`, `muster`, `kubectl`. */
@@ -17,22 +18,20 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/api/v1`, not encoded. */
   readonly path: readonly string[]
-  readonly query?: Readonly<Record<string, string | number>>
+  readonly query?: Query
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** @param base `https://host/prefix/api/v1/` */
 export function curlCommand(base: URL, { method, path, query = {}, body, headers = {} }: ApiRequest): Command {
-  const url = new URL(path.map(encodeURIComponent).join('/'), base)
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
   const text = [
     'curl -sS',
     ...(method === 'GET' ? [] : [`-X ${method}`]),
     '-H "Authorization: Bearer $SVC_API_TOKEN"',
     ...Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),
-    shellQuote(url.href),
+    shellQuote(addressOf(base, path, query).href),
   ].join(' ')
   return { label: 'curl', text }
 }

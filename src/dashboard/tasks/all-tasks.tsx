@@ -9,6 +9,7 @@ import { useRead, useRefresh } from '../api/queries.ts'
 import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
+import { Download, ndjson } from '../components/download.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
@@ -23,6 +24,7 @@ import { CancelTasksDialog } from './cancel-tasks-dialog.tsx'
 import { ItemTable, jsonColumn, openColumn } from './item-table.tsx'
 import {
   labelFault,
+  labelsOf,
   PLACE_NAMES,
   queryOf,
   readRows,
@@ -75,6 +77,7 @@ function FilteredTasks({ route }: { readonly route: AllRoute }) {
           )}
         </h2>
         <div className="buttons">
+          {read.data !== undefined && read.data.items.length > 0 && <SaveTasks type={type} items={read.data.items} />}
           <CopyAs commands={commandsOf(type, route)} />
         </div>
       </div>
@@ -89,7 +92,18 @@ function FilteredTasks({ route }: { readonly route: AllRoute }) {
   )
 }
 
-/** The place filters immediately; label and text filter when they are submitted. */
+/** Saves the listed tasks as the API returned them. */
+function SaveTasks({ type, items }: { readonly type: string; readonly items: readonly TaskRow[] }) {
+  return (
+    <Download
+      name={`${type}-tasks.ndjson`}
+      media="application/x-ndjson"
+      make={() => ndjson(items.map((task) => ({ ...task, id: undefined })))}
+    >{`Save ${countText(items.length)} as NDJSON`}</Download>
+  )
+}
+
+/** The place filters immediately; labels and text filter when they are submitted. */
 function FilterForm({ route }: { readonly route: AllRoute }) {
   const [label, setLabel] = useState(route.label)
   const [q, setText] = useState(route.q)
@@ -107,7 +121,6 @@ function FilterForm({ route }: { readonly route: AllRoute }) {
     spellCheck: false,
     autoCapitalize: 'off',
     autoComplete: 'off',
-    maxLength: 256,
   } as const
   return (
     <form className="filter" aria-label="Filter" onSubmit={onSubmit}>
@@ -115,6 +128,7 @@ function FilterForm({ route }: { readonly route: AllRoute }) {
       <input
         {...field}
         data-filter=""
+        maxLength={256}
         aria-label="Text in ID or JSON"
         placeholder="Text in ID, payload or labels"
         value={q}
@@ -122,8 +136,8 @@ function FilterForm({ route }: { readonly route: AllRoute }) {
       />
       <input
         {...field}
-        aria-label="Label"
-        placeholder="Label, such as tenant:acme"
+        aria-label="Labels"
+        placeholder="Labels, such as tenant:acme, env:test"
         value={label}
         aria-invalid={fault !== null}
         aria-describedby={`${id}-fault`}
@@ -310,7 +324,7 @@ function commandsOf(type: string, filter: TaskFilter) {
   const { place, label, q } = filter
   const flags = [
     ...(place === '' ? [] : ['--place', place]),
-    ...(label === '' ? [] : ['--label', label.replace(':', '=')]),
+    ...labelsOf(label).flatMap((each) => ['--label', each.replace(':', '=')]),
     ...(q === '' ? [] : ['--text', q]),
   ]
   return [

@@ -48,7 +48,7 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
           faults={payloadFaults(faults)}
           onDraft={(payload) => put({ payload })}
         />
-        <TaskOptions form={form} hasGroups={automation.hasGroups} faults={faults} put={put} />
+        <TaskOptions form={form} hasGroups={automation.groups !== null} faults={faults} put={put} />
         {act.problem !== null && <SubmitProblem problem={act.problem} />}
         <div className="buttons">
           <output className="fault">

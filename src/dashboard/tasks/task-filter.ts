@@ -3,12 +3,13 @@
  * Defines which tasks the tab "All tasks" lists, and reads them page by page (D116).
  */
 import type { TaskListBody } from '../../protocol/index.ts'
+import type { Query } from '../api/client.ts'
 import type { ListedTask } from './task-text.ts'
 
 /** The filter, as it is in the address. Empty fields do not filter. */
 export interface TaskFilter {
   readonly place: ListedTask['place'] | ''
-  /** `key:value`. */
+  /** Labels `key:value`, separated by commas. A task must have all of them. */
   readonly label: string
   /** Occurs in the ID or the JSON of a task. */
   readonly q: string
@@ -34,17 +35,35 @@ export const PLACE_NAMES: Readonly<Record<ListedTask['place'], string>> = {
 }
 
 const PAGE = 1_000
+/** The limit of the API. */
+const MAX_LABELS = 16
 /** A filter that matches few tasks would otherwise read the whole queue. */
 const EXAMINED_PER_TASK = 250
 
 /** The query of a filter; fields that do not filter are absent. */
-export function queryOf({ place, label, q }: TaskFilter): Readonly<Record<string, string>> {
-  return { ...(place !== '' && { place }), ...(label !== '' && { label }), ...(q !== '' && { text: q }) }
+export function queryOf(filter: TaskFilter): Query {
+  const { place, q } = filter
+  const label = labelsOf(filter.label)
+  return { ...(place !== '' && { place }), ...(label.length > 0 && { label }), ...(q !== '' && { text: q }) }
 }
 
-/** Why a label cannot be a filter; null if it can. */
-export const labelFault = (label: string): string | null =>
-  label === '' || /^[^:]+:/.test(label) ? null : 'Write a label as key:value.'
+/**
+ * Splits the labels of a filter. A comma separates two labels only before a `key:`, because a value may contain commas:
+ * `a:1, b:x, y` is `a:1` and `b:x, y`.
+ */
+export const labelsOf = (text: string): readonly string[] =>
+  text
+    .trim()
+    .replace(/[\s,]+$/, '')
+    .split(/\s*,\s*(?=[a-z0-9][a-z0-9_.-]*:)/)
+    .filter((label) => label !== '')
+
+/** Why labels cannot be a filter; null if they can. */
+export function labelFault(text: string): string | null {
+  const labels = labelsOf(text)
+  if (labels.length > MAX_LABELS) return `At most ${MAX_LABELS} labels are possible.`
+  return labels.every((label) => /^[^:]+:/.test(label)) ? null : 'Write labels as key:value, separated by commas.'
+}
 
 /**
  * Reads the first `n` tasks that match, and each task once, even if it moves meanwhile.

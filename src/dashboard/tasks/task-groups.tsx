@@ -17,7 +17,13 @@ const EVERY_MS = 5_000
 const QUERY = { n: 1 }
 const COLUMNS = ['Group', 'Pending', 'In flight', 'Next start'] as const
 
-export function TaskGroups({ type }: { readonly type: string }) {
+interface TaskGroupsProps {
+  readonly type: string
+  /** The most leases of a group; undefined: unbounded. */
+  readonly most: number | undefined
+}
+
+export function TaskGroups({ type, most }: TaskGroupsProps) {
   const path = ['automations', type, 'queue']
   const read = useRead(
     ['queue', type, 'groups'],
@@ -47,7 +53,7 @@ export function TaskGroups({ type }: { readonly type: string }) {
             <div className="queues">
               <CardTable label="Groups" columns={COLUMNS} stale={read.problem !== undefined}>
                 {groups.map((group) => (
-                  <GroupRow key={JSON.stringify(group.group_key)} group={group} />
+                  <GroupRow key={JSON.stringify(group.group_key)} group={group} most={most} />
                 ))}
               </CardTable>
             </div>
@@ -60,9 +66,12 @@ export function TaskGroups({ type }: { readonly type: string }) {
 
 function GroupRow({
   group: { group_key: key, pending, in_flight: inFlight, next_start_at: startsAt },
+  most = Infinity,
 }: {
   readonly group: GroupBody
+  readonly most: number | undefined
 }) {
+  const isFull = pending > 0 && inFlight >= most
   return (
     <Row>
       <RowHead of="Group">{key === null ? <span className="soft">no group</span> : <bdi>{key}</bdi>}</RowHead>
@@ -71,8 +80,12 @@ function GroupRow({
       </Cell>
       <Cell of="In flight" className="number">
         {countText(inFlight)}
+        {most < Infinity && ` of ${countText(most)}`}
       </Cell>
-      <Cell of="Next start">{startsAt === undefined ? '–' : <TimeLeft until={startsAt} past="now" />}</Cell>
+      <Cell of="Next start" className="why-short">
+        {startsAt !== undefined && <TimeLeft until={startsAt} past="now" />}
+        {startsAt === undefined && (isFull ? 'when a task ends' : '–')}
+      </Cell>
     </Row>
   )
 }

@@ -129,7 +129,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
               <WhyQueue type={type} queue={queue} />
             </section>
           )}
-          {automation.hasGroups && <TaskGroups type={type} />}
+          {automation.groups !== null && <TaskGroups type={type} most={automation.groups.max_in_flight} />}
           <QueueHistory type={type} />
           <WaitingTasks type={type} />
         </>

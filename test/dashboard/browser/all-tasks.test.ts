@@ -1,9 +1,11 @@
 // Lists, filters and cancels tasks in a real browser, against a real master.
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { eventually } from '../../kit/index.ts'
 import { BusyFleet } from './busy-fleet.ts'
+import { tabTo } from './in-page.ts'
 import { it } from './it.ts'
 import { READ_TOKEN } from './page-master.ts'
 import { CHROMIUM, look, signedIn } from './watched.ts'
@@ -27,6 +29,7 @@ async function open(hash = ALL, token = ADMIN_TOKEN): Promise<Page> {
 const shows = (page: Page, count: string): Promise<void> =>
   page.getByRole('heading', { name: `All tasks ${count}`, exact: true }).waitFor()
 const tick = (page: Page, id: string): Promise<void> => page.getByLabel(`Select ${id}`, { exact: true }).check()
+const labels = (page: Page) => page.getByLabel('Labels', { exact: true })
 const rowOf = (page: Page, id: string) => page.getByRole('button', { name: id, exact: true })
 
 async function fill(): Promise<void> {
@@ -45,9 +48,9 @@ describe('all tasks of a type', () => {
     await page.getByLabel('Place', { exact: true }).selectOption('scheduled')
     await shows(page, '3')
     await page.getByLabel('Place', { exact: true }).selectOption('')
-    await page.getByLabel('Label', { exact: true }).fill('tenant')
-    await page.getByText('Write a label as key:value.').waitFor()
-    await page.getByLabel('Label', { exact: true }).fill('tenant:acme')
+    await labels(page).fill('tenant')
+    await page.getByText('Write labels as key:value, separated by commas.').waitFor()
+    await labels(page).fill('tenant:acme')
     await page.getByRole('button', { name: 'Search' }).click()
     await shows(page, '4')
     await page.getByLabel('Text in ID or JSON').fill('ACME-3')
@@ -56,7 +59,7 @@ describe('all tasks of a type', () => {
     expect(new URL(page.url()).hash).toBe('#/tasks/mailer?tab=all&label=tenant%3Aacme&q=ACME-3')
     await page.reload()
     await shows(page, '1')
-    expect(await page.getByLabel('Label', { exact: true }).inputValue()).toBe('tenant:acme')
+    expect(await labels(page).inputValue()).toBe('tenant:acme')
     await page.getByLabel('Text in ID or JSON').fill('nothing')
     await page.keyboard.press('Enter')
     await page.getByText('No tasks match this filter').waitFor()
@@ -64,6 +67,38 @@ describe('all tasks of a type', () => {
     await page.goBack()
     await rowOf(page, 'acme-3').click()
     await page.getByRole('heading', { name: 'Task acme-3' }).waitFor()
+  })
+
+  it('are filtered by several labels, and the listed ones are saved as NDJSON', async () => {
+    await fill()
+    await fleet.submit('mailer', 'other', 2, { labels: { tenant: 'acme', region: 'us' } })
+    const page = await open()
+    await shows(page, '23')
+    await labels(page).fill('tenant:acme')
+    await page.keyboard.press('Enter')
+    await shows(page, '6')
+    await labels(page).fill('tenant:acme, region:us')
+    await page.keyboard.press('Enter')
+    await shows(page, '2')
+    expect(new URL(page.url()).hash).toBe('#/tasks/mailer?tab=all&label=tenant%3Aacme%2C+region%3Aus')
+    await look(page, 'all-tasks-labels')
+    const saving = page.waitForEvent('download')
+    await tabTo(page, page.getByRole('button', { name: 'Save 2 as NDJSON' }))
+    await page.keyboard.press('Enter')
+    const file = await saving
+    expect(file.suggestedFilename()).toBe('mailer-tasks.ndjson')
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trimEnd()
+      .split('\n')
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { task_id: 'other-1', place: 'pending', labels: { tenant: 'acme', region: 'us' } },
+      { task_id: 'other-2', place: 'pending', labels: { tenant: 'acme', region: 'us' } },
+    ])
+    expect(lines.join()).not.toContain('"id"')
+    await labels(page).fill('region:mars')
+    await page.keyboard.press('Enter')
+    await page.getByText('No tasks match this filter').waitFor()
+    expect(await page.getByRole('button', { name: /as NDJSON/ }).count()).toBe(0)
   })
 
   it('are cancelled when they are selected, above ten only after their number is typed, with a tally', async () => {

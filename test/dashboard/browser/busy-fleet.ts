@@ -4,7 +4,7 @@
  * with claims. Everything is written through the storage contract, as a master does.
  */
 import type { OverviewBody, QueueCountsBody } from '../../../src/protocol/index.ts'
-import type { NewTask, Tier } from '../../../src/storage/index.ts'
+import type { Lease, NewTask, Tier } from '../../../src/storage/index.ts'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { ManyWorkers } from './many-workers.ts'
 
@@ -48,6 +48,19 @@ export class BusyFleet extends ManyWorkers {
       ...fields,
     }))
     await this.#call('POST', `automations/${type}/tasks/batch`, { tasks })
+  }
+
+  /** Leases tasks for an hour, at most `limit`. */
+  async leaseTasks(type: string, limit: number): Promise<readonly Lease[]> {
+    const worker = await this.#reserver(type)
+    const { results } = await this.backend.tasks.reserve(type, 3_600_000, [
+      { worker, limit, gen: 0, defaultMaxAttempts: 3 },
+    ])
+    return results[0]?.kind === 'leased' ? results[0].leases : []
+  }
+
+  async ackTasks(type: string, leases: readonly Lease[]): Promise<void> {
+    await this.backend.tasks.ack(type, leases)
   }
 
   async cancel(type: string, ids: readonly string[]): Promise<void> {

@@ -13,8 +13,18 @@ import { startPageMaster } from './page-master.ts'
 export const MAILER_TOKEN = 'scoped-mailer-of-the-browser-test'
 
 const run = async (): Promise<void> => {}
-const catalog = () =>
+/** A type whose tasks have groups. */
+const courier = () =>
+  defineBatch({
+    type: 'courier',
+    payload: Type.Object({ to: Type.String() }),
+    groups: { maxInFlight: 2, rate: { tasks: 4, perSeconds: 3_600, burst: 2 } },
+    run,
+  })
+
+const catalog = (hasGroups: boolean) =>
   buildCatalog([
+    ...(hasGroups ? [courier()] : []),
     defineBatch({
       type: 'mailer',
       output: Type.Object({ sent: Type.Boolean() }),
@@ -59,9 +69,12 @@ export class ManyWorkers {
     return this.#master?.url ?? ''
   }
 
-  /** @param isAlone Whether there is no other master, so this one leads immediately. For a fleet without workers. */
-  async start({ isAlone = false } = {}): Promise<void> {
-    this.#master = await startPageMaster(this.backend, catalog(), new Map([[MAILER_TOKEN, ['mailer']]]))
+  /**
+   * @param isAlone Whether there is no other master, so this one leads immediately. For a fleet without workers.
+   * @param hasGroups Whether the type `courier` is installed, whose tasks have groups.
+   */
+  async start({ isAlone = false, hasGroups = false } = {}): Promise<void> {
+    this.#master = await startPageMaster(this.backend, catalog(hasGroups), new Map([[MAILER_TOKEN, ['mailer']]]))
     if (isAlone) return
     await this.backend.meta.beat(OTHER_MASTER)
     this.#beating = setInterval(() => void this.backend.meta.beat(OTHER_MASTER), 5_000)

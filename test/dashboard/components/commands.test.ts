@@ -31,6 +31,14 @@ describe('a command to copy', () => {
     )
   })
 
+  it('repeats a parameter with several values', () => {
+    const path = ['automations', 'mailer', 'tasks']
+    const { text } = curlCommand(BASE, { method: 'GET', path, query: { label: ['tenant:acme', 'env:a b'], text: 'x' } })
+    expect(words(text).at(-1)).toBe(
+      'https://host/fleet/api/v1/automations/mailer/tasks?label=tenant%3Aacme&label=env%3Aa+b&text=x',
+    )
+  })
+
   it('is the same call with curl, with the token from the environment', () => {
     const { text } = curlCommand(BASE, {
       method: 'PATCH',

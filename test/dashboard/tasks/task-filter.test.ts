@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { labelFault, queryOf, readRows } from '../../../src/dashboard/tasks/task-filter.ts'
+import { labelFault, labelsOf, queryOf, readRows } from '../../../src/dashboard/tasks/task-filter.ts'
 import type { TaskListBody } from '../../../src/protocol/index.ts'
 
 type Query = Readonly<Record<string, string | number>>
@@ -26,7 +26,7 @@ function listOf(...pages: readonly (readonly string[])[]) {
 describe('the filter of tasks', () => {
   it('sends only the fields that filter', () => {
     expect(queryOf({ place: '', label: '', q: '' })).toEqual({})
-    expect(queryOf({ place: 'dead', label: 'a:b', q: 'x' })).toEqual({ place: 'dead', label: 'a:b', text: 'x' })
+    expect(queryOf({ place: 'dead', label: 'a:b', q: 'x' })).toEqual({ place: 'dead', label: ['a:b'], text: 'x' })
   })
 
   it.each([
@@ -35,8 +35,22 @@ describe('the filter of tasks', () => {
     ['tenant:', true],
     ['tenant', false],
     [':acme', false],
+    ['tenant:acme, env:test', true],
+    ['tenant, env:test', false],
+    [Array.from({ length: 16 }, (_, n) => `k${n}:v`).join(), true],
+    [Array.from({ length: 17 }, (_, n) => `k${n}:v`).join(), false],
   ])('accepts the label %j: %s', (label, isGood) => {
     expect(labelFault(label) === null).toBe(isGood)
+  })
+
+  it.each([
+    ['', []],
+    [' , ', []],
+    ['tenant:acme', ['tenant:acme']],
+    [' tenant:acme ,env:test, ', ['tenant:acme', 'env:test']],
+    ['note:a, b,url:http://c', ['note:a, b', 'url:http://c']],
+  ])('splits the labels %j before each key', (text, labels) => {
+    expect(labelsOf(text)).toEqual(labels)
   })
 })
 
