@@ -1,5 +1,6 @@
 /** @module worker-test/damage  Sends an HTTP response as a broken network or proxy would. */
 import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { systemTime } from '../runtime/index.ts'
 
 export type Damage =
@@ -33,4 +34,10 @@ export async function sendDamaged(response: ServerResponse, text: string, damage
       send(body)
       response.end()
   }
+}
+
+/** Ends a handshake with a response. */
+export function rejectUpgrade(socket: Duplex, status: number, headers: Readonly<Record<string, string>>): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} No\r\n${lines.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`)
 }

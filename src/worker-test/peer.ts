@@ -7,9 +7,17 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { CLOSE, decodeWorkerFrame, RPC_VALIDATORS, type RpcRequest, type WorkerFrame } from '../protocol/index.ts'
+import {
+  CLOSE,
+  decodeWorkerFrame,
+  LINES_TYPE,
+  RPC_VALIDATORS,
+  type RpcRequest,
+  type WorkerFrame,
+} from '../protocol/index.ts'
 import { systemTime } from '../runtime/index.ts'
-import { sendDamaged, type Damage } from './damage.ts'
+import { rejectUpgrade, sendDamaged, type Damage } from './damage.ts'
+import { serveLines, type OnTasks, type StreamDamage } from './line-response.ts'
 import {
   payloadsOf,
   type Arrival,
@@ -20,7 +28,8 @@ import {
   type Settle,
   type WireTask,
 } from './records.ts'
-import { errorResponse, readCalls, TASK_METHODS } from './rpc-calls.ts'
+import { Reserves } from './reserves.ts'
+import { carriesToken, errorResponse, isStreamed, readCalls, TASK_METHODS } from './rpc-calls.ts'
 
 /** Characters of a frame or call that the record of events shows. */
 const SHOWN_CHARS = 300
@@ -54,14 +63,15 @@ export class Peer {
   respondsToPings = true
   /** While true, requests get no response. */
   silent = false
-  /** While true, reserves return nothing, immediately. */
-  drained = false
   /** Visibility timeout of leases; null: they expire at a fixed time in the past, which tests on virtual time use. */
   visibilitySeconds: number | null = null
   /** Members that each task and each result of a settle have in addition. */
   resultExtras: Record<string, unknown> = {}
   /** Selects what happens to the response of a request with these calls. The calls take effect before. */
   damage: (methods: readonly string[]) => Damage | undefined = () => undefined
+  /** Selects what happens to the next stream. */
+  streamDamage: () => StreamDamage | undefined = () => undefined
+  heartbeatMs = 10_000
   /** Called for a frame or params that the protocol does not allow. */
   onFault: (fault: string) => void = (fault) => {
     throw new Error(fault)
@@ -87,7 +97,6 @@ export class Peer {
   readonly busStreams: { readonly topic: string; readonly response: ServerResponse }[] = []
   /** What happened, one line each, for the diagnosis of a failure. */
   readonly events: string[] = []
-  pending: WireTask[] = []
   extendsAsked = 0
   /** Where it listens, after {@link start}. */
   port = 0
@@ -96,7 +105,7 @@ export class Peer {
   readonly #server: Server
   readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false })
   readonly #startedAtMs = systemTime.monotonicMs()
-  #waiting: { limit: number; give: (tasks: unknown) => void }[] = []
+  readonly #reserves = new Reserves((task) => this.#lease(task))
   #token = TOKENS_FROM
 
   constructor() {
@@ -183,14 +192,17 @@ export class Peer {
   }
 
   queue(...tasks: readonly WireTask[]): void {
-    this.pending.push(...tasks)
-    this.#serveWaiting()
+    this.#reserves.queue(...tasks)
+  }
+
+  /** Tasks that were not leased yet. */
+  get pending(): readonly WireTask[] {
+    return this.#reserves.pending
   }
 
   /** Ends the waiting reserves without a task, and all later ones. */
   stopReserves(): void {
-    this.drained = true
-    for (const waiter of this.#waiting.splice(0)) waiter.give([])
+    this.#reserves.stop()
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -199,13 +211,7 @@ export class Peer {
     this.handshakesAtMs.push(this.nowMs)
     const status = this.refusal?.status ?? this.handshakeStatus
     this.record(`worker: handshake${status === null ? '' : `, rejected with ${status}`}`)
-    if (status !== null) {
-      const headers = Object.entries(this.refusal?.headers ?? this.handshakeHeaders)
-        .map(([name, value]) => `${name}: ${value}\r\n`)
-        .join('')
-      socket.end(`HTTP/1.1 ${status} No\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`)
-      return
-    }
+    if (status !== null) return rejectUpgrade(socket, status, this.refusal?.headers ?? this.handshakeHeaders)
     const code = this.#isAccepted(request) ? this.closeCode : CLOSE.INVALID_TOKEN
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
       if (code !== null) this.#closeSocket(webSocket, code)
@@ -221,10 +227,8 @@ export class Peer {
     socket.close(code, 'because')
   }
 
-  #isAccepted({ headers, url }: IncomingMessage): boolean {
-    if (this.acceptedToken === null || headers.authorization === `Bearer ${this.acceptedToken}`) return true
-    const { pathname, searchParams } = new URL(url ?? '', 'http://peer')
-    return pathname.endsWith('/control') && searchParams.get('token') === this.acceptedToken
+  #isAccepted(request: IncomingMessage): boolean {
+    return this.acceptedToken === null || carriesToken(request, this.acceptedToken)
   }
 
   #received(socket: WebSocket, data: Buffer): void {
@@ -291,8 +295,12 @@ export class Peer {
     const calls = Array.isArray(body) ? body : [body]
     this.rpcBodies.push(calls.length)
     for (const { method, params } of calls) this.record(`worker: ${method} ${brief(JSON.stringify(params))}`)
+    const acceptsLines = request.headers.accept?.includes(LINES_TYPE) === true
+    if (calls.some(isStreamed) && !(acceptsLines && Array.isArray(body) && this.features.includes('stream')))
+      this.onFault('tasks.reserve: `stream` needs a master that offers it, `Accept` and a list of calls')
+    if (acceptsLines && Array.isArray(body)) return this.#serveLines(calls, request, response)
     const responses = await Promise.all(calls.map((call) => this.#respond(call, request)))
-    if (!response.writable) return
+    if (response.destroyed || !response.writable) return
     const text = JSON.stringify(Array.isArray(body) ? responses : responses[0])
     const damage = this.damage(calls.map(({ method }) => method))
     if (damage === undefined) return void response.writeHead(200, { 'content-type': 'application/json' }).end(text)
@@ -300,7 +308,28 @@ export class Peer {
     await sendDamaged(response, text, damage)
   }
 
-  async #respond({ id, method, params }: RpcRequest, request: IncomingMessage): Promise<object> {
+  #serveLines(calls: readonly RpcRequest[], request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const damage = calls.some(isStreamed) ? this.streamDamage() : undefined
+    this.record(`master: responds by lines${damage === undefined ? '' : `, damage: ${damage}`}`)
+    return serveLines(response, calls, {
+      damage,
+      heartbeatMs: this.heartbeatMs,
+      respond: (call, onTasks) => this.#respond(call, request, onTasks),
+      onLost: (tokens) => this.#expire(tokens),
+    })
+  }
+
+  /** Returns tasks to the queue, as a master does when their leases have expired. */
+  #expire(tokens: readonly number[]): void {
+    for (const token of tokens) {
+      const task = this.leased.get(token)
+      this.leased.delete(token)
+      this.lostTokens.add(token)
+      if (task !== undefined) this.queue({ task_id: task.task_id, payload: task.payload })
+    }
+  }
+
+  async #respond({ id, method, params }: RpcRequest, request: IncomingMessage, onTasks?: OnTasks): Promise<object> {
     const given = params as Record<string, unknown>
     this.rpcCalls.push({ method, params: given, atMs: this.nowMs })
     const own = this.rpcMethods[method]
@@ -322,43 +351,14 @@ export class Peer {
     return {
       jsonrpc: '2.0',
       id,
-      result: method === 'tasks.reserve' ? await this.#reserve(given, request) : this.#settle(method, given),
+      result:
+        method === 'tasks.reserve'
+          ? { ...this.resultExtras, tasks: await this.#reserves.serve(given, request.socket, onTasks) }
+          : this.#settle(method, given),
     }
   }
 
-  #reserve(params: Record<string, unknown>, request: IncomingMessage): Promise<object> {
-    if (this.drained) return Promise.resolve({ tasks: [] })
-    return new Promise((resolve) => {
-      const leave = (): void => {
-        this.#waiting = this.#waiting.filter((each) => each !== waiter)
-      }
-      const cancel = systemTime.after((params['wait_ms'] as number | undefined) ?? 0, () => waiter.give([]))
-      const waiter = {
-        limit: params['limit'] as number,
-        give: (tasks: unknown) => {
-          cancel()
-          leave()
-          resolve({ ...this.resultExtras, tasks })
-        },
-      }
-      this.#waiting.push(waiter)
-      request.socket.setMaxListeners(0).once('close', () => {
-        cancel()
-        leave()
-      })
-      this.#serveWaiting()
-    })
-  }
-
-  #serveWaiting(): void {
-    while (this.pending.length > 0) {
-      const [waiter] = this.#waiting
-      if (waiter === undefined) return
-      waiter.give(this.pending.splice(0, waiter.limit).map((task) => this.#lease(task)))
-    }
-  }
-
-  #lease({ token: wanted, ...task }: WireTask): object {
+  #lease({ token: wanted, ...task }: WireTask): { readonly token: number } {
     this.#token = Math.max(this.#token + 1, wanted ?? 0)
     const token = wanted ?? this.#token
     this.record(`master: leases task ${task.task_id} with token ${token}`)

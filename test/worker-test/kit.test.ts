@@ -216,6 +216,35 @@ const WRONG: readonly Wrong[] = [
     from: 'if (lease?.task.task_id !== taskId) return',
     to: 'if (fence > 0) return',
   },
+  {
+    name: 'streams 100 tasks for each free slot, and keeps them until a slot is free',
+    row: 'W34',
+    from: 'await stream(hasStreamed ? freeSlots() : 1)',
+    to:
+      'start = async (task) => {\n' +
+      '          while (freeSlots() <= 0) await sleep(5)\n' +
+      '          await runTask(task)\n' +
+      '        }\n' +
+      '        await stream(100 * freeSlots())',
+  },
+  {
+    name: 'ends when a stream is cut',
+    row: 'W35',
+    from: 'if (hasArrived || !silence.signal.aborted) throw error',
+    to: 'if (hasArrived) process.exit(1)',
+  },
+  {
+    name: 'streams again immediately after a master rejected it',
+    row: 'W36',
+    from: 'streamsFromMs = Date.now() + 60_000',
+    to: 'return sleep(200)',
+  },
+  {
+    name: 'waits for the lines of a stream without a limit',
+    row: 'W37',
+    from: 'let timer = within(5_000)',
+    to: 'let timer = within(50_000)',
+  },
 ]
 
 /** Shared by all workers. Wrong ones use little computing time, so more rows can run than in a kit of its own. */

@@ -30,18 +30,23 @@ const log = (...words) => console.log(mask(words.join(' ')))
 
 // ── Calls ──
 const retryAfterMs = (value) => 1_000 * Math.min(30, Number(value ?? 0) || 0)
-/** Sends one JSON-RPC call. Throws without a complete response; `waitMs` of the error is its Retry-After. */
-async function call(method, params, timeoutMs = 15_000) {
+/** Sends JSON-RPC. Throws without a response; `waitMs` of the error is its Retry-After. */
+async function post(body, signal, accept) {
   const response = await fetch(`${base}/rpc`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...authorization() },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(timeoutMs),
+    headers: { 'content-type': 'application/json', ...authorization(), ...accept },
+    body: JSON.stringify(body),
+    signal,
   })
   if (response.status !== 200) {
     const waitMs = retryAfterMs(response.headers.get('retry-after'))
     throw Object.assign(new Error(`HTTP ${response.status}`), { waitMs })
   }
+  return response
+}
+/** Sends one call. Throws without a complete response. */
+async function call(method, params, timeoutMs = 15_000) {
+  const response = await post({ jsonrpc: '2.0', id: 1, method, params }, AbortSignal.timeout(timeoutMs))
   const { result, error } = await response.json()
   if (error) throw Object.assign(new Error(error.message), { code: error.data?.code })
   return result
@@ -74,9 +79,10 @@ function connect() {
   let waitMs = 0
   let openedAtMs
   const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, {
-    headers: { ...authorization(), 'muster-features': 'cancel' },
+    headers: { ...authorization(), 'muster-features': 'stream, cancel' },
   })
   socket = channel
+  channel.on('upgrade', ({ headers }) => (channel.offers = headers['muster-features'] ?? ''))
   channel.on('open', () => {
     openedAtMs = Date.now()
     const hardware = { cores: cpus().length, ram_gb: totalmem() / 2 ** 30, hostname: hostname(), kernel: release() }
@@ -169,15 +175,55 @@ async function reserve() {
   for (let failed = 0; ;) {
     while (freeSlots() <= 0) await new Promise((resolve) => (wake = resolve))
     try {
+      if (socket?.offers?.includes('stream') && Date.now() >= streamsFromMs) {
+        await stream(hasStreamed ? freeSlots() : 1)
+        failed = 0
+        continue
+      }
       const { tasks } = await call('tasks.reserve', { limit: freeSlots(), wait_ms: 20_000 }, 30_000)
       failed = 0
-      for (const task of tasks) void (freeSlots() > 0 ? runTask(task) : settle('tasks.release', task, {}))
+      for (const task of tasks) void start(task)
       if (tasks.length === 0) await sleep(200)
     } catch (error) {
       log('reserve failed:', error.message)
       await sleep(Math.max(error.waitMs ?? 0, backoffMs(failed++, 5_000)))
     }
   }
+}
+let start = (task) => (freeSlots() > 0 ? runTask(task) : settle('tasks.release', task, {}))
+let streamsFromMs = 0 // When streams may be used again.
+let hasStreamed = false
+/** Reserves with a stream, whose tasks run as their lines arrive. Without a first line, a proxy may buffer them. */
+async function stream(limit) {
+  const silence = new AbortController()
+  const within = (ms) => setTimeout(() => silence.abort(new Error('the stream is silent')), ms)
+  let timer = within(5_000)
+  let hasArrived = false
+  try {
+    const params = { limit, wait_ms: 20_000, stream: true }
+    const calls = [{ jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params }]
+    const response = await post(calls, silence.signal, { accept: 'application/x-ndjson' })
+    if (response.headers.get('content-type') !== 'application/x-ndjson') return rejected(await response.json())
+    let rest = ''
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      hasArrived = hasStreamed = true
+      clearTimeout(timer)
+      timer = within(25_000)
+      const lines = (rest + text).split('\n')
+      rest = lines.pop()
+      const leased = lines.filter(Boolean).flatMap((line) => JSON.parse(line).params?.tasks ?? [])
+      for (const task of leased) void start(task)
+    }
+  } catch (error) {
+    if (hasArrived || !silence.signal.aborted) throw error
+    streamsFromMs = Date.now() + 600_000
+  } finally {
+    clearTimeout(timer)
+  }
+}
+function rejected([{ error }]) {
+  if (error?.data?.code !== 'invalid_params') throw new Error(error?.message ?? 'no lines')
+  streamsFromMs = Date.now() + 60_000
 }
 async function runTask(task) {
   const lost = new AbortController()

@@ -35,6 +35,22 @@ describe('the master of the kit', () => {
     expect(faults).toEqual([expect.stringContaining('kv.get')])
   })
 
+  it.each([
+    ['stream', 'text/plain', 1],
+    ['', 'application/x-ndjson', 1],
+    ['stream', 'application/x-ndjson', 0],
+  ])('reports a stream that may not be used: with the feature "%s" and accept %s', async (features, accept, count) => {
+    peer.features = features
+    const body = '[{"jsonrpc":"2.0","id":1,"method":"tasks.reserve","params":{"limit":1,"stream":true}}]'
+    const response = await fetch(`${peer.url}${rpcPath}`, { method: 'POST', body, headers: { accept } })
+    expect(JSON.parse((await response.text()).replace(/^\[|\]$/g, ''))).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { tasks: [] },
+    })
+    expect(faults).toHaveLength(count)
+  })
+
   it('continues after a connection that ended inside a body', async () => {
     const socket = connect(peer.port, '127.0.0.1')
     await once(socket, 'connect')

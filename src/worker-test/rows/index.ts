@@ -4,7 +4,17 @@ import { CONFIG } from './config.ts'
 import { CONNECT } from './connect.ts'
 import { ENDS } from './ends.ts'
 import { OUTPUT } from './output.ts'
+import { STREAMS } from './streams.ts'
 import { LATER_TASKS, TASKS } from './tasks.ts'
 import { TOLERANCE } from './tolerance.ts'
 
-export const ROWS: readonly Row[] = [...CONNECT, ...CONFIG, ...TASKS, ...ENDS, ...OUTPUT, ...TOLERANCE, ...LATER_TASKS]
+export const ROWS: readonly Row[] = [
+  ...CONNECT,
+  ...CONFIG,
+  ...TASKS,
+  ...ENDS,
+  ...OUTPUT,
+  ...TOLERANCE,
+  ...LATER_TASKS,
+  ...STREAMS,
+]

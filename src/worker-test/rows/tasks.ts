@@ -6,7 +6,7 @@ import type { Settle } from '../records.ts'
 import type { Row } from '../row.ts'
 import type { Payload, Trial } from '../trial.ts'
 
-const LEASES_PER_SLOT = 5
+export const LEASES_PER_SLOT = 5
 const LATE_MS = 20_000
 /** Within the limits of a body (1 MiB) and of a frame, with their other members. */
 const LARGE_CHARS = 1_000_000
