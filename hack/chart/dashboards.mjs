@@ -26,6 +26,13 @@ const BOARDS = {
         ['max by (automation_type) (svc_worker_last_seen_age_seconds)', '{{automation_type}}'],
       ],
       ['Pending tasks', 'none', ['max by (automation_type) (svc_queue_size)', '{{automation_type}}']],
+      [
+        'Groups of tasks: ready, waiting for their rate, in flight',
+        'none',
+        ['max by (automation_type) (svc_groups_ready)', 'ready {{automation_type}}'],
+        ['max by (automation_type) (svc_groups_rate_limited)', 'rate-limited {{automation_type}}'],
+        ['max by (automation_type) (svc_groups_in_flight)', 'in flight {{automation_type}}'],
+      ],
       ['Dead-lettered tasks', 'none', ['max by (automation_type) (svc_queue_dlq_length)', '{{automation_type}}']],
       [
         'Reserve calls that wait for a task',

@@ -13,7 +13,7 @@
  * on average.
  */
 import { compareText, Heap } from '../runtime/index.ts'
-import type { GroupPolicy, GroupRow } from './contract/task-groups.ts'
+import type { GroupPolicy, GroupRow, GroupTotals } from './contract/task-groups.ts'
 import type { EpochMs } from './contract/common.ts'
 import { isGroupFull, rateStart, tatAfterStart } from './group-rules.ts'
 
@@ -56,6 +56,9 @@ export class GroupSchedule {
   #at = 0
   /** All ready groups. When a round is over, they are those of the next one. */
   #ready = new Set<Group>()
+  #waitingGroups = 0
+  /** Groups with a lease. */
+  #inFlightGroups = 0
   /** Groups by start. An entry counts only if its group still waits for this time. */
   #waiting = new Heap<Group>()
   #sweepAt = MIN_SWEPT
@@ -79,6 +82,7 @@ export class GroupSchedule {
     for (const { name, pending, inFlight } of counts) {
       const group = this.#of(name)
       group.pending += pending
+      if (group.inFlight === 0 && inFlight > 0) this.#inFlightGroups += 1
       group.inFlight += inFlight
     }
     for (const [name, tat] of tats) if (tat > nowMs || this.#groups.has(name)) this.#of(name).tat = tat
@@ -108,6 +112,7 @@ export class GroupSchedule {
   endLease(name: string, nowMs: EpochMs): void {
     const group = this.#touch(this.#of(name))
     group.inFlight -= 1
+    if (group.inFlight === 0) this.#inFlightGroups -= 1
     this.#update(group, nowMs)
   }
 
@@ -136,9 +141,10 @@ export class GroupSchedule {
     this.#turn = group.turn
     group.pending -= 1
     group.inFlight += 1
+    if (group.inFlight === 1) this.#inFlightGroups += 1
     const { rate } = this.#policy
     if (rate !== null) group.tat = tatAfterStart(rate, group.tat, nowMs)
-    if (movesOn) group.state = 'idle'
+    if (movesOn) this.#setState(group, 'idle')
     this.#update(group, nowMs)
   }
 
@@ -161,6 +167,12 @@ export class GroupSchedule {
       inFlight,
       nextStartAtMs: state === 'waiting' && startAtMs > nowMs ? startAtMs : null,
     }))
+  }
+
+  /** As the counts of the contract. */
+  totals(nowMs: EpochMs): GroupTotals {
+    this.#admit(nowMs)
+    return { ready: this.#ready.size, waiting: this.#waitingGroups, inFlight: this.#inFlightGroups }
   }
 
   /** The times of the rates that a schedule of the same type continues with. */
@@ -219,12 +231,18 @@ export class GroupSchedule {
       return
     }
     this.#ready.delete(group)
-    group.state = mayStart ? 'waiting' : 'idle'
+    this.#setState(group, mayStart ? 'waiting' : 'idle')
     if (mayStart) this.#addTimer(group)
   }
 
+  #setState(group: Group, state: Group['state']): void {
+    if (group.state === 'waiting') this.#waitingGroups -= 1
+    if (state === 'waiting') this.#waitingGroups += 1
+    group.state = state
+  }
+
   #enter(group: Group): void {
-    group.state = 'ready'
+    this.#setState(group, 'ready')
     group.turn = this.#turn + 1
     this.#ready.add(group)
     if (this.#roundTurn === group.turn) this.#round = [] // It has not begun, and is sorted again.
@@ -262,9 +280,11 @@ export class GroupSchedule {
     this.#sweepAt = Math.max(MIN_SWEPT, 2 * this.#groups.size)
   }
 
-  /** Makes the lists of groups from their states. */
+  /** Makes the lists and counts of groups from their states. */
   #rebuild(): void {
     const groups = [...this.#groups.values()]
+    this.#waitingGroups = groups.filter(({ state }) => state === 'waiting').length
+    this.#inFlightGroups = groups.filter(({ inFlight }) => inFlight > 0).length
     const ready = groups.filter(({ state }) => state === 'ready')
     this.#round = ready.filter(({ turn }) => turn === this.#turn).toSorted(byName)
     this.#roundTurn = this.#turn

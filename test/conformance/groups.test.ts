@@ -56,6 +56,28 @@ onEachStore('groups of tasks', (open) => {
     expect(running.task_id).toBe('a4')
   })
 
+  it('D119h: counts the groups by what they wait for, without a series for each', async () => {
+    const fixture = await withWorker({ maxInFlight: 1, rate: { tasks: 1, perSeconds: 60, burst: 1 } })
+    const shown = async (): Promise<readonly (string | undefined)[]> => {
+      await fixture.pass(5 * SECOND, SECOND) // The numbers are read at most every 5 s.
+      const names = ['ready', 'rate_limited', 'in_flight'].map(
+        (name) => `svc_groups_${name}{automation_type="courier"}`,
+      )
+      return Promise.all(names.map((name) => fixture.metric(name)))
+    }
+    expect(await shown()).toEqual(['0', '0', '0'])
+    for (const id of ['a1', 'a2', 'b1', 'c1']) await submit(fixture, id, id.charAt(0))
+    expect(await shown()).toEqual(['3', '0', '0'])
+    const [first] = await fixture.reserve('c-1', 2, 'courier')
+    expect(await shown()).toEqual(['1', '0', '2'])
+    await fixture.settle('c-1', 'ack', first, {}, 'courier')
+    expect(await take(fixture)).toEqual(['c1'])
+    expect(await take(fixture)).toEqual([]) // A store may find only in a reserve that the rate of `a` permits no start.
+    expect(await shown()).toEqual(['0', '1', '2'])
+    const { text } = await fixture.call('GET', '/metrics', { token: null })
+    expect(text).not.toMatch(/^svc_groups_\w+\{.*(?:mailer|group_key)/m)
+  })
+
   it('D119c: starts at most burst tasks at a time, and then one when the rate permits it (G30)', async () => {
     const fixture = await withWorker({ rate: { tasks: 2, perSeconds: 20, burst: 2 } })
     for (const id of ['a1', 'a2', 'a3', 'a4']) await submit(fixture, id, 'a')

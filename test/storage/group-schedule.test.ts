@@ -67,6 +67,7 @@ function take(schedule: GroupSchedule, { act, name, policy }: Step, nowMs: numbe
 /** What it would lease at this time, and what it shows. Changes nothing. */
 function view(schedule: GroupSchedule, nowMs: number): unknown {
   const rows = schedule.rows(100, nowMs)
+  const totals = schedule.totals(nowMs)
   const nextStartAtMs = schedule.nextStartAtMs(nowMs)
   const order: string[] = []
   schedule.begin()
@@ -75,7 +76,12 @@ function view(schedule: GroupSchedule, nowMs: number): unknown {
     schedule.lease(name, nowMs)
   }
   schedule.restore()
-  return { rows, nextStartAtMs, order, tats: new Map(schedule.tats(nowMs)) }
+  expect(totals).toEqual({
+    ready: new Set(order).size,
+    waiting: rows.filter((row) => row.nextStartAtMs !== null).length,
+    inFlight: rows.filter(({ inFlight }) => inFlight > 0).length,
+  })
+  return { rows, totals, nextStartAtMs, order, tats: new Map(schedule.tats(nowMs)) }
 }
 
 describe('GroupSchedule', () => {

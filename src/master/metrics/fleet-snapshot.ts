@@ -5,11 +5,12 @@
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
-import type { Counts, WorkerRow } from '../../storage/index.ts'
+import type { Counts, GroupTotals, WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
 const FRESH_MS = 5_000
 const PAGE = 1_000
+const NO_GROUPS: GroupTotals = { ready: 0, waiting: 0, inFlight: 0 }
 
 export interface WorkerNumbers {
   readonly id: string
@@ -30,6 +31,8 @@ export interface TypeNumbers {
   readonly streamBytes: number
   /** null if the type is not a batch automation. */
   readonly counts: Counts | null
+  /** null if the tasks of the type have no groups. */
+  readonly groups: GroupTotals | null
 }
 export interface FleetSnapshot {
   readonly takenMs: number
@@ -71,13 +74,14 @@ async function take({
   const countsByType = new Map(batch.map(({ type }, index) => [type, counts[index] ?? null]))
   return {
     takenMs: clock.wallMs(),
-    types: entries.map(({ type, kind }, index) => ({
+    types: entries.map(({ type, kind, groups = null }, index) => ({
       type,
       kind,
       workers: workers[index] ?? [],
       streamLength: lengths[index] ?? 0,
       streamBytes: bytes[index] ?? 0,
       counts: countsByType.get(type) ?? null,
+      groups: groups === null ? null : (countsByType.get(type)?.groups ?? NO_GROUPS),
     })),
     pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
   }

@@ -8,6 +8,7 @@
  * the master that it is connected to (D93).
  */
 import { WORKER_STATES } from '../../protocol/index.ts'
+import type { GroupTotals } from '../../storage/index.ts'
 import { serveProbes, type ProbeListener, type Probes, type ProbeResult } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
@@ -155,12 +156,37 @@ function fleetText({ types, pools, workers }: Share, nowMs: number): string {
       'Whether the queue is paused, so that no task is leased.',
       batch.map(({ labels, counts }) => ({ labels, value: counts.paused === undefined ? 0 : 1 })),
     ),
+    ...groupGauges(types),
     gauge(
       'svc_pool_size',
       'Items of the pool.',
       pools.map(({ pool, size }) => ({ labels: { pool }, value: size })),
     ),
   ].join('')
+}
+
+/** Numbers of groups, never series of groups: a platform may have one group for each of its customers. */
+function groupGauges(types: Share['types']): readonly string[] {
+  const grouped = types.flatMap(({ type, groups }) => (groups === null ? [] : [{ type, groups }]))
+  const ofEach = (numberOf: (groups: GroupTotals) => number): readonly Sample[] =>
+    grouped.map(({ type, groups }) => ({ labels: { automation_type: type }, value: numberOf(groups) }))
+  return [
+    gauge(
+      'svc_groups_ready',
+      'Groups whose next task can be leased now.',
+      ofEach(({ ready }) => ready),
+    ),
+    gauge(
+      'svc_groups_rate_limited',
+      'Groups with a pending task that wait for their rate.',
+      ofEach(({ waiting }) => waiting),
+    ),
+    gauge(
+      'svc_groups_in_flight',
+      'Groups with a leased task.',
+      ofEach(({ inFlight }) => inFlight),
+    ),
+  ]
 }
 
 function byState({ type, workers }: TypeNumbers): readonly Sample[] {

@@ -46,6 +46,19 @@ export interface GroupRow {
   readonly nextStartAtMs: EpochMs | null
 }
 
+/**
+ * How many groups of a type have tasks. Reading them costs the same for any number of groups. So a store may still count
+ * a group as ready whose rate does not permit a start, until the next reserve looks at it.
+ */
+export interface GroupTotals {
+  /** Groups whose next task can be leased now. */
+  readonly ready: number
+  /** Groups with a pending task and a lease to spare, whose rate permits the next start later. */
+  readonly waiting: number
+  /** Groups with a lease. */
+  readonly inFlight: number
+}
+
 export interface TaskGroups {
   /**
    * From now on this process treats the tasks of a type in groups with this policy; tasks that are pending or in flight

@@ -25,7 +25,7 @@ import type { Cancels } from './cancels.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
-import type { TaskGroups } from './task-groups.ts'
+import type { GroupTotals, TaskGroups } from './task-groups.ts'
 import type { TaskLists } from './task-lists.ts'
 import type { UniqueKey } from './unique-keys.ts'
 
@@ -237,6 +237,8 @@ export interface Counts {
   readonly totals: Totals
   /** Omitted if the queue is not paused. */
   readonly paused?: Pause
+  /** Omitted for a type without a group policy, and for one that was never used. */
+  readonly groups?: GroupTotals
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 import { TaskGroups } from './task-groups.ts'
 import { Tiers } from './tiers.ts'
-import type { GroupPolicy, GroupRow, Tier } from '../index.ts'
+import type { Counts, GroupPolicy, GroupRow, Tier } from '../index.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
 
@@ -78,6 +78,11 @@ export class PendingTasks {
     if (policy === null) return
     const present = { pending: this.tiers.tasks(), inFlight: inFlight() }
     this.#groups = new TaskGroups(policy, present, this.#tats, this.#store)
+  }
+
+  /** The counts of groups; none without a policy. */
+  groupTotals(): Pick<Counts, 'groups'> {
+    return this.#groups === null ? {} : { groups: this.#groups.totals() }
   }
 
   groupRows(limit: number): readonly GroupRow[] {

@@ -5,7 +5,7 @@
  */
 import { GroupSchedule } from '../index.ts'
 import { valueOf } from './store.ts'
-import type { GroupCounts, GroupPolicy, GroupRow } from '../index.ts'
+import type { GroupCounts, GroupPolicy, GroupRow, GroupTotals } from '../index.ts'
 import type { Safeguards } from './store.ts'
 import type { Task } from './task.ts'
 
@@ -77,6 +77,10 @@ export class TaskGroups {
 
   rows(limit: number): readonly GroupRow[] {
     return this.#schedule.rows(limit, this.#now())
+  }
+
+  totals(): GroupTotals {
+    return this.#schedule.totals(this.#now())
   }
 
   push(task: Task): void {

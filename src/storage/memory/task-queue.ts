@@ -372,6 +372,7 @@ export class TaskQueue {
       oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
       totals: totalsOf({ ...this.totals }, this.#cancelled),
       ...pausedOf(this.pause),
+      ...this.#pending.groupTotals(),
     }
   }
 

@@ -77,7 +77,7 @@ async function countsOf(caller: TaskCaller, type: string): Promise<Counts> {
     died = 0,
     cancelled = 0,
   ] = reply.slice(0, 11).map(Number)
-  const [paused = null, ...first] = reply.slice(11)
+  const [paused = null, groups = null, ...first] = reply.slice(11)
   const next = first.map((ticket) => readTicket(String(ticket)).submitted)
   return {
     tiers: [high, normal, low],
@@ -87,5 +87,12 @@ async function countsOf(caller: TaskCaller, type: string): Promise<Counts> {
     oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
     totals: totalsOf({ submitted, acked, nacked, died }, cancelled),
     ...readPause(paused),
+    ...readGroupTotals(groups),
   }
+}
+
+function readGroupTotals(reply: Reply): Pick<Counts, 'groups'> {
+  if (reply === null) return {}
+  const [ready = 0, waiting = 0, inFlight = 0] = listOf(reply).map(Number)
+  return { groups: { ready, waiting, inFlight } }
 }

@@ -125,6 +125,7 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
       oldestSubmittedAtMs: this.#oldestOf(queue),
       totals: totalsOf({ submitted, acked, nacked, died }, queue.cancelled),
       ...this.#pausedOf(queue),
+      ...(queue.groups !== null && { groups: queue.groups.totals() }),
     }
   }
 

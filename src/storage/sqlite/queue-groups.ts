@@ -4,7 +4,7 @@
  * times of their rates also in a table. A rollback undoes what the transaction changed. In the column of a task, '' is
  * the group `null`.
  */
-import { GroupSchedule, type GroupCounts, type GroupPolicy, type GroupRow } from '../index.ts'
+import { GroupSchedule, type GroupCounts, type GroupPolicy, type GroupRow, type GroupTotals } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
@@ -81,6 +81,10 @@ export class QueueGroups {
 
   rows(limit: number): readonly GroupRow[] {
     return this.#schedule.rows(limit, this.#txn.nowMs)
+  }
+
+  totals(): GroupTotals {
+    return this.#schedule.totals(this.#txn.nowMs)
   }
 
   add(group: string | null): void {

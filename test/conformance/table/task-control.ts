@@ -92,6 +92,10 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D119a', 'Groups of a type that declares them get a task in turn; tiers and order hold inside a group.'],
   ['D119b', 'max_in_flight bounds the leases of a group. The end of one leases the next task without a tick (G30).'],
   ['D119c', 'rate bounds the starts of a group. A waiting reserve gets the next task when the rate permits it (G30).'],
+  [
+    'D119h',
+    'Metrics count the groups of a type that are ready, wait for their rate, and have leases; no group has a series.',
+  ],
   ['D119d', 'A wrong group_key, or one for a type without groups, is rejected with 422, and validate says so.'],
   ['D119e', 'Queue, task, list, lease and dead letter show the group, and the catalog its bounds.'],
   [

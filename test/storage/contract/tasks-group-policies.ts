@@ -172,6 +172,26 @@ export function tasksGroupPolicies(name: string, create: Create): void {
       expect(await countsOf(backend)).toMatchObject({ tiers: [0, 398, 0], inFlight: 201 })
     })
 
+    it('count the groups that are ready, wait for their rate, and have leases', async () => {
+      const { backend, clock } = await fixtureOf({ maxInFlight: 2, rate: { intervalMs: 10_000, burst: 2 } })
+      await put(backend, 'a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', '-1')
+      expect((await countsOf(backend)).groups).toEqual({ ready: 4, waiting: 0, inFlight: 0 })
+      const [none, ...leases] = await reserve(backend, 5)
+      expect([none, ...leases].map((lease) => lease?.id)).toEqual(['-1', 'a1', 'b1', 'c1', 'a2'])
+      expect((await countsOf(backend)).groups).toEqual({ ready: 1, waiting: 0, inFlight: 4 })
+      expect(await leased(backend)).toEqual(['b2'])
+      expect((await countsOf(backend)).groups).toEqual({ ready: 0, waiting: 0, inFlight: 4 })
+      await backend.tasks.ack(TYPE, leases)
+      await leased(backend) // A store may find only in a reserve that a rate does not permit a start.
+      expect((await countsOf(backend)).groups).toEqual({ ready: 0, waiting: 2, inFlight: 2 })
+      clock.advance(10_000)
+      expect((await countsOf(backend)).groups).toEqual({ ready: 2, waiting: 0, inFlight: 2 })
+      expect((await leased(backend)).toSorted()).toEqual(['a3', 'b3'])
+      expect((await countsOf(backend)).groups).toEqual({ ready: 0, waiting: 0, inFlight: 3 })
+      await setPolicy(backend, null)
+      expect(await countsOf(backend)).not.toHaveProperty('groups')
+    })
+
     it('list groups with tasks, those with the most pending ones first', async () => {
       const { backend } = await fixtureOf({ maxInFlight: 1, rate: null })
       await put(backend, 'a1', 'b1', 'b2', 'b3', 'c1', 'c2', '-1', 'd1', 'd2')

@@ -8,8 +8,9 @@
 -- KEYS[7]     M   HASH with the running totals, the pause and the number of stale tickets
 -- KEYS[8]     X   HASH of the ids with stale tickets
 -- ARGV[1]     time of a test, or ''
--- Returns three lengths of pending tiers, those of D, V and DZ, five running totals, the pause that lasts or nil, then
--- the first ticket of each tier. Stale tickets do not count.
+-- Returns three lengths of pending tiers, those of D, V and DZ, five running totals, the pause that lasts or nil, the
+-- numbers of groups that are ready, that wait for their rate and that have leases, or nil for a type without groups,
+-- then the first ticket of each tier. Stale tickets do not count.
 --- @keys P0 P1 P2 D V DZ M X
 --- @include "commands"
 --- @include "pause"
@@ -22,6 +23,9 @@ local reply = {
 local m = call('HMGET', M, 'submitted', 'acked', 'nacked', 'died', 'cancelled', 'ps', 'st')
 for i = 1, 5 do reply[#reply + 1] = tonumber(m[i] or 0) end
 reply[#reply + 1] = lasting_pause(m[6]) or false
+reply[#reply + 1] = false
+--- @group local waiting = call('ZCOUNT', GW, '(' .. now, '+inf')
+--- @group reply[#reply] = { call('ZCARD', GR) + call('ZCARD', GW) - waiting, waiting, call('HLEN', GL) }
 if m[7] then
   local i = 0
   for stale in string.gmatch(m[7], '%d+') do
