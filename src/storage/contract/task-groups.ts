@@ -47,8 +47,8 @@ export interface GroupRow {
 }
 
 /**
- * How many groups of a type have tasks. Reading them costs the same for any number of groups. So a store may still count
- * a group as ready whose rate does not permit a start, until the next reserve looks at it.
+ * How many groups of a type have tasks. Reading them costs the same for any number of groups. So a store may still
+ * count a group as ready whose rate does not permit a start, until the next reserve looks at it.
  */
 export interface GroupTotals {
   /** Groups whose next task can be leased now. */
