@@ -10,6 +10,7 @@ import { eventually, SLACK } from '../kit/index.ts'
 import { PYTHON, PYTHON_CLIENT, PYTHON_ENVIRONMENT, withPythonClient } from '../kit/python-client.ts'
 import { REDIS_SERVER, startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { Fleet, freePort, type Proc } from './fleet.ts'
+import { Relay } from './relay.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/python.mjs') }
 /** The value of a `writeOnly` field. */
@@ -350,6 +351,31 @@ withPythonClient('a Python worker', () => {
       const outcomes = responses.map(([, { result, error }]) => error?.code ?? result?.results[0]?.error)
       expect(new Set(outcomes)).toEqual(new Set(['lease_lost', INVALID_PARAMS]))
       expect((await fixture.fleet.ok<{ length: number }>('GET', '/automations/py-long/dead')).length).toBe(0)
+    })
+
+    onEveryStore('streams its tasks, and loses none when a stream is cut inside a line (G1)', async (fixture) => {
+      const relay = await new Relay(fixture.fleet.url).start()
+      try {
+        const worker = await fixture.worker('py', 'streams', 2, { SVC_MASTER_URL: relay.url })
+        const ids: string[] = []
+        for (let round = 0; round < 10; round += 1) {
+          relay.cuts = round % 3 === 2 ? 1 : 0
+          ids.push(
+            ...(await fixture.submit(
+              'py',
+              Array.from({ length: 5 }, () => ({ do: 'emit', n: 1 })),
+            )),
+          )
+          await eventually(`${fixture.store}: a line was cut`, () => relay.cuts === 0, { context: worker.output })
+        }
+        await fixture.isDone('py', ids, worker)
+        const outputs = await fixture.outputs('py', ids.length, worker)
+        expect(outputs.map(({ task_id }) => String(task_id)).toSorted()).toEqual(ids.toSorted())
+        expect(relay.lines).toBeGreaterThanOrEqual(10)
+        expect(await fixture.terminate(worker)).toBe(0)
+      } finally {
+        await relay.close()
+      }
     })
 
     it('exits with 2 and names every fault of its settings, but not the token', async () => {

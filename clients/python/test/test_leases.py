@@ -49,6 +49,16 @@ class LeasesTest(unittest.TestCase):
         self.assertEqual(leases.visibility_seconds, 9)
 
     @virtual
+    async def test_a_timeout_that_is_too_short_because_the_process_was_suspended_is_corrected(self) -> None:
+        leases = self.start(FakeRpc(extended))
+        leases.hold(task(1, expires_at=1_010.0), {}, served_at=1_008.0, is_estimate=True)
+        self.assertEqual(leases.visibility_seconds, 1)
+        leases.hold(task(2, expires_at=1_050.0), {}, served_at=1_040.0, is_estimate=True)
+        self.assertEqual(leases.visibility_seconds, 9)
+        leases.hold(task(3, expires_at=9_000.0), {}, served_at=1_000.0)
+        self.assertEqual(leases.visibility_seconds, 60, "at most what the automation declares")
+
+    @virtual
     async def test_retries_three_times_as_often_while_the_master_does_not_respond(self) -> None:
         rpc = FakeRpc(lambda *_: UNAVAILABLE)
         leases = self.start(rpc)

@@ -8,7 +8,7 @@ The progress of runs is sent by extends of its own (D114): the newest of all run
 only while all live masters offer it.
 
 The timeout is the shorter one of what the automation declares and what the leases show: their `expires_at` less the
-`Date` of the response, which is in whole seconds.
+`Date` of the response, which is in whole seconds. In a stream, the time since its `Date` is added.
 """
 
 import asyncio
@@ -44,7 +44,8 @@ class Leases:
     ) -> None:
         """`offers` returns whether all live masters have a feature."""
         self._log, self._rpc, self._add_outcome, self._offers = log, rpc, add_outcome, offers
-        self.visibility_seconds = visibility_seconds
+        self.visibility_seconds = self._declared_seconds = visibility_seconds
+        self._is_estimate = False
         self._held: dict[int, HeldLease] = {}
         self._changed = asyncio.Event()
         self._reports: Reports = {}
@@ -69,16 +70,22 @@ class Leases:
             except TimeoutError:
                 wait = await self._extend_all()
 
-    def hold(self, task: Mapping[str, Any], config: Mapping[str, Any], served_at: float = 0.0) -> HeldLease:
-        """Tracks a reserved task. `served_at`: the `Date` of its response, or 0."""
+    def hold(
+        self, task: Mapping[str, Any], config: Mapping[str, Any], served_at: float = 0.0, *, is_estimate: bool = False
+    ) -> HeldLease:
+        """Tracks a reserved task. `served_at`: when it was leased, in unix seconds of the master's clock, or 0."""
         lease = HeldLease(task, config, self)
         self._held[lease.token] = lease
         if served_at > 0:
-            seen = max(float(task["expires_at"]) - served_at - 1, _MIN_VISIBILITY_SECONDS)
-            if seen < self.visibility_seconds - 1:
-                self.visibility_seconds = seen
-                self._changed.set()
+            self._measured(max(float(task["expires_at"]) - served_at - 1, _MIN_VISIBILITY_SECONDS), is_estimate)
         return lease
+
+    def _measured(self, seen: float, is_estimate: bool) -> None:
+        """An estimate is too short if the process was suspended before it read the task. A later one corrects it."""
+        if seen < self.visibility_seconds - 1 or (self._is_estimate and seen > self.visibility_seconds + 1):
+            self.visibility_seconds = min(seen, self._declared_seconds)
+            self._is_estimate = is_estimate
+            self._changed.set()
 
     def settle(self, lease: HeldLease, outcome: Settlement) -> None:
         """Queues the outcome of a lease, which ends it."""

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 PROTOCOL_VERSION = 1
-FEATURES = "result, progress, cancel"
+FEATURES = "stream, result, progress, cancel"
 API_PREFIX = "/api/v1"
 MAX_SLOTS = 1_024
 MAX_ERROR_CHARS = 4_096

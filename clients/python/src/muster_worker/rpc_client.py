@@ -5,20 +5,24 @@ A call that the master rejects raises RpcError with the master's code. Without a
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
-from .backoff import RefusalLimiter, is_refusal, parse_retry_after, retry_after_delay
+from .backoff import RefusalLimiter, is_refusal, monotonic, parse_retry_after, retry_after_delay
 from .errors import RpcError
 from .limits import to_json
+from .line_reader import LINES_TYPE, Tasks, read_lines
 
 _CALL_SECONDS = 15.0
+_STREAM_SECONDS = 40.0  # As long as a long poll.
+_LINE_SECONDS = 25.0  # The master writes at least an empty line every 10 s.
 _MAX_RESPONSE_BYTES = 32 * 1_048_576
 _KEEP_ALIVE_SECONDS = 60
 _READS = frozenset({"kv.get", "counter.get"})
@@ -33,6 +37,8 @@ _ERROR_NAMES = {
     -32004: "unknown_pool",
     -32005: "out_of_range",
 }
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,12 @@ class RpcClient:
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         self._ids = itertools.count(1)
-        self.served_at = 0.0
-        """The `Date` of the last response, in unix seconds of the master's clock."""
+        self._date = self._date_read_at = 0.0
+
+    @property
+    def served_at(self) -> float:
+        """The time on the master's clock, in unix seconds: the `Date` of the last response plus its age, or 0."""
+        return self._date + monotonic() - self._date_read_at if self._date > 0 else 0.0
 
     async def call(self, method: str, params: Mapping[str, Any], timeout: float = _CALL_SECONDS) -> Any:
         """Sends one call. Raises RpcError."""
@@ -77,6 +87,46 @@ class RpcClient:
         by_id = {each.get("id"): each for each in body if isinstance(each, dict)}
         return [_outcome_of(by_id.get(request["id"])) for request in requests]
 
+    async def stream(
+        self,
+        params: Mapping[str, Any],
+        on_tasks: Callable[[Tasks], None],
+        on_alive: Callable[[], None],
+        first_line_seconds: float,
+    ) -> None:
+        """Sends a reserve that streams. `on_tasks` is called with the tasks of each line, `on_alive` with the first.
+
+        Returns when the stream has ended in order. Raises RpcError; with `is_silent` in its data if no line arrived
+        within `first_line_seconds`, as behind a proxy that buffers responses.
+        """
+        silence, is_silent = asyncio.timeout(None), True
+
+        def on_chunk() -> None:
+            nonlocal is_silent
+            if is_silent:
+                is_silent = False
+                on_alive()
+            silence.reschedule(monotonic() + _LINE_SECONDS)
+
+        async def read(response: aiohttp.ClientResponse) -> Any:
+            if response.status == 200 and response.content_type == LINES_TYPE:
+                return await read_lines(response.content.iter_any(), on_tasks, on_chunk)
+            body = _body_of(HttpResponse(response.status, response.headers, await _text_of(response)))
+            return body[0] if isinstance(body, list) and body else body  # A master that does not know lines.
+
+        call = self._request("tasks.reserve", {**params, "stream": True})
+        headers = {"content-type": "application/json", "accept": LINES_TYPE}
+        try:
+            data = to_json([call]).encode()
+            wait = (silence, first_line_seconds)
+            response = await self._exchange("POST", self._rpc_url, data, headers, _STREAM_SECONDS, read, wait)
+        except RpcError as error:
+            if not silence.expired():
+                raise
+            message = "no line of a stream arrived in time"
+            raise RpcError("unavailable", message, {**error.data, "is_silent": is_silent}) from error
+        on_tasks(_result_of(response)["tasks"])
+
     async def get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
         """Sends GET with the token. Raises RpcError `unavailable` without a response."""
         return await self._send("GET", url, None, headers, _CALL_SECONDS)
@@ -93,28 +143,41 @@ class RpcClient:
 
     async def _post(self, body: Any, timeout: float) -> Any:
         data = to_json(body).encode()
-        response = await self._send("POST", self._rpc_url, data, {"content-type": "application/json"}, timeout)
-        if response.status != 200:
-            raise _rejection(response)
-        try:
-            return json.loads(response.text)
-        except ValueError as error:
-            raise _no_response("the response of the master is not JSON") from error
+        return _body_of(await self._send("POST", self._rpc_url, data, {"content-type": "application/json"}, timeout))
 
     async def _send(
         self, method: str, url: str, data: bytes | None, headers: Mapping[str, str], timeout: float
     ) -> HttpResponse:
+        async def read(response: aiohttp.ClientResponse) -> HttpResponse:
+            return HttpResponse(response.status, response.headers, await _text_of(response))
+
+        return await self._exchange(method, url, data, headers, timeout, read)
+
+    async def _exchange(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        timeout: float,
+        read: Callable[[aiohttp.ClientResponse], Awaitable[T]],
+        silence: tuple[asyncio.Timeout, float] | None = None,
+    ) -> T:
+        """Sends one request and reads its response. The second of `silence` is what its timeout is set to then."""
         sent = False
         try:
             async with asyncio.timeout(timeout):
                 await self._refusals.turn()
                 sent = True
                 headers = {**headers, "authorization": f"Bearer {self._token()}"}
-                async with self._session.request(
-                    method, url, data=data, headers=headers, allow_redirects=False
-                ) as response:
+                async with contextlib.AsyncExitStack() as stack:
+                    if silence is not None:
+                        await stack.enter_async_context(silence[0])
+                        silence[0].reschedule(monotonic() + silence[1])
+                    request = self._session.request(method, url, data=data, headers=headers, allow_redirects=False)
+                    response = await stack.enter_async_context(request)
                     self._note(response.status, response.headers)
-                    return HttpResponse(response.status, response.headers, await _text_of(response))
+                    return await read(response)
         except TimeoutError as error:
             raise _unavailable(f"no response of the master within {timeout:g} s", sent=sent) from error
         except aiohttp.ClientConnectorError as error:
@@ -130,9 +193,10 @@ class RpcClient:
         else:
             self._refusals.served()
         try:
-            self.served_at = parsedate_to_datetime(headers.get("date", "")).timestamp()
+            self._date = parsedate_to_datetime(headers.get("date", "")).timestamp()
         except ValueError:
-            self.served_at = 0.0
+            self._date = 0.0
+        self._date_read_at = monotonic()
 
 
 async def _text_of(response: aiohttp.ClientResponse) -> str:
@@ -165,6 +229,15 @@ def _outcome_of(response: Any) -> Any:
     error = response["error"] if isinstance(response["error"], dict) else {}
     data = error.get("data") if isinstance(error.get("data"), dict) else {}
     return RpcError(_ERROR_NAMES.get(error.get("code", 0), "unavailable"), str(error.get("message")), data)
+
+
+def _body_of(response: HttpResponse) -> Any:
+    if response.status != 200:
+        raise _rejection(response)
+    try:
+        return json.loads(response.text)
+    except ValueError as error:
+        raise _no_response("the response of the master is not JSON") from error
 
 
 def _rejection(response: HttpResponse) -> RpcError:

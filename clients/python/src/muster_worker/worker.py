@@ -101,7 +101,9 @@ class Worker:
                 on_gone=self._records.forget,
             ),
         )
-        self._feed = TaskFeed(log, self._task_rpc, self._leases, lambda: self._config.current, self._register_again)
+        self._feed = TaskFeed(
+            log, self._task_rpc, self._leases, lambda: self._config.current, self._register_again, self._offers
+        )
         parts = (self._slots, self._feed, self._leases, self._outcomes, self._outbox)
         self._drain = Drain(log, settings.drain_timeout_seconds, parts, self._close)
         self._health: web.AppRunner | None = None
