@@ -101,6 +101,14 @@ describe('replace', () => {
     expect(changes).toBe(1)
   })
 
+  it('rejects a header that was accepted before', () => {
+    const authenticator = createAuthenticator(TOKENS)
+    const header = 'Bearer worker-token-of-the-test'
+    for (let i = 0; i < 2; i += 1) expect(authenticator.authenticate(header)).toMatchObject({ kind: 'authenticated' })
+    authenticator.replace({ ...TOKENS, worker: 'worker-token-that-is-new' })
+    expect(authenticator.authenticate(header)).toEqual({ kind: 'rejected', reason: 'wrong' })
+  })
+
   it('keeps the principals of tokens that stay', () => {
     const authenticator = createAuthenticator(TOKENS)
     for (const token of ['admin-token-of-the-test', 'worker-peer-of-the-test', 'every-type-of-the-test']) {
