@@ -3,7 +3,7 @@
  * Messages between masters, over a connection of its own that only listens. Channels, all behind the store's prefix:
  *
  *   s:<masterId>   signals to the master that holds a socket      wake           a type whose empty tier got a task
- *   fin            retained tasks that finished
+ *   fin            retained tasks that finished                  join           a master that starts
  *   event:<topic>  what plugins publish, and what workers emit    ev             entries of the event log (events.ts)
  *
  * A Cluster copies a message of such a channel to every node. There `event:<topic>` is a sharded channel instead
@@ -60,6 +60,7 @@ export class RedisBus implements Bus {
   readonly #channels = new Map<string, Set<Listener>>()
   readonly #signalListeners = new Set<(signal: MasterSignal) => void>()
   readonly #subscribedListeners = new Set<() => void>()
+  #onJoin: () => void = () => undefined
   /** Types for which this process reserves tasks. */
   readonly #types = new Set<string>()
   #client: Redis | null = null
@@ -89,6 +90,7 @@ export class RedisBus implements Bus {
     this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#listen('wake', (message) => this.#onWake(message))
     this.#listen('fin', (message) => this.#onFinished(message))
+    this.#listen('join', (masterId) => this.#onJoined(masterId))
     this.#cancelProbe = this.#deps.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
     return this.#subscribed(OPEN_WITHIN_MS)
@@ -150,12 +152,15 @@ export class RedisBus implements Bus {
   }
 
   /** A type that is waited for; woken whenever a wake may have been lost. */
-  expectWakes(type: string): void {
-    this.#types.add(type)
-  }
+  readonly expectWakes = (type: string): void => void this.#types.add(type)
 
   wakeAll(): void {
     for (const type of this.#types) this.#tell({ kind: 'wake', type })
+  }
+
+  /** Called when another master may have joined: it said so, or the connection was lost meanwhile. */
+  onJoin(on: () => void): void {
+    this.#onJoin = on
   }
 
   /** Called whenever the connection was made and all channels are subscribed. */
@@ -251,6 +256,7 @@ export class RedisBus implements Bus {
     if (client !== this.#client) return
     this.#backoff.reset()
     this.#isSubscribed = true
+    this.#onJoin()
     for (const { resolve } of this.#waiting.splice(0)) resolve()
     for (const on of this.#subscribedListeners) on()
     this.wakeAll()
@@ -290,6 +296,10 @@ export class RedisBus implements Bus {
   #onWake(message: string): void {
     const type = wokenType(message, this.#deps.caller)
     if (type !== null) this.#tell({ kind: 'wake', type })
+  }
+
+  #onJoined(masterId: string): void {
+    if (!this.#channels.has(`s:${masterId}`)) this.#onJoin()
   }
 
   #onFinished(message: string): void {

@@ -52,6 +52,13 @@ export interface StoreMeta extends Meta {
   live(): Promise<readonly string[]>
   /** Whether every master that lived at the last beat subscribes to sharded channels. False before the first beat. */
   isSharded(): boolean
+  /**
+   * Whether no other master lived at the last beat, and none has joined since. False before the first beat. A master
+   * that has just joined may be missed for a moment.
+   */
+  readonly isAlone: () => boolean
+  /** Records that another master may have joined. The next beat shows whether one has. */
+  mayHaveCompany(): void
   /** Takes out the masters that beat through this backend. */
   leave(): Promise<void>
 }
@@ -63,7 +70,7 @@ export interface StoreMeta extends Meta {
  */
 export function createMeta(caller: Caller, readmit: () => Promise<void>, layout: number): StoreMeta {
   const ours = new Set<string>()
-  let sharded = false
+  let [sharded, alone, joined] = [false, false, 0]
   const read = async (): Promise<readonly (Reply | undefined)[]> =>
     listOf(await caller.run(INFO, [INFO_KEY], [], { repeatable: true }))
   return {
@@ -84,9 +91,14 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
     },
     async beat(masterId) {
       ours.add(masterId)
-      const [alive, all] = listOf(await caller.run(BEAT, [LIVE_KEY, SHARD_KEY], [masterId], { repeatable: true }))
+      const before = joined
+      const [alive, all] = listOf(
+        await caller.run(BEAT, [LIVE_KEY, SHARD_KEY], [masterId, caller.channel('join')], { repeatable: true }),
+      )
       sharded = all === 1
-      return listOf(alive ?? null).map(String)
+      const ids = listOf(alive ?? null).map(String)
+      alone = ids.length === 1 && joined === before
+      return ids
     },
     async declare(masterId, text) {
       const args = [masterId, text]
@@ -95,6 +107,11 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
     },
     live: async () => listOf(await caller.run(LIVE, [LIVE_KEY], [], { repeatable: true })).map(String),
     isSharded: () => sharded,
+    isAlone: () => alone,
+    mayHaveCompany() {
+      alone = false
+      joined += 1
+    },
     async leave() {
       if (ours.size === 0) return
       await caller.run(LEAVE, [LIVE_KEY, SHARD_KEY], [...ours])

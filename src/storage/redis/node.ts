@@ -7,6 +7,8 @@
  *     │                                                          └──── a newer release uses the store ─────┤
  *     └─────────────────────────── connection broke, or a probe got no response ───────────────────────────┘
  *
+ * Commands that are sent without waiting in between are written together: one system call, and one read by the server.
+ *
  * Nothing is queued while disconnected, and nothing is sent twice: calls in flight when the connection broke are
  * reported as unknown, since they may have run. A connection that owes responses and is silent is closed; one on which
  * a large response is still arriving is not. An outage is counted from the oldest call without a response, so that
@@ -82,6 +84,7 @@ export class StoreNode {
   #probing = false
   #due = 0
   #connectedAtMs = 0
+  #isCollecting = false
 
   constructor(deps: StoreNodeDeps) {
     const { name, redis, random, time } = deps
@@ -193,6 +196,7 @@ export class StoreNode {
   async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
     const sentMs = this.#deps.time.monotonicMs()
     this.#due += 1
+    this.#collectWrites()
     try {
       if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
       return (await this.#client.call(name, [...args])) as Reply
@@ -202,6 +206,18 @@ export class StoreNode {
     } finally {
       this.#due -= 1
     }
+  }
+
+  /** Until the end of this callback of the event loop and its microtasks. */
+  #collectWrites(): void {
+    const { stream } = this.#client
+    if (this.#isCollecting || this.#client.status !== 'ready') return
+    this.#isCollecting = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#isCollecting = false
+      stream.uncork()
+    })
   }
 
   #failed(error: unknown, sentMs: number): void {

@@ -96,6 +96,7 @@ export class RedisBackend implements Backend {
         : undefined
     const subscriber = () => connection.subscriber()
     const bus = new RedisBus({ caller: connection, subscriber, sharded, time, random, log })
+    bus.onJoin(() => meta.mayHaveCompany())
     const events = new RedisEventLog({ caller: connection, log, draw: () => random.uuid().replaceAll('-', '') })
     connection.onReady(() => bus.wakeAll())
     bus.onSubscribed(() => void this.#caughtUp())
@@ -114,7 +115,7 @@ export class RedisBackend implements Backend {
       configs: createConfigs(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
-      tasks: grouped(createTasks(connection, random.uuid(), clock), batchers, (type) => bus.expectWakes(type)),
+      tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
       pools: createPools(connection),
       kv: createKv(connection, clock),
       locks: createLocks(connection, clock),

@@ -68,6 +68,8 @@ interface FinishedTasks {
 export interface TaskCaller extends Caller {
   /** By type the last arguments of the grouped variant of a script (scripts/include/groups.lua). */
   readonly groupArgs: ReadonlyMap<string, readonly (string | number)[]>
+  /** Whether no other master uses the store (meta.ts). */
+  readonly isAlone: () => boolean
 }
 
 /** Runs a script on the keys of one type: its grouped variant if it has one and the type has a group policy. */
@@ -92,6 +94,10 @@ export const wakeOf = (caller: Caller, type: string): readonly [string, string] 
   caller.channel('wake'),
   `${type} ${caller.publisher}`, // Types contain no spaces.
 ]
+
+/** As `wakeOf`, but without a channel while there is no other master: at low rates the message is a large cost. */
+export const wakeOthersOf = (caller: TaskCaller, type: string): readonly [string, string] =>
+  caller.isAlone() ? ['', ''] : wakeOf(caller, type)
 
 /** The channel and the beginning of the message by which a script publishes which retained tasks have finished. */
 export const finishedOf = (caller: Caller, type: string): readonly [string, string] => [

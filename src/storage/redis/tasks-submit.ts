@@ -7,7 +7,7 @@
  * ids would look new; the call is recognised by its slot and number instead, and its first result is returned (D79).
  */
 import { taskScript } from './script.ts'
-import { READS, listOf, run, ticketOf, wakeOf, type TaskCaller } from './tasks-layout.ts'
+import { READS, listOf, run, ticketOf, wakeOthersOf, type TaskCaller } from './tasks-layout.ts'
 import { QUEUED, QUEUE_FULL, type NewTask, type SubmitItemResult, type UniqueKey } from '../index.ts'
 import type { CallSlots } from './call-slots.ts'
 import type { Reply } from './caller.ts'
@@ -24,7 +24,14 @@ export async function submit(
   tasks: readonly NewTask[],
   maxLength: number | undefined,
 ): Promise<readonly SubmitItemResult[]> {
-  const args: (string | number)[] = [...wakeOf(caller, type), windowsOf(tasks, windowMs), maxLength ?? '', '', '', 0]
+  const args: (string | number)[] = [
+    ...wakeOthersOf(caller, type),
+    windowsOf(tasks, windowMs),
+    maxLength ?? '',
+    '',
+    '',
+    0,
+  ]
   const keys: string[] = []
   const uniqueKeys: string[] = []
   let shapes = ''

@@ -23,8 +23,14 @@ import type { TaskCaller } from './tasks-layout.ts'
 
 /**
  * @param process an id that no other process uses, ever.
+ * @param isAlone Whether no other master uses the store.
  */
-export function createTasks(connection: Caller, process: string, clock: Pick<Clock, 'monotonicMs'>): Tasks {
+export function createTasks(
+  connection: Caller,
+  process: string,
+  clock: Pick<Clock, 'monotonicMs'>,
+  isAlone = (): boolean => false,
+): Tasks {
   const declareNeed = createDeclareNeed(connection, clock)
   const grouping = new TaskGrouping(connection, declareNeed, clock)
   const caller: TaskCaller = {
@@ -33,6 +39,7 @@ export function createTasks(connection: Caller, process: string, clock: Pick<Clo
     channel: (name) => connection.channel(name),
     publisher: connection.publisher,
     groupArgs: grouping.groupArgs,
+    isAlone,
   }
   const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {

@@ -5,6 +5,7 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
 import { fails, HOSTILE, inFlight, nack, ref, reserve, submit, task, TYPE, VISIBILITY } from '../contract/fixture.ts'
+import { eventually } from '../../kit/eventually.ts'
 import { Forwarder } from './forwarder.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 
@@ -24,7 +25,9 @@ async function masterOn(server: { readonly url: string }, seed: number): Promise
 async function twoMasters(): Promise<{ server: RedisServer; first: RedisBackend; second: RedisBackend }> {
   const server = await startRedis()
   open.push(server)
-  return { server, first: await masterOn(server, 1), second: await masterOn(server, 2) }
+  const [first, second] = [await masterOn(server, 1), await masterOn(server, 2)]
+  await first.meta.beat('m1') // Otherwise it may not know yet that it has company.
+  return { server, first, second }
 }
 
 /** Records the signals of a master. `next` waits until it has received `count` signals. */
@@ -45,6 +48,15 @@ function signalsOf(backend: Backend): {
       return received
     },
   }
+}
+
+/** Records wakes, and the masters that join. */
+async function publishedOn(server: RedisServer): Promise<readonly string[]> {
+  const messages: string[] = []
+  const client = server.connect()
+  client.on('message', (_channel: string, message: string) => void messages.push(message))
+  await client.subscribe('muster:wake', 'muster:join')
+  return messages
 }
 
 withRedisServer('redis bus', () => {
@@ -71,6 +83,42 @@ withRedisServer('redis bus', () => {
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
       await first.bus.signal('m1', { kind: 'wake', type: 'x' })
       expect(await ones.next(1)).toEqual([{ kind: 'wake', type: 'x' }]) // Its own message came before this one.
+    })
+
+    it('publishes no wake while the master is alone, and does as soon as another one joins (D131)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const first = await masterOn(server, 1)
+      const published = await publishedOn(server)
+      await submit(first, 'a')
+      await server.connect().publish('muster:wake', 'end')
+      await eventually('the last message', () => published.includes('end'))
+      expect(published).toEqual(['end'])
+      const second = await masterOn(server, 2)
+      const twos = signalsOf(second)
+      await eventually('the second master joins', () => published.includes('m2'))
+      await reserve(first, 1)
+      await submit(first, 'b')
+      expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
+    })
+
+    it('publishes wakes until the next heartbeat after its subscriptions were interrupted (D131)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const first = await masterOn(server, 1)
+      const ones = signalsOf(first)
+      await first.tasks.reserve('mailer', VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 3 }])
+      await server.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await ones.next(1) // It has subscribed again.
+      const published = await publishedOn(server)
+      await submit(first, 'a')
+      await eventually('a wake', () => published.length === 1)
+      await reserve(first, 1)
+      await first.meta.beat('m1')
+      await submit(first, 'b')
+      await server.connect().publish('muster:wake', 'end')
+      await eventually('the last message', () => published.includes('end'))
+      expect(published).toHaveLength(2)
     })
 
     it('notifies the other masters of a retained task that has finished (D111)', async () => {

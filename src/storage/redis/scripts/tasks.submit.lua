@@ -17,7 +17,7 @@
 -- KEYS[15..16]  V L  deadlines, leases
 -- KEYS[17..18]  U E  HASHes of the tasks that unique keys name, and of facts
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel
+-- ARGV[2]     wake channel, or '' if there is no other master
 -- ARGV[3]     wake message
 -- ARGV[4]     idempotency windows in ms, separated by commas: one for all keys, or one for each key
 -- ARGV[5]     bound on the number of tasks, or ''

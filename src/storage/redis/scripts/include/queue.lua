@@ -1,6 +1,6 @@
 -- Queues tickets, a list of them per tier, and wakes the masters if a tier was empty. It needs the keys P0, P1 and P2.
 --
--- ARGV[2]  wake channel
+-- ARGV[2]  wake channel, or '' if there is no other master
 -- ARGV[3]  wake message
 --- @include "commands"
 local TIERS, woken = { P0, P1, P2 }, false
@@ -16,4 +16,6 @@ local function push_front(tiers)
     if #list > 0 and write('LPUSH', TIERS[t], reversed) == #list then woken = true end
   end
 end
-local function wake() if woken then call('PUBLISH', ARGV[2], ARGV[3]) end end
+local function wake()
+  if woken and ARGV[2] ~= '' then call('PUBLISH', ARGV[2], ARGV[3]) end
+end
