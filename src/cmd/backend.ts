@@ -5,10 +5,17 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { systemRandom, systemTime, type Log } from '../runtime/index.ts'
-import type { Backend } from '../storage/index.ts'
+import type { Backend, StoreInfo } from '../storage/index.ts'
 import { MemoryBackend } from '../storage/memory/index.ts'
-import { parseStoreUrl, REDIS_SCHEMES, RedisBackend, type StoreUrl } from '../storage/redis/index.ts'
-import { SqliteBackend } from '../storage/sqlite/index.ts'
+import {
+  describeUrl,
+  parseStoreUrl,
+  readRedisInfo,
+  REDIS_SCHEMES,
+  RedisBackend,
+  type StoreUrl,
+} from '../storage/redis/index.ts'
+import { readSqliteInfo, SqliteBackend } from '../storage/sqlite/index.ts'
 import { text } from './readers.ts'
 import { setting, type Read, type Values } from './settings.ts'
 
@@ -124,6 +131,19 @@ export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess)
       return new RedisBackend({ url: url.store, time: systemTime, random: systemRandom, log, ...access })
   }
 }
+
+/** Reads what a store says about itself. Creates and migrates nothing. @throws {FleetError} as the backend's `open`. */
+export async function readStoreInfo(
+  url: Exclude<BackendUrl, { scheme: 'memory' }>,
+  access: BackendAccess,
+): Promise<StoreInfo> {
+  if (url.scheme === 'filedb') return readSqliteInfo(url.path)
+  return readRedisInfo({ url: url.store, time: systemTime, random: systemRandom, ...access })
+}
+
+/** @returns the URL without user and password. */
+export const describeBackend = (url: Exclude<BackendUrl, { scheme: 'memory' }>): string =>
+  url.scheme === 'filedb' ? `filedb://${url.path}` : describeUrl(url.store)
 
 /**
  * Resolves a file of this package relative to this module, for built code (.js) and a checkout run from source (.ts).

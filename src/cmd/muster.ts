@@ -42,6 +42,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary: 'create the missing Secrets of an installation in Kubernetes',
     load: () => import('./bootstrap.ts'),
   },
+  store: { summary: 'show the layout, needs and masters of a store', load: () => import('./store.ts') },
   workers: { summary: 'list, inspect, drain or forget workers', load: admin('workers') },
   config: { summary: 'show or change the config of a worker, or list its history', load: admin('config') },
   tasks: { summary: 'submit, list, find or cancel tasks, or wait for their results', load: admin('tasks') },

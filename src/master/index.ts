@@ -10,3 +10,4 @@ export {
 } from './auth/index.ts'
 export type { AcceptedSocket } from './control/index.ts'
 export { startMaster, type MasterOptions, type RunningMaster } from './master.ts'
+export { parseRelease } from './master-releases.ts'

@@ -11,7 +11,7 @@ const RETRY_AFTER_SECONDS = 5
 const ADDITIONS: readonly Addition[] = [...ADDED_TASK_FIELDS, ...ADDED_CALLS]
 
 /** What a master records about itself. */
-interface MasterRelease {
+export interface MasterRelease {
   readonly version: string
   /** The layout of the store that it writes. */
   readonly layout: number
@@ -95,7 +95,8 @@ const hasAddition = (release: MasterRelease | null, name: Addition): boolean =>
 const byVersion = (one: string, other: string): number => one.localeCompare(other, 'en', { numeric: true })
 
 /** Reads what a master of any release recorded. @returns null if it is missing or unreadable. */
-function parseRelease(text: string | null): MasterRelease | null {
+/** @returns what a master recorded; null if it recorded nothing that can be read. */
+export function parseRelease(text: string | null): MasterRelease | null {
   if (text === null) return null
   try {
     const { version, layout, features, additions } = Object(JSON.parse(text)) as Partial<MasterRelease>

@@ -19,7 +19,7 @@ import { checkRights, profileOf, refusalOf, runIdOf, survivesRestart, warningsOf
 import { exposureWarnings, redisOptionsOf, type ConnectionOptions } from './connection-options.ts'
 import { faultOf, notOpen, storeRefusalOf, unavailable, type Fault } from './errors.ts'
 import { HealthTracker } from './health.ts'
-import { metaKey, PREFIX } from './keys.ts'
+import { metaKey, scopedKey } from './keys.ts'
 import { admitStore, MIGRATIONS } from './meta.ts'
 import { clientOptions, type StoreNode } from './node.ts'
 import type { Script } from './script.ts'
@@ -392,7 +392,7 @@ export class Connection implements Caller {
 
   #scoped(keys: readonly string[]): readonly string[] {
     const { prefix } = this.#options.url
-    return prefix === DEFAULT_PREFIX ? keys : keys.map((key) => `${prefix}:${key.slice(PREFIX.length)}`)
+    return prefix === DEFAULT_PREFIX ? keys : keys.map((key) => scopedKey(key, prefix))
   }
 
   /** Checks the whole store again, which gives an emptied store a new epoch. */

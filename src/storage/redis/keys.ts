@@ -28,6 +28,9 @@ export const metaKey = (part: string): string => `${PREFIX}{m}:${part}`
 export const namespacesKey = (part: string): string => `${PREFIX}{ns}:${part}`
 export const eventsKey = (part: string): string => `${PREFIX}{ev}:${part}`
 
+/** `scopedKey('muster:{m}:info', 'staging')` → `staging:{m}:info`. */
+export const scopedKey = (name: string, prefix: string): string => `${prefix}:${name.slice(PREFIX.length)}`
+
 const EMIT = '.emit'
 
 /**

@@ -13,8 +13,8 @@ export type Statement<Bound extends unknown[], Row = unknown> = Sqlite.Statement
  * `fileMustExist`: files are made by files.ts, with their modes, before SQLite sees them. A busy file is refused
  * immediately.
  */
-export function openDatabase(path: string): Database {
-  return new Sqlite(path, { fileMustExist: true, timeout: 0 })
+export function openDatabase(path: string, { isReadonly = false } = {}): Database {
+  return new Sqlite(path, { fileMustExist: true, timeout: 0, readonly: isReadonly })
 }
 
 /**

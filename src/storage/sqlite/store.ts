@@ -99,15 +99,9 @@ function emptyLog(db: Database, isAfterFault: boolean): void {
 
 /** Runs before anything is written: a database of another program must not be turned into a store. */
 function checkIdentity(db: Database, path: string): void {
-  const id = db.pragma('application_id', { simple: true })
+  checkApplication(db, path)
   const recorded = Number(db.pragma('user_version', { simple: true }))
   const version = layoutOf(recorded)
-  const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
-  if (id !== APPLICATION_ID && (tables > 0 || id !== 0))
-    throw new FleetError(
-      'STORAGE_CORRUPT',
-      `${path} is a database of another program (application id ${String(id)}); name another file`,
-    )
   if (version > SCHEMA)
     throw new FleetError(
       'STORAGE_SCHEMA',
@@ -115,6 +109,17 @@ function checkIdentity(db: Database, path: string): void {
         'start that version, or name another file',
     )
   if (recorded !== version) checkNeeds(String(readMeta(db, 'needs')), path)
+}
+
+/** @throws {FleetError} STORAGE_CORRUPT for a database that is neither a store nor empty. */
+export function checkApplication(db: Database, path: string): void {
+  const id = db.pragma('application_id', { simple: true })
+  const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
+  if (id !== APPLICATION_ID && (tables > 0 || id !== 0))
+    throw new FleetError(
+      'STORAGE_CORRUPT',
+      `${path} is a database of another program (application id ${String(id)}); name another file`,
+    )
 }
 
 /** The first write takes the file lock, which dies with the process. */
@@ -171,7 +176,7 @@ function checkStructure(db: Database, path: string): void {
     )
 }
 
-function readMeta(db: Database, key: string): unknown {
+export function readMeta(db: Database, key: string): unknown {
   return db.prepare<[string]>('SELECT v FROM meta WHERE k = ?').pluck().get(key)
 }
 
@@ -179,7 +184,7 @@ function writeMeta(db: Database, key: string, value: string | number): void {
   db.prepare('INSERT INTO meta(k, v) VALUES(?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v').run(key, value)
 }
 
-function openError(path: string, error: unknown): FleetError {
+export function openError(path: string, error: unknown): FleetError {
   if (error instanceof FleetError) return error
   const reason = messageOf(error)
   switch (faultOf(error)) {
