@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Measures Muster, its peers and the limits of the machine in one run.
 // Usage: make bench ARGS="…", or node test/bench/main.mjs
-//   [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--list]
+//   [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--before DIR] [--list]
 // Exit: 0 every gate held; 1 a gate was missed, a delivery was not exact, or something failed; 2 wrong arguments.
 //
 // A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A complete
@@ -9,7 +9,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { alignedText, COSTS, costTableOf, format, isSound, pageOf, summaryOf, tableOf } from './report.mjs'
 import { calm, createBench, runRow } from './run.mjs'
@@ -23,6 +23,7 @@ const HELP = `Measures Muster beside its peers and beside what the machine can d
   --only ID,…     these rows, or a level: storage, service
   --rounds N      each subject so often, interleaved (5)
   --scale X       shrinks all counts, for a quick look (1)
+  --before DIR    the earlier version for the rows before-…: a checkout with its packages (the previous release)
   --list          the rows, without running them
 `
 const WHOLE_ROUNDS = 5
@@ -37,6 +38,7 @@ function settings() {
       only: { type: 'string' },
       rounds: { type: 'string', default: `${WHOLE_ROUNDS}` },
       scale: { type: 'string', default: '1' },
+      before: { type: 'string' },
       list: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -96,7 +98,7 @@ const calmness = () =>
   `${calm.restless} of ${calm.measured} measurements began while the machine was more than 10 % slower than at its best`
 
 async function main() {
-  const { rounds, scale, rows, isWhole, help, list } = settings()
+  const { rounds, scale, rows, isWhole, before, help, list } = settings()
   if (help) return say(HELP)
   if (list) return say(rows.map(({ id, level, title }) => `${id.padEnd(24)} ${level.padEnd(8)} ${title}`).join('\n'))
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
@@ -105,7 +107,7 @@ async function main() {
   try {
     const machine = machineOf(directory, rounds)
     say(machine.join('\n'))
-    const summaries = await measureAll(rows, { scale, directory, rounds })
+    const summaries = await measureAll(rows, { scale, directory, rounds, before: before && resolve(before) })
     say(`\n${alignedText(tableOf(summaries))}\n\nCosts per item\n${alignedText(costTableOf(summaries))}`)
     say(`\n${calmness()}; ${Math.round((performance.now() - began) / 1_000)} s in all`)
     if (isWhole) writeResults({ machine: [...machine, calmness()], summaries })

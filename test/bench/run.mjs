@@ -56,11 +56,12 @@ async function withinTime(work) {
  * Creates the helpers of subjects, per round. `once(key, work)` returns the same result for all calls with the same key
  * in one round, so that rows that share a measurement (adding, processing, both) make it once.
  */
-export function createBench({ scale, directory, rounds }) {
+export function createBench({ scale, directory, rounds, before }) {
   const made = Array.from({ length: rounds + 1 }, () => new Map())
   return (round) => ({
     scale,
     directory,
+    before,
     count: (n) => Math.max(1_000, Math.round((n * scale) / 1_000) * 1_000),
     once(key, work) {
       const known = made[round].get(key) ?? work()

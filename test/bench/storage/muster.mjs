@@ -5,10 +5,8 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
-import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
-import { SqliteBackend } from '../../../src/storage/sqlite/index.ts'
 import { inFlight } from '../load.mjs'
 import { redisCosts, startRedis } from '../stores.mjs'
 import { PAYLOAD } from './life.mjs'
@@ -18,6 +16,7 @@ const WORKER = 'w-1'
 const DAY_MS = 86_400_000
 const VISIBILITY_MS = 600_000
 const OPENS_WITHIN_MS = 20_000
+const ROOT = join(import.meta.dirname, '../../..')
 
 /** An ID as the master draws it. */
 function timedUuid(ms) {
@@ -77,7 +76,8 @@ async function drain(backend, n, batch, width) {
 
 /** `end` stops what the store needed in addition to the backend. */
 const MADE = {
-  redis: async (bench, { appendfsync } = {}) => {
+  redis: async (bench, from, { appendfsync } = {}) => {
+    const { parseStoreUrl, RedisBackend } = await from('redis/index.ts')
     const redis = await startRedis(bench.directory, { appendfsync })
     const backend = new RedisBackend({
       url: parseStoreUrl(`kvstore://127.0.0.1:${redis.port}`),
@@ -86,24 +86,33 @@ const MADE = {
     })
     return { backend, costs: () => redisCosts(redis.port), end: () => redis.stop() }
   },
-  sqlite: (bench) => {
+  sqlite: async (bench, from) => {
+    const { SqliteBackend } = await from('sqlite/index.ts')
     const folder = mkdtempSync(join(bench.directory, 'sqlite-'))
-    const threadUrl = new URL('../../../src/storage/sqlite/thread.ts', import.meta.url)
     const backend = new SqliteBackend({
       path: join(folder, 'bench.db'),
       clock: systemTime,
       timers: systemTime,
       random: systemRandom,
-      threadUrl,
+      threadUrl: from.url('sqlite/thread.ts'),
     })
     return { backend, end: () => rmSync(folder, { recursive: true, force: true }) }
   },
-  memory: () => ({ backend: new MemoryBackend({ clock: systemTime, random: systemRandom }), end: () => {} }),
+  memory: async (_, from) => {
+    const { MemoryBackend } = await from('memory/index.ts')
+    return { backend: new MemoryBackend({ clock: systemTime, random: systemRandom }), end: () => {} }
+  },
 }
 
-/** Opens a backend on an empty store, with one registered worker. */
-export async function openBackend(store, bench, settings) {
-  const { backend, end, costs } = await MADE[store](bench, settings)
+/** Imports a module of the storage of the checkout in `root`. */
+function importer(root) {
+  const url = (path) => pathToFileURL(join(root, 'src/storage', path))
+  return Object.assign((path) => import(url(path).href), { url })
+}
+
+/** Opens a backend on an empty store, with one registered worker. @param root The checkout whose backend it is. */
+export async function openBackend(store, bench, settings, root = ROOT) {
+  const { backend, end, costs } = await MADE[store](bench, importer(root), settings)
   const close = async () => {
     await backend.close()
     await end()
@@ -125,9 +134,9 @@ export async function countOf(backend) {
   return tiers[0] + tiers[1] + tiers[2] + scheduled + leased + dead
 }
 
-/** The driver for a task life on `store`. */
-export const openMuster = (store) => async (bench, shape) => {
-  const { backend, ...rest } = await openBackend(store, bench, shape)
+/** The driver for a task life on `store`. @param root The checkout whose backend it is. */
+export const openMuster = (store, root) => async (bench, shape) => {
+  const { backend, ...rest } = await openBackend(store, bench, shape, root)
   return {
     ...rest,
     add: (n) => submit(backend, n),
