@@ -7,13 +7,13 @@
  */
 import { Redis } from 'ioredis'
 import { spread } from '../load.mjs'
-import { call, until } from '../processes.mjs'
+import { call, cpuMs, until } from '../processes.mjs'
 import { exactRuns, nowMs } from '../recorder.mjs'
 import { startRedis } from '../stores.mjs'
 import { evenly } from './open-loop.mjs'
 import { requestBytes, withLoad } from './rest-load.mjs'
 import { drained } from './system-tasks.mjs'
-import { freshFile, onEachStore, PAYLOAD, withBullmq } from './subjects.mjs'
+import { freshFile, onEachStore, PAYLOAD, withBullmq, withLimit } from './subjects.mjs'
 
 const SUBMIT = requestBytes('POST', '/api/v1/automations/noop/tasks', { payload: PAYLOAD })
 /** After a tenth of it, a fifth of the time of a process was still compilation. */
@@ -104,6 +104,23 @@ const roundTrip = (rate) => async (bench) => {
   }
 }
 
+/** One request to an HTTP server without any work at the same rate: what Node and the kernel take of it. */
+const echo = (rate) => (bench) =>
+  withLimit('http', ({ port, server }) =>
+    withLoad(port, 50, async (load) => {
+      await evenly(bench.count(WARM_UP.tasks), WARM_UP.perSecond, () => load.send(SUBMIT))
+      const [count, began, tookMs] = [bench.count(rate * SECONDS), cpuMs(server.pid), []]
+      await evenly(count, rate, async () => {
+        const sentMs = nowMs()
+        await load.send(SUBMIT)
+        tookMs.push(nowMs() - sentMs)
+      })
+      const us = ((cpuMs(server.pid) - began) * 1_000) / count
+      const figures = spread(tookMs)
+      return { value: figures.p50, ...figures, nodeCpuUs: us, serviceCpuUs: us }
+    }),
+  )
+
 const at = (rate, more = {}) => ({
   id: `pickup-${rate}`,
   level: 'service',
@@ -117,6 +134,7 @@ const at = (rate, more = {}) => ({
     ...onEachStore(onMuster(rate)),
     BullMQ: onBullmq(rate),
     'limit: empty EVAL, one round trip': roundTrip(rate),
+    'limit: raw http echo, one request': echo(rate),
   },
   ...more,
 })
