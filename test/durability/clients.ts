@@ -1,7 +1,8 @@
 /** StoreClients calls a store as its clients do, and records each call in a history. */
 import { FleetError } from '../../src/protocol/index.ts'
-import type { Backend, NewTask } from '../../src/storage/index.ts'
-import type { ArgsOf, Call, History, LeaseOf, Operation, ResultOf } from '../kit/history.ts'
+import type { Backend } from '../../src/storage/index.ts'
+import type { ArgsOf, Call, History, Operation, ResultOf } from '../kit/history.ts'
+import { TaskClients } from './task-clients.ts'
 
 const TYPE = 'render'
 /** Its config changes. */
@@ -10,25 +11,28 @@ const CONFIGURED = { type: TYPE, id: 'w1' }
 const RESERVING = { type: TYPE, id: 'w2' }
 const NAMESPACE = 'n'
 const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-const NEW_TASK = { ownId: true, tier: 1, ttlMs: null, maxAttempts: null, submittedAtMs: 1 } as const
-const FAILURE = { error: 'failed', retryInMs: HOUR_MS, jitter: 0.5 }
 const PADDING = 'x'.repeat(300)
-const PAGE = 500
 
 export class StoreClients {
   readonly #backend: Backend
   readonly #history: History
   readonly #name: string
-  #tasks = 0
+  readonly #queues: readonly [TaskClients, TaskClients]
+  #submits = 0
+  #works = 0
   #beats = 0
   #refusals = 0
 
-  /** @param name Part of the ids of the tasks and items that these clients make. */
-  constructor(backend: Backend, history: History, name: string) {
+  /**
+   * @param name Part of the ids of the tasks and items that these clients make.
+   * @param isRetaining False: no outcome is retained. A full store may skip outcomes.
+   */
+  constructor(backend: Backend, history: History, name: string, { isRetaining = true } = {}) {
     this.#backend = backend
     this.#history = history
     this.#name = name
+    const deps = { backend, history, name, worker: RESERVING.id, isRetaining, isRefusal: this.#isRefusal }
+    this.#queues = [new TaskClients('plain', deps), new TaskClients('grouped', deps)]
   }
 
   /** How many calls were refused without an effect. */
@@ -38,7 +42,14 @@ export class StoreClients {
 
   async register(): Promise<void> {
     const common = { conn: `${this.#name}/1`, instance: '', hardware: '{}', defaults: '{}' }
-    await this.#backend.workers.register([CONFIGURED, RESERVING].map((worker) => ({ ...worker, ...common })))
+    const reserving = this.#queues.map(({ type }) => ({ type, id: RESERVING.id }))
+    await this.#backend.workers.register([CONFIGURED, ...reserving].map((worker) => ({ ...worker, ...common })))
+    await this.setGroupPolicies()
+  }
+
+  /** Stores have no policies, so each start sets them. */
+  async setGroupPolicies(): Promise<void> {
+    for (const queue of this.#queues) await queue.setGroupPolicy()
   }
 
   /** Sends a report of a worker. It is not in the history: the store writes it without an fsync, and may lose it. */
@@ -47,85 +58,36 @@ export class StoreClients {
     await this.#backend.workers.beat([{ ...RESERVING, conn: `${this.#name}/1`, stats }])
   }
 
-  /** Submits five tasks, the first one with an idempotency key. */
-  async submit(): Promise<void> {
-    const number = this.#tasks++
-    await this.#submit(
-      Array.from({ length: 5 }, (_, i) => ({
-        id: `${this.#name}-${number}-${i}`,
-        key: i === 0 ? `key-${this.#name}-${number}` : null,
-      })),
-    )
+  /** The queues take turns. */
+  submit(): Promise<void> {
+    return this.#queueOf(this.#submits++).submit()
+  }
+
+  /** Reserves tasks of one queue, and ends leases. The queues take turns. */
+  work(): Promise<void> {
+    return this.#queueOf(this.#works++).work()
   }
 
   /** Submits other tasks with the keys of earlier ones. */
   async repeatSubmits(): Promise<void> {
-    const keys = this.#calls('submit').flatMap(({ args }) => args.tasks.flatMap(({ key }) => key ?? []))
-    for (const page of pagesOf([...new Set(keys)])) await this.#submit(page.map((key) => ({ id: `again-${key}`, key })))
+    for (const queue of this.#queues) await queue.repeatSubmits()
   }
 
-  async #submit(tasks: readonly { id: string; key: string | null }[]): Promise<void> {
-    const rows: readonly NewTask[] = tasks.map((task) => ({
-      ...task,
-      ...NEW_TASK,
-      body: JSON.stringify({ payload: PADDING }),
-    }))
-    await this.#call('submit', { tasks }, async () => {
-      const results = await this.#backend.tasks.submit(TYPE, DAY_MS, rows)
-      return results.map((each, i) => {
-        if (each.kind === 'queue_full') throw new Error('the queue is full')
-        return each.kind === 'duplicate' ? each.duplicateOf : (tasks[i]?.id ?? '')
-      })
-    })
-  }
-
-  /** Reserves tasks, and acks, nacks or releases each of them. */
-  async work(): Promise<void> {
-    const limit = 6
-    const leases = await this.#call('reserve', { limit }, async () => {
-      const request = { worker: RESERVING.id, limit, gen: 0, defaultMaxAttempts: 3 }
-      const { results } = await this.#backend.tasks.reserve(TYPE, HOUR_MS, [request])
-      const [reservation] = results
-      if (reservation?.kind !== 'leased') throw new Error(`the worker may not reserve: ${reservation?.reason}`)
-      return reservation.leases.map(({ id, token }) => ({ id, token }))
-    })
-    const [acked = [], nacked = [], released = []] = [leases?.slice(0, 3), leases?.slice(3, 4), leases?.slice(4)]
-    await Promise.all([this.#ack(acked), this.#nack(nacked), this.#release(released)])
-  }
-
-  /** Repeats every acknowledged ack. */
+  /** Repeats every acknowledged ack, and tries to settle every lease of a cancelled task. */
   async repeatAcks(): Promise<void> {
-    const acked = this.#calls('ack').flatMap(({ args, result = [] }) =>
-      args.leases.filter((_, i) => result[i] === 'ok'),
-    )
-    for (const page of pagesOf(acked)) await this.#ack(page)
+    for (const queue of this.#queues) {
+      await queue.repeatAcks()
+      await queue.settleCancelled()
+    }
   }
 
-  async #ack(leases: readonly LeaseOf[]): Promise<void> {
-    if (leases.length === 0) return
-    await this.#call('ack', { leases }, () => this.#backend.tasks.ack(TYPE, leases))
-  }
-
-  async #nack(leases: readonly LeaseOf[]): Promise<void> {
-    if (leases.length === 0) return
-    const retry = { baseMs: 1_000, factor: 2, capMs: 60_000 }
-    const items = leases.map((lease) => ({
-      ...lease,
-      ...FAILURE,
-      permanent: lease.token % 2 === 0,
-    }))
-    await this.#call('nack', { leases }, () => this.#backend.tasks.nack(TYPE, retry, items))
-  }
-
-  async #release(leases: readonly LeaseOf[]): Promise<void> {
-    if (leases.length === 0) return
-    await this.#call('release', { leases }, () => this.#backend.tasks.release(TYPE, leases))
-  }
-
-  /** Reads where every task is that was ever submitted. */
+  /** Reads where every task is that was ever submitted, and what is retained of it. */
   async locate(): Promise<void> {
-    const all = this.#calls('submit').flatMap(({ args }) => args.tasks.map(({ id }) => id))
-    for (const ids of pagesOf(all)) await this.#call('locate', { ids }, () => this.#backend.tasks.locate(TYPE, ids))
+    for (const queue of this.#queues) await queue.locate()
+  }
+
+  #queueOf(turn: number): TaskClients {
+    return this.#queues[turn % 2 === 0 ? 0 : 1]
   }
 
   async push(): Promise<void> {
@@ -222,23 +184,21 @@ export class StoreClients {
     await this.#backend.kv.set(NAMESPACE, [{ key: 'large', value: `"${letter.repeat(characters)}"`, ttlMs: null }])
   }
 
+  readonly #isRefusal = (error: unknown): boolean => {
+    const isRefusal = error instanceof FleetError && error.outcome === 'not_sent'
+    if (isRefusal) this.#refusals += 1
+    return isRefusal
+  }
+
   #call<O extends Operation>(
     operation: O,
     args: ArgsOf<O>,
     run: () => Promise<ResultOf<O>>,
   ): Promise<ResultOf<O> | undefined> {
-    return this.#history.call(this.#name, operation, args, run, (error) => {
-      const isRefusal = error instanceof FleetError && error.outcome === 'not_sent'
-      if (isRefusal) this.#refusals += 1
-      return isRefusal
-    })
+    return this.#history.call(this.#name, operation, args, run, this.#isRefusal)
   }
 
   #calls<O extends Operation>(operation: O): readonly Call<O>[] {
     return this.#history.calls.filter((call): call is Call<O> => call.operation === operation)
   }
-}
-
-function pagesOf<T>(items: readonly T[]): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(items.length / PAGE) }, (_, i) => items.slice(i * PAGE, (i + 1) * PAGE))
 }

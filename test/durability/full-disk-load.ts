@@ -42,6 +42,7 @@ async function main(): Promise<void> {
   phase('restart on a full disk')
   process.env['CRASHLOG_FAULT'] = `write@state/master.db:${ENOSPC}`
   const store = new StoreClients(await opened(2), history, 'after')
+  await store.setGroupPolicies()
   await repeat(4, () => store.work())
   phase('power cut')
   process.kill(process.pid, 'SIGKILL')

@@ -95,6 +95,7 @@ withLoopDisks('a store on a full disk', () => {
       backend,
       History.of(lines, (line) => void lines.push(line)),
       name,
+      { isRetaining: false },
     )
 
   const codeOf = (call: () => Promise<unknown>): Promise<string> =>

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { seededRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
-import { checkHistory } from '../kit/history-checkers.ts'
+import { checkHistory, queueOf } from '../kit/history-checkers.ts'
 import { History, type Call } from '../kit/history.ts'
 import type { CrashStore } from './crash-points.ts'
 import { judgeBackend } from './judge.ts'
@@ -175,8 +175,10 @@ function reusedTokens(before: readonly Call[], after: readonly Call[]): readonly
   return after.flatMap(tokensOf).flatMap((token) => (tokens.has(token) ? [`token ${token} is used again`] : []))
 }
 
-function tokensOf({ operation, result }: Call): readonly string[] {
+function tokensOf({ operation, client, result }: Call): readonly string[] {
   const isTake = operation === 'reserve' || operation === 'claim'
   if (!isTake || !Array.isArray(result)) return []
-  return (result as readonly { readonly token: number }[]).map(({ token }) => `${operation} ${token}`)
+  return (result as readonly { readonly token: number }[]).map(
+    ({ token }) => `${operation} ${queueOf(client)} ${token}`,
+  )
 }

@@ -1,6 +1,7 @@
 /** Each checker accepts good histories, and finds what is wrong in bad ones. */
 import { describe, expect, it } from '@jest/globals'
 import {
+  checkCancels,
   checkConfig,
   checkCounter,
   checkHistory,
@@ -12,7 +13,8 @@ import {
   checkValue,
   type Checker,
 } from './history-checkers.ts'
-import { History, type ArgsOf, type Call, type Operation, type ResultOf } from './history.ts'
+import { History, type ArgsOf, type Call, type HistoryTask, type Operation, type ResultOf } from './history.ts'
+import { checkGroups, checkLabels, checkOutcomes, checkUniqueKeys } from './task-checkers.ts'
 
 let position = 0
 
@@ -33,9 +35,21 @@ const [a1, a2, b3] = [
 ]
 const submit = (id: string, key: string | null = null, result = id): Call =>
   call('submit', { tasks: [{ id, key }] }, [result])
-const reserve = (...leases: readonly (typeof a1)[]): Call => call('reserve', { limit: 1 }, leases)
+const reserve = (...leases: readonly (typeof a1 & { readonly labels?: string })[]): Call =>
+  call('reserve', { limit: 1 }, leases)
 const ack = (lease: typeof a1, result = 'ok'): Call => call('ack', { leases: [lease] }, [result])
 const locate = (id: string, place: string | null): Call => call('locate', { ids: [id] }, [place])
+const make = (...tasks: readonly Partial<HistoryTask>[]): Call =>
+  call(
+    'submit',
+    { tasks: tasks.map((task) => ({ id: '', key: null, ...task })) },
+    tasks.map(({ id }) => id ?? ''),
+  )
+const cancel = (id: string, result = 'cancelled'): Call => call('cancel', { ids: [id] }, [result])
+const describeTask = (id: string, result: string | null): Call => call('describe', { ids: [id] }, [result])
+const release = (lease: typeof a1, result = 'ok'): Call => call('release', { leases: [lease] }, [result])
+const inGroup = (...ids: readonly string[]): Call => make(...ids.map((id) => ({ id, group: 'g' })))
+const c4 = { id: 'c', token: 4 }
 const put = (gen: number | null, config: string): Call => call('put_config', { config }, gen)
 const push = (...entries: readonly number[]): Call => call('push', { entries }, null)
 const pop = (limit: number, ...entries: readonly number[]): Call => call('pop', { limit }, entries)
@@ -62,6 +76,97 @@ const CASES: readonly (readonly [
       ['a was acked and is still pending', () => [submit('a'), reserve(a1), ack(a1), locate('a', 'pending')]],
       ['a was delivered after its ack', () => [submit('a'), reserve(a1), ack(a1), reserve(a2)]],
       ['the ack of a is not remembered', () => [submit('a'), reserve(a1), ack(a1), ack(a1, 'lease_lost')]],
+    ],
+  ],
+  [
+    'cancels',
+    checkCancels,
+    [
+      () => [submit('a'), reserve(a1), cancel('a'), release(a1, 'lease_lost'), locate('a', null)],
+      () => [submit('a'), cancel('a', 'dead'), locate('a', 'dead')],
+      () => [submit('a'), unknown('cancel', { ids: ['a'] }), reserve(a1), release(a1)],
+      () => [submit('a'), reserve(a1), ack(a1), cancel('a', 'not_found'), ack(a1)],
+    ],
+    [
+      ['a was delivered after its cancel', () => [submit('a'), cancel('a'), reserve(a1)]],
+      ['a was cancelled and is pending', () => [submit('a'), cancel('a'), locate('a', 'pending')]],
+      ['the release of a succeeded after its cancel', () => [submit('a'), reserve(a1), cancel('a'), release(a1)]],
+      ['the ack of a succeeded after its cancel', () => [submit('a'), reserve(a1), cancel('a'), ack(a1)]],
+    ],
+  ],
+  [
+    'groups',
+    checkGroups,
+    [
+      () => [inGroup('a', 'b', 'c'), reserve(a1, b3), release(a1), reserve(c4)],
+      () => [inGroup('a', 'b', 'c'), reserve(a1, b3), unknown('ack', { leases: [a1] }), reserve(c4)],
+      () => [inGroup('a', 'b', 'c'), reserve(a1, b3), cancel('a'), reserve(c4)],
+      () => [inGroup('a', 'b'), make({ id: 'c' }), reserve(a1, b3, c4)],
+    ],
+    [
+      ['group g had 3 leases', () => [inGroup('a', 'b', 'c'), reserve(a1, b3, c4)]],
+      ['group g had 3 leases', () => [inGroup('a', 'b', 'c'), reserve(a1), reserve(b3), reserve(c4)]],
+    ],
+  ],
+  [
+    'unique keys',
+    checkUniqueKeys,
+    [
+      () => [make({ id: 'a', unique: 'u' }, { id: 'b', unique: 'v' }), locate('a', 'pending'), locate('b', 'pending')],
+      () => [
+        make({ id: 'a', unique: 'u' }, { id: 'b', unique: 'u' }),
+        call('locate', { ids: ['a', 'b'] }, ['dead', 'in_flight']),
+      ],
+    ],
+    [
+      [
+        'a,b share the key u',
+        () => [
+          make({ id: 'a', unique: 'u' }, { id: 'b', unique: 'u' }),
+          call('locate', { ids: ['a', 'b'] }, ['pending', 'in_flight']),
+        ],
+      ],
+    ],
+  ],
+  [
+    'labels',
+    checkLabels,
+    [() => [make({ id: 'a', labels: '{"x":"y"}' }), reserve({ ...a1, labels: '{"x":"y"}' }), submit('b'), reserve(b3)]],
+    [
+      [
+        'a was leased with the labels undefined, not {"x":"y"}',
+        () => [make({ id: 'a', labels: '{"x":"y"}' }), reserve(a1)],
+      ],
+      ['a was leased with the labels {}, not undefined', () => [submit('a'), reserve({ ...a1, labels: '{}' })]],
+    ],
+  ],
+  [
+    'outcomes',
+    checkOutcomes,
+    [
+      () => [make({ id: 'a', isRetained: true }), reserve(a1), ack(a1), describeTask('a', 'done')],
+      () => [make({ id: 'a', isRetained: true }), cancel('a'), describeTask('a', 'cancelled')],
+      () => [
+        make({ id: 'a', isRetained: true }),
+        reserve(a1),
+        unknown('ack', { leases: [a1] }),
+        describeTask('a', 'done'),
+      ],
+      () => [submit('a'), reserve(a1), ack(a1), describeTask('a', null)],
+    ],
+    [
+      [
+        'a is done, and its outcome is lost: null',
+        () => [make({ id: 'a', isRetained: true }), reserve(a1), ack(a1), describeTask('a', null)],
+      ],
+      [
+        'a is cancelled, and its outcome is lost: done',
+        () => [make({ id: 'a', isRetained: true }), cancel('a'), describeTask('a', 'done')],
+      ],
+      [
+        'a has the outcome done, and has not ended',
+        () => [make({ id: 'a', isRetained: true }), reserve(a1), describeTask('a', 'done')],
+      ],
     ],
   ],
   [
@@ -196,6 +301,13 @@ describe.each(CASES)('the checker of %s', (_, check, good, bad) => {
     expect(check(calls)).toContain(violation)
     expect(checkHistory(calls)).toContain(violation)
   })
+})
+
+it('of two queues is checked queue by queue', () => {
+  const of = (client: string, calls: readonly Call[]): readonly Call[] => calls.map((each) => ({ ...each, client }))
+  const [plain, grouped] = [of('c/plain', [submit('a'), reserve(a1)]), of('c/grouped', [submit('a'), reserve(a1)])]
+  expect(checkHistory([...plain, ...grouped])).toEqual([])
+  expect(checkHistory([...plain, ...of('d/plain', [reserve(a1)])])).toContain('token 1 was issued twice')
 })
 
 describe('a history', () => {

@@ -3,6 +3,7 @@
  * without a result may or may not have had its effect, and a checker accepts both.
  */
 import type { Call, LeaseOf, Operation } from './history.ts'
+import { checkGroups, checkLabels, checkOutcomes, checkUniqueKeys } from './task-checkers.ts'
 
 /** Returns one sentence for each violation. */
 export type Checker = (calls: readonly Call[]) => readonly string[]
@@ -17,8 +18,10 @@ interface TaskFate {
   /** The end of the first acknowledged ack, and its token. */
   acked: number
   token: number
-  /** The start of the first ack that may have had an effect. */
-  ackTried: number
+  /** The start of the first ack or cancel that may have had an effect. */
+  endTried: number
+  /** The end of the first cancel that succeeded. */
+  cancelled: number
 }
 
 const isEffective = (call: Call<'ack'>, index: number): boolean =>
@@ -27,7 +30,8 @@ const isEffective = (call: Call<'ack'>, index: number): boolean =>
 function fatesOf(calls: readonly Call[]): ReadonlyMap<string, TaskFate> {
   const fates = new Map<string, TaskFate>()
   const fateOf = (id: string): TaskFate => {
-    const fate = fates.get(id) ?? { submitted: Infinity, acked: Infinity, token: 0, ackTried: Infinity }
+    const never = { submitted: Infinity, acked: Infinity, token: 0, endTried: Infinity, cancelled: Infinity }
+    const fate: TaskFate = fates.get(id) ?? never
     fates.set(id, fate)
     return fate
   }
@@ -37,13 +41,39 @@ function fatesOf(calls: readonly Call[]): ReadonlyMap<string, TaskFate> {
     for (const [i, { id, token }] of call.args.leases.entries()) {
       const fate = fateOf(id)
       if (!isEffective(call, i)) continue
-      fate.ackTried = Math.min(fate.ackTried, call.start)
+      fate.endTried = Math.min(fate.endTried, call.start)
       if (call.end < fate.acked) Object.assign(fate, { acked: call.end, token })
+    }
+  for (const call of callsOf(calls, 'cancel'))
+    for (const [i, id] of call.args.ids.entries()) {
+      const fate = fateOf(id)
+      if (call.result !== undefined && call.result[i] !== 'cancelled') continue
+      fate.endTried = Math.min(fate.endTried, call.start)
+      if (call.result !== undefined) fate.cancelled = Math.min(fate.cancelled, call.end)
     }
   return fates
 }
 
-/** A task is in the store from its submit to its ack, and is not delivered after the ack (G1, G2). */
+/** A cancelled task is not delivered, not stored, and no settle of it succeeds (G28). */
+export const checkCancels: Checker = (calls) => {
+  const fates = fatesOf(calls)
+  const violations: string[] = []
+  const isAfter = (id: string, { start }: Call): boolean => (fates.get(id)?.cancelled ?? Infinity) < start
+  for (const call of callsOf(calls, 'reserve'))
+    for (const { id } of call.result ?? [])
+      if (isAfter(id, call)) violations.push(`${id} was delivered after its cancel`)
+  for (const call of callsOf(calls, 'locate'))
+    for (const [i, id] of call.args.ids.entries())
+      if (isAfter(id, call) && call.result?.[i] != null) violations.push(`${id} was cancelled and is ${call.result[i]}`)
+  for (const call of callsOf(calls, 'ack', 'nack', 'release'))
+    for (const [i, { id }] of call.args.leases.entries()) {
+      const isDone = call.result !== undefined && call.result[i] !== 'lease_lost' && call.result[i] !== 'not_issued'
+      if (isDone && isAfter(id, call)) violations.push(`the ${call.operation} of ${id} succeeded after its cancel`)
+    }
+  return violations
+}
+
+/** A task is in the store from its submit to its ack or cancel, and is not delivered after the ack (G1, G2). */
 export const checkTasks: Checker = (calls) => {
   const fates = fatesOf(calls)
   const violations: string[] = []
@@ -55,7 +85,7 @@ export const checkTasks: Checker = (calls) => {
       const fate = fates.get(id)
       if (fate === undefined || call.result === undefined) continue
       const place = call.result[i] ?? null
-      const isLost = place === null && fate.submitted < call.start && fate.ackTried > call.end
+      const isLost = place === null && fate.submitted < call.start && fate.endTried > call.end
       if (isLost) violations.push(`${id} was submitted and is lost`)
       if (place !== null && fate.acked < call.start) violations.push(`${id} was acked and is still ${place}`)
     }
@@ -208,10 +238,21 @@ export const checkPool: Checker = (calls) => {
   })
 }
 
+/** Checks each queue alone: a queue has its own ids, keys and tokens. */
+const ofEachQueue =
+  (check: Checker): Checker =>
+  (calls) =>
+    [...new Set(calls.map(({ client }) => queueOf(client)))].flatMap((queue) =>
+      check(calls.filter(({ client }) => queueOf(client) === queue)),
+    )
+
+/** The queue that a client uses: the part of its name behind a slash. */
+export const queueOf = (client: string): string => client.split('/')[1] ?? ''
+
 const CHECKERS: readonly Checker[] = [
-  checkTasks,
-  checkKeys,
-  checkLeases,
+  ...[checkTasks, checkCancels, checkKeys, checkLeases, checkGroups, checkUniqueKeys, checkLabels, checkOutcomes].map(
+    ofEachQueue,
+  ),
   checkConfig,
   checkValue,
   checkCounter,

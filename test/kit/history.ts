@@ -9,6 +9,18 @@ export interface LeaseOf {
   readonly token: number
 }
 
+/** A submitted task. Fields that it does not have are omitted. */
+export interface HistoryTask {
+  readonly id: string
+  readonly key: string | null
+  readonly group?: string
+  /** Held until the task has finished. */
+  readonly unique?: string
+  /** As JSON. */
+  readonly labels?: string
+  readonly isRetained?: true
+}
+
 type Settled = 'ok' | 'scheduled' | 'dead' | 'lease_lost' | 'not_issued'
 
 /**
@@ -60,13 +72,20 @@ interface KeyedOperations {
 }
 
 /**
- * The arguments and the result of each operation. The operations that name no key have one queue, stream, key, counter,
- * config and pool.
+ * The arguments and the result of each operation. The operations that name no key have one stream, key, counter, config
+ * and pool. The queue of a task is named by its client: that of the client `first/grouped` is `grouped`.
  */
 interface Operations extends KeyedOperations {
-  /** Returns the id that stands for each task: its own, or that of the task with the same idempotency key. */
-  readonly submit: [args: { readonly tasks: readonly { id: string; key: string | null }[] }, result: readonly string[]]
-  readonly reserve: [args: { readonly limit: number }, result: readonly LeaseOf[]]
+  /** Returns the id that stands for each task: its own, or that of the task with the same idempotency or unique key. */
+  readonly submit: [args: { readonly tasks: readonly HistoryTask[] }, result: readonly string[]]
+  readonly reserve: [
+    args: { readonly limit: number },
+    result: readonly (LeaseOf & { readonly labels?: string | undefined })[],
+  ]
+  /** Returns the kind of each result. */
+  readonly cancel: [args: { readonly ids: readonly string[] }, result: readonly string[]]
+  /** Returns the place of each stored task, and the kind of the outcome of each other one. */
+  readonly describe: [args: { readonly ids: readonly string[] }, result: readonly (string | null)[]]
   readonly ack: [args: { readonly leases: readonly LeaseOf[] }, result: readonly string[]]
   readonly nack: [args: { readonly leases: readonly LeaseOf[] }, result: readonly string[]]
   readonly release: [args: { readonly leases: readonly LeaseOf[] }, result: readonly string[]]
