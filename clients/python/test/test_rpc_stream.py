@@ -94,6 +94,21 @@ class RpcStreamTest(unittest.IsolatedAsyncioTestCase):
         error = await self.open(lines(ends=False), 0.2)
         self.assertEqual((error and error.code, error and error.data["is_silent"]), ("unavailable", True))
 
+    async def test_stays_open_while_lines_arrive_and_its_age_counts_as_time_of_the_master(self) -> None:
+        async def respond(request: web.Request, call_id: int) -> web.StreamResponse:
+            headers = {"content-type": "application/x-ndjson", "date": "Sat, 01 Jan 2000 00:00:00 GMT"}
+            response = web.StreamResponse(headers=headers)
+            await response.prepare(request)
+            await response.write(b"\n")
+            await asyncio.sleep(0.5)
+            await response.write(ended(call_id, "late"))
+            return response
+
+        self.assertIsNone(await self.open(respond, 0.3))
+        self.assertEqual(self.seen, ["alive", "late"])
+        self.assertAlmostEqual(self.client.served_at - 946_684_800, 0.5, delta=0.4)
+        self.assertGreater(self.client.served_at - 946_684_800, 0.4)
+
     async def test_that_breaks_delivers_what_arrived_and_ends_with_an_error(self) -> None:
         for respond in (lines(leased("a")), lines(leased("b"), leased("c")[:20], breaks=True), lines(b"\n{\n")):
             error = await self.open(respond)
