@@ -34,7 +34,8 @@ export async function run(
   write: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<number> {
   const [verb, ...rest] = argv
-  if (verb !== 'info') throw new SettingsError([{ name: verb ?? 'store', problem: 'is not known; known: store info' }])
+  if (verb === undefined) throw new SettingsError([{ name: 'store', problem: 'needs a verb; known: info' }])
+  if (verb !== 'info') throw new SettingsError([{ name: verb, problem: 'is not known; known: info' }])
   const { flags, format, faults: formatFaults } = takeFormat(rest)
   const { values, faults } = readSettings(BACKEND_SETTINGS, environment, flags)
   const { backendUrl: url } = values

@@ -130,8 +130,8 @@ describe('muster store info', () => {
     [['info'], 'memory://', 'memory:// exists only inside its master; ask that master: GET /api/v1/me'],
     [['info', '-o', 'yaml'], 'filedb://x.db', '"yaml" is not known; known: table, json'],
     [['info', '--backend-ulr', 'x'], 'filedb://x.db', 'did you mean --backend-url?'],
-    [['delete'], 'filedb://x.db', 'is not known; known: store info'],
-    [[], 'filedb://x.db', 'is not known; known: store info'],
+    [['delete'], 'filedb://x.db', 'is not known; known: info'],
+    [[], 'filedb://x.db', 'needs a verb; known: info'],
   ])('rejects %j with %s', async (argv, url, problem) => {
     const error: unknown = await run(argv, { SVC_BACKEND_URL: url }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SettingsError)
