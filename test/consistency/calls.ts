@@ -197,6 +197,13 @@ export class StoreCalls {
     })
   }
 
+  cancel(key: string): Promise<ResultOf<'task_cancel'> | undefined> {
+    return this.call('task_cancel', { key }, async () => {
+      const [type, id] = partsOf(key)
+      return soleOf(await this.#backend.tasks.cancel(type, [id], 'admin')).kind
+    })
+  }
+
   locate(key: string): Promise<string | null | undefined> {
     return this.call('task_locate', { key }, async () => {
       const [type, id] = partsOf(key)

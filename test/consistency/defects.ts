@@ -5,10 +5,11 @@ import { key } from '../../src/storage/redis/keys.ts'
 
 /**
  * `lock_as_two_calls`: whether a lock is free is read in one call, and it is acquired in the next. `replica_reads`:
- * values are read from a replica. `repeated_add`: an addition without a reply is sent again.
+ * values are read from a replica. `repeated_add`: an addition without a reply is sent again. `cancel_keeps_lease`: a
+ * cancel has no effect on a task in flight.
  */
 export type Defect =
-  | { readonly kind: 'lock_as_two_calls' | 'repeated_add' }
+  | { readonly kind: 'lock_as_two_calls' | 'repeated_add' | 'cancel_keeps_lease' }
   | { readonly kind: 'replica_reads'; readonly host: string; readonly port: number }
 
 /** Replaces methods of an object, and keeps the others. */
@@ -29,6 +30,8 @@ export function withDefect(backend: Backend, defect: Defect | null): Backend {
           add: (...args) => backend.counters.add(...args).catch(() => backend.counters.add(...args)),
         }),
       })
+    case 'cancel_keeps_lease':
+      return withMethods(backend, { tasks: withMethods(backend.tasks, { cancel: cancelOfPending(backend) }) })
     case 'replica_reads':
       return withMethods(backend, { kv: withMethods(backend.kv, { get: readsFrom(new Redis(defect)) }) })
   }
@@ -65,6 +68,15 @@ function lockAsTwoCalls({ kv }: Backend): Partial<Backend['locks']> {
       )
       return items.map((item) => (own.includes(item) ? 'ok' : 'lease_lost'))
     },
+  }
+}
+
+/** Says that a task in flight was cancelled, and lets it be. */
+function cancelOfPending({ tasks }: Backend): Backend['tasks']['cancel'] {
+  return async (type, ids, ...args) => {
+    const places = await tasks.locate(type, ids)
+    if (!places.includes('in_flight')) return tasks.cancel(type, ids, ...args)
+    return ids.map(() => ({ kind: 'cancelled', was: 'in_flight', worker: '', token: 0 }))
   }
 }
 

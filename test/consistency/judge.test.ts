@@ -119,6 +119,8 @@ const ack = (from: number, to: number, token: number, result: 'ok' | 'lease_lost
   { key, token },
   result,
 ]
+const cancel = (from: number, to: number, result?: 'cancelled' | 'not_found'): Timed =>
+  result === undefined ? [from, to, 'task_cancel', { key }] : [from, to, 'task_cancel', { key }, result]
 const locate = (from: number, to: number, place: string | null): Timed => [from, to, 'task_locate', { key }, place]
 
 const GOOD: Readonly<Record<string, readonly Timed[]>> = {
@@ -179,6 +181,15 @@ const GOOD: Readonly<Record<string, readonly Timed[]>> = {
     ack(10, 11, 6, 'ok'),
     locate(12, 13, null),
   ],
+  'a task is cancelled during its lease': [
+    submit,
+    reserve(2, 3, 5),
+    cancel(4, 5, 'cancelled'),
+    ack(6, 7, 5, 'lease_lost'),
+    cancel(8, 9, 'not_found'),
+    locate(10, 11, null),
+  ],
+  'a cancel without a reply may act later': [submit, cancel(2, 3), reserve(4, 5, 5), ack(6, 7, 5, 'lease_lost')],
   'a reserve without a reply may have leased a task': [
     submit,
     [2, 3, 'task_reserve', { type: 'n', limit: 1 }],
@@ -246,6 +257,9 @@ const BAD: Readonly<Record<string, readonly Timed[]>> = {
     reserve(6, 7, 6),
     ack(8, 9, 5, 'ok'),
   ],
+  'a task that is delivered after its cancel': [submit, cancel(2, 3, 'cancelled'), reserve(4, 5, 5)],
+  'an ack after a cancel': [submit, reserve(2, 3, 5), cancel(4, 5, 'cancelled'), ack(6, 7, 5, 'ok')],
+  'a cancel that does not find its task': [submit, cancel(2, 3, 'not_found')],
   'a lost task': [submit, locate(2, 3, null)],
   'a smaller token': [submit, reserve(2, 3, 5), [4, 5, 'task_release', { key, token: 5 }, 'ok'], reserve(6, 7, 4)],
   'a recovery that finds what never was': [add(0, 1, 2, 2), add(2, 3, 2, 4), [6, 7, 'counter_recover', { key }, 3]],

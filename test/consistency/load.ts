@@ -137,9 +137,11 @@ export class Load {
     const key = `${type}/${this.#unique()}`
     await calls.submit(key)
     if (random.unit() < 0.3) await calls.locate(key)
+    if (random.unit() < 0.1) await calls.cancel(key)
     for (const lease of (await calls.reserve(type, 2)) ?? []) {
       const drawn = random.unit()
       const settle = { type, lease }
+      if (random.unit() < 0.1) await calls.cancel(`${type}/${lease.id}`) // No settle of the lease succeeds after it.
       if (drawn < 0.6) this.#note(await calls.ack(settle))
       else if (drawn < 0.75) this.#note(await calls.releaseTask(settle))
       else if (drawn < 0.95) this.#note(await calls.nack(settle, drawn > 0.9))

@@ -67,6 +67,7 @@ interface KeyedOperations {
     args: { readonly key: string; readonly token: number; readonly value: 'permanent' | 'retry' },
     result: Settled,
   ]
+  readonly task_cancel: [args: { readonly key: string }, result: 'cancelled' | 'dead' | 'finished' | 'not_found']
   readonly task_locate: [args: { readonly key: string }, result: string | null]
   readonly task_recover: [args: { readonly key: string }, result: string | null]
 }

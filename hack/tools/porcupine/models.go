@@ -53,7 +53,7 @@ var modelOf = map[string]*model{
 	"config_register": configModel, "config_put": configModel, "config_raise": configModel, "config_get": configModel,
 	"config_recover": configModel,
 	"task_submit":    taskModel, "task_lease": taskModel, "task_ack": taskModel, "task_release": taskModel,
-	"task_nack": taskModel, "task_locate": taskModel, "task_recover": taskModel,
+	"task_nack": taskModel, "task_cancel": taskModel, "task_locate": taskModel, "task_recover": taskModel,
 }
 
 func recoverBy(step func(any, *call) (any, bool), read string) func(any, any, *call) (any, bool) {
@@ -324,6 +324,19 @@ func stepTask(value any, c *call) (any, bool) {
 			return settled("dead", "dead")
 		}
 		return settled("scheduled", "scheduled")
+	case "task_cancel":
+		isLive := at.place != "" && at.place != "dead"
+		cancelled := taskValue{"", 0, at.acked, at.last}
+		switch {
+		case !c.isKnown() && isLive, result == "cancelled":
+			return cancelled, isLive
+		case !c.isKnown():
+			return at, true
+		case result == "dead":
+			return at, at.place == "dead"
+		default:
+			return at, at.place == ""
+		}
 	default:
 		if at.place == result {
 			return at, true
