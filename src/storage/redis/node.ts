@@ -7,7 +7,8 @@
  *     │                                                          └──── a newer release uses the store ─────┤
  *     └─────────────────────────── connection broke, or a probe got no response ───────────────────────────┘
  *
- * Commands that are sent without waiting in between are written together: one system call, and one read by the server.
+ * Commands that an idle connection gets in one turn are written together: one system call, and one read by the server.
+ * A busy one writes each by itself, which costs less than collecting them.
  *
  * Nothing is queued while disconnected, and nothing is sent twice: calls in flight when the connection broke are
  * reported as unknown, since they may have run. A connection that owes responses and is silent is closed; one on which
@@ -195,8 +196,8 @@ export class StoreNode {
 
   async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
     const sentMs = this.#deps.time.monotonicMs()
+    if (this.#due === 0) this.#collectWrites()
     this.#due += 1
-    this.#collectWrites()
     try {
       if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
       return (await this.#client.call(name, [...args])) as Reply
