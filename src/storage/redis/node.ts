@@ -7,9 +7,6 @@
  *     │                                                          └──── a newer release uses the store ─────┤
  *     └─────────────────────────── connection broke, or a probe got no response ───────────────────────────┘
  *
- * Commands that an idle connection gets in one turn are written together: one system call, and one read by the server.
- * A busy one writes each by itself, which costs less than collecting them.
- *
  * Nothing is queued while disconnected, and nothing is sent twice: calls in flight when the connection broke are
  * reported as unknown, since they may have run. A connection that owes responses and is silent is closed; one on which
  * a large response is still arriving is not. An outage is counted from the oldest call without a response, so that
@@ -85,7 +82,6 @@ export class StoreNode {
   #probing = false
   #due = 0
   #connectedAtMs = 0
-  #isCollecting = false
 
   constructor(deps: StoreNodeDeps) {
     const { name, redis, random, time } = deps
@@ -196,7 +192,6 @@ export class StoreNode {
 
   async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
     const sentMs = this.#deps.time.monotonicMs()
-    if (this.#due === 0) this.#collectWrites()
     this.#due += 1
     try {
       if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
@@ -207,18 +202,6 @@ export class StoreNode {
     } finally {
       this.#due -= 1
     }
-  }
-
-  /** Until the end of this callback of the event loop and its microtasks. */
-  #collectWrites(): void {
-    const { stream } = this.#client
-    if (this.#isCollecting || this.#client.status !== 'ready') return
-    this.#isCollecting = true
-    stream.cork()
-    process.nextTick(() => {
-      this.#isCollecting = false
-      stream.uncork()
-    })
   }
 
   #failed(error: unknown, sentMs: number): void {
