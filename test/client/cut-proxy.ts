@@ -2,9 +2,8 @@
  * A TCP proxy that ends one connection after a number of bytes in one direction. Later connections are forwarded
  * unchanged.
  */
-import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { ProxyServer } from '../kit/proxy-server.ts'
 
 export interface Cut {
   readonly direction: 'request' | 'response'
@@ -13,8 +12,7 @@ export interface Cut {
 }
 
 export class CutProxy {
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
+  readonly #server: ProxyServer
   readonly #target: URL
   #cut: Cut | null
   /** Called when the connection was cut, before the client notices. */
@@ -25,35 +23,28 @@ export class CutProxy {
   private constructor(target: string, cut: Cut | null) {
     this.#target = new URL(target)
     this.#cut = cut
-    this.#server = createServer((socket) => this.#forward(socket))
+    this.#server = new ProxyServer((socket) => this.#forward(socket))
   }
 
   static async start(target: string, cut: Cut | null): Promise<CutProxy> {
     const proxy = new CutProxy(target, cut)
-    proxy.#server.listen(0, '127.0.0.1')
-    await once(proxy.#server, 'listening')
+    await proxy.#server.listen()
     return proxy
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return this.#server.url
   }
 
-  async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy()
-    this.#server.close()
-    await once(this.#server, 'close')
+  stop(): Promise<void> {
+    return this.#server.close()
   }
 
   #forward(client: Socket): void {
     const master = connect(Number(this.#target.port), this.#target.hostname)
     const cut = this.#cut
     this.#cut = null
-    for (const socket of [client, master]) {
-      this.#sockets.add(socket)
-      socket.on('error', () => {}) // The close event follows.
-      socket.on('close', () => this.#sockets.delete(socket))
-    }
+    this.#server.keep(client, master)
     this.#pass('request', client, master, cut)
     this.#pass('response', master, client, cut)
   }

@@ -30,16 +30,15 @@ function storeIn(folder: string): SqliteBackend {
 function countResults(calls: readonly Call[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   const count = (what: string): unknown => counts.set(what, (counts.get(what) ?? 0) + 1)
-  for (const { operation, client, args, result } of calls) {
-    if (operation === 'submit')
-      for (const [i, { unique }] of (args as Call<'submit'>['args']).tasks.entries())
-        if (
-          unique !== undefined &&
-          (result as Call<'submit'>['result'])?.[i] !== (args as Call<'submit'>['args']).tasks[i]?.id
-        )
-          count(`${queueOf(client)} duplicate by unique key`)
-    if (['cancel', 'release', 'describe'].includes(operation))
-      for (const each of result as readonly string[]) count(`${queueOf(client)} ${operation} ${each}`)
+  for (const call of calls) {
+    const queue = queueOf(call.client)
+    if (call.operation === 'submit') {
+      const { args, result } = call as Call<'submit'>
+      for (const [i, { id, unique }] of args.tasks.entries())
+        if (unique !== undefined && result?.[i] !== id) count(`${queue} duplicate by unique key`)
+    }
+    if (['cancel', 'release', 'describe'].includes(call.operation))
+      for (const each of call.result as readonly string[]) count(`${queue} ${call.operation} ${each}`)
   }
   return counts
 }

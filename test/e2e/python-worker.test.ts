@@ -5,148 +5,42 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { killAll } from '../kit/built-command.ts'
 import { eventually, SLACK } from '../kit/index.ts'
 import { PYTHON, PYTHON_CLIENT, PYTHON_ENVIRONMENT, withPythonClient } from '../kit/python-client.ts'
 import { REDIS_SERVER, startRedis, type RedisServer } from '../kit/redis-server.ts'
-import { Fleet, freePort, type Proc } from './fleet.ts'
+import { freePort } from './fleet.ts'
+import { PROGRAM, PythonFixture } from './python-fixture.ts'
 import { Relay } from './relay.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/python.mjs') }
 /** The value of a `writeOnly` field. */
 const SECRET = 'correct-horse-battery'
-const PROGRAM = join(process.cwd(), 'test/e2e/python/worker.py')
 
-interface Payload {
-  readonly do: string
-  readonly name?: string
-  readonly n?: number
-}
 interface RpcResult {
   readonly result?: { readonly results: readonly { readonly ok: boolean; readonly error?: string }[] }
   readonly error?: { readonly code: number }
 }
 /** The code of JSON-RPC for a wrong parameter. */
 const INVALID_PARAMS = -32_602
-interface WorkerRecord {
-  readonly state: string
-  readonly connected: boolean
-  readonly applied_config_gen: number | null
-  readonly last_error: string | null
-}
-
 const byName = ([a]: [string, number], [b]: [string, number]): number => a.localeCompare(b)
 
-/** One store with its master. */
-class Fixture {
-  readonly store: string
-  readonly fleet: Fleet
-  readonly #workers: Proc[] = []
-
-  constructor(store: string, backendUrl?: string) {
-    this.store = store
-    this.fleet = new Fleet(backendUrl)
-  }
-
-  /** Starts a worker. Its config is enabled with `slots` slots. */
-  async worker(
-    type: string,
-    id: string,
-    slots = 1,
-    settings: Readonly<Record<string, string>> = {},
-    program = PROGRAM,
-  ): Promise<Proc> {
-    const worker = this.fleet.startForeignWorker([PYTHON, program], type, id, {
-      ...PYTHON_ENVIRONMENT,
-      FOLDER: this.fleet.directory,
-      ...settings,
-    })
-    this.#workers.push(worker)
-    await this.fleet.configure(type, id, { enabled: true, slots }).catch((error: unknown) => {
-      throw new Error(`${this.store}: ${String(error)}\n${worker.output()}`)
-    })
-    return worker
-  }
-
-  async submit(type: string, payloads: readonly Payload[], more: object = {}): Promise<string[]> {
-    const tasks = payloads.map((payload) => ({ payload, ...more }))
-    const { results } = await this.fleet.ok<{ results: { task_id: string }[] }>(
-      'POST',
-      `/automations/${type}/tasks/batch`,
-      { tasks },
-    )
-    return results.map(({ task_id }) => task_id)
-  }
-
-  /** Pops outputs until `count` have arrived. */
-  async outputs(type: string, count: number, proc: Proc, withinMs?: number): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = []
-    await eventually(
-      `${this.store}: ${count} outputs have arrived`,
-      async () => {
-        const popped = await this.fleet.ok<{ payload: Record<string, unknown> }[]>(
-          'POST',
-          `/automations/${type}/output/pop`,
-          { n: 10_000 },
-        )
-        found.push(...popped.map(({ payload }) => payload))
-        return found.length >= count
-      },
-      { context: () => `${JSON.stringify(found).slice(0, 500)}\n${proc.output()}`, ...(withinMs && { withinMs }) },
-    )
-    return found
-  }
-
-  record(type: string, id: string): Promise<WorkerRecord> {
-    return this.fleet.ok('GET', `/automations/${type}/workers/${id}`)
-  }
-
-  async length(path: string): Promise<number> {
-    return (await this.fleet.ok<{ length: number }>('GET', path)).length
-  }
-
-  /** Waits until no task is pending, leased or scheduled. */
-  async isDone(type: string, ids: readonly string[], proc: Proc): Promise<void> {
-    await eventually(
-      `${this.store}: all tasks are settled`,
-      async () => {
-        const found = await Promise.all(ids.map((id) => this.fleet.call('GET', `/automations/${type}/tasks/${id}`)))
-        return found.every(({ status }) => status === 404)
-      },
-      { context: proc.output },
-    )
-  }
-
-  file(name: string): string {
-    return join(this.fleet.directory, name)
-  }
-
-  async exists(name: string, proc: Proc): Promise<void> {
-    await eventually(`${this.store}: ${name} exists`, () => existsSync(this.file(name)), { context: proc.output })
-  }
-
-  /** Ends the workers that a failed test left, so that they take no tasks of the next one. */
-  killWorkers(): Promise<void> {
-    return killAll(this.#workers.splice(0))
-  }
-
-  /** Ends a worker as an orchestrator does. @returns its exit code. */
-  async terminate(worker: Proc): Promise<number | null> {
-    worker.child.kill('SIGTERM')
-    return worker.exited
-  }
+/** Writes the files of the example in clients/python/README.md into the folder of the fixture. */
+function writeExample(fixture: PythonFixture, edited: (text: string) => string = (text) => text): void {
+  const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
+  for (const [, name = '', text = ''] of page.matchAll(/^```(?:yaml|python) (\S+)\n([^]*?)^```$/gm))
+    writeFileSync(fixture.file(name), edited(text))
 }
 
 withPythonClient('a Python worker', () => {
   describe('a Python worker', () => {
-    const fixtures: Fixture[] = []
+    const fixtures: PythonFixture[] = []
     let redis: RedisServer | undefined
 
     beforeAll(async () => {
-      fixtures.push(new Fixture('sqlite'))
+      fixtures.push(new PythonFixture('sqlite'))
       if (REDIS_SERVER !== undefined) {
         redis = await startRedis({ appendfsync: 'everysec' })
-        fixtures.push(new Fixture('redis', redis.url))
+        fixtures.push(new PythonFixture('redis', redis.url))
       }
       await Promise.all(fixtures.map(({ fleet }) => fleet.startMaster(AUTOMATIONS)))
     }, 60_000)
@@ -159,7 +53,7 @@ withPythonClient('a Python worker', () => {
     if (REDIS_SERVER === undefined) it.skip('redis-server is not installed', () => undefined)
 
     /** Defines a test that runs a scenario on every store. */
-    function onEveryStore(title: string, scenario: (fixture: Fixture) => Promise<void>, withinMs = 60_000): void {
+    function onEveryStore(title: string, scenario: (fixture: PythonFixture) => Promise<void>, withinMs = 60_000): void {
       it(title, async () => void (await Promise.all(fixtures.map(scenario))), withinMs)
     }
 
@@ -354,7 +248,7 @@ withPythonClient('a Python worker', () => {
     })
 
     onEveryStore('streams its tasks, and loses none when a stream is cut inside a line (G1)', async (fixture) => {
-      const relay = await new Relay(fixture.fleet.url).start()
+      const relay = await Relay.start(fixture.fleet.url)
       try {
         const worker = await fixture.worker('py', 'streams', 2, { SVC_MASTER_URL: relay.url })
         const ids: string[] = []
@@ -393,11 +287,9 @@ withPythonClient('a Python worker', () => {
     })
 
     it('runs the example of clients/python/README.md', async () => {
-      const fixture = new Fixture('readme')
+      const fixture = new PythonFixture('readme')
       fixtures.push(fixture)
-      const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
-      for (const [, name = '', text = ''] of page.matchAll(/^```(?:yaml|python) (\S+)\n([^]*?)^```$/gm))
-        writeFileSync(fixture.file(name), text)
+      writeExample(fixture)
       await fixture.fleet.startMaster({ SVC_AUTOMATIONS: fixture.file('greeter.automation.yaml') })
       const worker = await fixture.worker('greeter', 'g-1', 1, {}, fixture.file('greeter.py'))
       await fixture.fleet.ok('POST', '/automations/greeter/tasks', { payload: { name: 'Ada' } })
@@ -406,12 +298,10 @@ withPythonClient('a Python worker', () => {
     }, 60_000)
 
     it('starts the worker of that example with muster dev (D108)', async () => {
-      const fixture = new Fixture('dev')
+      const fixture = new PythonFixture('dev')
       fixtures.push(fixture)
-      const page = readFileSync(join(PYTHON_CLIENT, 'README.md'), 'utf8')
-      const program = fixture.file('greeter.py')
-      for (const [, name = '', text = ''] of page.matchAll(/^```(?:yaml|python) (\S+)\n([^]*?)^```$/gm))
-        writeFileSync(fixture.file(name), text.replace('[python3, greeter.py]', JSON.stringify(['python3', program])))
+      const command = JSON.stringify(['python3', fixture.file('greeter.py')])
+      writeExample(fixture, (text) => text.replace('[python3, greeter.py]', command))
       const dev = fixture.fleet.spawn('dev', {
         ...PYTHON_ENVIRONMENT,
         PATH: `${dirname(PYTHON)}:${process.env['PATH']}`,

@@ -1,6 +1,6 @@
 /** Forwards connections to a master, counts the lines of streams that pass (D125), and cuts connections inside them. */
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { ProxyServer } from '../kit/proxy-server.ts'
 
 const LINE = '"method":"tasks.leased"'
 
@@ -9,40 +9,34 @@ export class Relay {
   lines = 0
   /** How many of the next lines are cut: the connection ends inside them. */
   cuts = 0
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
+  readonly #proxy: ProxyServer
 
-  constructor(masterUrl: string) {
+  private constructor(masterUrl: string) {
     const port = Number(new URL(masterUrl).port)
-    this.#server = createServer((client) => this.#forward(client, connect(port, '127.0.0.1')))
+    this.#proxy = new ProxyServer((client) => this.#forward(client, connect(port, '127.0.0.1')))
   }
 
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return this
+  static async start(masterUrl: string): Promise<Relay> {
+    const relay = new Relay(masterUrl)
+    await relay.#proxy.listen()
+    return relay
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return this.#proxy.url
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy()
-    this.#server.close()
-    await once(this.#server, 'close')
+  close(): Promise<void> {
+    return this.#proxy.close()
   }
 
   #forward(client: Socket, master: Socket): void {
-    for (const socket of [client, master]) {
-      this.#sockets.add(socket)
-      socket.on('error', () => socket.destroy())
+    this.#proxy.keep(client, master)
+    for (const socket of [client, master])
       socket.on('close', () => {
-        this.#sockets.delete(socket)
         client.destroySoon()
         master.destroySoon()
       })
-    }
     client.pipe(master)
     master.on('data', (chunk: Buffer) => {
       const at = chunk.indexOf(LINE)

@@ -3,7 +3,7 @@ import type { StreamDamage } from '../line-response.ts'
 import { isStreamed } from '../rpc-calls.ts'
 import type { Row } from '../row.ts'
 import type { Payload, Trial } from '../trial.ts'
-import { LEASES_PER_SLOT } from './tasks.ts'
+import { checkLeases } from './tasks.ts'
 
 /** Within which a worker uses long polls instead of a stream of which nothing arrives. */
 const SILENT_MS = 15_000
@@ -26,7 +26,12 @@ function checkOnce(trial: Trial, ids: readonly string[]): void {
   const { master } = trial
   const acked = master.settled('tasks.ack').toSorted()
   trial.check(acked.join() === ids.toSorted().join(), `one ack of each of ${ids.join(', ')}`, acked.join(', '))
-  const values = master.outputs.filter((each) => 'label' in each).map(({ value }) => value)
+  checkRuns(trial)
+}
+
+/** Checks that no echo was run twice. */
+function checkRuns(trial: Trial): void {
+  const values = trial.master.outputs.filter((each) => 'label' in each).map(({ value }) => value)
   trial.check(new Set(values).size === values.length, 'one run of each task', values)
 }
 
@@ -38,20 +43,8 @@ async function credit(trial: Trial): Promise<void> {
   const first = trial.submitAll(numbered(0))
   for (const id of first) await trial.settled(id)
   checkOnce(trial, first)
-  const sleep: Payload = { do: 'sleep', seconds: 2 }
-  const ids = trial.submitAll([sleep, sleep, ...numbered(20), ...numbered(40)])
-  await trial.expect('2 runs of a sleep', () => trial.started === 2, 5_000)
-  const most = LEASES_PER_SLOT * 2
-  await trial.never(
-    `at most ${most} leases while both slots are busy`,
-    () => master.leased.size > most,
-    1_000,
-    () => `${master.leased.size} leases`,
-  )
-  const hasOutcome = (id: string): boolean => master.settles.some((each) => each.task_id === id)
-  await trial.expect('an outcome of each task', () => ids.every(hasOutcome), 10_000)
-  const values = master.outputs.filter((each) => 'label' in each).map(({ value }) => value)
-  trial.check(new Set(values).size === values.length, 'one run of each task', values)
+  await checkLeases(trial, [...numbered(20), ...numbered(40)])
+  checkRuns(trial)
 }
 
 const echoes = (trial: Trial, ...values: readonly number[]): readonly string[] =>

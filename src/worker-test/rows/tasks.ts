@@ -6,21 +6,20 @@ import type { Settle } from '../records.ts'
 import type { Row } from '../row.ts'
 import type { Payload, Trial } from '../trial.ts'
 
-export const LEASES_PER_SLOT = 5
+const LEASES_PER_SLOT = 5
 const LATE_MS = 20_000
 /** Within the limits of a body (1 MiB) and of a frame, with their other members. */
 const LARGE_CHARS = 1_000_000
 /** Characters of the planes 0 to 3, 14, 15 and 16, and some that JSON or a terminal treats in a special way. */
 const EVERY_PLANE = '\u0000\t\n"\\\u007f\u0085\u2028é漢\u{1f389}\u{20000}\u{30000}\u{e0001}\u{f0000}\u{10ffff}'
 
-async function limit(trial: Trial): Promise<void> {
+const echoes = (count: number): Payload[] => Array.from({ length: count }, (_, n) => ({ do: 'echo', value: n }))
+
+/** Checks that a worker with 2 slots holds no more leases than it may while both slots sleep, and then runs `more`. */
+export async function checkLeases(trial: Trial, more: readonly Payload[]): Promise<void> {
   const { master } = trial
-  master.config = { ...master.config, slots: 2 }
-  await trial.run()
-  const echoes = (count: number): Payload[] => Array.from({ length: count }, (_, n) => ({ do: 'echo', value: n }))
-  for (const id of trial.submitAll(echoes(20))) await trial.settled(id)
   const sleep: Payload = { do: 'sleep', seconds: 2 }
-  const ids = trial.submitAll([sleep, sleep, ...echoes(40)])
+  const ids = trial.submitAll([sleep, sleep, ...more])
   await trial.expect('2 runs of a sleep', () => trial.started === 2, 5_000)
   const most = LEASES_PER_SLOT * 2
   await trial.never(
@@ -31,6 +30,13 @@ async function limit(trial: Trial): Promise<void> {
   )
   const hasOutcome = (id: string): boolean => master.settles.some((each) => each.task_id === id)
   await trial.expect('an outcome of each task', () => ids.every(hasOutcome), 10_000)
+}
+
+async function limit(trial: Trial): Promise<void> {
+  trial.master.config = { ...trial.master.config, slots: 2 }
+  await trial.run()
+  for (const id of trial.submitAll(echoes(20))) await trial.settled(id)
+  await checkLeases(trial, echoes(40))
 }
 
 async function outcomes(trial: Trial): Promise<void> {

@@ -6,22 +6,24 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unavailable } from '../run.mjs'
+import { musterOn } from '../service/subjects.mjs'
 import { LIVES, lifeOf } from './life.mjs'
 import { openMuster } from './muster.mjs'
 
 const ROOT = join(import.meta.dirname, '../../..')
-const STORES = { memory: 'memory', sqlite: 'SQLite', redis: 'Redis' }
+const STORES = ['memory', 'sqlite', 'redis']
+const musterBefore = (store) => `${musterOn(store)}, before`
 
 const previousRelease = () =>
   join(ROOT, '.tools/releases', readFileSync(join(ROOT, 'hack/previous-release'), 'utf8').trim())
 
-const now = (store, shape) => (bench) => cycleOf(bench, `Muster, ${STORES[store]}`, openMuster(store), shape)
+const now = (store, shape) => (bench) => cycleOf(bench, musterOn(store), openMuster(store), shape)
 
 const before = (store, shape) => (bench) => {
   const root = bench.before ?? previousRelease()
   if (!existsSync(join(root, 'src/storage')))
     throw new Unavailable('no earlier version is there; run hack/install-release.sh, or use --before')
-  return cycleOf(bench, `before, ${STORES[store]}`, openMuster(store, root), shape)
+  return cycleOf(bench, musterBefore(store), openMuster(store, root), shape)
 }
 
 const cycleOf = async (bench, name, open, shape) => (await lifeOf(bench, name, open, LIVES[shape])).cycle
@@ -34,12 +36,12 @@ const row = (id, shape) => ({
   better: 'higher',
   note: 'plain tasks, without features that were added since; as in the rows of life cycles',
   subjects: Object.fromEntries(
-    Object.entries(STORES).flatMap(([store, name]) => [
-      [`Muster, ${name}`, now(store, shape)],
-      [`before, ${name}`, before(store, shape)],
+    STORES.flatMap((store) => [
+      [musterOn(store), now(store, shape)],
+      [musterBefore(store), before(store, shape)],
     ]),
   ),
-  gates: Object.values(STORES).map((name) => ({ subject: `Muster, ${name}`, over: `before, ${name}`, atLeast: 0.97 })),
+  gates: STORES.map((store) => ({ subject: musterOn(store), over: musterBefore(store), atLeast: 0.97 })),
 })
 
 export const beforeRows = [row('before-100', 'hundred'), row('before-1', 'single')]
