@@ -37,11 +37,11 @@ test('a', async () => {
   await new Promise(() => {})
 })
 `
-const AGAIN = 'Node crashed with SIGSEGV in a.test.js; running it once more'
+const AGAIN = 'Node crashed in a.test.js; running it once more'
 
 describe('hack/jest-runner', () => {
-  it('runs a file once more when Node crashed, and counts the second run', () => {
-    const { status, stdout } = tested(killed('SIGSEGV', 1))
+  it.each(['SIGSEGV', 'SIGTRAP'])('runs a file once more after %s, and counts the second run', (signal) => {
+    const { status, stdout } = tested(killed(signal, 1))
     expect(stdout).toContain(AGAIN)
     expect(stdout.trimEnd()).toMatch(/\n2 passed, 0 failed$/)
     expect(status).toBe(0)
