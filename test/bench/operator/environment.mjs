@@ -16,6 +16,8 @@ import { MasterFeed, ResourceWatch } from './watchers.mjs'
 const HERE = import.meta.dirname
 const AUTOMATIONS = './test/bench/operator/automations.mjs'
 const MAX_CONCURRENT_CREATES = 16
+/** As many objects per request are deleted well within its time limit. */
+const DELETE_PAGE = 500
 /** As in the chart: the image's share of a limit of 256 MiB, and the settings of the operator's pod. */
 const HEAP = ['--max-old-space-size=179', '--max-semi-space-size=2']
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
@@ -30,7 +32,7 @@ export class Environment {
   passage
   #profiles
   #workers
-  #kubeconfig
+  #kubeconfigs = {}
   #passageUrl
   #operators = new Set()
 
@@ -44,18 +46,40 @@ export class Environment {
     this.server = await startApiServer()
     await this.server.install(parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')))
     for (const name of ['muster', NAMESPACE]) await this.#ok('POST', '/api/v1/namespaces', { metadata: { name } })
-    const { code, stderr } = await this.server.kubectl('apply', '-k', 'manifests/operator/cluster-wide')
-    if (code !== 0) throw new Error(`the rights of the operator were refused: ${stderr}`)
-    this.master = await startMaster('memory://', { automations: AUTOMATIONS })
+    await this.#apply('-k', 'manifests/operator/cluster-wide')
+    await this.#apply('-n', 'muster', '-f', join(HERE, 'baseline/rights.yaml'))
+    for (const account of ['muster-operator', 'operator-baseline'])
+      this.#kubeconfigs[account] = await this.#writeKubeconfig(account)
+    await this.#startFleet()
     this.passage = new Passage(this.master.port)
     this.#passageUrl = await this.passage.start()
+  }
+
+  /**
+   * Restores the state before the first start of an operator, at the same API server: new FleetWorkers without a
+   * status, and a new master with new workers. No operator may run.
+   */
+  async reset() {
+    await this.#stopFleet()
+    do await this.#ok('DELETE', `${COLLECTION}?limit=${DELETE_PAGE}`)
+    while ((await this.#ok('GET', `${COLLECTION}?limit=1`)).items.length > 0)
+    await this.#startFleet()
+  }
+
+  async #startFleet() {
+    this.master = await startMaster('memory://', { automations: AUTOMATIONS, port: this.master?.port })
     this.#workers = start(process.execPath, [join(HERE, 'workers.mjs'), `${this.master.port}`, `${this.count}`])
     await firstLine(this.#workers)
     await this.#createAll()
-    await this.#writeKubeconfig()
     this.watch = new ResourceWatch(this.server)
     this.feed = new MasterFeed(this.master.url)
     await Promise.all([this.watch.start(), this.feed.start()])
+  }
+
+  async #stopFleet() {
+    await Promise.all([this.watch?.end(), this.feed?.end()])
+    await this.#workers?.kill()
+    await this.master?.kill()
   }
 
   async #createAll() {
@@ -67,13 +91,19 @@ export class Environment {
     )
   }
 
-  async #writeKubeconfig() {
-    const { status } = await this.#ok('POST', '/api/v1/namespaces/muster/serviceaccounts/muster-operator/token', {
+  async #apply(...args) {
+    const { code, stderr } = await this.server.kubectl('apply', ...args)
+    if (code !== 0) throw new Error(`the rights of an operator were refused: ${stderr}`)
+  }
+
+  /** @returns the path of a kubeconfig for a ServiceAccount. */
+  async #writeKubeconfig(account) {
+    const { status } = await this.#ok('POST', `/api/v1/namespaces/muster/serviceaccounts/${account}/token`, {
       spec: { expirationSeconds: TOKEN_SECONDS },
     })
-    this.#kubeconfig = join(this.server.folder, 'operator.kubeconfig')
+    const path = join(this.server.folder, `${account}.kubeconfig`)
     writeFileSync(
-      this.#kubeconfig,
+      path,
       JSON.stringify({
         apiVersion: 'v1',
         kind: 'Config',
@@ -86,6 +116,7 @@ export class Environment {
       }),
       { mode: 0o600 },
     )
+    return path
   }
 
   async #ok(method, path, body, contentType) {
@@ -107,16 +138,20 @@ export class Environment {
     return call(this.master.url, 'PATCH', `${workerPath(name)}/config`, config)
   }
 
-  /** Waits only for the start of the process. */
-  async startOperator() {
+  /**
+   * Waits only for the start of the process. @param options.watchesLoop Measures its event loop, which costs a little
+   * CPU time.
+   */
+  async startOperator({ watchesLoop = true } = {}) {
     const port = await freePort()
     if (this.#profiles !== undefined) mkdirSync(this.#profiles, { recursive: true })
     const profile = this.#profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#profiles}`]
+    const loop = watchesLoop ? ['--import', join(HERE, 'loop-watch.mjs')] : []
     const started = start(
       process.execPath,
-      [...HEAP, ...profile, '--import', join(HERE, 'loop-watch.mjs'), 'dist/cmd/muster.js', 'operator'],
+      [...HEAP, ...profile, ...loop, 'dist/cmd/muster.js', 'operator'],
       {
-        KUBECONFIG: this.#kubeconfig,
+        KUBECONFIG: this.#kubeconfigs['muster-operator'],
         SVC_MASTER_URL: this.#passageUrl,
         SVC_API_TOKEN: ADMIN_TOKEN,
         SVC_TENANTS: '{"*": {"types": ["*"], "workers": ["*"]}}',
@@ -124,9 +159,23 @@ export class Environment {
         SVC_LOG_LEVEL: 'error',
         ...ALLOCATOR,
       },
-      { hasChannel: true },
+      { hasChannel: watchesLoop },
     )
-    const operator = new OperatorProcess(started, port)
+    return this.#added(new OperatorProcess(started, port))
+  }
+
+  /** Starts the operator of baseline/. Waits only for the start of the process. @param program Its path. */
+  async startBaseline(program) {
+    const port = await freePort()
+    const started = start(program, [`--metrics-bind-address=127.0.0.1:${port}`, '--zap-log-level=panic'], {
+      KUBECONFIG: this.#kubeconfigs['operator-baseline'],
+      SVC_MASTER_URL: this.#passageUrl,
+      SVC_API_TOKEN: ADMIN_TOKEN,
+    })
+    return this.#added(new OperatorProcess(started, port))
+  }
+
+  #added(operator) {
     this.#operators.add(operator)
     return operator
   }
@@ -151,15 +200,13 @@ export class Environment {
   /** Stops everything, also after a failure in `start`. */
   async end() {
     await Promise.all([...this.#operators].map((operator) => operator.kill()))
-    await Promise.all([this.watch?.end(), this.feed?.end()])
     this.passage?.end()
-    await this.#workers?.kill()
-    await this.master?.kill()
+    await this.#stopFleet()
     await this.server?.close()
   }
 }
 
-/** One `muster operator` and its metrics. */
+/** One operator and its metrics. */
 class OperatorProcess {
   #process
   #port

@@ -35,7 +35,7 @@ export function picker(count) {
 }
 
 const inForce = ({ watch, count }) => watch.count((each) => holds('Synced')(each) && holds('Applied')(each)) === count
-const rateOf = () => 1_000 + Math.random()
+export const rateOf = () => 1_000 + Math.random()
 
 /** First start of the operator: no status, no claim, each config at its defaults. */
 async function cold({ environment, run }) {

@@ -1,13 +1,16 @@
 /**
  * Keeps the recorded result next to this file. A full run takes an hour, so the result is combined: each phase has the
- * figures of its last run with 10,000 FleetWorkers, with date and commit. Figures of another machine are dropped.
+ * figures of its last run with 10,000 FleetWorkers, and each paired part those of its last run with 1,000 and 10,000,
+ * with date and commit. Figures of another machine are dropped.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { format } from '../report.mjs'
-import { pageOf, verdictsOf } from './verdicts.mjs'
+import { pageOf } from './page.mjs'
+import { pairedVerdictsOf } from './paired-rows.mjs'
+import { verdictsOf } from './verdicts.mjs'
 
 const RESULT = join(import.meta.dirname, 'results.json')
 const PAGE = join(import.meta.dirname, 'RESULTS.md')
@@ -25,25 +28,34 @@ export function stampOf() {
 }
 
 const stored = () => (existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')) : undefined)
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other)
 
-/**
- * Writes both files, with the phases of this run replaced. @returns a description of each figure that got worse by
- * half.
- */
-export function store({ machine, ...run }, phases) {
-  const before = stored()
-  const kept = JSON.stringify(before?.machine) === JSON.stringify(machine) ? before : undefined
-  const of = (field) =>
-    Object.fromEntries(
-      phases.flatMap((name) => {
-        const value = run[field][name] ?? kept?.[field][name]
-        return value === undefined ? [] : [[name, value]]
-      }),
-    )
-  const result = { machine, figures: of('figures'), loads: of('loads'), loops: of('loops'), runs: of('runs') }
+function write(result) {
   writeFileSync(RESULT, `${JSON.stringify(result, null, 1)}\n`)
-  writeFileSync(PAGE, pageOf({ ...result, verdicts: verdictsOf(result) }))
+  writeFileSync(PAGE, pageOf(result))
+}
+
+/** Replaces the phases of this run in both files. @returns a description of each figure that got worse by half. */
+export function store({ machine, ...run }) {
+  const before = stored()
+  const kept = isSame(before?.machine, machine) ? before : undefined
+  const merged = Object.fromEntries(
+    ['figures', 'loads', 'loops', 'runs'].map((field) => [field, { ...kept?.[field], ...run[field] }]),
+  )
+  write({ machine, ...merged, paired: before?.paired ?? {} })
   return kept === undefined ? [] : worse(verdictsOf(kept), verdictsOf(run))
+}
+
+/** Replaces the paired parts of this run in both files. @returns as `store`. */
+export function storePaired({ options: { crs: count }, machine, stamp, paired }) {
+  const before = stored()
+  const found = before?.paired?.[count]
+  const kept = isSame(found?.machine, machine) ? found : undefined
+  const runs = Object.fromEntries(Object.keys(paired).map((part) => [part, stamp]))
+  const merged = { machine, figures: { ...kept?.figures, ...paired }, runs: { ...kept?.runs, ...runs } }
+  write({ ...before, paired: { ...before?.paired, [count]: merged } })
+  const verdicts = (figures) => pairedVerdictsOf({ count, figures })
+  return kept === undefined ? [] : worse(verdicts(kept.figures), verdicts(paired))
 }
 
 function worse(before, now) {

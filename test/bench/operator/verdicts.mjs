@@ -1,8 +1,7 @@
 /**
- * Defines the gates and aims for the figures, and the report of a run. A missed gate fails the run; a missed aim does
- * not.
+ * Defines the rows of the operator alone, and their gates. A missed gate fails the run.
  */
-import { format, markdown } from '../report.mjs'
+import { format } from '../report.mjs'
 
 /** Percentiles by nearest rank. */
 export function distribution(numbers) {
@@ -140,38 +139,3 @@ export function loadTableOf({ loads, loops, runs }) {
     ]),
   ]
 }
-
-export function pageOf(result) {
-  return `${[
-    '# The operator, measured',
-    'Written by `make bench-operator ARGS="--crs 10000"`, as a whole or in parts (`--only`): ' +
-      'each phase shows its latest measurement.',
-    result.machine.map((each) => `- ${each}`).join('\n'),
-    markdown(tableOf(result.verdicts)),
-    '## CPU usage',
-    'As shares of one processor; `machine` includes all processes.',
-    markdown(loadTableOf(result)),
-    '## Conditions',
-    CONDITIONS.map((each) => `- ${each}`).join('\n'),
-  ].join('\n\n')}\n`
-}
-
-const CONDITIONS = [
-  'etcd (without fsync), kube-apiserver (TLS, RBAC, audit log), a master on memory, ' +
-    'one process of simulated workers, the operator and the probe share the processors, unpinned.',
-  'A FleetWorker is about 2.8 kB of JSON when it is created; ' +
-    'there are five types, and a worker for each FleetWorker: a socket on the real control channel that registers, ' +
-    'reports every five seconds, and acknowledges a config as soon as it is notified.',
-  'Latencies are those of the probe: from the moment it sends an edit ' +
-    'to the moment it reads the event of the other side.',
-  'Judged: the operator has compared the FleetWorker with the record of its worker, and has decided what to do.',
-  'The operator starts as the chart does it, with the flags for its heap and its memory limit of 256 MiB.',
-  'While all are checked without a change: a new operator makes its first pass, ' +
-    'and a FleetWorker is edited every 50 ms during that pass.',
-  'While all configs are reverted: all were changed at the master simultaneously, ' +
-    'and a FleetWorker is edited every 50 ms until the last is reverted.',
-  'The master is unavailable: the proxy to it is closed for the operator, ' +
-    'and each attempted connection is counted; workers stay connected.',
-  'Failover: the edit is sent at the same time as the signal that stops the leader; ' +
-    'three times per signal, alternating.',
-]

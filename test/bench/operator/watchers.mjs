@@ -11,7 +11,7 @@ import { COLLECTION } from './resources.mjs'
 
 const PAGE = 500
 
-class Waiters {
+export class Waiters {
   #waiting = new Map()
 
   /** Resolves when `holds` is true for a new state of `name`. Rejects after `withinMs`. */

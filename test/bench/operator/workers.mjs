@@ -17,9 +17,11 @@ const seconds = () => Date.now() / 1_000
 
 function simulated(index) {
   const worker = new FakeWorker(port, typeOf(index), nameOf(index))
+  worker.configGen = 0
   worker.onFrame = (frame) => {
-    if (frame.type === 'config_changed')
-      worker.send({ type: 'state', state: 'RUNNING', config_gen: frame.config_gen, ts: seconds(), last_error: null })
+    if (frame.type !== 'config_changed') return
+    worker.configGen = frame.config_gen
+    worker.send({ type: 'state', state: 'RUNNING', config_gen: frame.config_gen, ts: seconds(), last_error: null })
   }
   return worker
 }

@@ -24,6 +24,8 @@ export class FakeWorker {
   isRegistered = false
   /** Responses other than the upgrade, and connections that were accepted and then reset before a response. */
   refusals = 0
+  /** Reported after each registration. */
+  configGen = 1
   onFrame = () => {}
 
   constructor(port, type, id) {
@@ -94,7 +96,7 @@ export class FakeWorker {
       // A real worker resets its delay after 30 s of connection; these simulate workers with long connections.
       this.#delayMs = FIRST_DELAY_MS
       const ts = Date.now() / 1_000
-      this.send({ type: 'state', state: 'IDLE', config_gen: 1, ts, last_error: null })
+      this.send({ type: 'state', state: 'IDLE', config_gen: this.configGen, ts, last_error: null })
       this.send({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 60, ts, metrics: {} })
       this.#onOpen(nowMs())
     } else this.onFrame(frame)
