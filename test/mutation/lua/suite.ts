@@ -49,9 +49,11 @@ export interface Coverage {
 }
 export type CoveredTest = Test & Coverage
 
-/** The scripts that a change of `file` changes: itself, or all that include it. */
+/** The scripts that a change of `file` changes: itself, or all that include it. A script of a test has no file. */
 export const scriptsWith = (file: string): readonly string[] =>
-  SCRIPTS.map(({ name }) => name).filter((name) => textOf(name).origins.some((origin) => origin.startsWith(`${file}:`)))
+  SCRIPTS.map(({ name }) => name)
+    .filter((name) => pathOf(name) in SCRIPT_FILES)
+    .filter((name) => textOf(name).origins.some((origin) => origin.startsWith(`${file}:`)))
 
 const limitOf = ({ tookMs }: CoveredTest): number => Math.max(MIN_LIMIT_MS, tookMs * LIMIT_FACTOR)
 
@@ -63,8 +65,9 @@ function fillList({ title }: Test): void {
   list.splice(0, list.length, ...(NEEDS_LIST.test(title) ? SCRIPTS : []))
 }
 
+const pathOf = (name: string): string => `${name.replace(GROUPED, '')}.lua`
 const textOf = (name: string, files: Readonly<Record<string, string>> = SCRIPT_FILES): ScriptText =>
-  resolveScript(`${name.replace(GROUPED, '')}.lua`, files, SCRIPT_CONSTANTS, name.endsWith(GROUPED))
+  resolveScript(pathOf(name), files, SCRIPT_CONSTANTS, name.endsWith(GROUPED))
 
 export class Suite {
   readonly #server: RedisServer
