@@ -5,6 +5,7 @@
 import { buildCatalog, defineBatch, defineContinuous, Permanent, Type } from '../../src/automation/index.ts'
 import type { RunnableEntry } from '../../src/automation/index.ts'
 import type { PluginEvent } from './invariants/invariant.ts'
+import type { Plan } from './plan.ts'
 
 const payload = Type.Object({
   ms: Type.Integer(),
@@ -40,7 +41,10 @@ async function runTask(task: RunTask, sleep: (ms: number) => Promise<void>): Pro
   if (task.attempt < failures) throw new Error('simulated failure')
 }
 
-export const CATALOG = buildCatalog([
+/** The automations that a fleet runs, by type. */
+export type SimCatalog = ReadonlyMap<string, RunnableEntry>
+
+const AUTOMATIONS = [
   defineBatch({
     type: 'short',
     payload,
@@ -70,7 +74,29 @@ export const CATALOG = buildCatalog([
       }
     },
   }),
-])
+]
+const PLAIN = buildCatalog(AUTOMATIONS)
+
+/** The automations of a plan. One with task control has the type `grouped`, whose tasks report progress. */
+export function catalogOf({ taskControl }: Pick<Plan, 'taskControl'>): SimCatalog {
+  if (taskControl === null) return PLAIN
+  const grouped = defineBatch({
+    type: 'grouped',
+    payload,
+    config,
+    result: Type.Object({ id: Type.String() }),
+    visibilityTimeoutSeconds: 5,
+    retry,
+    groups: taskControl.groups,
+    run: async ({ task, sleep }) => {
+      task.progress({ begun: task.attempt })
+      await runTask(task, sleep)
+      task.progress({ ended: task.attempt })
+      return { id: task.id }
+    },
+  })
+  return buildCatalog([...AUTOMATIONS, grouped])
+}
 
 export interface WorkerLife {
   readonly worker: string
@@ -82,8 +108,12 @@ export interface WorkerLife {
 }
 
 /** The automation of a type, as one life of a worker runs it: what its plugin does is reported. */
-export function entryOf(type: string, { worker, life, takeFlood, onEvent }: WorkerLife): RunnableEntry {
-  const entry = CATALOG.get(type)
+export function entryOf(
+  catalog: SimCatalog,
+  type: string,
+  { worker, life, takeFlood, onEvent }: WorkerLife,
+): RunnableEntry {
+  const entry = catalog.get(type)
   if (entry === undefined) throw new TypeError(`no automation ${type}`)
   const by = `${worker}/${life}`
   let n = 0

@@ -4,6 +4,7 @@
  */
 import { MasterClient, type FeedItem } from '../../src/client/index.ts'
 import type { RunningMaster } from '../../src/master/index.ts'
+import { FEATURE_HEADERS, type Feature } from '../../src/protocol/index.ts'
 import {
   seededRandom,
   VirtualTime,
@@ -15,6 +16,7 @@ import {
 } from '../../src/runtime/index.ts'
 import type { WorkerOptions } from '../../src/worker/index.ts'
 import { Canaries } from '../kit/canary.ts'
+import { catalogOf, type SimCatalog } from './automations.ts'
 import { Checker } from './checker.ts'
 import { FrameEnd } from './frame-end.ts'
 import { callHandler } from './http-pair.ts'
@@ -56,6 +58,8 @@ interface SocketPair {
 
 export class Environment {
   readonly plan: Plan
+  /** The automations of the fleet. */
+  readonly catalog: SimCatalog
   readonly time = new VirtualTime(undefined, 1)
   readonly network: Network
   readonly store: StoreServer
@@ -75,6 +79,8 @@ export class Environment {
   burst: (count: number) => void = () => {}
   events = 0
   hash = 0x811c9dc5
+  /** What workers and masters offer each other. */
+  readonly #features: ReadonlySet<Feature>
   readonly #trace: ((line: string) => void) | undefined
   /** The number of starts of each process, so that each life has its own randomness. */
   readonly #starts = new Map<string, number>()
@@ -85,6 +91,8 @@ export class Environment {
 
   constructor(plan: Plan, trace: ((line: string) => void) | undefined) {
     this.plan = plan
+    this.catalog = catalogOf(plan)
+    this.#features = new Set(plan.taskControl === null ? [] : ['cancel', 'progress', 'result'])
     this.#trace = trace
     this.network = new Network(this.time, this.random('network'), plan)
     const secrets = this.random('secrets')
@@ -95,6 +103,7 @@ export class Environment {
     this.api = api
     this.checker = new Checker({
       plan,
+      catalog: this.catalog,
       time: this.time,
       canaries: this.canaries,
       api: () => api,
@@ -255,7 +264,7 @@ export class Environment {
     server.on('close', () => void ends.delete(server))
     const respond = (deliver: () => void): void => this.network.send(master, client.process, null, deliver)
     const leave = running.accept(
-      { ...ref, bearerToken: TOKENS.worker, features: new Set() },
+      { ...ref, bearerToken: TOKENS.worker, features: this.#features },
       {
         open: (use) => {
           use(server)
@@ -263,6 +272,8 @@ export class Environment {
             if (client.readyState !== 0) return server.terminate()
             client.connect(server)
             this.sockets.set(client.process.name, { worker: client, master: server })
+            const features = [...this.#features].join(', ')
+            client.emit('upgrade', { headers: { [FEATURE_HEADERS.features]: features } })
             client.emit('open')
           })
         },

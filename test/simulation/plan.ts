@@ -24,6 +24,24 @@ export interface NetworkPlan {
   readonly calmBusLost: number
 }
 
+/**
+ * Producers of tasks with groups, unique keys, labels, delays, progress and retained outcomes; a client that cancels
+ * some of them; and one that pauses their queues.
+ */
+export interface TaskControlPlan {
+  /** Average times between two submits of a producer, two cancels and two pauses. */
+  readonly submitEveryMs: number
+  readonly cancelEveryMs: number
+  readonly pauseEveryMs: number
+  /** The groups that the type `grouped` declares. */
+  readonly groups: {
+    readonly maxInFlight?: number
+    readonly rate?: { readonly tasks: number; readonly perSeconds: number; readonly burst: number }
+  }
+  /** The number of names that a group or a unique key is drawn from. */
+  readonly names: number
+}
+
 /** Bounds of the masters, often tiny. */
 interface SettingsPlan {
   readonly maxQueueLength: number
@@ -112,6 +130,8 @@ export interface Plan {
   readonly quietFromMs: number | null
   readonly settings: SettingsPlan
   readonly network: NetworkPlan
+  /** `null`: all tasks are plain. Otherwise the last workers are of the type `grouped`. */
+  readonly taskControl: TaskControlPlan | null
   /** By time. Those of the calm phase are ones that an undisturbed fleet has to cope with. */
   readonly faults: readonly Fault[]
 }
@@ -153,6 +173,9 @@ type OperatorFaultKind = ApiFault['kind'] | (typeof OPERATOR_KINDS)[number]
 /** The share of runs with an operator. */
 const WITH_OPERATOR = 0.4
 const MAX_DECLARED = 3
+/** The share of runs with tasks that are more than plain. */
+const WITH_TASK_CONTROL = 0.3
+const MAX_GROUPED_WORKERS = 2
 const TYPES = ['short', 'long', 'steady'] as const
 /** Of each kind that a run enables, at most this many faults. */
 const MAX_FAULTS_OF_KIND = 3
@@ -206,9 +229,10 @@ export function drawPlan(seed: number, durations: Durations = {}): Plan {
     quietFromMs: null,
     settings,
     network: drawNetwork(random),
+    taskControl: null,
     faults: [...faults, ...calm].toSorted((a, b) => a.atMs - b.atMs),
   }
-  return isLong ? plan : withFocus(withOperator(plan))
+  return isLong ? plan : withTaskControl(withFocus(withOperator(plan)))
 }
 
 /** Adds an operator to a share of the plans. It has random numbers of its own, so the rest of a plan stays as it is. */
@@ -222,6 +246,31 @@ function withOperator(plan: Plan): Plan {
     Array.from({ length: whole(random, 1, MAX_FAULTS_OF_KIND) }, () => drawOperatorFault(random, kind, plan)),
   )
   return { ...plan, operators, declared, faults: [...plan.faults, ...more].toSorted((a, b) => a.atMs - b.atMs) }
+}
+
+/** Adds task control and its workers to a share of the plans, with random numbers of its own. */
+function withTaskControl(plan: Plan): Plan {
+  const random = seededRandom(seedOf(plan.seed, 'task control plan'))
+  if (random.unit() >= WITH_TASK_CONTROL) return plan
+  const burst = whole(random, 1, 3)
+  const rate = { tasks: whole(random, 1, 4), perSeconds: pick(random, [1, 4]), burst }
+  const taskControl: TaskControlPlan = {
+    submitEveryMs: pick(random, [1_000, 3_000]),
+    cancelEveryMs: pick(random, [1_000, 4_000]),
+    pauseEveryMs: pick(random, [10_000, 30_000]),
+    groups: pick(random, [{ maxInFlight: 1 }, { maxInFlight: 2 }, { rate }, { maxInFlight: 2, rate }]),
+    names: whole(random, 1, 4),
+  }
+  const added = whole(random, 1, MAX_GROUPED_WORKERS)
+  const first = plan.workers.length
+  const workers = [...plan.workers, ...Array.from({ length: added }, () => 'grouped')]
+  const kinds = (['kill', 'pause', 'cut', 'drain'] as const).filter(() => random.unit() < ENABLED)
+  const more = kinds.map((kind) => {
+    const fault = drawFault(random, kind, { ...plan, workers: workers.length })
+    return { ...fault, target: `worker-${whole(random, first, workers.length - 1)}` } as Fault
+  })
+  const faults = [...plan.faults, ...more].toSorted((a, b) => a.atMs - b.atMs)
+  return { ...plan, workers, taskControl, faults }
 }
 
 function drawNetwork(random: Random): NetworkPlan {

@@ -97,12 +97,14 @@ function fewerActors({ masters, workers, operators, declared }: Plan): readonly 
   return [...cluster, ...(masters > 1 ? [{ masters: 1 }, { masters: masters - 1 }] : []), ...halves, ...lessOne]
 }
 
-function lessWork({ submitEveryMs, network }: Plan): readonly Partial<Plan>[] {
+function lessWork({ submitEveryMs, network, taskControl, workers, declared }: Plan): readonly Partial<Plan>[] {
   const calmer = Object.entries({ lost: 0, unanswered: 0, busLost: 0, maxDelayMs: 2 } satisfies Partial<NetworkPlan>)
     .filter(([name, value]) => network[name as keyof NetworkPlan] > value)
     .map(([name, value]) => ({ network: { ...network, [name]: value } }))
   const rarer = submitEveryMs < MAX_SUBMIT_EVERY_MS ? [{ submitEveryMs: submitEveryMs * 3 }] : []
-  return [...rarer, ...calmer]
+  const plain = workers.filter((type) => type !== 'grouped')
+  const withoutControl = { taskControl: null, workers: plain, declared: Math.min(declared, plain.length) }
+  return [...(taskControl === null ? [] : [withoutControl]), ...rarer, ...calmer]
 }
 
 function lessTime({ faults, faultsMs, calmMs }: Plan): readonly Partial<Plan>[] {

@@ -34,7 +34,7 @@ const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', '
 /** Methods that change nothing. */
 const READING = new Set([
   ...'info get page history read tail peek length bytes list sizes'.split(' '),
-  ...'locate describe queue bodies dead newestDeath counts'.split(' '),
+  ...'locate describe queue bodies dead newestDeath counts groups'.split(' '),
 ])
 /** Calls that a full store rejects, because they make it grow. */
 const GROWING = new Set(['tasks.submit', 'configs.put', 'streams.push', 'workers.register'])
@@ -85,6 +85,8 @@ export class StoreServer {
   #backend: MemoryBackend
   /** Every call that may have changed something, from the first one on. */
   #log: LoggedCall[] = []
+  /** Arguments of the newest call for each type. A policy is one of the masters, so a loss does not change it. */
+  readonly #groupPolicies = new Map<string, Parameters<Backend['tasks']['setGroupPolicy']>>()
   /** The time of the call that is replayed. */
   #replayMs: number | null = null
   #offsetMs = 0
@@ -209,6 +211,7 @@ export class StoreServer {
 
   async #run(call: StorageCall): Promise<unknown> {
     const { group, method, args } = call
+    this.#noteGroupPolicy(call)
     if (this.#isLogged && !READING.has(method))
       this.#log.push({ call, atMs: this.#replayMs ?? this.process.monotonicMs() + this.#offsetMs })
     const result = await (this.#backend as unknown as Methods)[group]?.[method]?.(...args)
@@ -216,6 +219,12 @@ export class StoreServer {
     const { nowMs } = await this.#backend.meta.info()
     await this.#observer.executed(call, result, nowMs)
     return result
+  }
+
+  #noteGroupPolicy({ method, args }: StorageCall): void {
+    if (method !== 'setGroupPolicy') return
+    const [type, policy] = args as Parameters<Backend['tasks']['setGroupPolicy']>
+    if (policy !== null) this.#groupPolicies.set(type, [type, policy])
   }
 
   #withEpoch(info: object): object {
@@ -237,6 +246,7 @@ export class StoreServer {
       await this.#run(call)
     }
     this.#replayMs = null
+    for (const policy of this.#groupPolicies.values()) await this.#backend.tasks.setGroupPolicy(...policy)
     this.#backend.raiseTokens()
     this.#observer.kept()
     const reset = { id: this.#backend.events.newest(), name: 'reset', scope: '*', data: '{}' }

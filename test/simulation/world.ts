@@ -3,6 +3,7 @@ import { startAdmins } from './actors/admins.ts'
 import { startMasters } from './actors/masters.ts'
 import { startProducers } from './actors/producers.ts'
 import { startReaders } from './actors/readers.ts'
+import { startTaskControl } from './actors/task-control.ts'
 import { startWorkers } from './actors/workers.ts'
 import { Environment, type StartActor } from './environment.ts'
 import { healAll, inject } from './faults.ts'
@@ -17,6 +18,7 @@ const ACTORS: readonly StartActor[] = [
   startProducers,
   startAdmins,
   startReaders,
+  startTaskControl,
   startOperators,
   startGitOps,
 ]

@@ -1,6 +1,5 @@
 /** Runs the masters. */
 import { startMaster } from '../../../src/master/index.ts'
-import { CATALOG } from '../automations.ts'
 import { TOKENS, type Environment, type StartActor } from '../environment.ts'
 import { StoreClient } from '../store.ts'
 
@@ -39,7 +38,7 @@ function start(environment: Environment, name: string): void {
     log: environment.logOf(process),
     backend: new StoreClient(process, store, network),
     backendScheme: 'memory',
-    catalog: CATALOG,
+    catalog: environment.catalog,
     tokens: { ...TOKENS, workerPeers: [], scopes: new Map() },
     settings: { ...environment.plan.settings, maxSockets: MAX_SOCKETS },
     dashboardDir: null,

@@ -6,6 +6,8 @@ import type { TaskBody } from '../../../src/protocol/index.ts'
 import type { SimProcess } from '../process.ts'
 import type { Environment, StartActor } from '../environment.ts'
 
+type SimTasks = ReturnType<Environment['client']>['tasks']
+
 const MAX_ATTEMPTS = 3
 const KEYS = 20
 const MAX_BATCH = 4
@@ -17,10 +19,29 @@ export const startProducers: StartActor = (environment) => {
   environment.burst = (count) => producers.forEach((producer) => producer.burst(count / producers.length))
 }
 
+/** Submits tasks, a few times while the outcome is unknown. */
+export async function submitRepeatedly(
+  process: SimProcess,
+  tasks: SimTasks,
+  type: string,
+  batch: readonly TaskBody[],
+): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    try {
+      const [first] = batch
+      if (batch.length === 1 && first !== undefined) await tasks.submit(type, first)
+      else await tasks.submitBatch(type, batch)
+      return
+    } catch {
+      await process.sleep(1_000 * process.random.unit())
+    }
+  }
+}
+
 class Producer {
   readonly #environment: Environment
   readonly #process: SimProcess
-  readonly #tasks: ReturnType<Environment['client']>['tasks']
+  readonly #tasks: SimTasks
   #made = 0
 
   constructor(environment: Environment, name: string) {
@@ -42,18 +63,9 @@ class Producer {
     })
   }
 
-  async #submit(type: string, count: number): Promise<void> {
+  #submit(type: string, count: number): Promise<void> {
     const batch = Array.from({ length: count }, () => this.#task())
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      try {
-        const [first] = batch
-        if (batch.length === 1 && first !== undefined) await this.#tasks.submit(type, first)
-        else await this.#tasks.submitBatch(type, batch)
-        return
-      } catch {
-        await this.#process.sleep(1_000 * this.#unit())
-      }
-    }
+    return submitRepeatedly(this.#process, this.#tasks, type, batch)
   }
 
   #task(): TaskBody {

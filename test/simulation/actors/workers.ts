@@ -18,7 +18,7 @@ export const startWorkers: StartActor = (environment) => {
 function start(environment: Environment, name: string, type: string): void {
   const { managed, time } = environment
   const process = environment.createProcess(name)
-  const entry = entryOf(type, {
+  const entry = entryOf(environment.catalog, type, {
     worker: name,
     life: environment.startsOf(name),
     takeFlood: () => environment.takeFlood(name),

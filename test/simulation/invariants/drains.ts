@@ -6,6 +6,7 @@
  *        leased is not charged, unless a fault hinders it                                                       (G14)
  */
 import type {
+  CancelResult,
   DrainResult,
   LeaseRef,
   Ref,
@@ -74,6 +75,10 @@ class DrainCheck implements InvariantCheck {
         return this.#settled(args[1] as readonly LeaseRef[])
       case 'tasks.nack':
         return this.#settled(args[2] as readonly LeaseRef[])
+      case 'tasks.cancel':
+        return this.#settled(
+          (results as readonly CancelResult[]).filter((each) => each.kind === 'cancelled' && each.was === 'in_flight'),
+        )
     }
   }
 
@@ -189,7 +194,7 @@ class DrainCheck implements InvariantCheck {
       }
   }
 
-  #settled(items: readonly LeaseRef[]): void {
+  #settled(items: readonly { readonly token: number }[]): void {
     for (const { token } of items)
       for (const worker of this.#workers.values()) {
         worker.leases.delete(token)

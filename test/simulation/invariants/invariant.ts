@@ -6,12 +6,14 @@ import type { FeedItem } from '../../../src/client/index.ts'
 import type { Log, LogFields, LogLevel, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Backend, LoggedEvent, StorageCall } from '../../../src/storage/index.ts'
 import type { Canaries } from '../../kit/canary.ts'
+import type { SimCatalog } from '../automations.ts'
 import type { SimApiServer } from '../operator/api-server.ts'
 import type { Fault, Plan } from '../plan.ts'
 import type { Exchange, Served } from '../pool.ts'
 import type { Situation } from '../must-happen.ts'
 
-type Safety = `I${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17}`
+type Safety =
+  `I${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23}`
 type Liveness = `V${1 | 2 | 3}`
 export type Invariant = Safety | Liveness
 
@@ -27,6 +29,8 @@ export class Violation extends Error {
 /** What a check may use, beside its observations. */
 export interface CheckDeps {
   readonly plan: Plan
+  /** The automations of the fleet. */
+  readonly catalog: SimCatalog
   readonly time: VirtualTime
   /** The store, to compare it with a model. */
   backend(): Backend

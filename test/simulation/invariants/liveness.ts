@@ -39,7 +39,6 @@ const SIGNAL_LOST_MS = 16_000 + LOOK_MS
 /** A worker whose reserve was lost waits for its response at most this long. */
 const LOST_CALL_MS = 40_000
 const DEFAULTS: Applied = { gen: 0, enabled: false, slots: 1 }
-const BATCH_TYPES = ['short', 'long']
 
 class LivenessCheck implements InvariantCheck {
   readonly #deps: CheckDeps
@@ -100,7 +99,8 @@ class LivenessCheck implements InvariantCheck {
       const [row] = await this.#deps.backend().workers.get([{ type, id }])
       if (this.#look(id, row ?? null)) free.add(type)
     }
-    for (const type of BATCH_TYPES) await this.#checkService(type, free.has(type))
+    for (const { type, kind } of this.#deps.catalog.values())
+      if (kind === 'BatchAutomation') await this.#checkService(type, free.has(type))
     this.#isReturning = false
   }
 
@@ -136,7 +136,9 @@ class LivenessCheck implements InvariantCheck {
 
   async #checkService(type: string, hasFreeSlot: boolean): Promise<void> {
     const [counts] = await this.#deps.backend().tasks.counts([type])
-    const ready = counts?.tiers.reduce((sum, length) => sum + length, 0) ?? 0
+    const pending = counts?.tiers.reduce((sum, length) => sum + length, 0) ?? 0
+    // Neither a pause nor the bounds of a group keep these from being leased.
+    const ready = counts?.paused !== undefined || counts?.groups?.ready === 0 ? 0 : pending
     if (ready > 0 && this.#isReturning) this.#deps.count('store returned while tasks waited')
     if (ready === 0 || !hasFreeSlot) return void this.#unservedSinceMs.delete(type)
     const nowMs = this.#deps.time.monotonicMs()

@@ -6,7 +6,7 @@
 import type { Exchange } from '../pool.ts'
 import { Calm } from './calm.ts'
 import type { Fault } from '../plan.ts'
-import type { CheckDeps, CreateCheck, InvariantCheck, LogLine, PluginEvent } from './invariant.ts'
+import type { CheckDeps, CreateCheck, InvariantCheck, LogLine, PluginEvent, ReceivedFrame } from './invariant.ts'
 
 interface Outcome {
   readonly life: number
@@ -72,6 +72,13 @@ class SettleCheck implements InvariantCheck {
         if (SETTLES.has(method)) this.#delivered(process.name, task)
         else if (method === 'tasks.extend' && !ok) this.#extendFailed(process.name, task)
       }
+  }
+
+  /** A cancel ends the lease, so the worker stops the run and delivers no outcome (D117). */
+  framed({ to, text }: ReceivedFrame): void {
+    if (!text.includes('"task_cancelled"')) return
+    this.#extendFailed(to, (JSON.parse(text) as { readonly task_id: string }).task_id)
+    this.#deps.count('worker received a cancel')
   }
 
   logged({ process, message, fields }: LogLine): void {

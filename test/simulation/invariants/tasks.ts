@@ -9,11 +9,14 @@
  *   I5  tokens grow, and a settle with another token has no effect         (G5)
  *   I7  attempts and lost leases equal the applied ones                    (G8)
  *   I10 a lease lasts as long as its automation says                       (G9)
+ *   I18 after its cancel no task is leased, and no settle of it has an effect; the cancel was executed before it was
+ *       acknowledged                                                       (G28)
  *   V1  what is due is taken within 15 s                                   (G3)
  *
  * After the store lost changes the model is empty, but keeps the highest token.
  */
 import type {
+  CancelResult,
   Counts,
   Lease,
   LeaseRef,
@@ -22,9 +25,9 @@ import type {
   ReserveResult,
   RetryPolicy,
   StorageCall,
+  SubmitItemResult,
   SweepResult,
 } from '../../../src/storage/index.ts'
-import { CATALOG } from '../automations.ts'
 import type { Exchange } from '../pool.ts'
 import type { Fault } from '../plan.ts'
 import { Calm } from './calm.ts'
@@ -40,8 +43,9 @@ interface TaskState {
   /** Whether the task is in one of the four places. */
   isLive: boolean
   isDead: boolean
+  isCancelled: boolean
   lease: TaskLease | null
-  /** When its retry is due, while it is scheduled. */
+  /** When it is due, while it is scheduled for a retry or because it was delayed. */
   dueAtMs: number | null
   /** Failed runs, and lost leases. */
   attempt: number
@@ -58,6 +62,8 @@ interface TypeState {
   readonly stored: Set<string>
   /** Task ids by the token of their ack, also of tasks that were submitted again: that ack may be repeated. */
   readonly acked: Map<number, string>
+  /** Every task that was ever cancelled, also if the store lost the cancel. */
+  readonly cancelled: Set<string>
   /** Every token that was ever issued, also of leases that the store lost. */
   readonly leased: Set<number>
   /** Tasks that a producer knows to be stored, until the store loses changes. */
@@ -101,7 +107,7 @@ class TaskCheck implements InvariantCheck {
     this.#apply(type, state, call, result, nowMs)
     const [counts] = await this.#deps.backend().tasks.counts([type])
     if (counts === undefined) return
-    this.#checkCounts(type, state, counts)
+    this.#checkCounts(type, state, counts, call.method === 'cancel' ? 'I18' : 'I3')
     if (isStaleSettle(call, result)) this.#checkUnchanged(type, state.counts, counts)
     state.counts = counts
   }
@@ -128,6 +134,7 @@ class TaskCheck implements InvariantCheck {
     if (rest === 'tasks') this.#submitted(type, JSON.parse(text) as SubmitResponse)
     if (rest === 'tasks/batch')
       for (const one of (JSON.parse(text) as { results: SubmitResponse[] }).results) this.#submitted(type, one)
+    if (rest === 'tasks/select') this.#cancelAcknowledged(type, JSON.parse(text) as CancelResponse)
     if (rest.endsWith('/rpc') && body.includes('tasks.ack')) this.#acknowledged(type, body, text)
   }
 
@@ -173,7 +180,13 @@ class TaskCheck implements InvariantCheck {
     const items = args.at(method === 'nack' ? 2 : 1) as readonly LeaseRef[]
     switch (method) {
       case 'submit':
-        return (args[2] as readonly NewTask[]).forEach((task, at) => this.#stored(state, task, (result as Results)[at]))
+        return (args[2] as readonly NewTask[]).forEach((task, at) =>
+          this.#stored(state, task, (result as readonly SubmitItemResult[])[at], nowMs),
+        )
+      case 'cancel':
+        return (args[1] as readonly string[]).forEach((id, at) =>
+          this.#cancelled(state, id, (result as readonly CancelResult[])[at]),
+        )
       case 'reserve':
         return this.#reserved(type, state, result as ReserveResult, nowMs)
       case 'ack':
@@ -192,21 +205,56 @@ class TaskCheck implements InvariantCheck {
     }
   }
 
-  #stored(state: TypeState, { id }: NewTask, result: unknown): void {
-    if (kindOf(result) !== 'queued') return
+  #stored(state: TypeState, { id, notBeforeMs = 0 }: NewTask, result: SubmitItemResult | undefined, nowMs: number) {
+    if (result?.kind !== 'queued') return
+    if (result.replaced !== undefined) this.#replaced(state, result.replaced)
     if (state.tasks.get(id)?.isLive === true) return this.#fail('I3', `task ${id} was stored a second time`)
-    state.tasks.set(id, {
+    const task: TaskState = {
       isLive: true,
       isDead: false,
+      isCancelled: false,
       lease: null,
-      dueAtMs: null,
+      dueAtMs: notBeforeMs > nowMs ? notBeforeMs : null,
       attempt: 0,
       lost: 0,
       tokens: new Set(),
       isAckAcknowledged: false,
-    })
+    }
+    state.tasks.set(id, task)
+    if (task.dueAtMs !== null) state.scheduled.set(id, task)
     state.stored.add(id)
     state.live += 1
+  }
+
+  #replaced(state: TypeState, id: string): void {
+    if (state.inFlight.has(id)) this.#fail('I18', `task ${id} was replaced while it was in flight`)
+    this.#removed(state, id)
+    this.#deps.count('waiting task replaced')
+  }
+
+  #cancelled(state: TypeState, id: string, result: CancelResult | undefined): void {
+    const task = state.tasks.get(id)
+    if (result?.kind !== 'cancelled') {
+      if (task?.isLive === true && task.isDead !== (result?.kind === 'dead'))
+        this.#fail('I18', `the cancel of task ${id}, which is stored, returned ${result?.kind}`)
+      return
+    }
+    const place = task === undefined || !task.isLive || task.isDead ? null : placeOf(task)
+    if (result.was !== place) this.#fail('I18', `the cancel of task ${id}, which is ${place}, found it ${result.was}`)
+    if (result.was === 'in_flight' && result.token !== task?.lease?.token)
+      this.#fail('I18', `the cancel of task ${id} ended the lease ${result.token} instead of ${task?.lease?.token}`)
+    this.#removed(state, id)
+    state.cancelled.add(id)
+    this.#deps.count(`${result.was.replace('_', ' ') as 'pending'} task cancelled`)
+  }
+
+  #removed(state: TypeState, id: string): void {
+    const task = state.tasks.get(id)
+    if (task?.isLive !== true) return this.#fail('I18', `task ${id} was cancelled, and is not stored`)
+    Object.assign(task, { isLive: false, isCancelled: true, lease: null, dueAtMs: null })
+    state.inFlight.delete(id)
+    state.scheduled.delete(id)
+    state.live -= 1
   }
 
   #reserved(type: string, state: TypeState, { results, dropped }: ReserveResult, nowMs: number): void {
@@ -219,6 +267,7 @@ class TaskCheck implements InvariantCheck {
   #leased(type: string, state: TypeState, lease: Lease, nowMs: number): void {
     const { id, token, attempt, maxAttempts, expiresAtMs } = lease
     const task = state.tasks.get(id)
+    if (task?.isCancelled === true) return this.#fail('I18', `task ${id} was leased after it had been cancelled`)
     if (task?.isLive !== true || task.isDead)
       return this.#fail('I3', `task ${id} was leased after it had been settled, or while it was dead`)
     if (task.isAckAcknowledged) this.#fail('I2', `task ${id} was leased after its ack was acknowledged`)
@@ -257,7 +306,7 @@ class TaskCheck implements InvariantCheck {
     if (task === undefined || !isCurrent) {
       const current = task?.lease?.token
       this.#fail(
-        'I5',
+        task?.isCancelled === true ? 'I18' : 'I5',
         `${method} of task ${id} with token ${token} had an effect; the token of its lease is ${current}`,
       )
       return null
@@ -304,7 +353,8 @@ class TaskCheck implements InvariantCheck {
   #extended(type: string, state: TypeState, { id, token }: LeaseRef, result: unknown, nowMs: number): void {
     if (isLost(result)) return
     const task = state.tasks.get(id)
-    if (task?.lease?.token !== token) return this.#fail('I5', `task ${id} was extended with token ${token}`)
+    if (task?.lease?.token !== token)
+      return this.#fail(task?.isCancelled === true ? 'I18' : 'I5', `task ${id} was extended with token ${token}`)
     const { expiresAtMs } = result as { expiresAtMs: number }
     if (expiresAtMs === task.lease.expiresAtMs) return
     this.#checkDeadline(type, id, expiresAtMs - nowMs)
@@ -358,25 +408,26 @@ class TaskCheck implements InvariantCheck {
   }
 
   #checkDeadline(type: string, id: string, lengthMs: number): void {
-    const visibilityMs = CATALOG.get(type)?.visibilityMs
+    const visibilityMs = this.#deps.catalog.get(type)?.visibilityMs
     if (lengthMs !== visibilityMs)
       this.#fail('I10', `the lease of task ${id} lasts ${lengthMs} ms instead of ${visibilityMs} ms`)
   }
 
-  #checkCounts(type: string, state: TypeState, { tiers, scheduled, inFlight, dead }: Counts): void {
+  #checkCounts(type: string, state: TypeState, counts: Counts, invariant: 'I3' | 'I18'): void {
+    const { tiers, scheduled, inFlight, dead } = counts
     const live = tiers.reduce((sum, length) => sum + length, 0) + scheduled + inFlight + dead
-    if (live !== state.live) this.#fail('I3', `the store has ${live} tasks of ${type}, the model ${state.live}`)
+    if (live !== state.live) this.#fail(invariant, `the store has ${live} tasks of ${type}, the model ${state.live}`)
     for (const [place, stored, expected] of [
       ['in flight', inFlight, state.inFlight.size],
       ['scheduled', scheduled, state.scheduled.size],
       ['dead', dead, state.dead.size],
     ] as const)
       if (stored !== expected)
-        this.#fail('I3', `the store has ${stored} tasks of ${type} ${place}, the model ${expected}`)
+        this.#fail(invariant, `the store has ${stored} tasks of ${type} ${place}, the model ${expected}`)
   }
 
   #checkUnchanged(type: string, before: Counts | null, after: Counts): void {
-    if (before !== null && JSON.stringify(before) !== JSON.stringify(after))
+    if (before !== null && numbersOf(before) !== numbersOf(after))
       this.#fail('I5', `a stale settle changed the queue of ${type}`)
   }
 
@@ -386,6 +437,13 @@ class TaskCheck implements InvariantCheck {
     submitted.add(response.task_id)
     if (!stored.has(response.task_id))
       this.#fail('I1', `the submit of task ${response.task_id} was acknowledged, but it is not in the store`)
+  }
+
+  #cancelAcknowledged(type: string, { results }: CancelResponse): void {
+    const { cancelled } = this.#typeOf(type)
+    for (const { task_id: id, outcome } of results)
+      if (outcome === 'cancelled' && !cancelled.has(id))
+        this.#fail('I18', `the cancel of task ${id} was acknowledged, but the store has not executed it`)
   }
 
   #acknowledged(type: string, body: string, text: string): void {
@@ -413,6 +471,7 @@ class TaskCheck implements InvariantCheck {
       tasks: new Map(),
       stored: new Set(),
       acked: new Map(),
+      cancelled: new Set(),
       leased: new Set(),
       submitted: new Set(),
       acknowledged: new Set(),
@@ -438,6 +497,9 @@ interface SubmitResponse {
   readonly task_id?: string
   readonly queued?: boolean
 }
+interface CancelResponse {
+  readonly results: readonly { readonly task_id: string; readonly outcome: string }[]
+}
 interface RpcRequest {
   readonly id: number
   readonly method: string
@@ -454,6 +516,16 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 /** The kind of a result; a result without further fields is its kind. */
 const kindOf = (result: unknown): unknown =>
   typeof result === 'string' ? result : (result as { readonly kind: unknown }).kind
+
+/** Where a task is that is stored and not dead. */
+function placeOf({ lease, dueAtMs }: TaskState): 'pending' | 'scheduled' | 'in_flight' {
+  if (lease !== null) return 'in_flight'
+  return dueAtMs === null ? 'pending' : 'scheduled'
+}
+
+/** What only calls change. A pause may end, and a group become ready, by time. */
+const numbersOf = ({ tiers, scheduled, inFlight, dead, totals }: Counts): string =>
+  JSON.stringify([tiers, scheduled, inFlight, dead, totals])
 
 const isLost = (result: unknown): boolean => ['lease_lost', 'not_issued'].includes(kindOf(result) as string)
 

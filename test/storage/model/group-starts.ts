@@ -1,6 +1,7 @@
 /** The guarantees of task groups (G30), checked from what a backend leased and shows, without the model. */
 import { expect } from '@jest/globals'
 import type { GroupPolicy, GroupRow, Lease } from '../../../src/storage/index.ts'
+import { startsAboveRate } from '../../kit/group-rate.ts'
 
 const groupIn = ({ body }: Lease): string | null =>
   (JSON.parse(body) as { readonly group_key?: string }).group_key ?? null
@@ -30,7 +31,7 @@ export class GroupStarts {
       this.#times.set(group, times)
       const row = groups.after.find((each) => each.group === group)
       expect(row?.inFlight ?? 0).toBeLessThanOrEqual(policy.maxInFlight ?? Infinity)
-      if (policy.rate !== null) checkRate(policy.rate, times)
+      if (policy.rate !== null) expect(startsAboveRate(policy.rate, times)).toBeLessThanOrEqual(1e-6)
     }
     const present = new Set([
       ...started,
@@ -42,14 +43,5 @@ export class GroupStarts {
       if (before === undefined || !isReady(policy, before) || !isReady(policy, row)) continue
       expect(started.filter((group) => group === row.group).length).toBeGreaterThanOrEqual(fair)
     }
-  }
-}
-
-/** Checks every window that ends with the newest start. */
-function checkRate({ intervalMs, burst }: NonNullable<GroupPolicy['rate']>, times: readonly number[]): void {
-  const newest = times.at(-1) ?? 0
-  for (const [i, from] of times.entries()) {
-    const most = burst + (newest - from) / intervalMs
-    expect(times.length - i).toBeLessThanOrEqual(most + 1e-6)
   }
 }
