@@ -155,7 +155,7 @@ const hasChecked = ({ contender, operator }, least) =>
 /** Restarts the operator when nothing has changed. */
 async function restart(turn) {
   const { environment } = turn
-  const patches = environment.feed.patches
+  const { requests } = environment.passage
   const beganMs = await restarted(turn)
   await hasChecked(turn, 1)
   const firstSeconds = secondsSince(beganMs)
@@ -165,8 +165,8 @@ async function restart(turn) {
   return {
     firstSeconds,
     seconds,
-    reads: environment.passage.requests.get('GET') ?? 0,
-    patches: environment.feed.patches - patches,
+    reads: requests.get('GET') ?? 0,
+    patches: requests.get('PATCH') ?? 0,
     statusWrites: sum(environment.watch.statusWrites),
   }
 }
