@@ -223,7 +223,9 @@ class OperatorProcess {
 
   /** CPU time so far; after the process has ended, the last known value. */
   get cpuMs() {
-    this.#cpuMs = cpuMs(this.pid) || this.#cpuMs
+    const { exitCode, signalCode } = this.#process.child
+    const isRunning = exitCode === null && signalCode === null // Its pid is not that of another process.
+    if (isRunning) this.#cpuMs = cpuMs(this.pid) || this.#cpuMs
     return this.#cpuMs
   }
 
