@@ -40,12 +40,16 @@ test('a', async () => {
 const AGAIN = 'Node crashed in a.test.js; running it once more'
 
 describe('hack/jest-runner', () => {
-  it.each(['SIGSEGV', 'SIGTRAP'])('runs a file once more after %s, and counts the second run', (signal) => {
-    const { status, stdout } = tested(killed(signal, 1))
-    expect(stdout).toContain(AGAIN)
-    expect(stdout.trimEnd()).toMatch(/\n2 passed, 0 failed$/)
-    expect(status).toBe(0)
-  }, 60_000)
+  it.each(['SIGSEGV', 'SIGTRAP'])(
+    'runs a file once more after %s, and counts the second run',
+    (signal) => {
+      const { status, stdout } = tested(killed(signal, 1))
+      expect(stdout).toContain(AGAIN)
+      expect(stdout.trimEnd()).toMatch(/\n2 passed, 0 failed$/)
+      expect(status).toBe(0)
+    },
+    60_000,
+  )
 
   it('fails when Node crashes in the second run as well', () => {
     const { status, stdout } = tested(killed('SIGSEGV', 2))
