@@ -124,6 +124,21 @@ export function tasksCancel(name: string, create: Create): void {
       expect(await drained(fixture)).toEqual(['kept'])
     })
 
+    it('of a retry that is not the next one count and lease the others alone (G28)', async () => {
+      const fixture = await open()
+      const { backend, clock } = fixture
+      for (const [id, seconds] of [
+        ['first', 10],
+        ['second', 20],
+        ['third', 30],
+      ] as const)
+        await nack(backend, await inFlight(backend, own(id)), { retryInMs: seconds * SECOND })
+      expect(await cancel(backend, 'second')).toEqual([SCHEDULED])
+      expect(await countsOf(backend)).toMatchObject({ tiers: [0, 0, 0], scheduled: 2, inFlight: 0 })
+      clock.advance(30 * SECOND)
+      expect(ids(await reserve(backend))).toEqual(['first', 'third'])
+    })
+
     it.each(Object.entries(PLACES))(
       'of %s leave an outcome if it is retained, and a repeat changes nothing',
       async (_, put) => {
