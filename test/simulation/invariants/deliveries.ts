@@ -17,8 +17,9 @@ interface Leased {
   readonly atMs: number
 }
 
-/** Faults that hinder neither masters nor the store. */
-const HARMLESS: ReadonlySet<Fault['kind']> = new Set(['drain', 'burst', 'patch'])
+/** Whether a fault hinders neither masters nor the store. */
+const isHarmless = (fault: Fault): boolean =>
+  fault.kind === 'burst' || fault.kind === 'patch' || (fault.kind === 'drain' && fault.ownerPausedMs === 0)
 const SENT_WITHIN_MS = 2_000
 /** After faults end, lost calls of workers and masters have ended within this time. */
 const SETTLED_MS = 45_000
@@ -34,8 +35,7 @@ class DeliveryCheck implements InvariantCheck {
     this.#deps = deps
     this.#calm = new Calm(deps)
     const { faults, network } = deps.plan
-    this.#isUnhindered =
-      faults.every(({ kind }) => HARMLESS.has(kind)) && network.lost + network.unanswered + network.late === 0
+    this.#isUnhindered = faults.every(isHarmless) && network.lost + network.unanswered + network.late === 0
   }
 
   executed({ group, method, args }: StorageCall, result: unknown): void {
