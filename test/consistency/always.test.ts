@@ -86,7 +86,14 @@ describeLab('one Redis with appendfsync always', (openLab) => {
       expect(verdict.violations).toEqual([])
       expect(verdict.undecided).toEqual([])
       expect(verdict.unknown).toBeGreaterThan(0)
-      expect(Object.keys(verdict.callsByModel).toSorted()).toEqual(['config', 'counter', 'kv', 'lock', 'task'])
+      expect(Object.keys(verdict.callsByModel).toSorted()).toEqual([
+        'config',
+        'counter',
+        'kv',
+        'lock',
+        'task',
+        'unique',
+      ])
       expect(verdict.calls).toBeGreaterThan(IS_SOAK ? 100_000 : 1_000)
       if (IS_SOAK) expect(Object.values(countOf(faults))).not.toContain(0)
     },
@@ -97,6 +104,7 @@ describeLab('one Redis with appendfsync always', (openLab) => {
     ['lock_as_two_calls', 'lock', ONE_FREEZE],
     ['repeated_add', 'counter', LOST_REPLIES],
     ['cancel_keeps_lease', 'task', ONE_FREEZE],
+    ['unique_key_as_two_calls', 'unique', ONE_FREEZE],
   ])(
     'finds the defect %s',
     async (kind, model, plan) => {

@@ -2,10 +2,13 @@
 import { FleetError } from '../../src/protocol/index.ts'
 import type { Backend, LeaseRef, NewTask } from '../../src/storage/index.ts'
 import type { ArgsOf, History, LeaseOf, Operation, ResultOf } from '../kit/history.ts'
+import type { RecoveredKeys } from './protocol.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const VISIBILITY_MS = 12 * HOUR_MS
+/** Longer than the clock of a server is stepped. */
+const DELAY_MS = 30 * DAY_MS
 /** The worker of each type that reserves. Its config never changes. */
 const RESERVING = 'reserving'
 const DEFAULTS = '{}'
@@ -41,6 +44,7 @@ export class StoreCalls {
   readonly #before: () => Promise<() => void>
   /** Errors that no outage explains. */
   readonly unexpected: string[] = []
+  #recoveries = 0
   #tally: Tally = { done: 0, refused: 0, unknown: 0 }
 
   /**
@@ -211,10 +215,31 @@ export class StoreCalls {
     })
   }
 
+  // ── Unique keys of tasks ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Submits a task with a unique key. It is delayed, so no reserve leases it.
+   *
+   * @returns the task that has the key, or that was replaced; `null` if there was none.
+   */
+  submitUnique(key: string, id: string, onConflict: 'keep' | 'replace'): Promise<string | null | undefined> {
+    return this.call(`unique_${onConflict}`, { key, value: id }, async () => {
+      const [type, name] = partsOf(key)
+      return soleOf(await this.#submitUnique(type, [name], [id], onConflict))
+    })
+  }
+
+  cancelUnique(key: string, id: string): Promise<ResultOf<'unique_cancel'> | undefined> {
+    return this.call('unique_cancel', { key, value: id }, async () => {
+      const [type] = partsOf(key)
+      return soleOf(await this.#backend.tasks.cancel(type, [id], 'admin')).kind
+    })
+  }
+
   // ── After a loss ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Reads keys of one kind and one group. They are read together, and recorded one by one. */
-  async recover(kind: 'kv' | 'lock' | 'counter' | 'config' | 'task', keys: readonly string[]): Promise<void> {
+  async recover(kind: keyof RecoveredKeys, keys: readonly string[]): Promise<void> {
     const [group] = partsOf(keys[0] ?? '')
     const names = keys.map((key) => partsOf(key)[1])
     const together = <T>(read: () => Promise<readonly T[]>): ((i: number) => Promise<T>) => {
@@ -253,7 +278,36 @@ export class StoreCalls {
         const read = (): Promise<readonly (string | null)[]> => this.#backend.tasks.locate(group, names)
         return void (await recorded('task_recover', {}, together(read)))
       }
+      case 'unique': {
+        const ids = names.map((name) => `${this.#process}-${name}-${this.#recoveries++}`)
+        const submitted = together(() => this.#submitUnique(group, names, ids, 'keep'))
+        return void (await Promise.all(
+          keys.map((key, i) => this.call('unique_recover', { key, value: ids[i] ?? '' }, () => submitted(i))),
+        ))
+      }
     }
+  }
+
+  async #submitUnique(
+    type: string,
+    names: readonly string[],
+    ids: readonly string[],
+    onConflict: 'keep' | 'replace',
+  ): Promise<readonly (string | null)[]> {
+    const notBeforeMs = Date.now() + DELAY_MS
+    const fields = { payload: null, priority: 0, not_before: notBeforeMs / 1_000, submitted_at: 1 }
+    const tasks = names.map((name, i): NewTask => ({
+      ...NEW_TASK,
+      id: ids[i] ?? '',
+      notBeforeMs,
+      unique: { key: name, until: 'finished', onConflict },
+      body: JSON.stringify({ unique_key: name, ...fields }),
+    }))
+    const results = await this.#backend.tasks.submit(type, DAY_MS, tasks)
+    return results.map((result) => {
+      if (result.kind === 'queue_full') throw new Error('the queue is full')
+      return result.kind === 'duplicate' ? result.duplicateOf : (result.replaced ?? null)
+    })
   }
 
   async #values(namespace: string, names: readonly string[]): Promise<readonly (string | null)[]> {

@@ -10,7 +10,7 @@ import type { ClientCommand, ClientOptions, ClientReply, RecoveredKeys } from '.
 
 const CLIENT = join(import.meta.dirname, 'client.ts')
 const WITHIN_MS = 120_000
-const KINDS = ['kv', 'lock', 'counter', 'config', 'task'] as const
+const KINDS = ['kv', 'lock', 'counter', 'config', 'task', 'unique'] as const
 
 type Kind = (typeof KINDS)[number]
 

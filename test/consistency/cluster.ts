@@ -24,7 +24,7 @@ const configWith = (minReplicas: number): readonly string[] => [
   'repl-ping-replica-period 1',
 ]
 /** The hash tags of the models. */
-const TAGS: Readonly<Record<string, string>> = { kv: 'k', lock: 'l', counter: 'c', config: 'a', task: 'a' }
+const TAGS: Readonly<Record<string, string>> = { kv: 'k', lock: 'l', counter: 'c', config: 'a', task: 'a', unique: 'a' }
 
 /** Returns the slot of a key as the judge names it: `kv g0/12`. */
 export function slotOfKey(name: string): number {

@@ -6,10 +6,11 @@ import { key } from '../../src/storage/redis/keys.ts'
 /**
  * `lock_as_two_calls`: whether a lock is free is read in one call, and it is acquired in the next. `replica_reads`:
  * values are read from a replica. `repeated_add`: an addition without a reply is sent again. `cancel_keeps_lease`: a
- * cancel has no effect on a task in flight.
+ * cancel has no effect on a task in flight. `unique_key_as_two_calls`: whether a unique key is free is read in one
+ * call, and the task is queued in the next.
  */
 export type Defect =
-  | { readonly kind: 'lock_as_two_calls' | 'repeated_add' | 'cancel_keeps_lease' }
+  | { readonly kind: 'lock_as_two_calls' | 'repeated_add' | 'cancel_keeps_lease' | 'unique_key_as_two_calls' }
   | { readonly kind: 'replica_reads'; readonly host: string; readonly port: number }
 
 /** Replaces methods of an object, and keeps the others. */
@@ -32,6 +33,8 @@ export function withDefect(backend: Backend, defect: Defect | null): Backend {
       })
     case 'cancel_keeps_lease':
       return withMethods(backend, { tasks: withMethods(backend.tasks, { cancel: cancelOfPending(backend) }) })
+    case 'unique_key_as_two_calls':
+      return withMethods(backend, { tasks: withMethods(backend.tasks, { submit: uniqueAsTwoCalls(backend) }) })
     case 'replica_reads':
       return withMethods(backend, { kv: withMethods(backend.kv, { get: readsFrom(new Redis(defect)) }) })
   }
@@ -77,6 +80,25 @@ function cancelOfPending({ tasks }: Backend): Backend['tasks']['cancel'] {
     const places = await tasks.locate(type, ids)
     if (!places.includes('in_flight')) return tasks.cancel(type, ids, ...args)
     return ids.map(() => ({ kind: 'cancelled', was: 'in_flight', worker: '', token: 0 }))
+  }
+}
+
+/** Unique keys as values of `kv`: a value is the id of the task that has the key. */
+function uniqueAsTwoCalls({ kv, tasks }: Backend): Backend['tasks']['submit'] {
+  return async (type, windowMs, submitted, ...args) => {
+    const [task] = submitted
+    if (task?.unique === undefined) return tasks.submit(type, windowMs, submitted, ...args)
+    const name = `unique-${task.unique.key}`
+    const [stored] = await kv.get(type, [name])
+    const holder = typeof stored === 'string' ? (JSON.parse(stored) as string) : 'none'
+    const [place] = await tasks.locate(type, [holder])
+    const isHeld = typeof place === 'string'
+    if (isHeld && task.unique.onConflict === 'keep') return [{ kind: 'duplicate', duplicateOf: holder }]
+    if (isHeld) await tasks.cancel(type, [holder], 'admin')
+    const own = { ...task, unique: { ...task.unique, key: task.id } }
+    await tasks.submit(type, windowMs, [own], ...args)
+    await kv.set(type, [{ key: name, value: JSON.stringify(task.id), ttlMs: null }])
+    return [isHeld ? { kind: 'queued', replaced: holder } : { kind: 'queued' }]
   }
 }
 

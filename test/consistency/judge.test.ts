@@ -121,6 +121,27 @@ const ack = (from: number, to: number, token: number, result: 'ok' | 'lease_lost
 ]
 const cancel = (from: number, to: number, result?: 'cancelled' | 'not_found'): Timed =>
   result === undefined ? [from, to, 'task_cancel', { key }] : [from, to, 'task_cancel', { key }, result]
+const keep = (from: number, to: number, id: string, other?: string | null): Timed => [
+  from,
+  to,
+  'unique_keep',
+  { key, value: id },
+  other,
+]
+const replace = (from: number, to: number, id: string, other: string | null): Timed => [
+  from,
+  to,
+  'unique_replace',
+  { key, value: id },
+  other,
+]
+const cancelUnique = (from: number, to: number, id: string, result: 'cancelled' | 'not_found'): Timed => [
+  from,
+  to,
+  'unique_cancel',
+  { key, value: id },
+  result,
+]
 const locate = (from: number, to: number, place: string | null): Timed => [from, to, 'task_locate', { key }, place]
 
 const GOOD: Readonly<Record<string, readonly Timed[]>> = {
@@ -151,6 +172,26 @@ const GOOD: Readonly<Record<string, readonly Timed[]>> = {
     row(3, 4, 2, 'a'),
     put(5, 6, 2, 'b', 3),
     row(7, 8, 3, 'b'),
+  ],
+  'a unique key names one task until it is cancelled or replaced': [
+    keep(0, 1, 'a', null),
+    keep(2, 3, 'b', 'a'),
+    replace(4, 5, 'c', 'a'),
+    cancelUnique(6, 7, 'a', 'not_found'),
+    cancelUnique(8, 9, 'c', 'cancelled'),
+    keep(10, 11, 'd', null),
+  ],
+  'a task without a reply may have the unique key later': [
+    keep(0, 1, 'a'),
+    keep(2, 3, 'b', null),
+    cancelUnique(4, 5, 'b', 'cancelled'),
+    keep(6, 7, 'c', 'a'),
+  ],
+  'a recovery finds an earlier task of a unique key': [
+    keep(0, 1, 'a', null),
+    replace(2, 3, 'b', 'a'),
+    [4, 5, 'unique_recover', { key, value: 'r' }, 'a'],
+    keep(6, 7, 'c', 'a'),
   ],
   'an extended lock is held longer': [
     acquire(0, 0.1, 7, 1_000),
@@ -260,6 +301,18 @@ const BAD: Readonly<Record<string, readonly Timed[]>> = {
   'a task that is delivered after its cancel': [submit, cancel(2, 3, 'cancelled'), reserve(4, 5, 5)],
   'an ack after a cancel': [submit, reserve(2, 3, 5), cancel(4, 5, 'cancelled'), ack(6, 7, 5, 'ok')],
   'a cancel that does not find its task': [submit, cancel(2, 3, 'not_found')],
+  'two tasks with one unique key': [keep(0, 1, 'a', null), keep(2, 3, 'b', null)],
+  'a unique key of a cancelled task': [
+    keep(0, 1, 'a', null),
+    cancelUnique(2, 3, 'a', 'cancelled'),
+    keep(4, 5, 'b', 'a'),
+  ],
+  'a task that is replaced twice': [keep(0, 1, 'a', null), replace(2, 3, 'b', 'a'), replace(4, 5, 'c', 'a')],
+  'a recovery that finds a task that never had the unique key': [
+    keep(0, 1, 'a', null),
+    keep(2, 3, 'b', 'a'),
+    [4, 5, 'unique_recover', { key, value: 'r' }, 'b'],
+  ],
   'a lost task': [submit, locate(2, 3, null)],
   'a smaller token': [submit, reserve(2, 3, 5), [4, 5, 'task_release', { key, token: 5 }, 'ok'], reserve(6, 7, 4)],
   'a recovery that finds what never was': [add(0, 1, 2, 2), add(2, 3, 2, 4), [6, 7, 'counter_recover', { key }, 3]],

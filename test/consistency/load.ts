@@ -59,6 +59,7 @@ export class Load {
       ...Array.from({ length: 5 }, () => () => this.#useCounter()),
       ...Array.from({ length: 2 }, () => () => this.#useConfig()),
       ...Array.from({ length: 2 }, () => () => this.#useTasks()),
+      ...Array.from({ length: 2 }, () => () => this.#useUniqueKey()),
     ]
     while (!this.#isEnded) {
       const { refused, unknown } = calls.tally
@@ -147,6 +148,15 @@ export class Load {
       else if (drawn < 0.95) this.#note(await calls.nack(settle, drawn > 0.9))
       if (random.unit() < 0.2) this.#note(await calls.ack(settle)) // A repeat, or an old token.
     }
+  }
+
+  async #useUniqueKey(): Promise<void> {
+    const { calls, random } = this.#deps
+    const [key, id] = [this.#key(), this.#unique()]
+    const onConflict = random.unit() < 0.3 ? 'replace' : 'keep'
+    const other = await calls.submitUnique(key, id, onConflict)
+    const holder = typeof other === 'string' && onConflict === 'keep' ? other : id
+    if (random.unit() < 0.5) await calls.cancelUnique(key, holder)
   }
 
   #isShort(share: number): boolean {

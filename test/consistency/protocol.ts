@@ -18,7 +18,9 @@ export interface ClientOptions {
   readonly defect?: Defect
 }
 
-export type RecoveredKeys = Readonly<Record<'kv' | 'lock' | 'counter' | 'config' | 'task', readonly string[]>>
+export type RecoveredKeys = Readonly<
+  Record<'kv' | 'lock' | 'counter' | 'config' | 'task' | 'unique', readonly string[]>
+>
 
 /**
  * `hold` lets no call begin, and replies when none is under way; processes start held. `probe` replies when the store

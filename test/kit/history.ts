@@ -70,6 +70,17 @@ interface KeyedOperations {
   readonly task_cancel: [args: { readonly key: string }, result: 'cancelled' | 'dead' | 'finished' | 'not_found']
   readonly task_locate: [args: { readonly key: string }, result: string | null]
   readonly task_recover: [args: { readonly key: string }, result: string | null]
+  /**
+   * Operations on the unique key of tasks; `value` is the id of a task. `keep` returns the task that has the key, or
+   * `null` if the new one was queued; `replace` the task that it replaced, or `null` if there was none.
+   */
+  readonly unique_keep: [args: { readonly key: string; readonly value: string }, result: string | null]
+  readonly unique_replace: [args: { readonly key: string; readonly value: string }, result: string | null]
+  readonly unique_cancel: [
+    args: { readonly key: string; readonly value: string },
+    result: 'cancelled' | 'dead' | 'finished' | 'not_found',
+  ]
+  readonly unique_recover: [args: { readonly key: string; readonly value: string }, result: string | null]
 }
 
 /**

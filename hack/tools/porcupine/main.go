@@ -294,8 +294,13 @@ func replay(g *group, skip int, order []porcupine.Operation) ([]cut, int) {
 // isDefinite returns whether what a recovery read has one possible writer. A key without a value may never have had
 // one.
 func isDefinite(c *call) bool {
-	hasValue := (c.Operation == "kv_recover" || c.Operation == "config_recover") && !isNull(c.Result)
-	return c.Operation == "counter_recover" || hasValue
+	switch c.Operation {
+	case "counter_recover":
+		return true
+	case "kv_recover", "config_recover", "unique_recover":
+		return !isNull(c.Result)
+	}
+	return false
 }
 
 // counterexample shortens a history that is not linearizable: it ends with the first result that cannot be explained,

@@ -34,6 +34,7 @@ var mayRepeat = map[string]bool{"config_raise": true, "lock_extend": true}
 // recoveries names the operations that read a value after a loss.
 var recoveries = map[string]bool{
 	"kv_recover": true, "counter_recover": true, "config_recover": true, "task_recover": true, "lock_recover": true,
+	"unique_recover": true,
 }
 
 var kvModel = &model{name: "kv", init: kvValue{}, step: stepKv, recover: recoverBy(stepKv, "kv_get")}
@@ -46,6 +47,8 @@ var configModel = &model{
 }
 var taskModel = &model{name: "task", init: taskValue{}, step: stepTask, recover: recoverTask}
 
+var uniqueModel = &model{name: "unique", init: "", step: stepUnique, recover: recoverBy(stepUnique, "unique_keep")}
+
 var modelOf = map[string]*model{
 	"kv_set": kvModel, "kv_get": kvModel, "kv_delete": kvModel, "kv_recover": kvModel,
 	"lock_acquire": lockModel, "lock_release": lockModel, "lock_extend": lockModel, "lock_recover": lockModel,
@@ -54,6 +57,7 @@ var modelOf = map[string]*model{
 	"config_recover": configModel,
 	"task_submit":    taskModel, "task_lease": taskModel, "task_ack": taskModel, "task_release": taskModel,
 	"task_nack": taskModel, "task_cancel": taskModel, "task_locate": taskModel, "task_recover": taskModel,
+	"unique_keep": uniqueModel, "unique_replace": uniqueModel, "unique_cancel": uniqueModel, "unique_recover": uniqueModel,
 }
 
 func recoverBy(step func(any, *call) (any, bool), read string) func(any, any, *call) (any, bool) {
@@ -354,4 +358,25 @@ func recoverTask(old, newest any, c *call) (any, bool) {
 	as := *c
 	as.Operation = "task_locate"
 	return stepTask(at, &as)
+}
+
+// ── Unique keys of tasks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+// stepUnique: the value is the id of the task that has the key, "" if none has it. Each id is submitted once.
+func stepUnique(value any, c *call) (any, bool) {
+	holder, id, result := value.(string), c.Args.Value, text(c.Result)
+	switch c.Operation {
+	case "unique_keep":
+		if holder != "" {
+			return holder, !c.isKnown() || result == holder
+		}
+		return id, !c.isKnown() || isNull(c.Result)
+	case "unique_replace":
+		return id, !c.isKnown() || result == holder
+	default: // unique_cancel
+		if holder != id {
+			return holder, !c.isKnown() || result == "not_found"
+		}
+		return "", !c.isKnown() || result == "cancelled"
+	}
 }
