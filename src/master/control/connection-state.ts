@@ -85,7 +85,7 @@ export class PendingReport {
 
 /** The frames for one worker that wait until it reads (outbound.ts). */
 export class OutboundState {
-  /** The highest config generation of the worker's epoch that was sent to this socket or reported by it. */
+  /** The highest config generation that was sent to this socket or reported by it, and that the store has not lost. */
   knownGen = 0
   isDrainSent = false
   #reportedGen = 0
@@ -101,6 +101,14 @@ export class OutboundState {
   reportGen(gen: number): void {
     this.knownGen = gen < this.#reportedGen ? gen : Math.max(this.knownGen, gen)
     this.#reportedGen = gen
+  }
+
+  /**
+   * Records the generation that is stored. A lower one shows that the store lost the higher ones, so another config may
+   * get one of them (G26). The result of a report that is older than a change costs one repeated frame.
+   */
+  storedGen(gen: number): void {
+    this.knownGen = Math.min(this.knownGen, gen)
   }
 
   holdConfigChanged(gen: number): void {

@@ -187,6 +187,7 @@ export class HeartbeatWriter {
     }
     if (status === 'drain' && !connection.outbound.isDrainSent) this.#deps.outbound.drain(connection)
     if (gen > connection.outbound.knownGen) this.#deps.outbound.configChanged(connection, gen)
+    connection.outbound.storedGen(gen)
   }
 
   #detach(connection: Connection, reason: string): void {

@@ -291,6 +291,19 @@ describe('config_changed', () => {
     expect(worker.frames).toEqual([{ type: 'config_changed', config_gen: 1 }])
   })
 
+  it('is sent again when the store lost the change and reached its generation once more (G6, G26)', async () => {
+    const worker = await fixture.worker('w1')
+    await fixture.patch('w1', { slots: 3 })
+    expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
+    const { workers } = fixture.deps.backend
+    const beat = workers.beat.bind(workers)
+    workers.beat = async (items) => (await beat(items)).map((each) => ({ ...each, gen: 0 }))
+    await says(worker)
+    workers.beat = beat
+    await says(worker)
+    expect(worker.frames).toEqual([{ type: 'config_changed', config_gen: 1 }])
+  })
+
   it('is not sent to a worker that already reports the generation', async () => {
     await (await fixture.worker('w1')).close()
     await fixture.patch('w1', { slots: 3 })
