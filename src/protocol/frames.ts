@@ -12,7 +12,7 @@
 import { Type, type Static } from 'typebox'
 import { MAX_OUTPUTS_PER_FRAME } from './limits.ts'
 import { AnyObject, AutomationType, Maybe, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
-import { compileValidator, type Validator } from './validator.ts'
+import { lazyValidator, type Validator } from './validator.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const Gen = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -102,7 +102,7 @@ export class FrameFault extends Error {
 
 function decoder(schemas: Readonly<Record<string, object>>): (text: string) => { readonly type: string } {
   const validators = new Map<string, Validator>(
-    Object.entries(schemas).map(([type, schema]) => [type, compileValidator(schema)]),
+    Object.entries(schemas).map(([type, schema]) => [type, lazyValidator(schema)]),
   )
   return (text) => {
     let frame: unknown

@@ -9,7 +9,7 @@ import { MAX_N, MAX_RETRY_IN_MS, MAX_SETTLE_ITEMS, MAX_WAIT_MS } from './limits.
 import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, Token } from './names.ts'
 import { taskExtras } from './task-extras.ts'
 import { RPC_ERRORS, type RpcErrorName } from './errors.ts'
-import { compileValidator, type Validator } from './validator.ts'
+import { lazyValidator, type Validator } from './validator.ts'
 
 const namespace = Maybe(Name)
 const Empty = Strict({})
@@ -158,7 +158,7 @@ export const RPC_METHODS = Object.keys(RPC) as readonly RpcMethod[]
 
 /** The check of each method's params. */
 export const RPC_VALIDATORS: ReadonlyMap<string, Validator> = new Map(
-  Object.entries(RPC).map(([method, { params }]) => [method, compileValidator(params)]),
+  Object.entries(RPC).map(([method, { params }]) => [method, lazyValidator(params)]),
 )
 
 /** One call as it is on the wire, before its params are checked. */

@@ -39,34 +39,6 @@ const linear = Object.assign(
   (source: string) => (OWN_PATTERNS.has(source) ? new RegExp(source, 'u') : new LinearRegExp(source)),
   { code: 'new LinearRegExp' },
 )
-const ajv = new Ajv2020({
-  strict: true,
-  allErrors: true,
-  strictTypes: false,
-  strictRequired: false,
-  validateSchema: true,
-  addUsedSchema: false,
-  code: { regExp: linear },
-})
-addFormats.default(ajv)
-ajv.addKeyword({ keyword: BOUND_TO, metaSchema: { type: 'array', items: { type: 'string' }, minItems: 1 } })
-// Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
-ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
-// Replaces the keyword of Ajv, which compares each item with all others, also beyond `maxItems` (`allErrors` is on).
-ajv.removeKeyword('uniqueItems')
-ajv.addKeyword({
-  keyword: 'uniqueItems',
-  type: 'array',
-  schemaType: 'boolean',
-  compile: (isUnique: boolean) => {
-    const check: DataValidateFunction = (items: readonly unknown[]) => {
-      const same = isUnique ? duplicateOf(items) : null
-      check.errors = same === null ? [] : [{ keyword: 'uniqueItems', params: same, message: duplicateMessage(same) }]
-      return same === null
-    }
-    return check
-  },
-})
 
 /**
  * Maximum number of references that one validation follows. A body has at most 100,000 values, so one reference per
@@ -77,16 +49,51 @@ const MAX_REFERENCES = 200_000
 const COUNTED = 'x-muster-counted'
 let followedReferences = 0
 class TooComplex extends Error {}
-ajv.addKeyword({
-  keyword: COUNTED,
-  schemaType: 'boolean',
-  errors: false,
-  validate: () => {
-    followedReferences += 1
-    if (followedReferences > MAX_REFERENCES) throw new TooComplex()
-    return true
-  },
-})
+
+/** Creating it takes a tenth of a second, which a process that validates nothing does not spend. */
+function createAjv(): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: true,
+    allErrors: true,
+    strictTypes: false,
+    strictRequired: false,
+    validateSchema: true,
+    addUsedSchema: false,
+    code: { regExp: linear },
+  })
+  addFormats.default(ajv)
+  ajv.addKeyword({ keyword: BOUND_TO, metaSchema: { type: 'array', items: { type: 'string' }, minItems: 1 } })
+  // Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two names could become one.
+  ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
+  // Replaces the keyword of Ajv, which compares each item with all others, even beyond `maxItems` (`allErrors` is on).
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    compile: (isUnique: boolean) => {
+      const check: DataValidateFunction = (items: readonly unknown[]) => {
+        const same = isUnique ? duplicateOf(items) : null
+        check.errors = same === null ? [] : [{ keyword: 'uniqueItems', params: same, message: duplicateMessage(same) }]
+        return same === null
+      }
+      return check
+    },
+  })
+  ajv.addKeyword({
+    keyword: COUNTED,
+    schemaType: 'boolean',
+    errors: false,
+    validate: () => {
+      followedReferences += 1
+      if (followedReferences > MAX_REFERENCES) throw new TooComplex()
+      return true
+    },
+  })
+  return ajv
+}
+let instance: Ajv2020 | undefined
+
 /** Keywords that contain data, not schemas. */
 const DATA_KEYWORDS = new Set(['default', 'const', 'enum', 'examples'])
 /** Keywords that contain a map of names to schemas. All others contain a schema, a list of schemas, or a scalar. */
@@ -112,7 +119,7 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const check = ajv.compile(withCountedReferences(structuredClone(schema)) as object)
+  const check = (instance ??= createAjv()).compile(withCountedReferences(structuredClone(schema)) as object)
   const validator: Validator = (value) => {
     followedReferences = 0
     try {
@@ -129,6 +136,16 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   }
   compiled.set(key, validator)
   return validator
+}
+
+/**
+ * Defers the compilation of a schema, which must be one of Muster itself.
+ *
+ * @returns a validator that compiles the schema at its first use.
+ */
+export function lazyValidator(schema: object): Validator {
+  let validate: Validator | undefined
+  return (value) => (validate ??= compileValidator(schema))(value)
 }
 
 /** Returns a copy of a schema whose validator counts the references that it follows. */

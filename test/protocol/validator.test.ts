@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
-import { compileValidator } from '../../src/protocol/index.ts'
+import { compileValidator, lazyValidator } from '../../src/protocol/index.ts'
 import { SLACK } from '../kit/index.ts'
+
+describe('lazyValidator', () => {
+  it('compiles the schema at the first use', () => {
+    const validate = lazyValidator({ type: 'no such type' })
+    expect(() => validate('x')).toThrow(/type/)
+    expect(lazyValidator({ type: 'string' })(1)).toEqual(compileValidator({ type: 'string' })(1))
+  })
+})
 
 describe('compileValidator', () => {
   it('reports all faults together, each at its field (D14)', () => {
