@@ -31,6 +31,7 @@ import {
   type KubeTransport,
   type Leadership,
   type ObjectKey,
+  type WatchLoop,
   type WorkQueue,
   type WritableCache,
 } from './kube/index.ts'
@@ -41,6 +42,8 @@ import type { EventHandlers } from './event-handlers.ts'
 
 const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 50
+/** A cache that is complete up to this long ago is fresh: in a term, no other replica writes configs meanwhile. */
+const FRESH_MS = 5_000
 /** Bounds the running reconciles, and then the status writes that follow them. */
 const END_MS = 5_000
 
@@ -52,6 +55,8 @@ export interface LeadershipTermDeps {
   readonly log: Log
   readonly transport: KubeTransport
   readonly cache: WritableCache<FleetWorkerObject>
+  /** The watch of a namespace. */
+  readonly watchOf: (namespace: string) => Pick<WatchLoop<FleetWorkerObject>, 'asOfMs' | 'wrote'> | undefined
   readonly deletedClaims: DeletedClaims
   readonly queue: WorkQueue
   readonly events: EventRecorder
@@ -85,11 +90,13 @@ export class LeadershipTerm {
   readonly #last = new AbortController()
   /** Aborts the running reconciles. */
   readonly #cut = new AbortController()
+  readonly #running: AbortSignal
   #works: Promise<void> | undefined
 
   constructor(deps: LeadershipTermDeps) {
     this.#deps = deps
-    const { metrics, queue, random, time, log } = deps
+    const { metrics, queue, random, signal, time, log } = deps
+    this.#running = AbortSignal.any([signal, this.#cut.signal])
     this.#status = createStatusWriter(deps)
     this.#sources = createSources(deps)
     this.#resync = createResync(deps)
@@ -163,13 +170,12 @@ export class LeadershipTerm {
   }
 
   #reconcile(key: ObjectKey): ReturnType<typeof reconcile> {
-    const { signal, within } = this.#deps
-    return within(key, () => reconcile(key, this.#reconcileDeps, AbortSignal.any([signal, this.#cut.signal])))
+    return this.#deps.within(key, () => reconcile(key, this.#reconcileDeps, this.#running))
   }
 }
 
 function createStatusWriter(deps: LeadershipTermDeps): ApplyStatusWriter<FleetWorkerObject, FleetWorkerStatus> {
-  const { cache, leadership, log, metrics, random, signal, time, transport } = deps
+  const { cache, leadership, log, metrics, random, signal, time, transport, watchOf } = deps
   return new ApplyStatusWriter({
     clock: time,
     timers: time,
@@ -183,6 +189,8 @@ function createStatusWriter(deps: LeadershipTermDeps): ApplyStatusWriter<FleetWo
     mayWrite: () => leadership.mayWrite(),
     meaningOf,
     onWrite: metrics.onStatusWrite,
+    onChanged: ({ metadata: { namespace, resourceVersion } }, sentMs) =>
+      watchOf(namespace)?.wrote(resourceVersion, sentMs),
   })
 }
 
@@ -223,13 +231,17 @@ function createReconcileDeps(
     time,
     transport,
     watches,
+    watchOf,
     workers,
   }: LeadershipTermDeps,
   own: Pick<ReconcileDeps, 'status' | 'sources' | 'memory'>,
 ): ReconcileDeps {
+  const beganMs = time.monotonicMs()
   return {
     ...own,
     cache,
+    isFresh: (namespace) =>
+      (watchOf(namespace)?.asOfMs ?? -Infinity) >= Math.max(beganMs, time.monotonicMs() - FRESH_MS),
     deletedClaims,
     table: fleet,
     master: fleet.master,

@@ -314,6 +314,7 @@ class Operator implements RunningOperator {
       log,
       transport: this.#transport,
       cache: this.#cache,
+      watchOf: (each) => this.#watches.find((watch) => watch.namespace === undefined || watch.namespace === each),
       deletedClaims: this.#deletedClaims,
       queue: this.#queue,
       events: this.#events,

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from '@jest/globals'
 import { boundFaults } from '../../src/operator/fleetworker/bounds.ts'
 import { keptSpec, whole, type FleetWorkerObject, type FleetWorkerSpec } from '../../src/operator/fleetworker/index.ts'
@@ -11,12 +12,24 @@ const config = {
 }
 
 describe('packed values', () => {
-  it('contain the same value in fewer bytes, and are equal for equal values', () => {
-    const pack = packed(config)
+  it('contain the same value as text, and in fewer bytes while memory is scarce', () => {
+    const text = packed(config, false)
+    expect([unpacked(text), text]).toEqual([config, JSON.stringify(config)])
+    const pack = packed(config, true)
     expect(unpacked(pack)).toEqual(config)
     expect(pack.length).toBeLessThan(JSON.stringify(config).length / 3)
-    expect(packed(JSON.parse(JSON.stringify(config)))).toBe(pack)
-    expect(unpacked(packed({}))).toEqual({})
+    expect(packed(JSON.parse(JSON.stringify(config)), true)).toBe(pack)
+    expect([unpacked(packed({}, true)), unpacked(packed({}, false))]).toEqual([{}, {}])
+  })
+
+  it('are compressed in a process that uses more than a quarter of its heap', () => {
+    const script = `
+      import { packed } from '${new URL('../../src/operator/packed.ts', import.meta.url).href}'
+      const before = packed({ a: 1 })
+      const held = Array.from({ length: 3_500_000 }, (_, at) => ({ at }))
+      console.log(JSON.stringify([before, packed({ a: 1 })[0], held.length]))`
+    const node = ['--max-old-space-size=256', '--input-type=module', '--eval', script]
+    expect(JSON.parse(execFileSync(process.execPath, node, { encoding: 'utf8' }))).toEqual(['{"a":1}', '~', 3_500_000])
   })
 })
 

@@ -12,6 +12,8 @@ import {
   isRefusalStatus,
   retryAfterDelayMs,
   type Clock,
+  type Flight,
+  type FlightEnd,
   type Log,
   type Random,
 } from '../../runtime/index.ts'
@@ -62,6 +64,12 @@ const MAX_ATTEMPTS = 3
 const isIdempotent = ({ method }: Pick<MasterCall<unknown>, 'method'>): boolean =>
   method !== 'PATCH' && method !== 'POST'
 
+/** Lists take longer than calls about one worker, so only the latter are measured. */
+function flightEndOf(result: MasterResponse<unknown> | MasterError, { line }: MasterCall<unknown>): FlightEnd {
+  if (result instanceof MasterError && isThrottle(result)) return 'refused'
+  return line === 'table' || (result instanceof MasterError && result.status === undefined) ? 'unmeasured' : 'ok'
+}
+
 export class Calls {
   readonly #deps: CallsDeps
   readonly #refusals: LogThrottle
@@ -73,20 +81,36 @@ export class Calls {
 
   /** @throws the abort reason of `signal`. */
   async call<T>(call: MasterCall<T>, signal: AbortSignal): Promise<ReplyResult<T>> {
-    const { breaker, limiter, clock, onForbidden, token } = this.#deps
+    const { breaker, clock, limiter, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
-      if (breaker.reason === null) await limiter.turn(signal, call.line)
-      const denied = this.#denialOf(call)
-      if (denied !== null) return denied
+      const flight = breaker.reason === null ? await limiter.turn(signal, call.line) : undefined
       const sent = { sentMs: clock.monotonicMs(), token: token() }
-      const result = await this.once(call, signal)
-      if (!(result instanceof MasterError)) return { kind: 'ok', reply: result }
+      const result = await this.#send(call, flight, signal)
+      if (!(result instanceof MasterError)) return 'kind' in result ? result : { kind: 'ok', reply: result }
       if (attempt === 1 && result.code === 'BROKEN' && isIdempotent(call)) continue
       const refusal = refusalOf(result, call.type === undefined || this.#deps.isTypeKnown(call.type))
       if (refusal.kind !== 'forbidden') return refusal
       const next = await onForbidden(sent, signal)
       if (next.kind === 'repeat' && attempt < MAX_ATTEMPTS) continue
       return next.kind === 'repeat' || next.kind === 'confirmed' ? refusal : next
+    }
+  }
+
+  /** Sends one request if that is permitted now, and ends its flight. */
+  async #send<T>(
+    call: MasterCall<T>,
+    flight: Flight | undefined,
+    signal: AbortSignal,
+  ): Promise<MasterResponse<T> | MasterError | CallRefusal> {
+    let end: FlightEnd = 'unmeasured'
+    try {
+      const denied = this.#denialOf(call)
+      if (denied !== null) return denied
+      const result = await this.once(call, signal)
+      end = flightEndOf(result, call)
+      return result
+    } finally {
+      if (flight !== undefined) this.#deps.limiter.ended(flight, end)
     }
   }
 
@@ -135,7 +159,7 @@ export class Calls {
         status,
         error: message,
         ...requested,
-        calls_per_second: limiter.perSecond,
+        calls_per_second: Math.round(limiter.perSecond),
         ...(suppressed > 0 && { suppressed }),
       }),
     )

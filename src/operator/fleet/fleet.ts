@@ -15,7 +15,7 @@ import { Breaker, type OpenReason } from './breaker.ts'
 import { Calls } from './calls.ts'
 import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
-import { Limiter } from './limiter.ts'
+import { Limiter, MAX_IN_FLIGHT } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
 import { isFailure } from './refusal.ts'
 import type {
@@ -35,7 +35,6 @@ import { TypeReader } from './type-reader.ts'
 import { Writer, type WriterDeps } from './writer.ts'
 
 const CALL_MS = 10_000
-const CONNECTIONS = 32
 
 export interface FleetDeps {
   readonly masterUrl: string
@@ -188,7 +187,7 @@ export class Fleet implements FleetTable {
       attempts: 1,
       headersMs: CALL_MS,
       callMs: CALL_MS,
-      connections: CONNECTIONS,
+      connections: MAX_IN_FLIGHT,
     })
   }
 

@@ -1,19 +1,28 @@
 /**
  * @module operator/fleet/limiter
- * Limits the rate of calls to the master (additive increase, multiplicative decrease):
+ * Limits the calls to the master in two ways:
  *
- *   50/s ──a second without refusal: +5/s──▶ … 400/s
- *     ▲ └──429, 503: halved once for all calls in flight, and a pause of `Retry-After` if there is one
+ *   in flight   as many as do not make each other slower (`ConcurrencyLimit`), and a reserve for edits
+ *   rate        no limit ──429, 503: half of the rate of the last second──▶ limited ──a second: + 10 % and 5/s──┐
+ *                 ▲                                                         │    ▲──────────────────────────────┘
+ *                 └──────────────── a minute without a refusal ─────────────┘    429, 503: halved once for all calls in
+ *                                                                                flight
  *
- * Waiting calls form three lines. Calls for edits leave first, then those of other reconciles, then calls that only
- * keep the table current. To prevent starvation, a call that has waited for a second gets one turn of eight.
+ * A refusal with `Retry-After` also pauses all calls. Waiting calls form three lines. Calls for edits leave first, then
+ * those of other reconciles, then calls that only keep the table current. To prevent starvation, a call that has waited
+ * for a second gets one turn of eight.
  */
-import type { Clock, Timers } from '../../runtime/index.ts'
+import { ConcurrencyLimit, type Clock, type Flight, type FlightEnd, type Timers } from '../../runtime/index.ts'
 
-const START_PER_SECOND = 50
-const MAX_PER_SECOND = 400
+const IN_FLIGHT = { initial: 4, most: 48 } as const
+/** Calls for edits in addition to the limit, so that they wait for no other. */
+const EDIT_RESERVE = 16
+/** The connections that these calls need. */
+export const MAX_IN_FLIGHT = IN_FLIGHT.most + EDIT_RESERVE
 const MIN_PER_SECOND = 1
-const STEP_PER_SECOND = 5
+/** Growth of a limited rate in a second without a refusal. */
+const GROWTH = { factor: 1.1, perSecond: 5 } as const
+const CLEAN_MS = 60_000
 /** Calls of this much time may be sent in one burst after a quiet period. */
 const BURST_MS = 100
 /** After this wait a call is sent ahead of more urgent calls, for one turn of eight. */
@@ -23,19 +32,25 @@ const TURNS_PER_OLDEST = 8
 export type Line = 'edit' | 'reconcile' | 'table'
 
 interface Waiting {
+  readonly line: Line
   readonly sinceMs: number
-  readonly leave: () => void
+  readonly leave: (flight: Flight) => void
 }
 
 export class Limiter {
   readonly #clock: Clock
   readonly #timers: Timers
-  #perSecond = START_PER_SECOND
-  /** Start of the interval without refusal. The rate grows by one step for each full second of it. */
-  #cleanSinceMs: number
+  readonly #concurrency: ConcurrencyLimit
+  #perSecond = Infinity
+  #refusedMs = -Infinity
+  /** Start of the second in which a limited rate grows next. */
+  #grownMs = -Infinity
+  #halvedMs = -Infinity
   /** When the next call may be sent. */
   #nextMs: number
-  #halvedMs = -Infinity
+  /** Number of calls of about the last second. */
+  #recent = 0
+  #recentMs: number
   readonly #lines: Record<Line, Waiting[]> = { edit: [], reconcile: [], table: [] }
   #turns = 0
   #cancelTimer: () => void = () => {}
@@ -43,22 +58,31 @@ export class Limiter {
   constructor(clock: Clock, timers: Timers) {
     this.#clock = clock
     this.#timers = timers
-    this.#cleanSinceMs = this.#nextMs = clock.monotonicMs()
+    this.#concurrency = new ConcurrencyLimit(clock, IN_FLIGHT)
+    this.#nextMs = this.#recentMs = clock.monotonicMs()
   }
 
+  /** How many calls may be in flight, without the reserve for edits. */
+  get inFlight(): number {
+    return this.#concurrency.limit
+  }
+
+  /** Calls per second; `Infinity` while the rate is not limited. */
   get perSecond(): number {
-    const cleanSeconds = Math.floor((this.#clock.monotonicMs() - this.#cleanSinceMs) / 1_000)
-    if (cleanSeconds > 0) {
-      this.#perSecond = Math.min(MAX_PER_SECOND, this.#perSecond + cleanSeconds * STEP_PER_SECOND)
-      this.#cleanSinceMs += cleanSeconds * 1_000
-    }
+    const nowMs = this.#clock.monotonicMs()
+    if (nowMs - this.#refusedMs >= CLEAN_MS) this.#perSecond = Infinity
+    for (; this.#perSecond < Infinity && nowMs - this.#grownMs >= 1_000; this.#grownMs += 1_000)
+      this.#perSecond = this.#perSecond * GROWTH.factor + GROWTH.perSecond
     return this.#perSecond
   }
 
-  /** Resolves when a call may be sent. @throws the abort reason of `signal`. */
-  async turn(signal: AbortSignal, line: Line = 'reconcile'): Promise<void> {
+  /**
+   * Resolves when a call may be sent. The caller passes the flight to {@link ended}. @throws the abort reason of
+   * `signal`.
+   */
+  async turn(signal: AbortSignal, line: Line = 'reconcile'): Promise<Flight> {
     signal.throwIfAborted()
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<Flight>((resolve, reject) => {
       const waits = this.#lines[line]
       const onAbort = (): void => {
         waits.splice(waits.indexOf(waiting), 1)
@@ -66,17 +90,37 @@ export class Limiter {
         this.#next()
       }
       const waiting: Waiting = {
+        line,
         sinceMs: this.#clock.monotonicMs(),
-        leave: () => {
+        leave: (flight) => {
           waits.splice(waits.indexOf(waiting), 1)
           signal.removeEventListener('abort', onAbort)
-          resolve()
+          resolve(flight)
         },
       }
       waits.push(waiting)
       signal.addEventListener('abort', onAbort, { once: true })
       this.#next()
     })
+  }
+
+  /** Ends a flight: its call has a response, failed, or was not sent. */
+  ended(flight: Flight, how: FlightEnd): void {
+    this.#concurrency.end(flight, how)
+    this.#next()
+  }
+
+  /** Slows down after the master refused a call that was sent at `sentMs`. */
+  refused(sentMs: number, retryAfterMs: number): void {
+    const nowMs = this.#clock.monotonicMs()
+    if (sentMs >= this.#halvedMs) {
+      this.#perSecond = Math.max(MIN_PER_SECOND, Math.min(this.perSecond, this.#recentCalls(nowMs)) / 2)
+      this.#halvedMs = nowMs
+    }
+    this.#refusedMs = this.#grownMs = Math.max(this.#refusedMs, nowMs + retryAfterMs)
+    // A refusal without Retry-After must not move the next call forward.
+    this.#nextMs = Math.max(this.#nextMs, nowMs + retryAfterMs)
+    this.#next()
   }
 
   /** Releases the calls that may leave, and schedules the next check. */
@@ -89,13 +133,22 @@ export class Limiter {
         return
       }
       this.#nextMs = Math.max(this.#nextMs, nowMs - BURST_MS) + 1_000 / this.perSecond
+      this.#recent = this.#recentCalls(nowMs) + 1
+      this.#recentMs = nowMs
       const leaving = this.#overdue(nowMs) ?? first
-      leaving.leave()
+      leaving.leave(this.#concurrency.begin())
     }
   }
 
+  /** The first call of the most urgent line that has room in flight. */
   get #first(): Waiting | undefined {
-    return this.#lines.edit[0] ?? this.#lines.reconcile[0] ?? this.#lines.table[0]
+    const first = this.#lines.edit[0] ?? this.#lines.reconcile[0] ?? this.#lines.table[0]
+    return first !== undefined && this.#hasRoom(first.line) ? first : undefined
+  }
+
+  #hasRoom(line: Line): boolean {
+    const { inFlight, limit } = this.#concurrency
+    return inFlight < limit + (line === 'edit' ? EDIT_RESERVE : 0)
   }
 
   #overdue(nowMs: number): Waiting | undefined {
@@ -103,20 +156,12 @@ export class Limiter {
       .flatMap(([first]) => first ?? [])
       .toSorted((a, b) => a.sinceMs - b.sinceMs)
     if (oldest === undefined || nowMs - oldest.sinceMs < PATIENCE_MS) return undefined
+    if (!this.#hasRoom(oldest.line)) return undefined
     this.#turns = (this.#turns + 1) % TURNS_PER_OLDEST
     return this.#turns === 0 ? oldest : undefined
   }
 
-  /** Slows down after the master refused a call that was sent at `sentMs`. */
-  refused(sentMs: number, retryAfterMs: number): void {
-    const nowMs = this.#clock.monotonicMs()
-    if (sentMs >= this.#halvedMs) {
-      this.#perSecond = Math.max(MIN_PER_SECOND, this.perSecond / 2)
-      this.#halvedMs = nowMs
-    }
-    this.#cleanSinceMs = Math.max(this.#cleanSinceMs, nowMs + retryAfterMs)
-    // A refusal without Retry-After must not move the next call forward.
-    this.#nextMs = Math.max(this.#nextMs, nowMs + retryAfterMs)
-    this.#next()
+  #recentCalls(nowMs: number): number {
+    return this.#recent * Math.exp((this.#recentMs - nowMs) / 1_000)
   }
 }

@@ -11,7 +11,7 @@
  * for a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose
  * entry has not changed since the list began, is not registered.
  *
- * Configs are stored compressed; a config is unpacked when it is requested.
+ * Configs are stored as text; a config is parsed when it is requested.
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'

@@ -6,14 +6,15 @@
  *                                                  └─▶ read the resource again ──▶ claim ──▶ remember │
  *                                                        new secret fields ──▶ PATCH with If-Match ───┴─▶ drain, result
  *
- * Both sides may have changed between the decision and the write. So the resource is read from the API server again
- * before the write, and the master rejects a PATCH against another generation. In either case the reconcile starts
- * again.
+ * Both sides may have changed between the decision and the write. So the resource is read again before the write, and
+ * the master rejects a PATCH against another generation. In either case the reconcile starts again. The resource is
+ * read from the cache if that is fresh, which a write of this term has shown in the last seconds, else from the API
+ * server. So a cache that is behind never restores an older spec.
  * @see D15, D31, D43
  */
 import type { JsonObject } from '../../protocol/index.ts'
 import { type CatalogType, type ClaimClass, type Registered, classifyClaim } from '../fleet/index.ts'
-import { KubeError, PRIORITY, isBehind } from '../kube/index.ts'
+import { KubeError, PRIORITY, isBehind, keyOf } from '../kube/index.ts'
 import { type Parked, RevertThrottle, rejectedDigest } from './memory.ts'
 import { type SecretState, holdsSecret, secretsSet, takenOver, writeAhead } from './desired.ts'
 import {
@@ -39,11 +40,9 @@ import {
   saysInForce,
 } from './compare-config.ts'
 import { conflictMessage, otherOwnerOf } from './ownership.ts'
-import { eventTargetOf, readAgain } from './resource.ts'
+import { type FleetWorkerObject, eventTargetOf, readAgain } from './resource.ts'
 
-/**
- * Requeue immediately, after pending first looks at edited resources. Requeue unedited resources after the first round.
- */
+/** Immediately, but after all keys of the same priority that are due already: those of the first round. */
 const SECOND_LOOK_MS = 1
 /** Reasons that report a refusal of the master. */
 const REFUSALS = ['Rejected', 'ConfigInvalid'] as const
@@ -174,7 +173,7 @@ async function act(
         {
           kind: 'ok',
           againAfterMs: SECOND_LOOK_MS,
-          priority: isBehind(resource) ? PRIORITY.editAgain : PRIORITY.resync,
+          priority: isBehind(resource) ? PRIORITY.edit : PRIORITY.resync,
         },
         seen,
       )
@@ -284,22 +283,27 @@ interface Current {
   readonly kind: 'current'
 }
 
-/** Whether the resource at the API server is still the one that the decision was based on. */
-async function isCurrent({
-  deps,
-  resource: { metadata },
-  resource,
-  signal,
-}: ReconcileContext): Promise<Current | SyncResult | Repeat> {
+/**
+ * Whether the resource is still the one that the decision was based on: in the cache if that is fresh, else at the API
+ * server.
+ */
+async function isCurrent(context: ReconcileContext): Promise<Current | SyncResult | Repeat> {
+  const { deps, resource, signal } = context
   const { cache, leadership, transport } = deps
   if (!leadership.mayWrite() && !(await leadership.confirm(signal))) return unreportedResult({ kind: 'retry' })
+  if (deps.isFresh(resource.metadata.namespace)) {
+    const cached = cache.get(keyOf(resource.metadata))
+    return cached !== undefined && isUnchanged(resource, cached) ? { kind: 'current' } : REPEAT
+  }
   const { now } = await readAgain(resource, transport, signal)
   if (now === undefined) return unreportedResult({ kind: 'retry' }) // The watch will report the deletion.
-  if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp)
-    return { kind: 'current' }
+  if (isUnchanged(resource, now)) return { kind: 'current' }
   cache.applyResponse(now)
   return REPEAT
 }
+
+const isUnchanged = ({ metadata: before }: FleetWorkerObject, { metadata: now }: FleetWorkerObject): boolean =>
+  now.uid === before.uid && now.generation === before.generation && now.deletionTimestamp === before.deletionTimestamp
 
 async function write(
   context: ReconcileContext,

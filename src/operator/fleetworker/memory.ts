@@ -38,6 +38,8 @@ export interface WorkerState {
   /** The inputs of the last config that the master accepted. */
   inForce: string | undefined
   parked: Parked | undefined
+  /** The faults of the spec of a generation, which do not change. */
+  faults: { readonly generation: number; readonly all: readonly string[] } | undefined
   /** The response to a change was lost. Read the record before comparing. */
   isUnsure: boolean
   /**
@@ -56,8 +58,8 @@ export const rejectedDigest = (inputs: string): string => createHash('sha256').u
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, WorkerState>()
   readonly #hmacKey: Uint8Array
-  /** Uids of the first round that were not reconciled yet. */
-  readonly #unseen = new Set<string>()
+  /** The resources of the first round that were not reconciled yet: uid and generation. */
+  readonly #unseen = new Map<string, number>()
 
   constructor(random: Random) {
     this.#hmacKey = random.bytes(32)
@@ -81,6 +83,7 @@ export class ReconcileMemory {
       missing: undefined,
       inForce: undefined,
       parked: undefined,
+      faults: undefined,
       isUnsure: false,
       connection: undefined,
       patchedMs: 0,
@@ -95,12 +98,12 @@ export class ReconcileMemory {
    * wait for those with changes.
    */
   beginRound(resources: Iterable<FleetWorkerObject>): void {
-    for (const { metadata } of resources) this.#unseen.add(metadata.uid)
+    for (const { metadata } of resources) this.#unseen.set(metadata.uid, metadata.generation)
   }
 
-  /** Whether this is the resource's look of the first round. */
-  isFirstLook({ uid }: WorkerState): boolean {
-    return this.#unseen.has(uid)
+  /** Whether this is the resource's look of the first round. A resource that was edited since does not wait. */
+  isFirstLook({ uid, generation }: WorkerState): boolean {
+    return this.#unseen.get(uid) === generation
   }
 
   markReconciled(workerState: WorkerState): void {

@@ -99,11 +99,18 @@ function contextOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: Abo
 
 async function resultOf(context: ReconcileContext): Promise<SyncResult | Repeat> {
   if (!context.deps.permits(context.resource)) return notPermitted(context)
-  const faults = boundFaults(context.resource)
+  const faults = faultsOf(context)
   if (faults.length > 0)
     return syncResult('ConfigInvalid', faults.join('; '), { kind: 'terminal' }, { drift: NO_DRIFT })
   const resource = await matchFinalizer(context)
   return resource === undefined ? unreportedResult({ kind: 'retry' }) : converge({ ...context, resource })
+}
+
+/** The spec of a generation never changes, so it is validated once. */
+function faultsOf({ resource, workerState }: ReconcileContext): readonly string[] {
+  const { generation } = resource.metadata
+  if (workerState.faults?.generation !== generation) workerState.faults = { generation, all: boundFaults(resource) }
+  return workerState.faults.all
 }
 
 /** The resource may have been permitted before, so its claim is released. */

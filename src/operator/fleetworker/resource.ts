@@ -96,8 +96,8 @@ class OversizedConfig {
 const TOO_DEEP = Array.from({ length: MAX_JSON_DEPTH + 1 }).reduce<JsonObject>((inner) => ({ '': inner }), {})
 
 /**
- * The spec as the cache stores it. The config, most of it, is compressed and unpacked at each access. A refused config
- * is not stored (D69).
+ * The spec as the cache stores it. The config, most of it, is stored as text and parsed at each access. A refused
+ * config is not stored (D69).
  */
 export function keptSpec(spec: FleetWorkerSpec): FleetWorkerSpec {
   const { config, ...rest } = spec

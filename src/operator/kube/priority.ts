@@ -9,8 +9,6 @@ export const PRIORITY = {
   deletion: 90,
   /** A changed worker whose resource has a pending status write, so that one write carries both. */
   pendingStatus: 90,
-  /** The second look at an edited resource, after the first looks at all others. */
-  editAgain: 80,
   /** A change outside of the resource: its worker, type, Secret or ConfigMap. */
   event: 50,
   /** The periodic resync, and a resource that was not edited. */

@@ -7,39 +7,34 @@
  * Every write carries the resource version that the cache shows for the uid. So a status never reaches another object
  * of the same name: for `/status` of a custom resource kube-apiserver checks the version, but not the uid.
  *
- *   put, transition ──500 ms, to combine──▶ due ──100/s──┐     the first status after an edit precedes the others
- *                                                        ├─▶ in flight (16) ──▶ success: the response updates the cache
- *   put, heartbeat ──the object's offset in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
- *                                                                          └─▶ 409 and all else: backoff, due again
+ *   put, after an edit ──▶ due immediately ─────────────┐
+ *   put, transition ──500 ms, to combine──▶ due ────────┼─▶ in flight ──▶ success: the response updates the cache
+ *   put, heartbeat ──the object's offset in a period────┤      ├─▶ 404, 400, 422: dropped
+ *                                    ──▶ due ──10/s─────┘      └─▶ 409 and all else: backoff, due again
  *
- * Statuses that do not follow an edit are sent only while fewer than 4 are in flight. A heartbeat (last seen, usage:
- * what changes all the time) is sent together with a transition at no cost. One writer serves one term of leadership:
- * its signal ends with the term, and with it every write.
+ * A user may wait for the first status after an edit, and for those of the next 10 s: they are sent before the others
+ * and have a reserve in flight. How many are in flight adapts to the API server (`ConcurrencyLimit`). A heartbeat (last
+ * seen, usage: what changes all the time) is sent together with a transition at no cost. One writer serves one term of
+ * leadership: its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Backoff, Heap, retryAfterDelayMs, Signal, TokenBucket } from '../../runtime/index.ts'
-import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { Backoff, ConcurrencyLimit, Heap, retryAfterDelayMs, Signal, TokenBucket } from '../../runtime/index.ts'
+import type { Clock, FlightEnd, Log, Random, Timers } from '../../runtime/index.ts'
+import { applyStatus, flightEndOf } from './apply-status.ts'
 import { isBehind } from './edits.ts'
 import { heartbeatPeriodMs, nextHeartbeatMs } from './heartbeat-schedule.ts'
 import { KubeError, requestedWait } from './kube-error.ts'
-import {
-  apiVersionOf,
-  keyOf,
-  objectPath,
-  type KubeObject,
-  type ObjectKey,
-  type ObjectRef,
-  type Resource,
-} from './objects.ts'
+import { keyOf, type KubeObject, type ObjectKey, type ObjectRef, type Resource } from './objects.ts'
 import { sharing } from './sharing.ts'
 import type { KubeTransport } from './transport.ts'
 import { WrittenStatuses } from './written-statuses.ts'
 
 const COMPANY_MS = 500
-const MAX_IN_FLIGHT = 16
-/** Limit for statuses that do not follow an edit, which reserves capacity of the API server for edits. */
-const MAX_BULK_IN_FLIGHT = 4
-const TRANSITIONS = { capacity: MAX_IN_FLIGHT, perSecond: 100 }
+/** Statuses of an object within this time of a status that followed an edit are those of the edit. */
+const AWAITED_MS = 10_000
+const IN_FLIGHT = { initial: 4, most: 128 } as const
+/** Statuses of edits in flight in addition to the limit, so that they wait for no other. */
+const EDIT_RESERVE = 12
 const HEARTBEATS = { capacity: 1, perSecond: 10 }
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
@@ -75,6 +70,8 @@ export interface StatusWriterDeps<T extends KubeObject, S> {
   /** The status without fields that change all the time. A transition that differs in nothing else is a heartbeat. */
   readonly meaningOf: (status: S) => unknown
   readonly onWrite?: (kind: StatusKind) => void
+  /** A write that was sent at `sentMs`, by the monotonic clock, has changed the object. */
+  readonly onChanged?: (written: T, sentMs: number) => void
 }
 
 interface StatusEntry<S> {
@@ -95,10 +92,10 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     transition: new Heap(),
     heartbeat: new Heap(),
   }
-  readonly #rates: Readonly<Record<StatusKind, TokenBucket>>
+  readonly #heartbeats: TokenBucket
+  readonly #concurrency: ConcurrencyLimit
   readonly #written: WrittenStatuses<T, S>
   readonly #startedMs: number
-  #inFlight = 0
   #isFlushing = false
   #cancelTimer: () => void = () => {}
   /** After every change of the entries. */
@@ -109,10 +106,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#startedMs = deps.clock.monotonicMs()
     this.#written = new WrittenStatuses(deps.cache)
     this.#changed = new Signal(deps.timers)
-    this.#rates = {
-      transition: new TokenBucket(deps.clock, TRANSITIONS),
-      heartbeat: new TokenBucket(deps.clock, HEARTBEATS),
-    }
+    this.#heartbeats = new TokenBucket(deps.clock, HEARTBEATS)
+    this.#concurrency = new ConcurrencyLimit(deps.clock, IN_FLIGHT)
     deps.signal.addEventListener('abort', () => this.#end(), { once: true })
   }
 
@@ -141,9 +136,9 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     if (becomesUrgent) {
       next.lane = lane
       next.dueMs =
-        real === 'heartbeat'
+        lane === 'heartbeat'
           ? this.#heartbeatAtMs(key, target.uid)
-          : this.#deps.clock.monotonicMs() + (this.#isFlushing ? 0 : COMPANY_MS)
+          : this.#deps.clock.monotonicMs() + (lane === 'edit' || this.#isFlushing ? 0 : COMPANY_MS)
     }
     this.#entries.set(key, next)
     if (becomesUrgent && !next.isSending) this.#enqueue(key, next)
@@ -220,8 +215,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   }
 
   #laneOf(key: ObjectKey, kind: StatusKind): Lane {
-    const current = this.#deps.cache.get(key)
-    return kind === 'transition' && current !== undefined && isBehind(current) ? 'edit' : kind
+    if (kind === 'heartbeat') return kind
+    const { cache, clock } = this.#deps
+    const current = cache.get(key)
+    const isEdited = current !== undefined && isBehind(current)
+    return isEdited || clock.monotonicMs() < (this.#written.get(key)?.awaitedUntilMs ?? 0) ? 'edit' : kind
   }
 
   #heartbeatAtMs(key: ObjectKey, uid: string): number {
@@ -247,7 +245,6 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   /** @returns how long until the next write of this lane is due; empty if that needs no timer. */
   #sendDue(lane: Lane): readonly number[] {
     const heap = this.#due[lane]
-    const rate = this.#rates[kindOf(lane)]
     for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
       const entry = this.#entries.get(top.value)
       if (entry === undefined || entry.isSending || entry.lane !== lane || entry.dueMs !== top.rank) {
@@ -255,10 +252,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
         continue
       }
       // The next response calls this again.
-      if (this.#inFlight >= (lane === 'edit' ? MAX_IN_FLIGHT : MAX_BULK_IN_FLIGHT)) return []
+      const { inFlight, limit } = this.#concurrency
+      if (inFlight >= limit + (lane === 'edit' ? EDIT_RESERVE : 0)) return []
       const waitMs = top.rank - this.#deps.clock.monotonicMs()
       if (waitMs > 0) return [waitMs]
-      if (!rate.take()) return [rate.waitMs()]
+      if (lane === 'heartbeat' && !this.#heartbeats.take()) return [this.#heartbeats.waitMs()]
       heap.pop()
       void this.#send(top.value, entry)
     }
@@ -266,7 +264,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   }
 
   async #send(key: ObjectKey, entry: StatusEntry<S>): Promise<void> {
-    const { cache, clock, mayWrite, onWrite } = this.#deps
+    const { cache, mayWrite } = this.#deps
     const current = cache.get(key)
     // Otherwise the object was deleted, or another one has its name.
     const isMeant = current?.metadata.uid === entry.target.uid
@@ -279,49 +277,43 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       this.#again(key, entry, 0)
       return
     }
-    const { status } = entry
-    const kind = kindOf(entry.lane)
     entry.isSending = true
-    this.#inFlight += 1
+    const flight = this.#concurrency.begin()
+    let end: FlightEnd = 'unmeasured'
     try {
-      const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
-      const shown = sharing(body.status, status)
-      this.#written.remember(key, {
-        uid: entry.target.uid,
-        atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(),
-        sent: status,
-        shown,
-      })
-      onWrite?.(kind)
-      entry.backoff.reset()
-      cache.applyResponse({ ...body, status: shown })
-      this.#settled(key, entry, status)
+      await this.#write(key, entry, current)
+      end = 'ok'
     } catch (error) {
+      end = flightEndOf(error)
       this.#failed(key, entry, error)
     } finally {
-      this.#inFlight -= 1
+      this.#concurrency.end(flight, end)
       this.#pump()
     }
   }
 
-  #apply(target: ObjectRef, resourceVersion: string, status: S): Promise<{ readonly body: T }> {
-    const { fieldManager, resource, signal, transport } = this.#deps
-    const body = {
-      apiVersion: apiVersionOf(resource),
-      kind: resource.kind,
-      metadata: { name: target.name, namespace: target.namespace, resourceVersion },
-      status,
-    }
-    return transport.json<T>(
-      {
-        method: 'PATCH',
-        path: objectPath(resource, target, 'status'),
-        query: { fieldManager, force: true },
-        contentType: 'application/apply-patch+yaml',
-        body,
-      },
-      signal,
-    )
+  async #write(key: ObjectKey, entry: StatusEntry<S>, current: T): Promise<void> {
+    const { cache, clock, onChanged, onWrite } = this.#deps
+    const { lane, status, target } = entry
+    const { resourceVersion } = current.metadata
+    const sentMs = clock.monotonicMs()
+    const awaitedUntilMs = isBehind(current)
+      ? sentMs + AWAITED_MS
+      : (this.#written.get(key)?.awaitedUntilMs ?? -Infinity)
+    const body = await applyStatus<T, S>(this.#deps, { target, resourceVersion, status })
+    const shown = sharing(body.status, status)
+    this.#written.remember(key, {
+      uid: target.uid,
+      atMs: lane === 'heartbeat' ? entry.dueMs : clock.monotonicMs(),
+      awaitedUntilMs,
+      sent: status,
+      shown,
+    })
+    onWrite?.(kindOf(lane))
+    entry.backoff.reset()
+    cache.applyResponse({ ...body, status: shown })
+    if (body.metadata.resourceVersion !== resourceVersion) onChanged?.(body, sentMs)
+    this.#settled(key, entry, status)
   }
 
   /** Meanwhile another status may have been put, or another object may have the same name. */

@@ -30,6 +30,7 @@ import { compareVersions, type Change, type WritableCache } from './cache.ts'
 import { errorOfStatus, isExpired, KubeError, requestedWait } from './kube-error.ts'
 import { collectionPath, type KubeObject, type ObjectList, type Resource } from './objects.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
+import { WatchProgress } from './watch-progress.ts'
 
 /**
  * A page is parsed without a break, so it has few objects, and is bounded in bytes as an object may have 1.5 MB (D69).
@@ -78,9 +79,8 @@ export class WatchLoop<T extends KubeObject> {
   readonly #path: string
   readonly #backoff: Backoff
   readonly #immediateLists: TokenBucket
+  readonly #progress: WatchProgress
   #version: string | undefined
-  /** The newest version that a list or an event has shown. */
-  #newest: string | undefined
   /** The server may be another one, or may have been restored to an older state. */
   #isDoubted = false
   /** The last list was older than the newest version seen. */
@@ -98,12 +98,28 @@ export class WatchLoop<T extends KubeObject> {
     this.#backoff = new Backoff({ baseMs: 2 * MIN_START_MS, capMs: MAX_BACKOFF_MS, random: deps.random })
     this.#immediateLists = new TokenBucket(deps.clock, IMMEDIATE_LISTS)
     this.#activeMs = deps.clock.monotonicMs()
+    this.#progress = new WatchProgress(deps.clock)
     deps.cache.expect(this.#scope)
   }
 
   /** When it last read or retried, by the monotonic clock. */
   get activeMs(): number {
     return this.#activeMs
+  }
+
+  /** The namespace that it watches; `undefined`: the whole cluster. */
+  get namespace(): string | undefined {
+    return this.#deps.namespace
+  }
+
+  /** The cache contains every change of this scope up to this time of the monotonic clock. */
+  get asOfMs(): number {
+    return this.#progress.asOfMs
+  }
+
+  /** A write of an object of this scope, sent at `sentMs`, has given it this version. */
+  wrote(version: string, sentMs: number): void {
+    this.#progress.wrote(version, sentMs)
   }
 
   /** Resolves only when the signal aborts. */
@@ -197,7 +213,7 @@ export class WatchLoop<T extends KubeObject> {
         kind: resource.kind,
         scope: this.#scope,
       })
-    this.#newest = version
+    this.#progress.shown(version)
     this.#wasBehind = false
     cache.listed(this.#scope)
     this.#relistAtMs = clock.monotonicMs() + RELIST_MS * (1 + RELIST_SPREAD * (2 * random.unit() - 1))
@@ -234,7 +250,8 @@ export class WatchLoop<T extends KubeObject> {
   }
 
   #isBehind(version: string): boolean {
-    return this.#newest !== undefined && compareVersions(version, this.#newest) === 'older'
+    const { newest } = this.#progress
+    return newest !== undefined && compareVersions(version, newest) === 'older'
   }
 
   /** Removes objects that the list lacks, unless they were cached after the list was made as `version`. */
@@ -278,7 +295,8 @@ export class WatchLoop<T extends KubeObject> {
     if (typeof version !== 'string') throw new KubeError(0, 'UnreadableLine', 'a line of the watch contains no object')
     if (type === 'DELETED') this.#take(this.#deps.cache.remove(seen), 'watch')
     else if (type !== 'BOOKMARK') this.#take(this.#deps.cache.offer(seen), 'watch')
-    this.#version = this.#newest = version
+    this.#version = version
+    this.#progress.shown(version)
   }
 
   #take(change: Change<T> | undefined, source: 'list' | 'watch'): void {

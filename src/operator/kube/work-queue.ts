@@ -5,8 +5,8 @@
  *   waiting (until its deadline) ──▶ due ──take──▶ running ──done──▶ removed, waiting, or due immediately if it was
  *                                                                    added while it ran
  *
- * The highest priority comes first; within a priority, first in, first out. At most four of the running keys are bulk
- * work, so the calls of an edit do not wait behind many others, however long bulk work takes. To prevent starvation, a
+ * The highest priority comes first; within a priority, first in, first out. At most twelve of the running keys are bulk
+ * work, which leaves four reconciles for edits, however long bulk work takes. To prevent starvation, a
  * key that has been due for 200 s gets one turn of eight. A run cancels every deadline that was set before it.
  */
 import { Backoff, Heap, type Clock, type Random, type Timers } from '../../runtime/index.ts'
@@ -25,8 +25,8 @@ export type ReconcileOutcome =
 const PATIENCE_MS = 200_000
 const TURNS_PER_OLDEST = 8
 /** Lower priorities are bulk work. */
-const URGENT: Priority = PRIORITY.editAgain
-const MAX_BULK_RUNNING = 4
+const URGENT: Priority = PRIORITY.deletion
+const MAX_BULK_RUNNING = 12
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -70,6 +70,7 @@ export class WorkQueue {
   readonly #dueHeap = new Heap<Due>()
   readonly #waitingHeap = new Heap<ObjectKey>()
   readonly #takers: (() => void)[] = []
+  #bulkRunning = 0
   #turns = 0
   #cancelTimer: () => void = () => {}
   #parked: string | null = null
@@ -118,6 +119,7 @@ export class WorkQueue {
     const run = this.#running.get(key)
     if (run === undefined) throw new TypeError(`${key} is not running`)
     this.#running.delete(key)
+    if (run.priority < URGENT) this.#bulkRunning -= 1
     this.#deps.observer?.onDone(this.#deps.clock.monotonicMs() - run.sinceMs)
     if (outcome.kind !== 'retry') this.#backoffs.delete(key)
     if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
@@ -179,7 +181,7 @@ export class WorkQueue {
   }
 
   #first(): ObjectKey | undefined {
-    const hasRoom = [...this.#running.values()].filter((each) => each.priority < URGENT).length < MAX_BULK_RUNNING
+    const hasRoom = this.#bulkRunning < MAX_BULK_RUNNING
     const due = (hasRoom ? this.#overdue() : undefined) ?? this.#foremost()
     if (due === undefined || (due.priority < URGENT && !hasRoom)) return undefined
     const { key, priority, sinceMs } = due
@@ -187,6 +189,7 @@ export class WorkQueue {
     this.#waiting.delete(key)
     const nowMs = this.#deps.clock.monotonicMs()
     this.#running.set(key, { priority, sinceMs: nowMs, again: undefined })
+    if (priority < URGENT) this.#bulkRunning += 1
     this.#deps.observer?.onTake(nowMs - sinceMs)
     return key
   }

@@ -12,6 +12,8 @@ const MAX_EXTRA = 1_000
 export interface Written<S> {
   readonly uid: string
   readonly atMs: number
+  /** Until then a user may wait for further statuses, because of an edit. */
+  readonly awaitedUntilMs: number
   readonly sent: S
   /** As the API server returned it, including fields that others have added. */
   readonly shown: unknown

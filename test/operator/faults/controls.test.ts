@@ -10,6 +10,7 @@ import { PROBE, random, transportTo } from '../kube/fixture.ts'
 import {
   withoutIfMatch,
   withoutMayWrite,
+  withoutProofOfFreshness,
   withoutReadingAgain,
   withoutRelist,
   withoutVersionInStatus,
@@ -68,6 +69,20 @@ describe('the fault policies detect an operator without', () => {
   )
 
   it(
+    'a proof that its cache is fresh: a stale cache restores an older spec',
+    async () => {
+      expect(
+        await found(
+          FIRST.find(({ name }) => name === 'edit'),
+          stale,
+          withoutProofOfFreshness,
+        ),
+      ).toMatch(/an older spec was applied again/)
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
     'write-ahead: a secret stays in the config that no FleetWorker takes back',
     async () => {
       expect(await found(SECRET_TAKEN_BACK, interrupted, withoutWriteAhead)).toMatch(/the config is .*api_key/)
@@ -116,7 +131,7 @@ describe('a leader that was suspended for longer than its lease', () => {
   /** Number of writes that it sends after another replica became leader. */
   async function lateWrites(variants: Variants): Promise<number> {
     const fixture = new FaultFixture(masters)
-    fixture.variants = variants
+    fixture.variants = { ...variants, progress: () => ({ asOfMs: -Infinity, wrote: () => {} }) }
     await fixture.work()
     const own = new VirtualTime(fixture.time.wallMs())
     const sleeper = await fixture.start('sleeper', own)
@@ -139,7 +154,7 @@ describe('a leader that was suspended for longer than its lease', () => {
       return { kind: 'held', until: asleep }
     }
     fixture.edit({ config: { url: 'http://two' } })
-    await fixture.comesTrue(5_000, () => isAsleep)
+    expect(await fixture.comesTrue(5_000, () => isAsleep)).toBe(true)
     const other = await fixture.start('other')
     expect(
       await fixture.comesTrue(30_000, async () => other.leads && (await fixture.config())?.['url'] === 'http://two'),

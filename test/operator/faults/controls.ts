@@ -49,6 +49,9 @@ export const withoutReadingAgain = (fixture: FaultFixture): Variants => ({
     }),
 })
 
+/** Takes every cache for fresh, so nothing is read again. */
+export const withoutProofOfFreshness: Variants = { progress: () => ({ asOfMs: Infinity, wrote: () => {} }) }
+
 /** Pretends that the status already names every field. */
 class RememberingCache extends WritableCache<FleetWorkerObject> {
   constructor() {

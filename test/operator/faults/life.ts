@@ -24,12 +24,16 @@ import { EventHandlers } from '../../../src/operator/event-handlers.ts'
 import type { Log, Random, VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../kit/running-master.ts'
 
+type CacheProgress = Pick<WatchLoop<FleetWorkerObject>, 'asOfMs' | 'wrote'>
+
 /** Replacements of real parts. */
 export interface Variants {
   readonly transport?: (real: KubeTransport) => KubeTransport
   readonly cache?: () => WritableCache<FleetWorkerObject>
   /** Wraps the leadership that the term uses; the elector itself is real. */
   readonly leadership?: (real: Leadership) => Leadership
+  /** Wraps how fresh the cache is known to be. */
+  readonly progress?: (real: CacheProgress) => CacheProgress
   readonly headers?: (headers: NodeJS.Dict<string | string[]>) => NodeJS.Dict<string | string[]>
 }
 
@@ -154,7 +158,7 @@ export class Life {
   }
 
   #lead(signal: AbortSignal): void {
-    const { log, random, time, transport } = this.#parts
+    const { log, random, time, transport, variants } = this.#parts
     this.#term = new LeadershipTerm({
       signal: AbortSignal.any([signal, this.#abort.signal]),
       time,
@@ -162,6 +166,7 @@ export class Life {
       log,
       transport,
       cache: this.cache,
+      watchOf: () => variants.progress?.(this.#watch) ?? this.#watch,
       deletedClaims: this.#deletedClaims,
       queue: this.queue,
       events: this.#events,

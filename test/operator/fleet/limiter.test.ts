@@ -2,60 +2,120 @@ import { describe, expect, it } from '@jest/globals'
 import { Limiter, type Line } from '../../../src/operator/fleet/limiter.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
-/** Sends as many calls as the limiter allows for `ms`. @returns the time of each call. */
+/** Sends a call that ends at the moment it is sent. */
+const call = async (limiter: Limiter, signal: AbortSignal, line?: Line): Promise<void> =>
+  limiter.ended(await limiter.turn(signal, line), 'ok')
+
+/** Sends as many calls as the limiter allows for `ms`; each takes a millisecond. @returns the time of each call. */
 async function leave(limiter: Limiter, time: VirtualTime, ms: number): Promise<readonly number[]> {
   const left: number[] = []
   const end = new AbortController()
   const work = async (): Promise<void> => {
     for (;;) {
-      await limiter.turn(end.signal)
+      const flight = await limiter.turn(end.signal)
       left.push(time.monotonicMs())
+      await time.sleep(1)
+      limiter.ended(flight, 'ok')
     }
   }
   const working = Promise.allSettled([work(), work(), work(), work()])
   await time.advance(ms)
   end.abort()
+  await time.advance(1)
   await working
   return left
 }
 const between = (left: readonly number[], from: number, to: number): number =>
   left.filter((at) => at >= from && at < to).length
 
+/** A limiter whose master has refused a call in a second of 100, so that its rate is 50 a second. */
+async function slowedDown(time: VirtualTime): Promise<Limiter> {
+  const limiter = new Limiter(time, time)
+  const { signal } = new AbortController()
+  for (let sent = 0; sent < 100; sent += 1) await call(limiter, signal)
+  limiter.refused(time.monotonicMs(), 0)
+  return limiter
+}
+
 describe('the limiter', () => {
-  it('starts at 50 calls a second, evenly spaced, and adds 5 each second without a rejection, up to 400', async () => {
+  it('does not limit the rate before the master refuses a call', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
-    const left = await leave(limiter, time, 3_000)
-    expect(between(left, 0, 1_000)).toBeGreaterThanOrEqual(49)
-    expect(between(left, 0, 1_000)).toBeLessThanOrEqual(56)
-    expect(between(left, 2_000, 3_000)).toBeGreaterThanOrEqual(58)
-    await time.advance(200_000)
-    expect(limiter.perSecond).toBe(400)
-    expect(between(await leave(limiter, time, 1_000), 203_000, 204_000)).toBeLessThanOrEqual(441)
+    expect(limiter.perSecond).toBe(Infinity)
+    expect((await leave(limiter, time, 1_000)).length).toBeGreaterThan(3_900)
   })
 
-  it('halves its rate once for all open calls when the master rejects them, and pauses for Retry-After', async () => {
+  it('halves the rate of the last second, once for all calls in flight, and pauses for Retry-After', async () => {
+    const time = new VirtualTime()
+    const limiter = await slowedDown(time)
+    expect(limiter.perSecond).toBeCloseTo(50, 0)
+    for (let open = 0; open < 16; open += 1) limiter.refused(time.monotonicMs() - 10, 2_000)
+    expect(limiter.perSecond).toBeCloseTo(50, 0)
+    const left = await leave(limiter, time, 3_000)
+    expect([between(left, 0, 2_000), left[0]]).toEqual([0, 2_000])
+    expect(between(left, 2_000, 2_100)).toBeLessThanOrEqual(6) // Waiting calls are not sent in a burst.
+    expect(between(left, 2_000, 3_000)).toBeLessThanOrEqual(51)
+  })
+
+  it('raises the rate by a tenth and 5 each second, and ends the limit after a minute without a refusal', async () => {
+    const time = new VirtualTime()
+    const limiter = await slowedDown(time)
+    await time.advance(2_000)
+    expect(limiter.perSecond).toBeCloseTo((50 * 1.1 + 5) * 1.1 + 5, 0)
+    await time.advance(57_000)
+    expect(limiter.perSecond).toBeLessThan(Infinity)
+    await time.advance(1_000)
+    expect(limiter.perSecond).toBe(Infinity)
+  })
+
+  it('has more calls in flight while that makes none slower, and fewer after a refusal', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
-    await time.advance(10_000)
-    expect(limiter.perSecond).toBe(100)
-    for (let call = 0; call < 16; call += 1) limiter.refused(9_990, 2_000)
-    expect(limiter.perSecond).toBe(50)
-    const left = await leave(limiter, time, 3_000)
-    expect([between(left, 10_000, 12_000), left[0]]).toEqual([0, 12_000])
-    expect(between(left, 12_000, 12_100)).toBeLessThanOrEqual(6) // Waiting calls are not sent in a burst.
-    limiter.refused(12_500, 0)
-    expect(limiter.perSecond).toBeCloseTo(27.5)
+    const end = new AbortController()
+    let most = 0
+    let open = 0
+    const distant = async (): Promise<void> => {
+      for (;;) {
+        const flight = await limiter.turn(end.signal)
+        most = Math.max(most, (open += 1))
+        await time.sleep(100)
+        open -= 1
+        limiter.ended(flight, 'ok')
+      }
+    }
+    const working = Promise.allSettled(Array.from({ length: 100 }, distant))
+    await time.advance(99)
+    expect(most).toBe(4)
+    await time.advance(5_000)
+    expect(most).toBeGreaterThan(40)
+    const before = limiter.inFlight
+    limiter.ended(await limiter.turn(end.signal, 'edit'), 'refused')
+    expect(limiter.inFlight).toBe(Math.floor(before / 2))
+    end.abort()
+    await time.advance(100)
+    await working
+  })
+
+  it('keeps room in flight for edits', async () => {
+    const time = new VirtualTime()
+    const limiter = new Limiter(time, time)
+    const { signal } = new AbortController()
+    for (let bulk = 0; bulk < 4; bulk += 1) await limiter.turn(signal)
+    let left = ''
+    void limiter.turn(signal, 'reconcile').then(() => (left += 'bulk'))
+    await limiter.turn(signal, 'edit').then(() => (left += 'edit'))
+    await time.advance(1_000)
+    expect(left).toBe('edit')
   })
 
   it('lets urgent calls overtake background calls for up to a second', async () => {
     const time = new VirtualTime()
-    const limiter = new Limiter(time, time)
-    const { signal } = new AbortController()
+    const limiter = await slowedDown(time)
     await leave(limiter, time, 200) // Further calls have to wait.
+    const { signal } = new AbortController()
     const left: string[] = []
     const leaves = (name: string, line: Line): Promise<void> =>
-      limiter.turn(signal, line).then(() => void left.push(name))
+      call(limiter, signal, line).then(() => void left.push(name))
     const readings = [1, 2, 3].map((n) => leaves(`reading ${n}`, 'table'))
     const edits = [1, 2].map((n) => leaves(`edit ${n}`, 'reconcile'))
     await time.advance(200)
@@ -65,32 +125,33 @@ describe('the limiter', () => {
 
   it('sends an edit before bulk calls, but every eighth call is a bulk call however many edits arrive', async () => {
     const time = new VirtualTime()
-    const limiter = new Limiter(time, time)
+    const limiter = await slowedDown(time)
+    await leave(limiter, time, 200) // Further calls have to wait.
     const { signal } = new AbortController()
     const left: string[] = []
-    const leaves = (line: Line): Promise<void> => limiter.turn(signal, line).then(() => void left.push(line))
-    await leave(limiter, time, 200)
+    const leaves = (line: Line): Promise<void> => call(limiter, signal, line).then(() => void left.push(line))
     const bulk = Array.from({ length: 16 }, () => leaves('reconcile'))
     await time.advance(1)
     const edit = leaves('edit').then(() => time.monotonicMs())
     await time.advance(100)
-    expect([left[0], await edit]).toEqual(['edit', 220])
-    const edits = Array.from({ length: 200 }, () => leaves('edit'))
+    expect(left[0]).toBe('edit')
+    expect(await edit).toBeLessThanOrEqual(221)
+    const edits = Array.from({ length: 400 }, () => leaves('edit'))
     await time.advance(3_000)
-    const late = left.slice(60)
+    const late = left.slice(70)
     expect(late.length).toBeGreaterThan(90)
     expect(late.filter((line) => line === 'reconcile').length / late.length).toBeCloseTo(1 / 8, 1)
-    await time.advance(3_000)
+    await time.advance(5_000)
     await Promise.all([...bulk, ...edits])
   })
 
   it('limits how long a background call waits', async () => {
     const time = new VirtualTime()
-    const limiter = new Limiter(time, time)
+    const limiter = await slowedDown(time)
     const end = new AbortController()
     const busy = leave(limiter, time, 3_000)
     let leftMs = Infinity
-    const yielding = limiter.turn(end.signal, 'table').then(() => (leftMs = time.monotonicMs()))
+    const yielding = call(limiter, end.signal, 'table').then(() => (leftMs = time.monotonicMs()))
     await busy
     await yielding
     expect(leftMs).toBeGreaterThan(900)

@@ -109,6 +109,7 @@ export class ReconcileFixture {
   permits: Permits = () => true
   readonly abort = new AbortController()
   isLeading = true
+  isCacheFresh = false
   confirms = 0
   cache!: WritableCache<FleetWorkerObject>
   deletedClaims!: DeletedClaims
@@ -163,6 +164,7 @@ export class ReconcileFixture {
     })
     this.deps = {
       cache: this.cache,
+      isFresh: () => this.isCacheFresh,
       table: this.fleet,
       master: this.fleet,
       edits: this.fleet,

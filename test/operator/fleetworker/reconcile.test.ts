@@ -68,7 +68,7 @@ describe('reconcile: one worker', () => {
     for (const name of ['w1', 'w2']) fixture.create(name, { config: { url: 'http://a' } })
     await fixture.see()
     fixture.deps.memory.beginRound(fixture.cache.all())
-    expect(await fixture.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 80 })
+    expect(await fixture.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 100 })
     expect([fixture.changes, fixture.statusWrites, fixture.deps.memory.comparedCount]).toEqual([0, 0, 1])
     await fixture.act('w1')
     expect([fixture.fleet.count('patch'), fixture.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
@@ -76,6 +76,18 @@ describe('reconcile: one worker', () => {
     fixture.create('w3', { config: { url: 'http://a' } })
     await fixture.pass('w3') // It was created later, and has nothing to wait for.
     expect(fixture.condition('w3', 'Synced')).toBe('True InSync')
+  })
+
+  it('writes an edit of the first round without a second look', async () => {
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.see()
+    fixture.deps.memory.beginRound(fixture.cache.all())
+    fixture.edit('w1', { config: { url: 'http://b' } })
+    await fixture.pass('w1')
+    expect([fixture.fleet.bodies('patch'), fixture.condition('w1', 'Synced')]).toEqual([
+      [{ url: 'http://b' }],
+      'True InSync',
+    ])
   })
 
   it('requeues a difference after all other resources, but earlier if it was edited', async () => {
@@ -90,7 +102,7 @@ describe('reconcile: one worker', () => {
     fixture.deps.memory.beginRound(fixture.cache.all())
     expect([await fixture.act('w1'), await fixture.act('w2')]).toEqual([
       { kind: 'ok', againAfterMs: 1, priority: -100 },
-      { kind: 'ok', againAfterMs: 1, priority: 80 },
+      { kind: 'ok', againAfterMs: 1, priority: 100 },
     ])
   })
 
@@ -348,6 +360,31 @@ describe('reconcile: concurrent changes', () => {
     await fixture.act('w1')
     expect(fixture.fleet.bodies('patch')).toEqual([{ url: 'http://new' }])
     expect(fixture.object('w1').status?.observedGeneration).toBe(2)
+  })
+
+  it('reads a resource again before a write only if its cache is not known to be fresh', async () => {
+    const reads = (): number => fixture.fake.seen('GET', /fleetworkers\/w1$/).length
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.settle('w1')
+    expect(reads()).toBe(1)
+    fixture.isCacheFresh = true
+    fixture.edit('w1', { config: { url: 'http://b' } })
+    await fixture.settle('w1')
+    expect([reads(), (await fixture.config('w1'))['url']]).toEqual([1, 'http://b'])
+  })
+
+  it('starts again if a fresh cache shows a newer spec before the write', async () => {
+    fixture.create('w1', { config: { url: 'http://old' } })
+    await fixture.see()
+    let edits = 1
+    const isFresh = (): boolean => {
+      if ((edits -= 1) >= 0) fixture.edit('w1', { config: { url: 'http://new' } })
+      fixture.seeCluster()
+      return true
+    }
+    fixture.deps = { ...fixture.deps, isFresh }
+    await fixture.act('w1')
+    expect(fixture.fleet.bodies('patch')).toEqual([{ url: 'http://new' }])
   })
 
   it('writes the newer spec after a PATCH of the older one, whose status does not count for the newer', async () => {
