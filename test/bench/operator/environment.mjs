@@ -35,6 +35,8 @@ export class Environment {
   #kubeconfigs = {}
   #passageUrl
   #operators = new Set()
+  /** No operator has started since the FleetWorkers were created. */
+  #isFresh = false
 
   /** @param options.profiles Folder for CPU profiles of the operators; undefined: no profiles. */
   constructor({ count, profiles }) {
@@ -60,6 +62,7 @@ export class Environment {
    * status, and a new master with new workers. No operator may run.
    */
   async reset() {
+    if (this.#isFresh) return
     await this.#stopFleet()
     do await this.#ok('DELETE', `${COLLECTION}?limit=${DELETE_PAGE}`)
     while ((await this.#ok('GET', `${COLLECTION}?limit=1`)).items.length > 0)
@@ -74,6 +77,7 @@ export class Environment {
     this.watch = new ResourceWatch(this.server)
     this.feed = new MasterFeed(this.master.url)
     await Promise.all([this.watch.start(), this.feed.start()])
+    this.#isFresh = true
   }
 
   async #stopFleet() {
@@ -176,6 +180,7 @@ export class Environment {
   }
 
   #added(operator) {
+    this.#isFresh = false
     this.#operators.add(operator)
     return operator
   }
