@@ -5,7 +5,7 @@
  *
  *   FleetWorker changed (watch, list) ──▶ its key, by what changed; keys of its rivals when it was created, deleted, or
  *                                         became applicable or inapplicable
- *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; with an edit in progress: 100;
+ *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; with an edit in progress: 110;
  *                                        with a pending status write: 90, so that one write carries the latest state
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
@@ -106,7 +106,7 @@ export class EventHandlers {
   }
 
   #workerPriority(object: FleetWorkerObject): Priority {
-    if (isBehind(object)) return PRIORITY.edit
+    if (isBehind(object)) return PRIORITY.followUp
     return this.#deps.isReporting(object) ? PRIORITY.pendingStatus : PRIORITY.event
   }
 

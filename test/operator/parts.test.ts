@@ -106,12 +106,12 @@ describe('the event handlers', () => {
     expect(taken()).toEqual([['ns/three', 50]])
   })
 
-  it("enqueue a worker's response to an edit with the priority of edits", () => {
+  it("enqueue a worker's response to an edit before other edits, so that its status is sent once", () => {
     const { seen, taken, triggers } = fixture()
     seen(fleetWorker('edited', { workerId: 'w', generation: 2, status: { observedGeneration: 1 } }))
     taken()
     triggers.onTableChange({ kind: 'worker', type: 'a', workerId: 'w' })
-    expect(taken()).toEqual([['ns/edited', 100]])
+    expect(taken()).toEqual([['ns/edited', 110]])
   })
 
   it("enqueue a worker's response before other pushes while a status is waiting, so that it is sent once", () => {

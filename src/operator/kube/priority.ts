@@ -3,6 +3,8 @@
  * Defines in which order the work queue hands out keys: the highest number first.
  */
 export const PRIORITY = {
+  /** A changed worker whose resource was edited: what was begun ends first, with one status write for both. */
+  followUp: 110,
   /** A new or changed spec that the status does not cover yet. */
   edit: 100,
   /** A deleted object. */

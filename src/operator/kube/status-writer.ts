@@ -7,7 +7,7 @@
  * Every write carries the resource version that the cache shows for the uid. So a status never reaches another object
  * of the same name: for `/status` of a custom resource kube-apiserver checks the version, but not the uid.
  *
- *   put, after an edit ──▶ due immediately ─────────────┐
+ *   put, after an edit ──immediately, if not busy──▶ due┐
  *   put, transition ──500 ms, to combine──▶ due ────────┼─▶ in flight ──▶ success: the response updates the cache
  *   put, heartbeat ──the object's offset in a period────┤      ├─▶ 404, 400, 422: dropped
  *                                    ──▶ due ──10/s─────┘      └─▶ 409 and all else: backoff, due again
@@ -135,10 +135,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     next.status = status
     if (becomesUrgent) {
       next.lane = lane
-      next.dueMs =
-        lane === 'heartbeat'
-          ? this.#heartbeatAtMs(key, target.uid)
-          : this.#deps.clock.monotonicMs() + (lane === 'edit' || this.#isFlushing ? 0 : COMPANY_MS)
+      next.dueMs = lane === 'heartbeat' ? this.#heartbeatAtMs(key, target.uid) : this.#transitionAtMs(lane)
     }
     this.#entries.set(key, next)
     if (becomesUrgent && !next.isSending) this.#enqueue(key, next)
@@ -220,6 +217,13 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     const current = cache.get(key)
     const isEdited = current !== undefined && isBehind(current)
     return isEdited || clock.monotonicMs() < (this.#written.get(key)?.awaitedUntilMs ?? 0) ? 'edit' : kind
+  }
+
+  /** While as many writes are in flight as the API server takes, combining serves the statuses of edits better, too. */
+  #transitionAtMs(lane: Lane): number {
+    const { inFlight, limit } = this.#concurrency
+    const isNow = this.#isFlushing || (lane === 'edit' && inFlight < limit)
+    return this.#deps.clock.monotonicMs() + (isNow ? 0 : COMPANY_MS)
   }
 
   #heartbeatAtMs(key: ObjectKey, uid: string): number {

@@ -26,12 +26,13 @@ async function drained(): Promise<readonly ObjectKey[]> {
 }
 
 describe('the work queue', () => {
-  it('returns edits first, then deletions, pushes and sweeps', async () => {
+  it('returns what follows an edit first, then edits, deletions, pushes and sweeps', async () => {
     queue.add('ns/swept', -100)
     queue.add('ns/pushed', 50)
     queue.add('ns/deleted', 90)
     queue.add('ns/edited', 100)
-    expect(await drained()).toEqual(['ns/edited', 'ns/deleted', 'ns/pushed', 'ns/swept'])
+    queue.add('ns/followed', 110)
+    expect(await drained()).toEqual(['ns/followed', 'ns/edited', 'ns/deleted', 'ns/pushed', 'ns/swept'])
   })
 
   it('contains a key once, at its highest priority', async () => {
