@@ -62,11 +62,6 @@ export class Limiter {
     this.#nextMs = this.#recentMs = clock.monotonicMs()
   }
 
-  /** How many calls may be in flight, without the reserve for edits. */
-  get inFlight(): number {
-    return this.#concurrency.limit
-  }
-
   /** Calls per second; `Infinity` while the rate is not limited. */
   get perSecond(): number {
     const nowMs = this.#clock.monotonicMs()

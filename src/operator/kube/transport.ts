@@ -1,9 +1,9 @@
 /**
  * @module operator/kube/transport
- * Sends HTTP requests to the API server. Per TLS identity there are two keep-alive pools: one of 16 connections for
- * calls, and one for watches. A watch occupies a connection for minutes, so in a shared pool watches of many namespaces
- * would leave no connection for calls. Another CA or client certificate creates new pools; the old ones finish their
- * requests.
+ * Sends HTTP requests to the API server. Per TLS identity there are two keep-alive pools: one of up to 160 connections
+ * for calls, and one for watches. A watch occupies a connection for minutes, so in a shared pool watches of many
+ * namespaces would leave no connection for calls. Another CA or client certificate creates new pools; the old ones
+ * finish their requests.
  *
  * A call either returns a response or throws a {@link KubeError}. The only retry is of a GET whose idle connection was
  * already closed. Redirects are errors: the token is for this server alone.
@@ -15,7 +15,8 @@ import type { Credentials, KubeIdentity } from './identity.ts'
 import { errorOfStatus, KubeError } from './kube-error.ts'
 import { LineReader } from './line-reader.ts'
 
-const CALL_CONNECTIONS = 16
+/** For as many calls as the other parts of the operator have in flight: 140 statuses, 16 reconciles, and a few more. */
+const CALL_CONNECTIONS = 160
 const CONNECT_MS = 2_000
 const HEADERS_MS = 10_000
 const CALL_MS = 15_000

@@ -59,7 +59,7 @@ describe('a call to the API server', () => {
     expect(w.fake.requests).toHaveLength(21)
   })
 
-  it('opens at most 16 connections', async () => {
+  it('opens at most 160 connections', async () => {
     let release = (): void => {}
     w.fake.script(
       {},
@@ -69,14 +69,14 @@ describe('a call to the API server', () => {
           release = resolve
         }),
       },
-      40,
+      200,
     )
-    const calls = Array.from({ length: 40 }, () => w.transport.json(list, never))
-    await advanceUntil(w.time, 'the first calls are sent', () => w.fake.requests.length >= 16)
+    const calls = Array.from({ length: 200 }, () => w.transport.json(list, never))
+    await advanceUntil(w.time, 'the first calls are sent', () => w.fake.requests.length >= 160)
     await runTurns()
-    expect(w.fake.socketCount).toBe(16)
+    expect(w.fake.socketCount).toBe(160)
     release()
-    expect(await Promise.all(calls)).toHaveLength(40)
+    expect(await Promise.all(calls)).toHaveLength(200)
   })
 
   it("throws the API server's error, with its Retry-After", async () => {
