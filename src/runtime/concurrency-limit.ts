@@ -25,6 +25,8 @@ export interface ConcurrencyLimitOptions {
   readonly initial: number
   /** The highest limit. It bounds sockets and memory. */
   readonly most: number
+  /** Urgent calls in flight in addition to the limit, so that they wait for no others. */
+  readonly reserve: number
 }
 
 /** A call in flight. */
@@ -58,13 +60,14 @@ export class ConcurrencyLimit {
     return this.#limit
   }
 
-  get inFlight(): number {
-    return this.#inFlight
+  /** Whether another call may begin. Urgent calls may use the reserve. */
+  hasRoom(isUrgent = false): boolean {
+    return this.#inFlight < this.#limit + (isUrgent ? this.#options.reserve : 0)
   }
 
   begin(): Flight {
     this.#inFlight += 1
-    return { sentMs: this.#clock.monotonicMs(), isLast: this.#inFlight >= this.#limit }
+    return { sentMs: this.#clock.monotonicMs(), isLast: !this.hasRoom() }
   }
 
   end({ sentMs, isLast }: Flight, how: FlightEnd): void {

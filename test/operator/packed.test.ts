@@ -27,7 +27,7 @@ describe('packed values', () => {
       import { packed } from '${new URL('../../src/operator/packed.ts', import.meta.url).href}'
       const before = packed({ a: 1 })
       const held = Array.from({ length: 3_500_000 }, (_, at) => ({ at }))
-      console.log(JSON.stringify([before, packed({ a: 1 })[0], held.length]))`
+      process.stdout.write(JSON.stringify([before, packed({ a: 1 })[0], held.length]))`
     const node = ['--max-old-space-size=256', '--input-type=module', '--eval', script]
     expect(JSON.parse(execFileSync(process.execPath, node, { encoding: 'utf8' }))).toEqual(['{"a":1}', '~', 3_500_000])
   })

@@ -25,14 +25,15 @@ async function load(limit: ConcurrencyLimit, time: VirtualTime, server: Server, 
     fill()
   }
   const fill = (): void => {
-    while (limit.inFlight < limit.limit && time.monotonicMs() < endMs) void send()
+    while (limit.hasRoom() && time.monotonicMs() < endMs) void send()
   }
   fill()
   await time.advance(ms + 10_000)
   return served / (ms / 2_000)
 }
 
-const limitOf = (time: VirtualTime): ConcurrencyLimit => new ConcurrencyLimit(time, { initial: 4, most: 128 })
+const limitOf = (time: VirtualTime): ConcurrencyLimit =>
+  new ConcurrencyLimit(time, { initial: 4, most: 128, reserve: 2 })
 
 describe('the concurrency limit', () => {
   it('fills a distant server', async () => {
@@ -75,11 +76,11 @@ describe('the concurrency limit', () => {
 
   it('halves once for all calls that were in flight at a refusal, down to one, and grows again', async () => {
     const time = new VirtualTime()
-    const limit = new ConcurrencyLimit(time, { initial: 16, most: 16 })
+    const limit = new ConcurrencyLimit(time, { initial: 16, most: 16, reserve: 0 })
     const flights = Array.from({ length: 16 }, () => limit.begin())
     await time.advance(1)
     for (const flight of flights) limit.end(flight, 'refused')
-    expect([limit.limit, limit.inFlight]).toEqual([8, 0])
+    expect(limit.limit).toBe(8)
     for (let more = 0; more < 5; more += 1) {
       const flight = limit.begin()
       await time.advance(1)
@@ -95,6 +96,14 @@ describe('the concurrency limit', () => {
     const limit = limitOf(time)
     for (let call = 0; call < 100; call += 1)
       for (const flight of [1, 2, 3, 4].map(() => limit.begin())) limit.end(flight, 'unmeasured')
-    expect([limit.limit, limit.inFlight]).toEqual([4, 0])
+    expect([limit.limit, limit.hasRoom()]).toEqual([4, true])
+  })
+
+  it('keeps a reserve for urgent calls', () => {
+    const limit = limitOf(new VirtualTime())
+    for (let call = 0; call < 4; call += 1) limit.begin()
+    expect([limit.hasRoom(), limit.hasRoom(true)]).toEqual([false, true])
+    for (let call = 0; call < 2; call += 1) limit.begin()
+    expect(limit.hasRoom(true)).toBe(false)
   })
 })

@@ -3,10 +3,9 @@
  * Limits the calls to the master in two ways:
  *
  *   in flight   as many as do not make each other slower (`ConcurrencyLimit`), and a reserve for edits
- *   rate        no limit ──429, 503: half of the rate of the last second──▶ limited ──a second: + 10 % and 5/s──┐
- *                 ▲                                                         │    ▲──────────────────────────────┘
- *                 └──────────────── a minute without a refusal ─────────────┘    429, 503: halved once for all calls in
- *                                                                                flight
+ *   rate        not limited before the first refusal (429, 503), and after a minute without one; in between:
+ *                 a refusal                    half of the rate of the last second, once for all calls in flight
+ *                 a second without a refusal   + 10 % and 5 calls a second
  *
  * A refusal with `Retry-After` also pauses all calls. Waiting calls form three lines. Calls for edits leave first, then
  * those of other reconciles, then calls that only keep the table current. To prevent starvation, a call that has waited
@@ -14,14 +13,14 @@
  */
 import { ConcurrencyLimit, type Clock, type Flight, type FlightEnd, type Timers } from '../../runtime/index.ts'
 
-const IN_FLIGHT = { initial: 4, most: 48 } as const
-/** Calls for edits in addition to the limit, so that they wait for no other. */
-const EDIT_RESERVE = 16
+/** The reserve is for calls for edits. */
+const IN_FLIGHT = { initial: 4, most: 48, reserve: 16 } as const
 /** The connections that these calls need. */
-export const MAX_IN_FLIGHT = IN_FLIGHT.most + EDIT_RESERVE
+export const MAX_IN_FLIGHT = IN_FLIGHT.most + IN_FLIGHT.reserve
 const MIN_PER_SECOND = 1
 /** Growth of a limited rate in a second without a refusal. */
 const GROWTH = { factor: 1.1, perSecond: 5 } as const
+/** After this time without a refusal the rate is not limited. */
 const CLEAN_MS = 60_000
 /** Calls of this much time may be sent in one burst after a quiet period. */
 const BURST_MS = 100
@@ -142,8 +141,7 @@ export class Limiter {
   }
 
   #hasRoom(line: Line): boolean {
-    const { inFlight, limit } = this.#concurrency
-    return inFlight < limit + (line === 'edit' ? EDIT_RESERVE : 0)
+    return this.#concurrency.hasRoom(line === 'edit')
   }
 
   #overdue(nowMs: number): Waiting | undefined {

@@ -27,7 +27,7 @@ export type DriftOutcome = 'reverted' | 'tolerated' | 'contested'
 export interface ReconcileDeps {
   /** Indexed by INDICES. */
   readonly cache: ObjectCache<FleetWorkerObject> & { applyResponse(written: FleetWorkerObject): void }
-  /** Whether the cache is known to contain every edit in a namespace up to a few seconds ago, and up to this term. */
+  /** Whether the cache is known to contain every edit of a namespace before this term, and up to a few seconds ago. */
   readonly isFresh: (namespace: string) => boolean
   readonly table: FleetTable
   readonly master: MasterWriter

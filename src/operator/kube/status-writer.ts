@@ -7,10 +7,13 @@
  * Every write carries the resource version that the cache shows for the uid. So a status never reaches another object
  * of the same name: for `/status` of a custom resource kube-apiserver checks the version, but not the uid.
  *
- *   put, after an edit ──immediately, if not busy──▶ due┐
- *   put, transition ──500 ms, to combine──▶ due ────────┼─▶ in flight ──▶ success: the response updates the cache
- *   put, heartbeat ──the object's offset in a period────┤      ├─▶ 404, 400, 422: dropped
- *                                    ──▶ due ──10/s─────┘      └─▶ 409 and all else: backoff, due again
+ *   put, after an edit   due immediately, or in 500 ms if the API server is busy ──┐
+ *   put, transition      due in 500 ms, to combine ────────────────────────────────┼─▶ in flight
+ *   put, heartbeat       due at the object's offset in a period, at most 10/s ─────┘
+ *
+ *   in flight ──▶ success: the response updates the cache
+ *             ├─▶ 404, 400, 422: dropped
+ *             └─▶ 409 and all else: backoff, due again
  *
  * A user may wait for the first status after an edit, and for those of the next 10 s: they are sent before the others
  * and have a reserve in flight. How many are in flight adapts to the API server (`ConcurrencyLimit`). A heartbeat (last
@@ -32,9 +35,8 @@ import { WrittenStatuses } from './written-statuses.ts'
 const COMPANY_MS = 500
 /** Statuses of an object within this time of a status that followed an edit are those of the edit. */
 const AWAITED_MS = 10_000
-const IN_FLIGHT = { initial: 4, most: 128 } as const
-/** Statuses of edits in flight in addition to the limit, so that they wait for no other. */
-const EDIT_RESERVE = 12
+/** The reserve is for statuses of edits. */
+const IN_FLIGHT = { initial: 4, most: 128, reserve: 12 } as const
 const HEARTBEATS = { capacity: 1, perSecond: 10 }
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
@@ -221,8 +223,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 
   /** While as many writes are in flight as the API server takes, combining serves the statuses of edits better, too. */
   #transitionAtMs(lane: Lane): number {
-    const { inFlight, limit } = this.#concurrency
-    const isNow = this.#isFlushing || (lane === 'edit' && inFlight < limit)
+    const isNow = this.#isFlushing || (lane === 'edit' && this.#concurrency.hasRoom())
     return this.#deps.clock.monotonicMs() + (isNow ? 0 : COMPANY_MS)
   }
 
@@ -256,8 +257,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
         continue
       }
       // The next response calls this again.
-      const { inFlight, limit } = this.#concurrency
-      if (inFlight >= limit + (lane === 'edit' ? EDIT_RESERVE : 0)) return []
+      if (!this.#concurrency.hasRoom(lane === 'edit')) return []
       const waitMs = top.rank - this.#deps.clock.monotonicMs()
       if (waitMs > 0) return [waitMs]
       if (lane === 'heartbeat' && !this.#heartbeats.take()) return [this.#heartbeats.waitMs()]

@@ -13,7 +13,7 @@
 import type { Clock } from '../../runtime/index.ts'
 import { compareVersions } from './cache.ts'
 
-/** A version that was not shown for this long is given up, for example as the store went back to a backup. */
+/** A version that was not shown for this long is given up. It never comes if the store went back to a backup. */
 const GIVE_UP_MS = 5_000
 
 export class WatchProgress {
