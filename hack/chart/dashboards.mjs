@@ -25,7 +25,19 @@ const BOARDS = {
         's',
         ['max by (automation_type) (svc_worker_last_seen_age_seconds)', '{{automation_type}}'],
       ],
-      ['Pending tasks', 'none', ['max by (automation_type) (svc_queue_size)', '{{automation_type}}']],
+      [
+        'Tasks: pending, in flight, scheduled',
+        'none',
+        ['max by (automation_type) (svc_queue_size)', 'pending {{automation_type}}'],
+        ['max by (automation_type) (svc_tasks_in_flight)', 'in flight {{automation_type}}'],
+        ['max by (automation_type) (svc_tasks_scheduled)', 'scheduled {{automation_type}}'],
+      ],
+      [
+        'Age of the oldest pending task',
+        's',
+        ['max by (automation_type) (svc_queue_oldest_seconds)', '{{automation_type}}'],
+      ],
+      ['Slots of the connected workers', 'none', ['max by (automation_type) (svc_slots)', '{{automation_type}}']],
       [
         'Groups of tasks: ready, waiting for their rate, in flight',
         'none',

@@ -2,13 +2,22 @@
  * @module master/master-membership
  * Writes this master's heartbeat every 5 s and reads those of the other masters on the same store. A master without a
  * heartbeat for 15 s counts as stopped. It may come back, if it only could not reach the store.
+ *
+ * The master with the lowest id is the leader. Two masters never lead at the same time (D134): a master that started,
+ * or whose heartbeat had expired, waits until the previous leader has read its heartbeat and stepped down; a leader
+ * that was stalled steps down by its own clock, before another one takes over.
+ *
+ *   leader stalls          heartbeat expires     other leads            leader continues: heartbeat, no leader
+ *   ───┬────────────────────────┬─────────────────────┬──────────────────────┬───────────────┬──────▶
+ *      0 s                     15 s               15 to 20 s                 t             t + 10 s: leads again
  */
 import type { MasterDeps, Part } from './deps.ts'
 import type { MasterReleases } from './master-releases.ts'
 
-/** After three missed heartbeats the other masters treat this one as stopped. */
 const BEAT_EVERY_MS = 5_000
-/** After this time the previous leader has read the heartbeat of a new master, and has stepped down. */
+/** After three missed heartbeats the other masters treat this one as stopped. */
+const EXPIRES_AFTER_MS = 3 * BEAT_EVERY_MS
+/** After this time the previous leader has read the heartbeat of a master that joined, and has stepped down. */
 const LEADS_AFTER_MS = 2 * BEAT_EVERY_MS
 
 /** @param alive The ids of all masters with a current heartbeat, including this one. */
@@ -32,13 +41,18 @@ interface MembershipDeps extends MasterDeps {
 export function createMasterMembership(deps: MembershipDeps): MasterMembership {
   const { backend, clock, timers, log, masterId, epoch, releases } = deps
   const listeners: BeatListener[] = []
-  const bornMs = clock.monotonicMs()
   let alive: readonly string[] = []
   let failing = false
+  /** When the newest successful heartbeat was sent, and when the first one after a start or an expiry was written. */
+  let [beatMs, joinedMs] = [-Infinity, -Infinity]
+  const isExpired = (): boolean => clock.monotonicMs() - beatMs >= EXPIRES_AFTER_MS
   const beat = async (): Promise<void> => {
+    const sentMs = clock.monotonicMs()
     try {
       const [running] = await Promise.all([backend.meta.beat(masterId), epoch.read()])
       alive = running
+      if (isExpired()) joinedMs = clock.monotonicMs()
+      beatMs = sentMs
       releases?.update(await backend.meta.declare(masterId, releases.text))
       failing = false
     } catch (error) {
@@ -56,10 +70,10 @@ export function createMasterMembership(deps: MembershipDeps): MasterMembership {
       await beat()
     },
     stop: () => cancel(),
-    isLeader: () =>
-      !failing &&
-      alive.toSorted()[0] === masterId &&
-      (alive.length === 1 || clock.monotonicMs() - bornMs >= LEADS_AFTER_MS),
+    isLeader: () => {
+      if (failing || isExpired() || alive.toSorted()[0] !== masterId) return false
+      return alive.length === 1 || clock.monotonicMs() - joinedMs >= LEADS_AFTER_MS
+    },
     onBeat: (listener) => void listeners.push(listener),
   }
 }

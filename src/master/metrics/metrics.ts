@@ -5,17 +5,17 @@
  *
  * Several masters on one store export each series of the fleet once, so that sums over masters are correct. The leader
  * exports the numbers of types, of pools and of disconnected workers. The numbers of a connected worker are exported by
- * the master that it is connected to (D93).
+ * the master that it is connected to (D93, D134).
  */
 import { WORKER_STATES } from '../../protocol/index.ts'
-import type { GroupTotals } from '../../storage/index.ts'
+import type { Counts, GroupTotals } from '../../storage/index.ts'
 import { serveProbes, type ProbeListener, type Probes, type ProbeResult } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
 import { route } from '../http/index.ts'
 import { gauge, type Sample } from './exposition.ts'
 import { fleetSnapshots, type FleetSnapshot, type TypeNumbers, type WorkerNumbers } from './fleet-snapshot.ts'
-import { overviewRoute } from './overview.ts'
+import { overviewRoute, slotsOf } from './overview.ts'
 import { sharedText } from './shared-text.ts'
 
 export interface MetricsDeps extends MasterDeps {
@@ -106,11 +106,32 @@ function shareOf({ types, pools }: FleetSnapshot, masterId: string, isLeader: bo
 }
 
 function fleetText({ types, pools, workers }: Share, nowMs: number): string {
-  const batch = types.flatMap(({ type, counts }) =>
-    counts === null ? [] : [{ labels: { automation_type: type }, counts }],
-  )
   return [
     gauge('svc_workers_total', 'Workers by state.', types.flatMap(byState)),
+    gauge('svc_slots', 'Slots of the connected workers.', ofTypes(types, slotsOf)),
+    ...workerGauges(workers, nowMs),
+    gauge(
+      'svc_stream_length',
+      'Entries of the output stream.',
+      ofTypes(types, ({ streamLength }) => streamLength),
+    ),
+    gauge(
+      'svc_stream_bytes',
+      'Bytes of the entries in the output stream.',
+      ofTypes(types, ({ streamBytes }) => streamBytes),
+    ),
+    ...queueGauges(types, nowMs),
+    ...groupGauges(types),
+    gauge(
+      'svc_pool_size',
+      'Items of the pool.',
+      pools.map(({ pool, size }) => ({ labels: { pool }, value: size })),
+    ),
+  ].join('')
+}
+
+function workerGauges(workers: Share['workers'], nowMs: number): readonly string[] {
+  return [
     gauge(
       'svc_worker_last_seen_age_seconds',
       "Seconds since the worker's last frame.",
@@ -131,45 +152,52 @@ function fleetText({ types, pools, workers }: Share, nowMs: number): string {
       'Resident memory of the worker in MB.',
       perWorker(workers, ({ stats }) => stats?.rssMb),
     ),
-    gauge(
-      'svc_stream_length',
-      'Entries of the output stream.',
-      types.map(({ type, streamLength }) => ({ labels: { automation_type: type }, value: streamLength })),
-    ),
-    gauge(
-      'svc_stream_bytes',
-      'Bytes of the entries in the output stream.',
-      types.map(({ type, streamBytes }) => ({ labels: { automation_type: type }, value: streamBytes })),
-    ),
+  ]
+}
+
+function queueGauges(types: Share['types'], nowMs: number): readonly string[] {
+  const ofQueues = (numberOf: (counts: Counts) => number): readonly Sample[] =>
+    ofTypes(types, ({ counts }) => (counts === null ? undefined : numberOf(counts)))
+  const ageOf = ({ oldestSubmittedAtMs: oldest }: Counts): number =>
+    oldest === null ? 0 : Math.max(0, nowMs - oldest) / 1_000
+  return [
     gauge(
       'svc_queue_size',
       'Pending tasks, all tiers.',
-      batch.map(({ labels, counts }) => ({ labels, value: counts.tiers.reduce((sum, tier) => sum + tier, 0) })),
+      ofQueues(({ tiers }) => tiers.reduce((sum, tier) => sum + tier, 0)),
+    ),
+    gauge(
+      'svc_queue_oldest_seconds',
+      'Seconds since the submit of the oldest task that heads a tier; 0 if no task is pending.',
+      ofQueues(ageOf),
+    ),
+    gauge(
+      'svc_tasks_in_flight',
+      'Leased tasks.',
+      ofQueues(({ inFlight }) => inFlight),
+    ),
+    gauge(
+      'svc_tasks_scheduled',
+      'Tasks that wait for a retry or for their start time.',
+      ofQueues(({ scheduled }) => scheduled),
     ),
     gauge(
       'svc_queue_dlq_length',
       'Tasks in the dead-letter queue.',
-      batch.map(({ labels, counts }) => ({ labels, value: counts.dead })),
+      ofQueues(({ dead }) => dead),
     ),
     gauge(
       'svc_queue_paused',
       'Whether the queue is paused, so that no task is leased.',
-      batch.map(({ labels, counts }) => ({ labels, value: counts.paused === undefined ? 0 : 1 })),
+      ofQueues(({ paused }) => (paused === undefined ? 0 : 1)),
     ),
-    ...groupGauges(types),
-    gauge(
-      'svc_pool_size',
-      'Items of the pool.',
-      pools.map(({ pool, size }) => ({ labels: { pool }, value: size })),
-    ),
-  ].join('')
+  ]
 }
 
 /** Numbers of groups, never series of groups: a platform may have one group for each of its customers. */
 function groupGauges(types: Share['types']): readonly string[] {
-  const grouped = types.flatMap(({ type, groups }) => (groups === null ? [] : [{ type, groups }]))
   const ofEach = (numberOf: (groups: GroupTotals) => number): readonly Sample[] =>
-    grouped.map(({ type, groups }) => ({ labels: { automation_type: type }, value: numberOf(groups) }))
+    ofTypes(types, ({ groups }) => (groups === null ? undefined : numberOf(groups)))
   return [
     gauge(
       'svc_groups_ready',
@@ -187,6 +215,14 @@ function groupGauges(types: Share['types']): readonly string[] {
       ofEach(({ inFlight }) => inFlight),
     ),
   ]
+}
+
+/** One sample per type, except for types without the number. */
+function ofTypes(types: Share['types'], numberOf: (type: TypeNumbers) => number | undefined): readonly Sample[] {
+  return types.flatMap((each) => {
+    const value = numberOf(each)
+    return value === undefined ? [] : [{ labels: { automation_type: each.type }, value }]
+  })
 }
 
 function byState({ type, workers }: TypeNumbers): readonly Sample[] {

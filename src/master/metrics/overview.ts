@@ -27,11 +27,17 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
   })
 }
 
-function overviewOf({ kind, workers, counts, streamLength }: TypeNumbers): OverviewBody['automations'][string] {
+/** @returns the slots of the connected workers of a type, from their newest statistics. */
+export function slotsOf({ workers }: Pick<TypeNumbers, 'workers'>): number {
+  return workers.reduce((sum, { masterId, stats }) => sum + (masterId === null ? 0 : (stats?.slots ?? 0)), 0)
+}
+
+function overviewOf(numbers: TypeNumbers): OverviewBody['automations'][string] {
+  const { kind, workers, counts, streamLength } = numbers
   return {
     kind,
     workers: workersOf(workers),
-    slots: workers.reduce((sum, { masterId, stats }) => sum + (masterId === null ? 0 : (stats?.slots ?? 0)), 0),
+    slots: slotsOf(numbers),
     queue: counts === null ? null : totalsBody(counts),
     stream: { length: streamLength },
   }

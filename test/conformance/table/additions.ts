@@ -351,6 +351,24 @@ export const ADDITIONS: readonly Row[] = [
     ),
   ],
   [
+    'D134a',
+    'The leading master exports the tasks in flight, the scheduled ones, the age of the oldest and the slots.',
+    by('master/metrics/metrics.test.ts', 'contain the slots, and the tasks by where they are (D134)'),
+  ],
+  [
+    'D134b',
+    'Two masters never lead at the same time; after a kill the series are missing for at most 20 s.',
+    by(
+      'master/metrics/several-masters.test.ts',
+      'are exported by no master for at most 20 s after the leader was killed, and never twice',
+    ),
+    by('master/metrics/several-masters.test.ts', 'are exported once when a leader that stalled for a while continues'),
+    by(
+      'e2e/masters-metrics.test.ts',
+      'is right or missing after the leader was killed, and after it was started again',
+    ),
+  ],
+  [
     'D94a',
     'Acknowledged changes on SQLite survive a failed fsync and a power cut.',
     by('storage/sqlite/power-cut/power-cut.test.ts', 'has every acknowledged task %s (G1)'),

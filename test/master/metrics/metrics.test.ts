@@ -55,6 +55,28 @@ describe('metrics', () => {
     expect(value(text, 'svc_queue_size{automation_type="probe"}')).toBeUndefined()
   })
 
+  it('contain the slots, and the tasks by where they are (D134)', async () => {
+    const time = new VirtualTime()
+    const backend = new MemoryBackend({ clock: time, random: seededRandom(1) })
+    const master = await runMaster({ backend, clock: time, timers: time })
+    const numbers = async (): Promise<readonly (string | undefined)[]> => {
+      await time.advance(5_000)
+      const text = await scrape(master)
+      const names = ['slots', 'queue_size', 'queue_oldest_seconds', 'tasks_in_flight', 'tasks_scheduled']
+      return names.map((name) => value(text, `svc_${name}{automation_type="mailer"}`))
+    }
+    expect(await numbers()).toEqual(['0', '0', '0', '0', '0'])
+    await backend.meta.beat('test')
+    await withWorker(backend)
+    const tasks = [{}, {}, { delay_seconds: 60 }].map((fields) => ({ payload: { to: 'x' }, ...fields }))
+    await master.call('POST', '/api/v1/automations/mailer/tasks/batch', { body: { tasks } })
+    const reserve = { worker: 'w-1', limit: 1, gen: 0, defaultMaxAttempts: 3 }
+    await backend.tasks.reserve('mailer', 60_000, [reserve])
+    expect(await numbers()).toEqual(['4', '1', '5', '1', '1'])
+    await backend.tasks.reserve('mailer', 60_000, [reserve])
+    expect(await numbers()).toEqual(['4', '0', '0', '2', '1'])
+  })
+
   it('contain no series of a forgotten worker (S18)', async () => {
     const master = await runMaster()
     await withWorker(master.backend)
