@@ -9,7 +9,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { FakeStore, StatusError, type FakeEvent, type FakeKind, type Where } from './fake-store.ts'
+import { FakeStore, StatusError, type FakeEvent, type FakeKind, type FakeObject, type Where } from './fake-store.ts'
 
 export const LEASES: FakeKind = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease' }
 export const EVENTS: FakeKind = {
@@ -84,6 +84,13 @@ interface Target {
   readonly namespace: string | undefined
   readonly name: string | undefined
   readonly subresource: string
+}
+
+/** Fields that a real server selects custom resources by: their name and namespace. */
+function selectedBy(fieldSelector: string): (object: FakeObject) => boolean {
+  const wanted = fieldSelector.split(',').filter((part) => part !== '')
+  return ({ metadata: { name, namespace } }) =>
+    wanted.every((part) => part === `metadata.name=${name}` || part === `metadata.namespace=${namespace}`)
 }
 
 const OBJECT_PATH = new RegExp(
@@ -342,6 +349,7 @@ export class FakeApiServer {
     const all = this.store
       .list(kind, namespace, at)
       .filter(({ metadata }) => `${metadata.namespace}/${metadata.name}` > after)
+      .filter(selectedBy(query.get('fieldSelector') ?? ''))
     const limit = Number(query.get('limit') ?? 0)
     const items = limit === 0 ? all : all.slice(0, limit)
     const last = items.at(-1)?.metadata

@@ -6,12 +6,15 @@
  *     ▲                                                       │                last version, 0.8 s after the last start
  *     ├── 410, expired page, unreadable line, 15 min ─────────┤
  *     │   (immediately, and with backoff in a storm of them)  └──error, 90 s of silence──▶ backoff ──▶ watch from there
- *     └── the connection broke, and the server is behind the newest version seen
+ *     └── the connection broke, and the server may have been restored from a backup
  *
  * A list is applied as a difference: its objects are offered to the cache, and missing objects are removed. So a lost
  * event is corrected by the next list. Listeners may only put a key into a queue. A list that is older than the newest
  * version seen comes from a server that is behind, or from a restored backup of the store. A server that is behind
- * catches up, so the loop lists again. If the second list is also older, it is accepted. The resource kind may be
+ * catches up, so the loop lists again. If the second list is also older, it is accepted.
+ *
+ * A restored server may have written past the newest version seen before the connection is back. So after a broken
+ * connection the watch resumes only if the object of the newest event still has its version. The resource kind may be
  * missing (its definition is not installed yet, or the API server has just started). Then the cache stays as it is, and
  * the loop retries.
  */
@@ -28,7 +31,7 @@ import {
 } from '../../runtime/index.ts'
 import { compareVersions, type Change, type WritableCache } from './cache.ts'
 import { errorOfStatus, isExpired, KubeError, requestedWait } from './kube-error.ts'
-import { collectionPath, type KubeObject, type ObjectList, type Resource } from './objects.ts'
+import { collectionPath, type KubeObject, type ObjectList, type ObjectMeta, type Resource } from './objects.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 import { WatchProgress } from './watch-progress.ts'
 
@@ -81,6 +84,8 @@ export class WatchLoop<T extends KubeObject> {
   readonly #immediateLists: TokenBucket
   readonly #progress: WatchProgress
   #version: string | undefined
+  /** The object of the newest event, or the newest of a list; `undefined`: there is none, or it was deleted. */
+  #newest: ObjectMeta | undefined
   /** The server may be another one, or may have been restored to an older state. */
   #isDoubted = false
   /** The last list was older than the newest version seen. */
@@ -178,15 +183,24 @@ export class WatchLoop<T extends KubeObject> {
     return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), requestedMs)
   }
 
-  /** Requests the smallest list, to learn the current version of the server. */
+  /** Makes a list due, unless the server continues the history that was seen. */
   async #check(signal: AbortSignal): Promise<void> {
-    const { metadata } = await this.#page({ limit: 1 }, signal)
-    if (this.#isBehind(metadata.resourceVersion)) this.#version = undefined
+    const newest = this.#newest
+    if (newest === undefined || !(await this.#isUnchanged(newest, signal))) this.#version = undefined
     this.#isDoubted = false
+  }
+
+  async #isUnchanged({ name, namespace, uid, resourceVersion }: ObjectMeta, signal: AbortSignal) {
+    const fieldSelector = `metadata.name=${name},metadata.namespace=${namespace}`
+    const { items, metadata } = await this.#page({ limit: 1, fieldSelector }, signal)
+    const found = items[0]?.metadata
+    const isSame = found?.uid === uid && found.resourceVersion === resourceVersion
+    return isSame && !this.#isBehind(metadata.resourceVersion)
   }
 
   async #list(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>()
+    let newest: ObjectMeta | undefined
     const { cache, clock, log, random, resource } = this.#deps
     const size = new PageSize(PAGE)
     let next: string | undefined
@@ -203,6 +217,7 @@ export class WatchLoop<T extends KubeObject> {
       }
       for (const item of page.items) {
         seen.add(item.metadata.uid)
+        newest = newerOf(newest, item.metadata)
         this.#take(cache.offerListed(item, isBack ? undefined : version), 'list')
       }
       next = page.metadata.continue
@@ -214,6 +229,7 @@ export class WatchLoop<T extends KubeObject> {
         scope: this.#scope,
       })
     this.#progress.shown(version)
+    this.#newest = newest
     this.#wasBehind = false
     cache.listed(this.#scope)
     this.#relistAtMs = clock.monotonicMs() + RELIST_MS * (1 + RELIST_SPREAD * (2 * random.unit() - 1))
@@ -234,7 +250,7 @@ export class WatchLoop<T extends KubeObject> {
   }
 
   async #page(
-    query: { readonly limit: number; readonly continue?: string | undefined },
+    query: { readonly limit: number; readonly continue?: string | undefined; readonly fieldSelector?: string },
     signal: AbortSignal,
     size?: PageSize,
   ): Promise<ObjectList<T>> {
@@ -295,6 +311,7 @@ export class WatchLoop<T extends KubeObject> {
     if (typeof version !== 'string') throw new KubeError(0, 'UnreadableLine', 'a line of the watch contains no object')
     if (type === 'DELETED') this.#take(this.#deps.cache.remove(seen), 'watch')
     else if (type !== 'BOOKMARK') this.#take(this.#deps.cache.offer(seen), 'watch')
+    if (type !== 'BOOKMARK') this.#newest = type === 'DELETED' ? undefined : seen.metadata
     this.#version = version
     this.#progress.shown(version)
   }
@@ -315,6 +332,9 @@ export class WatchLoop<T extends KubeObject> {
     return Math.max(0, this.#startedMs + MIN_START_MS - this.#deps.clock.monotonicMs())
   }
 }
+
+const newerOf = (a: ObjectMeta | undefined, b: ObjectMeta): ObjectMeta =>
+  a === undefined || compareVersions(a.resourceVersion, b.resourceVersion) === 'older' ? b : a
 
 function reasonOf(error: unknown): RestartReason {
   if (isExpired(error)) return 'expired'

@@ -1,7 +1,7 @@
 import { advanceUntil, runTurns } from '../../kit/index.ts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WatchLoop, WritableCache, type Change, type RestartReason } from '../../../src/operator/kube/index.ts'
-import { PROBES } from '../fake-apiserver.ts'
+import { FakeApiServer, PROBES } from '../fake-apiserver.ts'
 import { created, edited, PROBE, probe, random, kubeFixture, type Probe, type KubeFixture } from './fixture.ts'
 
 let w: KubeFixture
@@ -49,6 +49,18 @@ function started(namespace?: string): WatchLoop<Probe> {
 const watched = (): Promise<void> => advanceUntil(w.time, 'the watch is open', () => w.fake.watchCount === 1)
 const lists = (): number => w.fake.requests.filter(({ query }) => !query.has('watch')).length
 const slotsOf = (name: string): number | undefined => cache.get(`ns/${name}`)?.spec?.slots
+
+const completeLists = (): number =>
+  w.fake.requests.filter(({ query }) => !query.has('watch') && !query.has('fieldSelector')).length
+
+/** Breaks the connection, and waits until a change that is made meanwhile is seen. */
+async function brokenConnection(): Promise<void> {
+  w.fake.sendRaw('', true)
+  await advanceUntil(w.time, 'the connection broke', () => restarts.length === 1)
+  created(w, 'meanwhile')
+  await advanceUntil(w.time, 'the change is seen', () => cache.get('ns/meanwhile') !== undefined)
+  await watched()
+}
 
 /** Waits until a change that is made now is seen. */
 async function follows(): Promise<void> {
@@ -347,6 +359,48 @@ describe('the watch loop', () => {
     }
     expect(restarts).toEqual(['error', 'behind'])
     expect(changes.slice(0, 3)).toEqual(['list change ns/a', 'list add ns/b', 'list remove ns/c'])
+  })
+
+  it('lists after the connection broke, if a restored server has written past the newest version', async () => {
+    created(w, 'a')
+    created(w, 'b')
+    edited(w, 'a', { slots: 8 })
+    started()
+    await watched()
+    const uid = cache.get('ns/a')?.metadata.uid ?? ''
+    const restored = new FakeApiServer([PROBES], w.time.wallMs, () => uid)
+    for (const name of ['a', 'b', 'c', 'd']) created({ ...w, fake: restored }, name)
+    expect(restored.store.version).toBeGreaterThan(w.fake.store.version)
+    restored.port = w.fake.port
+    await w.fake.close()
+    await restored.start()
+    try {
+      await advanceUntil(w.time, 'the watch is open again', () => restored.watchCount === 1)
+      expect([slotsOf('a'), cache.get('ns/c')?.metadata.name, cache.size]).toEqual([undefined, 'c', 4])
+    } finally {
+      w.abort.abort(new Error('over'))
+      await restored.close()
+    }
+  })
+
+  it('resumes after the connection broke, if the newest object is unchanged', async () => {
+    created(w, 'a')
+    created(w, 'b')
+    started()
+    await watched()
+    await brokenConnection()
+    expect(completeLists()).toBe(1)
+  })
+
+  it('lists after the connection broke, if the newest event was a deletion', async () => {
+    created(w, 'a')
+    created(w, 'b')
+    started()
+    await watched()
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'b' }, undefined)
+    await advanceUntil(w.time, 'the deletion is seen', () => cache.size === 1)
+    await brokenConnection()
+    expect(completeLists()).toBe(2)
   })
 
   it('keeps an object that entered the cache after the list was made', async () => {
