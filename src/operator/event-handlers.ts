@@ -7,6 +7,7 @@
  *                                         became applicable or inapplicable
  *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; with an edit in progress: 110;
  *                                        with a pending status write: 90, so that one write carries the latest state
+ *   first list of a type complete ─────▶ every FleetWorker of it whose worker is not registered: 50
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
  *   master lost its state, recovered, or was unreachable for a minute; a term begins ──▶ all: -100, unseen edits 100
@@ -19,6 +20,7 @@ import {
   RECONCILE_ANNOTATION,
   rivalKeys,
   targetOf,
+  workerOf,
   type FleetWorkerObject,
   type Permits,
   type SourceName,
@@ -38,7 +40,7 @@ import {
 export interface EventHandlersDeps {
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
-  readonly table: Pick<FleetTable, 'setTypes'>
+  readonly table: Pick<FleetTable, 'setTypes' | 'isRegistered'>
   readonly permits: Permits
   /** Whether a write of this status is in flight. */
   readonly isOurs: (object: FleetWorkerObject) => boolean
@@ -61,10 +63,13 @@ export class EventHandlers {
   }
 
   onTableChange(change: TableChange): void {
-    const { cache } = this.#deps
+    const { cache, table } = this.#deps
     if (change.kind === 'worker') this.#workerChanged(cache.byIndex('target', targetOf(change.type, change.workerId)))
-    else if (change.kind === 'type')
-      this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
+    else if (change.kind === 'type') this.#push(keysOf(this.#ofType(change.type)))
+    else if (change.kind === 'listed')
+      this.#push(
+        keysOf(this.#ofType(change.type).filter((each) => !table.isRegistered(change.type, workerOf(each).workerId))),
+      )
     else this.requeueAll()
   }
 
@@ -99,6 +104,10 @@ export class EventHandlers {
     const { isOurs, queue } = this.#deps
     const priority = priorityOf(change, source, { annotation: RECONCILE_ANNOTATION, isOurs })
     if (priority !== undefined) queue.add(change.key, priority)
+  }
+
+  #ofType(type: string): readonly FleetWorkerObject[] {
+    return [...this.#deps.cache.all()].filter(({ spec }) => spec.type === type)
   }
 
   #workerChanged(objects: readonly FleetWorkerObject[]): void {

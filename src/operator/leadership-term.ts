@@ -1,10 +1,12 @@
 /**
  * @module operator/leadership-term
- * Runs one term of leadership: every component that writes, and the state it keeps. Work begins once both sides are
- * known, because a worker that was not listed yet would look as if it had never registered:
+ * Runs one term of leadership: every component that writes, and the state it keeps.
  *
- *   leading ──FleetWorkers listed, and the fleet listed or unavailable──▶ working ──end()──▶ finish runs, send statuses
- *     └───────────────────────────── the lease is lost: everything is aborted ◀──┘
+ *   leading ──FleetWorkers listed──▶ edits ──the fleet listed or unavailable──▶ all work ──end()──▶ finish runs, send
+ *     └────────────────── the lease is lost: everything is aborted ◀─────────────────┘              statuses
+ *
+ * All FleetWorkers must be known before the first edit, because an older one may own the same worker. The fleet need
+ * not be: an edit whose worker was not listed yet is looked at again when it is. All other work waits for the fleet.
  *
  * The first round looks at every resource before it sends unedited resources to the master. Otherwise a fleet that
  * differs as a whole would delay the resources that do not differ.
@@ -41,7 +43,7 @@ import { PeriodicResync } from './periodic-resync.ts'
 import type { EventHandlers } from './event-handlers.ts'
 
 const FIELD_MANAGER = 'muster-operator'
-const LOOK_MS = 50
+const LOOK_MS = 10
 /** A cache that is complete up to this long ago is fresh: in a term, no other replica writes configs meanwhile. */
 const FRESH_MS = 5_000
 /** Bounds the running reconciles, and then the status writes that follow them. */
@@ -143,17 +145,30 @@ export class LeadershipTerm {
 
   /** Resolves when the term has ended. */
   async run(): Promise<void> {
-    const { cache, fleet, signal, time, handlers } = this.#deps
+    const { cache, handlers, queue, signal } = this.#deps
     const ending = AbortSignal.any([signal, this.#last.signal])
-    const isKnown = (): boolean => cache.isSynced && (fleet.isSynced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS)
-    while (!isKnown() && !ending.aborted) await sleep(time, LOOK_MS, ending)
-    if (ending.aborted) return
-    this.#memory.beginRound(cache.all())
+    if (!(await this.#until(() => cache.isSynced, ending))) return
+    queue.holdBulk(true)
     handlers.requeueAll()
-    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#resync.run(ending)]).then(
+    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#beginRound(ending)]).then(
       () => {},
     )
     await this.#works
+  }
+
+  async #beginRound(ending: AbortSignal): Promise<void> {
+    const { cache, fleet, queue } = this.#deps
+    const isKnown = (): boolean => fleet.isSynced || fleet.unavailableMs >= UNAVAILABLE_AFTER_MS
+    if (!(await this.#until(isKnown, ending))) return
+    this.#memory.beginRound(cache.all())
+    queue.holdBulk(false)
+    await this.#resync.run(ending)
+  }
+
+  /** @returns false if the signal aborts first. */
+  async #until(isTrue: () => boolean, signal: AbortSignal): Promise<boolean> {
+    while (!isTrue() && !signal.aborted) await sleep(this.#deps.time, LOOK_MS, signal)
+    return !signal.aborted
   }
 
   /** Ends the term in order, within 10 s. */

@@ -66,7 +66,10 @@ function fixture() {
   const triggers = new EventHandlers({
     queue,
     cache,
-    table: { setTypes: (named) => void types.push([...named]) },
+    table: {
+      setTypes: (named) => void types.push([...named]),
+      isRegistered: (_, workerId) => workerId === 'registered',
+    },
     permits: () => true,
     isOurs: () => false,
     isReporting: ({ metadata }) => reporting.has(metadata.name),
@@ -104,6 +107,15 @@ describe('the event handlers', () => {
     expect(taken()).toEqual([['ns/four', 50]])
     triggers.onSource('secrets/ns/s')
     expect(taken()).toEqual([['ns/three', 50]])
+  })
+
+  it('enqueue only what is not registered once a type is listed, since each listed worker was reported', () => {
+    const { seen, taken, triggers } = fixture()
+    const status = { observedGeneration: 1 }
+    for (const workerId of ['registered', 'missing']) seen(fleetWorker(workerId, { workerId, status }))
+    taken()
+    triggers.onTableChange({ kind: 'listed', type: 'a' })
+    expect(taken()).toEqual([['ns/missing', 50]])
   })
 
   it("enqueue a worker's response to an edit before other edits, so that its status is sent once", () => {

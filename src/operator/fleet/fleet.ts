@@ -96,10 +96,10 @@ export class Fleet implements FleetTable {
 
   get(type: string, workerId: string): Seen {
     const reader = this.#readers.get(type)?.reader
-    if (reader === undefined || reader.reach === 'pending') return { kind: 'pending' }
-    if (reader.reach !== 'in_reach') return { kind: reader.reach }
+    if (reader === undefined) return { kind: 'pending' }
+    if (reader.reach === 'unknown_type' || reader.reach === 'forbidden') return { kind: reader.reach }
     const entry = reader.records.get(workerId)
-    if (entry === undefined || entry.isAbsent) return { kind: 'unregistered' }
+    if (entry === undefined || entry.isAbsent) return { kind: reader.reach === 'pending' ? 'pending' : 'unregistered' }
     if (entry.record === null) return { kind: 'pending' }
     return {
       kind: 'registered',
@@ -108,6 +108,10 @@ export class Fleet implements FleetTable {
       isStale: entry.staleSince !== null,
       readMs: entry.readMs,
     }
+  }
+
+  isRegistered(type: string, workerId: string): boolean {
+    return this.#readers.get(type)?.reader.records.has(workerId) === true
   }
 
   catalog(type: string): CatalogType | undefined {
@@ -269,6 +273,7 @@ export class Fleet implements FleetTable {
       hasFeed: () => this.#feed.isLive,
       onWorker: (workerId) => tell({ kind: 'worker', type, workerId }),
       onType: () => tell({ kind: 'type', type }),
+      onListed: () => tell({ kind: 'listed', type }),
       onFall: () => this.#life.regressed(),
     })
     const each = { reader, end: new AbortController() }

@@ -65,6 +65,8 @@ export type Seen =
 export type TableChange =
   /** A relevant difference of one worker. */
   | { readonly kind: 'worker'; readonly type: string; readonly workerId: string }
+  /** The first list of a type is complete: a worker that was not reported is not registered. */
+  | { readonly kind: 'listed'; readonly type: string }
   /** The whole type: its schema changed, the type was added or removed, or the rights of the token changed. */
   | { readonly kind: 'type'; readonly type: string }
   /** The master's store was replaced or went back to an older state. Every worker is compared again, edits first. */
@@ -79,6 +81,8 @@ export interface Remembered {
 
 export interface FleetTable {
   get(type: string, workerId: string): Seen
+  /** Whether the worker is registered, as far as is known. Cheaper than `get`. */
+  isRegistered(type: string, workerId: string): boolean
   catalog(type: string): CatalogType | undefined
   /** Every registered worker of a type, for the resync. */
   workers(type: string): Iterable<Omit<WorkerRecord, 'config'>>

@@ -90,6 +90,11 @@ export class Records {
     }
   }
 
+  /** Whether the worker is registered, as far as is known. */
+  has(workerId: string): boolean {
+    return this.#entries.get(workerId)?.isAbsent === false
+  }
+
   get size(): number {
     return this.#entries.size
   }

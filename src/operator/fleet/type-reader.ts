@@ -47,8 +47,10 @@ export interface TypeReaderDeps {
   readonly readRights: (signal: AbortSignal) => Promise<unknown>
   readonly hasFeed: () => boolean
   readonly onWorker: (workerId: string) => void
-  /** The schema changed, or the type became available or unavailable. */
+  /** The schema changed, or the type became unavailable. */
   readonly onType: () => void
+  /** The first list is complete. */
+  readonly onListed: () => void
   readonly onFall: RecordsDeps['onRegression']
 }
 
@@ -285,9 +287,8 @@ export class TypeReader {
     else await Promise.all(ids.map((id) => this.readOne(id, 'table', signal)))
   }
 
-  /** Reports nothing until the first list is complete; then the whole type is reported. */
   #changed(workerId: string): void {
-    if (this.#reach === 'in_reach') this.#deps.onWorker(workerId)
+    if (this.#reach === 'in_reach' || this.#reach === 'pending') this.#deps.onWorker(workerId)
   }
 
   #refused(refusal: CallRefusal): void {
@@ -304,6 +305,7 @@ export class TypeReader {
   #outOfReach(reach: 'unknown_type' | 'forbidden'): void {
     this.#isHurried = true
     this.#catalog = undefined
+    this.records.clear()
     this.#waitMs(OUT_OF_REACH_MS[reach])
     this.#turn(reach)
   }
@@ -311,7 +313,8 @@ export class TypeReader {
   #turn(reach: TypeReach): void {
     if (reach === this.#reach) return
     this.#reach = reach
-    this.#deps.onType()
+    if (reach === 'in_reach') this.#deps.onListed()
+    else this.#deps.onType()
   }
 
   #failed(error: unknown, signal: AbortSignal): void {

@@ -82,6 +82,8 @@ export interface SyncResult {
   readonly drift?: { readonly paths: readonly string[]; readonly by: string | null }
   /** Nothing is reported before the master has been unreachable for a minute. */
   readonly isQuiet?: boolean
+  /** Nothing could be compared yet: the table will notify once it has read the worker and its type. */
+  readonly isPending?: boolean
   /** The secret state must be written to the status before the reconcile continues. */
   readonly isAhead?: boolean
   readonly isReleasing?: boolean
@@ -113,6 +115,11 @@ export const unreportedResult = (outcome: ReconcileOutcome, worker?: Registered)
   isQuiet: true,
   ...(worker !== undefined && { worker }),
 })
+/** Result while the table has not read the worker, or its type; it notifies once it has. */
+export const pendingResult = (worker?: Registered): SyncResult => ({
+  ...unreportedResult({ kind: 'ok' }, worker),
+  isPending: true,
+})
 /** As {@link unreportedResult}, if a change was started and is not complete. */
 export const updatingResult = (
   outcome: ReconcileOutcome,
@@ -128,7 +135,7 @@ export const updatingResult = (
 
 /** Result if the worker's config cannot be read. */
 export function unreadableResult(seen: Exclude<Seen, Registered>, context: ReconcileContext): SyncResult {
-  if (seen.kind === 'pending') return unreportedResult({ kind: 'ok' }) // The table notifies once the worker is read.
+  if (seen.kind === 'pending') return pendingResult()
   if (seen.kind === 'unregistered') return unregistered(context)
   if (seen.kind === 'unknown_type') return unknownType(context)
   return syncResult('Forbidden', `the operator's token is not valid for the type ${context.resource.spec.type}`, {

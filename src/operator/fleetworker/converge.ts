@@ -26,6 +26,7 @@ import {
   type SyncResult,
   refusedResult,
   syncResult,
+  pendingResult,
   unreportedResult,
   updatingResult,
 } from './context.ts'
@@ -64,7 +65,7 @@ export async function converge(context: ReconcileContext): Promise<SyncResult | 
   if (seen.kind === 'result') return seen
   workerState.missing = undefined
   const type = deps.table.catalog(resource.spec.type)
-  if (type === undefined) return unreportedResult({ kind: 'ok' }, seen) // The table notifies once it knows the type.
+  if (type === undefined) return pendingResult(seen)
   if (isHandsOff(resource.spec)) return observe(context, seen, type)
   const claimClass = claimClassOf(context, seen)
   if (claimClass === 'taken_over' || claimClass === 'foreign') return claimedByOthers(seen)

@@ -95,10 +95,11 @@ export class ReconcileMemory {
 
   /**
    * Starts a term with a first look at each resource before anything is written. So resources without changes do not
-   * wait for those with changes.
+   * wait for those with changes. Edits that were compared before need none.
    */
   beginRound(resources: Iterable<FleetWorkerObject>): void {
-    for (const { metadata } of resources) this.#unseen.set(metadata.uid, metadata.generation)
+    for (const resource of resources)
+      if (!this.of(resource).isCompared) this.#unseen.set(resource.metadata.uid, resource.metadata.generation)
   }
 
   /** Whether this is the resource's look of the first round. A resource that was edited since does not wait. */

@@ -51,7 +51,7 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
       }
       const result = await resultOf(context)
       if (result.kind === 'repeat') continue
-      deps.memory.markReconciled(context.workerState)
+      if (result.isPending !== true) deps.memory.markReconciled(context.workerState)
       const outcome = report(context, result)
       if (result.isAhead !== true || !(await deps.status.flushNow(refOf(resource), signal))) return outcome
     }

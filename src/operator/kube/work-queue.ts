@@ -6,7 +6,8 @@
  *                                                                    added while it ran
  *
  * The highest priority comes first; within a priority, first in, first out. At most twelve of the running keys are bulk
- * work, which leaves four reconciles for edits, however long bulk work takes. To prevent starvation, a key that has
+ * work, which leaves four reconciles for edits, however long bulk work takes; bulk work can also be held back
+ * altogether. To prevent starvation, a key that has
  * been due for 200 s gets one turn of eight. A run cancels every deadline that was set before it.
  */
 import { Backoff, Heap, type Clock, type Random, type Timers } from '../../runtime/index.ts'
@@ -71,6 +72,7 @@ export class WorkQueue {
   readonly #waitingHeap = new Heap<ObjectKey>()
   readonly #takers: (() => void)[] = []
   #bulkRunning = 0
+  #isBulkHeld = false
   #turns = 0
   #cancelTimer: () => void = () => {}
   #parked: string | null = null
@@ -129,6 +131,12 @@ export class WorkQueue {
     else if (run.priority < URGENT) this.#takers.shift()?.() // Other bulk work may run now.
   }
 
+  /** While held, only edits and deletions are returned. Other keys can still be added, and age. */
+  holdBulk(isHeld: boolean): void {
+    this.#isBulkHeld = isHeld
+    if (!isHeld) this.#wakeAll()
+  }
+
   /** With a reason: returns no key until it is called with `null`. Keys can still be added, and age. */
   park(reason: string | null): void {
     this.#parked = reason
@@ -181,7 +189,7 @@ export class WorkQueue {
   }
 
   #first(): ObjectKey | undefined {
-    const hasRoom = this.#bulkRunning < MAX_BULK_RUNNING
+    const hasRoom = !this.#isBulkHeld && this.#bulkRunning < MAX_BULK_RUNNING
     const due = (hasRoom ? this.#overdue() : undefined) ?? this.#foremost()
     if (due === undefined || (due.priority < URGENT && !hasRoom)) return undefined
     const { key, priority, sinceMs } = due

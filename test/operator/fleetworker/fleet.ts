@@ -48,6 +48,10 @@ export class TestFleet implements FleetTable, MasterWriter {
     this.#nowMs = nowMs
   }
 
+  isRegistered(type: string, workerId: string): boolean {
+    return this.get(type, workerId).kind === 'registered'
+  }
+
   /** Updates the table. */
   async read(): Promise<void> {
     const { json } = await this.#master.call('GET', '/api/v1/catalog')

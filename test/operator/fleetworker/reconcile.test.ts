@@ -78,6 +78,23 @@ describe('reconcile: one worker', () => {
     expect(fixture.condition('w3', 'Synced')).toBe('True InSync')
   })
 
+  it('needs no first look at what was compared before the round', async () => {
+    fixture.create('w1', { config: { url: 'http://a' } })
+    await fixture.pass('w1')
+    await fixture.dashboard('w1', { url: 'http://alice' })
+    await fixture.see()
+    fixture.deps.memory.beginRound(fixture.cache.all())
+    await fixture.act('w1')
+    expect(fixture.fleet.count('patch')).toBe(2)
+  })
+
+  it('does not count a resource as compared while its worker is not listed', async () => {
+    fixture.create('w1', { config: { url: 'http://a' } })
+    fixture.fleet.isPending = true
+    await fixture.act('w1')
+    expect(fixture.deps.memory.comparedCount).toBe(0)
+  })
+
   it('writes an edit of the first round without a second look', async () => {
     fixture.create('w1', { config: { url: 'http://a' } })
     await fixture.see()
@@ -98,6 +115,7 @@ describe('reconcile: one worker', () => {
       await fixture.dashboard(name, { url: 'http://alice' })
     }
     fixture.edit('w2', { config: { url: 'http://b' } })
+    fixture.restart()
     await fixture.see()
     fixture.deps.memory.beginRound(fixture.cache.all())
     expect([await fixture.act('w1'), await fixture.act('w2')]).toEqual([

@@ -95,6 +95,22 @@ describe('the work queue', () => {
     expect(taken.at(-1)).toMatch(/^ns\/swept-/)
   })
 
+  it('hands out only edits and deletions while bulk work is held, whatever waits', async () => {
+    queue.holdBulk(true)
+    queue.add('ns/swept', -100)
+    queue.add('ns/pushed', 50)
+    const taken: ObjectKey[] = []
+    const takers = [1, 2, 3].map(() => queue.take(never).then((key) => taken.push(key)))
+    await time.advance(300_000)
+    expect(taken).toEqual([])
+    queue.add('ns/edited', 100)
+    await runTurns()
+    expect(taken).toEqual(['ns/edited'])
+    queue.holdBulk(false)
+    await Promise.all(takers)
+    expect(taken).toHaveLength(3)
+  })
+
   it('gives every eighth turn to the key that has waited longest, once that is over 200 s', async () => {
     queue.add('ns/swept', -100)
     queue.add('ns/swept-later', -100)
