@@ -100,7 +100,8 @@ export const FRAME_WORDS = {
 export const EVENT_WORDS = {
   'worker.registered': 'A worker registered for the first time, or again after it was forgotten.',
   'worker.connected':
-    'Its control channel is open. Has `state` and `draining` if this process ended the drain of an earlier one.',
+    'Its control channel is open. Has `state` and `draining` if this process ended the drain of an earlier one, ' +
+    'and its labels if it has some.',
   'worker.disconnected': 'Its control channel closed: it disconnected, was silent for too long, or its master ended.',
   'worker.state': 'Its state or `last_error` changed.',
   'worker.config_changed':

@@ -2,6 +2,7 @@
 
 const NAMED_PATTERNS = new Map([
   ['^[ -~]+$', 'printable ASCII'],
+  ['^[ -~]*$', 'printable ASCII'],
   ['^https?://', 'http or https URL'],
   ['^[^\\u0000-\\u001f\\u007f]*$', 'without control characters'],
   [

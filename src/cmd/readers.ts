@@ -1,7 +1,7 @@
 /** @module cmd/readers  Parses the text of settings. Each reader throws an Error whose message contains an example. */
 import { isIP } from 'node:net'
 import { LOG_LEVELS, type LogLevel } from '../runtime/index.ts'
-import { isWorkerId, TYPE_PATTERN } from '../protocol/index.ts'
+import { isWorkerId, parseWorkerLabels, TYPE_PATTERN, type WorkerLabels } from '../protocol/index.ts'
 import type { Read } from './settings.ts'
 
 export interface HostPort {
@@ -166,6 +166,8 @@ export const workerId: Read<string> = (value) => {
     )
   return value
 }
+
+export const workerLabels: Read<WorkerLabels> = parseWorkerLabels
 
 export const flag: Read<boolean> = (value) => {
   if (['1', 'true', 'yes', 'on'].includes(value)) return true

@@ -9,7 +9,7 @@ import { systemRandom, systemTime } from '../runtime/index.ts'
 import { startWorker, systemHost } from '../worker/index.ts'
 import { warnOfPlainText } from './plain-text.ts'
 import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
-import { atLeast, automationType, cidrs, hostPort, httpUrl, text, workerId } from './readers.ts'
+import { atLeast, automationType, cidrs, hostPort, httpUrl, text, workerId, workerLabels } from './readers.ts'
 import { describeSettings, readSettings, setting } from './settings.ts'
 import { watchedSecret } from './secret-file.ts'
 import { VERSION } from './version.ts'
@@ -30,6 +30,10 @@ const SETTINGS = {
     name: 'SVC_WORKER_ID',
     help: 'ID of this worker, unique within its automation type.',
     fallback: hostname(),
+  }),
+  labels: setting(workerLabels, {
+    name: 'SVC_WORKER_LABELS',
+    help: 'Labels of this worker as comma-separated KEY=VALUE pairs, for example zone=eu-1,tier=spot.',
   }),
   ...AUTOMATIONS_SETTING,
   drainTimeoutSeconds: setting(atLeast(0), {
@@ -91,6 +95,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         entry,
         workerId: values.id,
         drainTimeoutSeconds: values.drainTimeoutSeconds,
+        labels: values.labels ?? {},
         version: VERSION,
         healthListen: values.healthListen ?? null,
         clock: systemTime,

@@ -4,7 +4,15 @@
  * (D120). Each master records its version and features with its heartbeat. A master that records none is of a release
  * before that, and implements no added feature.
  */
-import { ADDED_CALLS, ADDED_TASK_FIELDS, FEATURES, FleetError, type Addition, type Feature } from '../protocol/index.ts'
+import {
+  ADDED_CALLS,
+  ADDED_TASK_FIELDS,
+  FEATURES,
+  FleetError,
+  SOCKET_FEATURES,
+  type Addition,
+  type Feature,
+} from '../protocol/index.ts'
 
 /** Heartbeats are written every 5 s, so a master that has stopped is noticed after that time. */
 const RETRY_AFTER_SECONDS = 5
@@ -43,7 +51,7 @@ export class MasterReleases {
     this.#live = [own]
   }
 
-  /** The features that all live masters implement. */
+  /** The features that all live masters implement, and those that concern only a socket of this master. */
   get features(): ReadonlySet<Feature> {
     return this.#features
   }
@@ -56,7 +64,9 @@ export class MasterReleases {
   update(texts: readonly (string | null)[]): void {
     this.#live = texts.map(parseRelease)
     this.#features = new Set(
-      FEATURES.filter((name) => this.#live.every((each) => each?.features.includes(name) === true)),
+      FEATURES.filter(
+        (name) => SOCKET_FEATURES.has(name) || this.#live.every((each) => each?.features.includes(name) === true),
+      ),
     )
     const behind = this.#live.filter((release) => ADDITIONS.some((name) => !hasAddition(release, name)))
     this.#behind = behind.length === 0 ? null : behind

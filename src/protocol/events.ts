@@ -11,6 +11,7 @@
 import { Type, type Static } from 'typebox'
 import { ReportedState, WORKER_STATES } from './frames.ts'
 import { Nullable, Seconds } from './names.ts'
+import { WorkerLabels } from './worker-labels.ts'
 
 const Data = Type.Object
 const ofType = { type: Type.String(), ts: Seconds }
@@ -47,6 +48,7 @@ export const EVENTS = {
     connected: Type.Literal(true),
     state: Type.Optional(ReportedState),
     draining: Type.Optional(Type.Literal(false)),
+    labels: Type.Optional(WorkerLabels),
   }),
   'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false) }),
   'worker.state': Data({ ...ofWorker, state: StateName, last_error: Nullable(Type.String()) }),

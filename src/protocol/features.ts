@@ -5,7 +5,8 @@
  *   worker ── Muster-Version, Muster-Features ──▶ master                  in the upgrade of the control channel
  *   worker ◀── Muster-Version, Muster-Features, Muster-Epoch ── master    in its response
  *
- * The response names the features of all live masters, because an rpc may reach another master than the socket.
+ * The response names the features of all live masters, because an rpc may reach another master than the socket, and the
+ * features of the socket that the accepting master implements.
  */
 
 /**
@@ -14,10 +15,16 @@
  * - `progress`: `tasks.extend` with `progress` (D114).
  * - `cancel`: the frame `task_cancelled`, which ends the run of a task whose lease a cancel has ended (D117).
  * - `epoch`: a worker whose config is of `Muster-Epoch` need not poll it when it connects.
+ * - `labels`: the field `labels` of `register` (D136).
  */
-export const FEATURES = ['stream', 'result', 'progress', 'cancel', 'epoch'] as const
+export const FEATURES = ['stream', 'result', 'progress', 'cancel', 'epoch', 'labels'] as const
 /** The name of a feature. */
 export type Feature = (typeof FEATURES)[number]
+/**
+ * The features that concern only the socket. A master offers them whatever the other live masters implement: a worker
+ * that connects during an upgrade would otherwise not send its labels before it connects again.
+ */
+export const SOCKET_FEATURES: ReadonlySet<Feature> = new Set<Feature>(['labels'])
 
 /** The fields of a task that a producer may use only while every live master knows them. */
 export const ADDED_TASK_FIELDS = [

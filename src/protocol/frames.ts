@@ -7,12 +7,13 @@
  *   worker ◀── config_changed, drain, ping, task_cancelled (D117), task_assign (reserved, never sent) ── master
  *
  * Decoding is strict: an unknown type or field, or a wrong value, is a {@link FrameFault}.
- * @see D5, D6, D10, D12, D37
+ * @see D5, D6, D10, D12, D37, D136
  */
 import { Type, type Static } from 'typebox'
 import { MAX_OUTPUTS_PER_FRAME } from './limits.ts'
 import { AnyObject, AutomationType, Maybe, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
 import { lazyValidator, type Validator } from './validator.ts'
+import { WorkerLabels } from './worker-labels.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const Gen = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -53,6 +54,7 @@ export const WORKER_FRAMES = {
     protocol_version: Type.Integer(),
     hardware: Hardware,
     instance_id: Maybe(Name),
+    labels: Maybe(WorkerLabels),
   }),
   state: Strict({
     type: Type.Literal('state'),

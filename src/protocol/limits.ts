@@ -37,6 +37,10 @@ export const MAX_SHOWN_GROUPS = 50
 export const MAX_LABELS_PER_TASK = 16
 /** Longest value of a label, in characters. */
 export const MAX_LABEL_CHARS = 256
+/** Largest number of labels of a worker (D136). */
+export const MAX_LABELS_PER_WORKER = 16
+/** Longest key and longest value of a label of a worker, in characters. */
+export const MAX_WORKER_LABEL_CHARS = 63
 /** Longest `tracestate` of a task, in characters. */
 export const MAX_TRACESTATE_CHARS = 512
 /** Longest hold of a lock or a claim: 12 hours. */

@@ -28,6 +28,10 @@ export const PRINTABLE_PATTERN = '^[ -~]+$'
 
 /** The key of a label (D113). */
 export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,63}$'
+/** The key of a label of a worker (D136). */
+export const WORKER_LABEL_KEY_PATTERN = '^[a-z0-9]([a-z0-9./-]{0,61}[a-z0-9])?$'
+/** The value of a label of a worker: printable ASCII, possibly empty. */
+export const WORKER_LABEL_VALUE_PATTERN = '^[ -~]*$'
 /** `traceparent` of W3C, version 00. */
 export const TRACEPARENT_PATTERN = '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
 
@@ -38,6 +42,8 @@ export const OWN_PATTERNS: ReadonlySet<string> = new Set([
   WORKER_ID_PATTERN,
   PRINTABLE_PATTERN,
   LABEL_PATTERN,
+  WORKER_LABEL_KEY_PATTERN,
+  WORKER_LABEL_VALUE_PATTERN,
   TRACEPARENT_PATTERN,
 ])
 

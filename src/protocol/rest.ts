@@ -29,6 +29,7 @@ import {
 import { GroupBody, GroupsFields } from './task-groups.ts'
 import { FailedAttempt } from './task-state.ts'
 import { Labels, OnConflict, RetryFields, taskExtras, TraceParent, TraceState, UniqueUntil } from './task-extras.ts'
+import { WorkerLabels } from './worker-labels.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
@@ -104,6 +105,7 @@ export const WorkerBody = ResponseObject({
   state_since: Seconds,
   config_changed_at: Nullable(Seconds),
   config_changed_by: Nullable(Type.String()),
+  labels: Type.Optional(WorkerLabels),
 })
 export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */

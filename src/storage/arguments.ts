@@ -49,6 +49,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         name('conn', item.conn)
         text('instance', item.instance)
         text('hardware', item.hardware)
+        optional(item.labels ?? null, (labels) => text('labels', labels))
         text('defaults', item.defaults)
       }),
     beat: (items) =>

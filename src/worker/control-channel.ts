@@ -30,6 +30,7 @@ import {
   WORKER_SILENCE_MS,
   type Hardware,
   type MasterFrame,
+  type WorkerLabels,
 } from '../protocol/index.ts'
 import {
   Backoff,
@@ -62,6 +63,8 @@ interface Identity {
   /** Random per process (D5). */
   readonly instanceId: string
   readonly hardware: () => Static<typeof Hardware>
+  /** Sent only to a master that knows the field. */
+  readonly labels: WorkerLabels
 }
 
 /** What `dial` opens: `ws`, or a simulated socket. */
@@ -198,7 +201,10 @@ export class ControlChannel {
   }
 
   #opened(socket: FrameSocket): void {
-    const { clock, identity, random, timers } = this.#deps
+    const { clock, features, identity, random, timers } = this.#deps
+    const hasLabels = Object.keys(identity.labels).length > 0
+    if (hasLabels && !features.has('labels'))
+      this.#deps.log.warn('the master is of a release that does not know worker labels: connecting without them')
     this.#openedAtMs = clock.monotonicMs()
     this.#markAlive()
     this.#watch(WORKER_SILENCE_MS)
@@ -210,6 +216,7 @@ export class ControlChannel {
         protocol_version: PROTOCOL_VERSION,
         hardware: identity.hardware(),
         instance_id: identity.instanceId,
+        ...(hasLabels && features.has('labels') && { labels: identity.labels }),
       }),
     )
     const greeting = random.uuid()

@@ -3,7 +3,7 @@
  * Defines what a worker is started with and what can be done with it while it runs.
  */
 import type { RunnableEntry } from '../automation/index.ts'
-import type { ReportedState } from '../protocol/index.ts'
+import type { ReportedState, WorkerLabels } from '../protocol/index.ts'
 import type { Clock, CreateHttpPool, Log, Random, Timers } from '../runtime/index.ts'
 import type { WorkerAddress } from './address.ts'
 import type { Dial } from './control-channel.ts'
@@ -19,6 +19,8 @@ export interface WorkerOptions {
   readonly entry: RunnableEntry
   readonly workerId: string
   readonly drainTimeoutSeconds: number
+  /** What the worker is for, sent with `register` (D136). By default none. */
+  readonly labels?: WorkerLabels
   /** The version of this program, which the master receives with the upgrade. */
   readonly version?: string
   readonly clock: Clock

@@ -196,14 +196,15 @@ class Worker implements RunningWorker {
   }
 
   #makeChannel(shared: SharedDeps): ControlChannel {
-    const { dial, entry, host, log, version, workerId } = this.#options
+    const { dial, entry, host, labels = {}, log, version, workerId } = this.#options
+    const instanceId = shared.random.uuid()
     return new ControlChannel({
       ...shared,
       dial,
       version,
       url: shared.controlUrl,
       outbox: this.#outbox,
-      identity: { workerId, type: entry.type, instanceId: shared.random.uuid(), hardware: () => host.hardware() },
+      identity: { workerId, type: entry.type, instanceId, hardware: () => host.hardware(), labels },
       onOpen: (isRegistered) => this.#config.connected(isRegistered),
       onClose: () => void (this.#known = false),
       onFrame: (frame) => this.#received(frame),
@@ -365,10 +366,9 @@ class Worker implements RunningWorker {
   }
 
   #condition(): WorkerCondition {
-    const slots = this.#slots
     const state = stateOf({
-      target: slots.target,
-      active: slots.active,
+      target: this.#slots.target,
+      active: this.#slots.active,
       failing: this.#records.failing,
       spawnFails: this.#errors.has('spawn'),
     })

@@ -15,6 +15,7 @@ import {
   origins,
   text,
   workerId,
+  workerLabels,
   time,
 } from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
@@ -167,11 +168,29 @@ describe('the readers', () => {
     [kubeNames, 'a,b/c', /"b\/c" is not a valid Kubernetes name/],
     [workerId, 'a/b', /not a valid worker ID/],
     [workerId, '..', /not a valid worker ID/],
+    [workerLabels, 'zone', /^"zone" is not KEY=VALUE; for example zone=eu-1,tier=spot$/],
+    [workerLabels, 'zone=a,,tier=b', /^"" is not KEY=VALUE/],
+    [workerLabels, 'tier=spot,Zone=eu-1', /^"Zone=eu-1" has an invalid key: use 1 to 63 lower-case letters/],
+    [workerLabels, '=eu-1', /^"=eu-1" has an invalid key/],
+    [workerLabels, `${'k'.repeat(64)}=v`, /has an invalid key/],
+    [workerLabels, 'zone=ü', /^"zone=ü" has an invalid value: use at most 63 printable ASCII characters/],
+    [workerLabels, `zone=${'v'.repeat(64)}`, /has an invalid value/],
+    [workerLabels, 'zone=a,zone=b', /^has the key of "zone=b" twice/],
+    [workerLabels, Array.from({ length: 17 }, (_, i) => `k${i}=v`).join(','), /^has 17 labels; at most 16/],
     [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/],
     [backendUrl, 'filedb://', /needs the path/],
     [backendUrl, 'memory://x', /must not be followed/],
     [backendUrl, 'x', /not a URL/],
   ])('%p rejects %j (D2, D34)', (read, value, problem) => {
     expect(() => read(value)).toThrow(problem)
+  })
+
+  it.each([
+    ['zone=eu-1,tier=spot', { zone: 'eu-1', tier: 'spot' }],
+    [' zone=eu-1 , example.com/tier= ', { zone: 'eu-1', 'example.com/tier': '' }],
+    ['a=b=c', { a: 'b=c' }],
+    ['', {}],
+  ])('workerLabels reads %j (D136)', (value, labels) => {
+    expect(workerLabels(value)).toEqual(labels)
   })
 })

@@ -269,4 +269,44 @@ onEachStore('additions', (open) => {
     ]).toEqual([200, 200, null])
     expect(await scoped('PUT', { query: '?force=perhaps', body: { managed_by: 'mine' } })).toBe(422)
   })
+
+  it('D136a: the record shows the labels of the newest register, in both views', async () => {
+    const fixture = await open()
+    const labels = { zone: 'eu-1', 'example.com/tier': '' }
+    const worker = await fixture.connect('w-1')
+    worker.register({ labels })
+    await worker.received()
+    expect(await fixture.record('w-1')).toMatchObject({ labels })
+    expect((await fixture.call('GET', `${API}/automations/mailer/workers/w-1?view=summary`)).body).toMatchObject({
+      labels,
+    })
+    await fixture.worker('w-2')
+    expect((await fixture.record('w-2')).labels).toEqual({})
+    await fixture.worker('w-1')
+    expect((await fixture.record('w-1')).labels).toEqual({})
+  })
+
+  it('D136b: labels outside of their bounds close the connection with 1007, naming the label', async () => {
+    const fixture = await open()
+    for (const [labels, pointer] of [
+      [{ Zone: 'eu-1' }, '/labels/Zone'],
+      [{ zone: 'ü' }, '/labels/zone'],
+      [{ zone: 'v'.repeat(64) }, '/labels/zone'],
+      [Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, ''])), '/labels'],
+    ] as const) {
+      const worker = await fixture.connect('w-1')
+      worker.register({ labels })
+      expect(await worker.closed).toEqual({ code: 1007, reason: expect.stringContaining(`${pointer}: `) })
+    }
+    expect(await fixture.status('GET', `${API}/automations/mailer/workers/w-1`)).toBe(404)
+  })
+
+  it('D136c: worker.connected names the labels of the worker', async () => {
+    const fixture = await open()
+    const stream = await fixture.listen(`${API}/events`)
+    const worker = await fixture.connect('w-1')
+    worker.register({ labels: { zone: 'eu-1' } })
+    await worker.received()
+    expect((await received(fixture, stream, 'worker.connected')).data).toMatchObject({ labels: { zone: 'eu-1' } })
+  })
 })

@@ -60,6 +60,7 @@ describe('the settings', () => {
       SVC_WORKER_TOKEN: 'required',
       SVC_AUTOMATION_TYPE: 'required',
       SVC_WORKER_ID: `default ${hostname()}`,
+      SVC_WORKER_LABELS: 'not set',
       SVC_AUTOMATIONS: 'not set',
       SVC_DRAIN_TIMEOUT_SECONDS: 'default 30',
       SVC_HEALTH_LISTEN: 'not set',

@@ -20,11 +20,11 @@ describe('the releases of the live masters', () => {
     ])
   })
 
-  it('offer nothing beside a master that records nothing, or something unreadable', () => {
+  it('offer only what concerns the socket beside a master that records nothing, or something unreadable', () => {
     const releases = own()
     for (const text of [null, '{', '{"version":1}', 'null']) {
       releases.update([releases.text, text])
-      expect([...releases.features]).toEqual([])
+      expect([...releases.features]).toEqual(['labels'])
       expect(releases.faultOf({ payload: {}, priority: 1, labels: null })).toBeNull()
       expect(releases.faultOf({ payload: {}, retain_seconds: 0 })).toMatchObject({
         code: 'UPGRADING',
@@ -46,7 +46,7 @@ describe('the releases of the live masters', () => {
       recorded('0.9.0', ['result', 'later'], ['labels']),
       recorded('0.2.0', ['result'], ['labels', 'retry']),
     ])
-    expect([...releases.features]).toEqual(['result'])
+    expect([...releases.features]).toEqual(['result', 'labels'])
     expect(releases.faultOf({ labels: {} })).toBeNull()
     expect(releases.faultOf({ retry: {} })?.detail).toContain('version 0.9.0')
   })

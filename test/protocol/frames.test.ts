@@ -11,12 +11,20 @@ const register = {
 }
 const state = { type: 'state', state: 'RUNNING', config_gen: 3, ts: 1.5, last_error: null }
 const stats = { type: 'stats', slots: 1, cpu_pct: 0.5, rss_mb: 10, ts: 1, metrics: { 'counter.x': 1 } }
+/** This many labels. */
+const pairs = (n: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 'v']))
 const output = { type: 'output', slot_id: 0, ts: 1, payload: {} }
 
 describe('decodeWorkerFrame', () => {
   it.each([
     register,
     { ...register, instance_id: 'i' },
+    { ...register, labels: {} },
+    { ...register, labels: null },
+    { ...register, labels: { zone: 'eu-1', 'example.com/tier': '', a: ' ~' } },
+    { ...register, labels: { [`a${'-'.repeat(61)}z`]: 'v'.repeat(63) } },
+    { ...register, labels: pairs(16) },
     state,
     { ...state, last_error: 'x' },
     stats,
@@ -40,6 +48,17 @@ describe('decodeWorkerFrame', () => {
     [{ ...register, worker_id: '' }, /\/worker_id/],
     [{ ...register, hardware: {} }, /\/hardware\/cores: is required/],
     [{ ...register, protocol_version: '1' }, /\/protocol_version/],
+    [{ ...register, labels: [] }, /\/labels/],
+    [{ ...register, labels: { zone: 1 } }, /\/labels\/zone/],
+    [{ ...register, labels: { zone: 'v'.repeat(64) } }, /\/labels\/zone/],
+    [{ ...register, labels: { zone: 'ü' } }, /\/labels\/zone/],
+    [{ ...register, labels: { zone: 'a\nb' } }, /\/labels\/zone/],
+    [{ ...register, labels: { Zone: 'a' } }, /\/labels\/Zone: is not a known field/],
+    [{ ...register, labels: { '': 'a' } }, /\/labels\//],
+    [{ ...register, labels: { 'zone-': 'a' } }, /\/labels\/zone-/],
+    [{ ...register, labels: { [`a${'-'.repeat(62)}z`]: 'a' } }, /\/labels\/a-/],
+    [{ ...register, labels: JSON.parse('{"__proto__":"a"}') as object }, /\/labels\/__proto__/],
+    [{ ...register, labels: pairs(17) }, /\/labels/],
     [{ ...state, state: 'DRAINING' }, /\/state/],
     [{ ...state, config_gen: -1 }, /\/config_gen/],
     [{ ...state, ts: null }, /\/ts/],

@@ -39,6 +39,7 @@ const FRAMES: readonly string[] = [
     protocol_version: 1,
     hardware: { cores: 1, ram_gb: 2, hostname: 'h', kernel: 'k' },
     instance_id: 'i',
+    labels: { zone: 'eu-1' },
   },
   { type: 'state', state: 'RUNNING', config_gen: 3, ts: 1.5, last_error: null },
   {

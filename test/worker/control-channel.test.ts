@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { MasterFrame } from '../../src/protocol/index.ts'
+import type { MasterFrame, WorkerLabels } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { MasterFeatures } from '../../src/worker/master-features.ts'
 import { workerAddress } from '../../src/worker/address.ts'
@@ -37,7 +37,7 @@ afterEach(async () => {
   await peer.close()
 })
 
-function make(masterUrl: string): ControlChannel {
+function make(masterUrl: string, labels: WorkerLabels = {}): ControlChannel {
   return new ControlChannel({
     clock: time,
     timers: time,
@@ -48,7 +48,7 @@ function make(masterUrl: string): ControlChannel {
     outbox,
     features,
     version: '1.2.3',
-    identity: { workerId: 'w 1', type: 'render', instanceId: 'i1', hardware: () => testHost.hardware() },
+    identity: { workerId: 'w 1', type: 'render', instanceId: 'i1', hardware: () => testHost.hardware(), labels },
     onOpen: () => {},
     onClose: () => {},
     onFrame: (frame) => void received.push(frame),
@@ -88,13 +88,32 @@ describe('the control channel', () => {
     await opened()
     expect(peer.handshakes[0]).toMatchObject({
       'muster-version': '1.2.3',
-      'muster-features': 'stream, result, progress, cancel, epoch',
+      'muster-features': 'stream, result, progress, cancel, epoch, labels',
     })
     expect([features.has('stream'), features.has('epoch')]).toEqual([true, false])
     peer.features = ''
     channel.reconnect('a test')
     await advanceUntil(time, 'it connects again', () => peer.handshakes.length === 2 && channel.isOpen)
     expect(features.has('stream')).toBe(false)
+  })
+
+  it('sends labels with register if the master knows the field (D136)', async () => {
+    peer.features = 'labels'
+    channel = make(peer.url, { zone: 'eu-1', tier: 'spot' })
+    channel.start()
+    await opened()
+    expect(peer.of('register')[0]).toMatchObject({ labels: { zone: 'eu-1', tier: 'spot' } })
+  })
+
+  it('connects to a master of an older release without labels, and logs why (D136)', async () => {
+    peer.features = 'stream, result, progress, cancel, epoch'
+    channel = make(peer.url, { zone: 'eu-1' })
+    channel.start()
+    await opened()
+    expect(peer.of('register')[0]).not.toHaveProperty('labels')
+    expect(log.lines.map(({ message }) => message)).toContain(
+      'the master is of a release that does not know worker labels: connecting without them',
+    )
   })
 
   it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is unavailable (G13)', async () => {

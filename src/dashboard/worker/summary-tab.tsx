@@ -31,7 +31,7 @@ export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; r
 }
 
 function Facts({ worker }: { readonly worker: WorkerBody }) {
-  const { hardware, current_stats: stats, connected, config } = worker
+  const { current_stats: stats, connected, config } = worker
   const live = connected ? stats : null
   const wanted = typeof config['slots'] === 'number' ? config['slots'] : null
   return (
@@ -76,17 +76,32 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
             <bdi>{worker.managed_by}</bdi>
           </Fact>
         )}
-        <Fact name="Host">
-          <bdi>{hardware.hostname}</bdi>
-        </Fact>
-        <Fact name="Hardware">
-          {plural(hardware.cores, 'core')}, {measureText(hardware.ram_gb)} GB
-        </Fact>
-        <Fact name="Kernel">
-          <bdi>{hardware.kernel}</bdi>
-        </Fact>
+        <RegisteredFacts worker={worker} />
       </dl>
     </section>
+  )
+}
+
+/** What the worker sent when it registered: its labels (D136) and its machine. */
+function RegisteredFacts({ worker: { hardware, labels = {} } }: { readonly worker: WorkerBody }) {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
+  return (
+    <>
+      {pairs.length > 0 && (
+        <Fact name="Labels">
+          <bdi>{pairs.join(', ')}</bdi>
+        </Fact>
+      )}
+      <Fact name="Host">
+        <bdi>{hardware.hostname}</bdi>
+      </Fact>
+      <Fact name="Hardware">
+        {plural(hardware.cores, 'core')}, {measureText(hardware.ram_gb)} GB
+      </Fact>
+      <Fact name="Kernel">
+        <bdi>{hardware.kernel}</bdi>
+      </Fact>
+    </>
   )
 }
 

@@ -11,6 +11,7 @@ const ROWS = [
   ['behind:yes', 'applied config is outdated'],
   ['error:yes', 'has a last error'],
   ['managed:yes', 'managed by Kubernetes or another manager; also managed:mail/m-7'],
+  ['label:zone=eu-1', 'has this label; label:zone for any value, comma means OR'],
   ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='],
   ['seen:>30s', 'time since last seen in s, m, h or d'],
   ['-state:running', 'negation'],

@@ -5,6 +5,7 @@
  *   ana "two words"             text in id, type, host or last error
  *   type:mailer,probe           state:error,offline      any of several
  *   online:yes  enabled:no  behind:yes  error:yes  managed:yes  managed:mail/m-7
+ *   label:zone  label:zone=eu-1,eu-2               has the label; has it with any of several values
  *   cpu:>80  rss:<200  slots:0  seen:>30s               numbers; seen takes s, m, h, d
  *   -state:running              not
  *
@@ -138,6 +139,20 @@ function managedReading(value: string): QualifierReading {
     : { kind: 'test', test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
 }
 
+function labelReading(value: string): QualifierReading {
+  const equals = value.indexOf('=')
+  const key = (equals === -1 ? value : value.slice(0, equals)).toLowerCase()
+  if (key === '') return { kind: 'fault', fault: '"label:" takes a label, for example label:zone=eu-1 or label:zone.' }
+  const wanted = equals === -1 ? null : value.slice(equals + 1).split(',')
+  return {
+    kind: 'test',
+    test: ({ labels = {} }) => {
+      const has = Object.hasOwn(labels, key) ? labels[key] : undefined
+      return has !== undefined && (wanted === null || wanted.includes(has))
+    },
+  }
+}
+
 function isInRange(value: number, sign: string, bound: number): boolean {
   switch (sign) {
     case '>':
@@ -189,6 +204,7 @@ const QUALIFIERS: ReadonlyMap<string, (value: string) => QualifierReading> = new
   ['online', yesNo('online', ({ connected }) => connected)],
   ['enabled', yesNo('enabled', ({ config }) => config['enabled'] === true)],
   ['managed', managedReading],
+  ['label', labelReading],
   ['behind', yesNo('behind', isBehind)],
   ['error', yesNo('error', ({ last_error: error }) => error !== null)],
   ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => liveStats(row)?.cpu_pct ?? null)],

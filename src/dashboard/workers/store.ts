@@ -30,6 +30,7 @@ const FIELDS = [
   'config_changed_by',
   'applied_config_gen',
   'managed_by',
+  'labels',
 ] as const
 /** A change of one of these fields sets `state_since`. */
 const STATE_FIELDS = ['state', 'connected'] as const

@@ -14,8 +14,9 @@ import {
   withSourceNumbers,
   type Output,
   type WorkerFrame,
+  type WorkerLabels,
 } from '../../protocol/index.ts'
-import { truncateError, type Batcher, type LogThrottle } from '../../runtime/index.ts'
+import { compareText, truncateError, type Batcher, type LogThrottle } from '../../runtime/index.ts'
 import type { RegisterResult, Registration } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/index.ts'
@@ -171,6 +172,7 @@ export class Inbound {
       conn,
       instance: frame.instance_id ?? '',
       hardware,
+      labels: labelsText(frame.labels),
       defaults: JSON.stringify(connection.entry.defaults),
     }
     void this.#store(connection, registration)
@@ -190,13 +192,14 @@ export class Inbound {
     if (result.kind === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     const isNewConnection = !connection.isStored // A register may be repeated.
     connection.isStored = true
-    this.#registered(connection, result, isNewConnection)
+    this.#registered(connection, result, isNewConnection, registration.labels)
   }
 
   #registered(
     connection: Connection,
     { previous: before, drain, replaced, gen }: Registered,
     isNewConnection: boolean,
+    labels: Registration['labels'],
   ): void {
     const { registry, outbound, heartbeats, onRegistered } = this.#deps
     const { ref } = connection
@@ -209,6 +212,7 @@ export class Inbound {
       registry.announce('worker.connected', ref, {
         connected: true,
         ...(hasDrainEnded && { state: 'IDLE', draining: false }),
+        ...(labels !== undefined && { labels: JSON.parse(labels) as WorkerLabels }),
       })
     // Closed meanwhile: the record must not keep naming it.
     if (connection.isClosed) return heartbeats.ended(connection)
@@ -225,3 +229,9 @@ export class Inbound {
 }
 
 const outputOf = ({ slot_id, ts, payload }: Output): Output => ({ slot_id, ts, payload })
+
+/** The labels as they are stored: with ordered keys, so that equal labels are equal text. Undefined for none. */
+function labelsText(labels: WorkerLabels | null | undefined): string | undefined {
+  const pairs = Object.entries(labels ?? {}).toSorted(([a], [b]) => compareText(a, b))
+  return pairs.length === 0 ? undefined : JSON.stringify(Object.fromEntries(pairs))
+}

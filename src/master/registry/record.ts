@@ -1,7 +1,7 @@
 /**
  * @module master/registry/record
- * Renders a stored worker as the record of the REST API. Secrets are masked here and nowhere later (D17, D52). Hardware
- * and statistics are inserted as the stored text.
+ * Renders a stored worker as the record of the REST API. Secrets are masked here and nowhere later (D17, D52).
+ * Hardware, labels and statistics are inserted as the stored text.
  *
  * The installed automation decides which fields a config has. A stored field that its schema no longer has is omitted,
  * and a new field has its default. So an upgrade needs no migration.
@@ -73,7 +73,9 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
           config: JSON.stringify(config),
           stats: row.stats === null ? 'null' : fullStats(row.stats),
         }
-  return `${plain.slice(0, -1)},"hardware":${parts.hardware},"config":${parts.config},"current_stats":${parts.stats}}`
+  const labels = row.labels ?? '{}'
+  const { hardware, config: shown, stats } = parts
+  return `${plain.slice(0, -1)},"hardware":${hardware},"labels":${labels},"config":${shown},"current_stats":${stats}}`
 }
 
 function picked(object: JsonObject, names: readonly string[]): JsonObject {

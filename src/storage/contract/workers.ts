@@ -24,6 +24,8 @@ export interface Registration extends Conn {
   readonly instance: string
   /** The hardware the worker reported, stored as it is. */
   readonly hardware: JsonText
+  /** The labels the worker sent, stored as they are; omitted for none. They replace those of the record (D136). */
+  readonly labels?: JsonText | undefined
   /** The config for a worker without a record; ignored for a known worker. */
   readonly defaults: JsonText
 }
@@ -85,6 +87,8 @@ export interface WorkerRow extends Ref {
   readonly connected: boolean
   readonly registeredAtMs: EpochMs
   readonly hardware: JsonText
+  /** The labels of the newest register; `null` if it had none (D136). */
+  readonly labels: JsonText | null
   /** `DRAINING` while a drain is set, whatever the worker reported. */
   readonly state: WorkerState
   /** Last change of the state or of the connection. */
@@ -108,8 +112,9 @@ export interface Workers {
    * Creates the records of new workers and updates those of known ones.
    *
    * A new record is IDLE, has the default config and generation 0. If the worker was forgotten before, its generation
-   * is the kept one + 1 (D46). For a known worker hardware, instance and connection are replaced; state and config
-   * stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be drained.
+   * is the kept one + 1 (D46). For a known worker hardware, labels, instance and connection are replaced; state and
+   * config stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be
+   * drained.
    *
    * @param items `conn` and `instance` name the connection and the process that register.
    * @returns what the record showed before and what the master has to send to the worker, or `full`.

@@ -24,6 +24,7 @@ export interface WorkerRecord extends Ref {
   instance: string
   readonly registeredAt: number
   hardware: string
+  labels: string | null
   state: ReportedState
   stateSince: number
   lastSeen: number
@@ -59,7 +60,7 @@ export class WorkerRecords {
   }
 
   /** @returns undefined if the type has its maximum number of records. */
-  create({ type, id, hardware, defaults }: Registration): WorkerRecord | undefined {
+  create({ type, id, hardware, labels, defaults }: Registration): WorkerRecord | undefined {
     const of = valueOf(this.#types, type, () => ({
       records: new Map<string, WorkerRecord>(),
       inOrder: [],
@@ -75,6 +76,7 @@ export class WorkerRecords {
       instance: '',
       registeredAt: now,
       hardware,
+      labels: labels ?? null,
       state: 'IDLE',
       stateSince: now,
       lastSeen: now,
@@ -141,12 +143,13 @@ export class WorkerRecords {
   }
 }
 
-function charsOf({ id, hardware, config, history, lastError, stats }: WorkerRecord): number {
+function charsOf({ id, hardware, labels, config, history, lastError, stats }: WorkerRecord): number {
   const past = history.reduce((sum, row) => sum + row.config.length, 0)
   return (
     4 * RECORD_OVERHEAD +
     id.length +
     hardware.length +
+    (labels?.length ?? 0) +
     config.config.length +
     past +
     (lastError?.length ?? 0) +

@@ -35,7 +35,11 @@ export class MemoryWorkers implements Sync<Workers> {
 
   register(items: readonly Registration[]): readonly RegisterResult[] {
     this.#store.budget.require(
-      items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD_OVERHEAD + hardware.length + defaults.length, 0),
+      items.reduce(
+        (sum, { hardware, labels = '', defaults }) =>
+          sum + 4 * RECORD_OVERHEAD + hardware.length + labels.length + defaults.length,
+        0,
+      ),
     )
     return items.map((item) => {
       const known = this.#records.find(item)
@@ -102,7 +106,7 @@ export class MemoryWorkers implements Sync<Workers> {
     return takeWithin(this.#records.page(type, after, limit), charsOf, bytes, limit).map((record) => this.#row(record))
   }
 
-  #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
+  #connect(record: WorkerRecord, { conn, instance, hardware, labels }: Registration): void {
     const now = this.#store.now()
     if (record.drain !== null && !concerns(record.drain, conn, instance)) {
       record.drain = null
@@ -110,6 +114,7 @@ export class MemoryWorkers implements Sync<Workers> {
     }
     this.#records.change(record, () => {
       record.hardware = hardware
+      record.labels = labels ?? null
     })
     record.conn = conn
     record.instance = instance
@@ -132,7 +137,7 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   #row(record: WorkerRecord): WorkerRow {
-    const { type, id, conn, registeredAt, hardware, stateSince, lastSeen, managedBy, config, stats } = record
+    const { type, id, conn, registeredAt, hardware, labels, stateSince, lastSeen, managedBy, config, stats } = record
     return {
       type,
       id,
@@ -140,6 +145,7 @@ export class MemoryWorkers implements Sync<Workers> {
       connected: this.#masters.isConnected(conn),
       registeredAtMs: registeredAt,
       hardware,
+      labels,
       ...reportedOf(record),
       stateSinceMs: stateSince,
       lastSeenAtMs: lastSeen,
@@ -155,8 +161,13 @@ function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): Reco
   return { state: drain === null ? state : 'DRAINING', lastError, appliedGen }
 }
 
-const charsOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =>
-  RECORD_OVERHEAD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
+const charsOf = ({ hardware, labels, config, lastError, stats }: WorkerRecord): number =>
+  RECORD_OVERHEAD +
+  hardware.length +
+  (labels?.length ?? 0) +
+  config.config.length +
+  (lastError?.length ?? 0) +
+  (stats?.length ?? 0)
 
 /** The process behind the record's connection: by its instance, else by its connection. */
 function boundTo({ conn, instance }: WorkerRecord): Drain {

@@ -11,6 +11,8 @@
  *   conn   id → connection, while there is one             mb    id → managed by, if the worker is managed
  *   dr     id → what a drain applies to: '' the process that registers next, `i<instance>`, `c<conn>`; absent: no drain
  *          (D6)
+ *   lb     id → labels, if the worker sent some (D136). A release before D136 neither writes nor removes them, so a
+ *          worker that registers at such a master keeps those that it sent last
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
  *
@@ -103,6 +105,7 @@ export interface StoredWorker {
   readonly dr: string | null
   readonly mb: string | null
   readonly cs: string | null
+  readonly lb: string | null
 }
 
 export function workerRow(
@@ -111,7 +114,7 @@ export function workerRow(
   stored: StoredWorker,
   isConnected: (conn: string) => boolean,
 ): WorkerRow | null {
-  const { g, cfg, desc, st, sn, conn, dr, mb, cs } = stored
+  const { g, cfg, desc, st, sn, conn, dr, mb, cs, lb } = stored
   if (g === null || cfg === null || desc === null || st === null) return null
   const [registered, , hardware = ''] = fields(desc, 2)
   const [state, since, rest = ''] = fields(st, 2)
@@ -123,6 +126,7 @@ export function workerRow(
     connected: conn !== null && isConnected(conn),
     registeredAtMs: Number(registered),
     hardware,
+    labels: lb,
     ...reportedOf(`${draining ? 'DRAINING' : state}:${rest}`),
     stateSinceMs: Number(since),
     lastSeenAtMs: Number(sn),

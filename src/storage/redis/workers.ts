@@ -51,7 +51,8 @@ type LiveMasters = () => Promise<readonly string[]>
 
 const idsOf = (refs: readonly Ref[]): readonly string[] => refs.map(({ id }) => id)
 const nameChars = ({ id }: Ref): number => id.length
-const registrationChars = ({ hardware, defaults }: Registration): number => hardware.length + defaults.length
+const registrationChars = ({ hardware, labels = '', defaults }: Registration): number =>
+  hardware.length + labels.length + defaults.length
 const beatChars = ({ stats = [] }: WorkerReport): number => stats.reduce((sum, frame) => sum + frame.length, 0)
 
 /** `conn` is "<masterId>/<n>". */
@@ -74,11 +75,12 @@ export class RedisWorkers implements Workers {
 
   register(items: readonly Registration[]): Promise<readonly RegisterResult[]> {
     return this.#inTurn(items, registrationChars, async (type, part) => {
-      const args = part.flatMap(({ id, conn, instance, hardware, defaults }) => [
+      const args = part.flatMap(({ id, conn, instance, hardware, labels = '', defaults }) => [
         id,
         conn,
         escaped(instance),
         hardware,
+        labels,
         defaults,
       ])
       const replies = await this.#run<RegisterReply>(REGISTER, type, [this.#limits.records, ...args], REPEATABLE)
@@ -236,6 +238,7 @@ function storedWorkers([
   dr = [],
   mb = [],
   cs = [],
+  lb = [],
 ]: RowsReply): readonly StoredWorker[] {
   const at = (column: Column, i: number): string | null => column[i] ?? null
   return ids.map((_, i) => ({
@@ -248,6 +251,7 @@ function storedWorkers([
     dr: at(dr, i),
     mb: at(mb, i),
     cs: at(cs, i),
+    lb: at(lb, i),
   }))
 }
 

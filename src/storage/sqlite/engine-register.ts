@@ -17,9 +17,9 @@ const MAX_FORGOTTEN = 1_000_000
 
 function statementsOf(db: Database) {
   return {
-    insert: db.prepare<[number, string, string, string, number, string, number, number]>(
-      `INSERT INTO worker(type, id, instance, conn, registered, hardware, state, since, seen, frames)
-        VALUES(?, ?, ?, ?, ?, ?, 'IDLE', ?, ?, 0)`,
+    insert: db.prepare<[number, string, string, string, number, string, string | null, number, number]>(
+      `INSERT INTO worker(type, id, instance, conn, registered, hardware, labels, state, since, seen, frames)
+        VALUES(?, ?, ?, ?, ?, ?, ?, 'IDLE', ?, ?, 0)`,
     ),
     insertConfig: db
       .prepare<[number, string, string], number>(
@@ -28,8 +28,10 @@ function statementsOf(db: Database) {
         RETURNING gen`,
       )
       .pluck(),
-    renew: db.prepare<[string, string, string, ReportedState, number, number, string | null, number, string]>(
-      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, state = ?, since = ?, seen = ?, drain = ?
+    renew: db.prepare<
+      [string, string, string, string | null, ReportedState, number, number, string | null, number, string]
+    >(
+      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, labels = ?, state = ?, since = ?, seen = ?, drain = ?
         WHERE type = ? AND id = ?`,
     ),
     remove: [
@@ -91,7 +93,8 @@ export class WorkerRegistrations {
     const { nowMs } = this.#txn
     this.#generations.of(type) // The first use counts the rows, so it comes before the insert.
     this.#workers.add(type, 1)
-    this.#sql.insert.run(type, item.id, item.instance, item.conn, nowMs, item.hardware, nowMs, nowMs)
+    const { id, instance, conn, hardware, labels = null } = item
+    this.#sql.insert.run(type, id, instance, conn, nowMs, hardware, labels, nowMs, nowMs)
     const gen = this.#sql.insertConfig.get(type, item.id, item.defaults) ?? 0
     const isNew = gen === 0 // A kept generation is raised to 1 or more.
     if (isNew) this.#generations.add(type, 1)
@@ -104,7 +107,8 @@ export class WorkerRegistrations {
     const isDrainKept = isDraining && appliesTo(worker.drain, item)
     const state = isDraining && !isDrainKept ? 'IDLE' : worker.state
     const drain = isDrainKept ? drainOf(item) : null
-    this.#sql.renew.run(item.instance, item.conn, item.hardware, state, nowMs, nowMs, drain, type, item.id)
+    const { id, instance, conn, hardware, labels = null } = item
+    this.#sql.renew.run(instance, conn, hardware, labels, state, nowMs, nowMs, drain, type, id)
     return {
       kind: 'registered',
       previous: recordedStatusOf(worker),

@@ -34,8 +34,8 @@ interface StoredWorker extends Omit<WorkerRow, 'type' | 'connected' | 'draining'
   readonly actor: string | null
 }
 
-const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, state, since AS stateSinceMs,
-  seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
+const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, labels, state,
+  since AS stateSinceMs, seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
     applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, coalesce(stats, frame) AS stats
   FROM worker JOIN cfg USING(type, id)
   LEFT JOIN stat ON stat.type = worker.type AND stat.id = worker.id AND slot = (frames - 1) % ${STATS_FRAMES}`
@@ -151,6 +151,6 @@ export class SqliteWorkers implements Sync<Workers> {
   }
 }
 
-function charsOf({ hardware, config, lastError, stats }: StoredWorker): number {
-  return hardware.length + config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
+function charsOf({ hardware, labels, config, lastError, stats }: StoredWorker): number {
+  return hardware.length + (labels?.length ?? 0) + config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
 }

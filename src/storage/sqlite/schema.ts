@@ -113,6 +113,7 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'ukey', type: 'TEXT' },
   { table: 'task', column: 'ufinished', type: 'INTEGER' },
   { table: 'task', column: 'grp', type: 'TEXT' },
+  { table: 'worker', column: 'labels', type: 'TEXT' },
 ]
 /** Indexes of these columns. */
 export const ADDED_INDEXES = `

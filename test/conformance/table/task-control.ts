@@ -129,7 +129,10 @@ export const TASK_CONTROL: readonly Row[] = [
       'master/control/handshake.test.ts',
       'the response to an upgrade names the version, the features and the epoch (D120)',
     ),
-    by('master/master-releases.test.ts', 'offer nothing beside a master that records nothing, or something unreadable'),
+    by(
+      'master/master-releases.test.ts',
+      'offer only what concerns the socket beside a master that records nothing, or something unreadable',
+    ),
   ],
   [
     'D120b',
@@ -144,6 +147,22 @@ export const TASK_CONTROL: readonly Row[] = [
     by(
       'client/unsupported.test.ts',
       'an added field and a cancel reject when the timeout has passed; plain submits are queued',
+    ),
+  ],
+  ['D136a', 'The record of a worker shows the labels of its newest register, in both views.'],
+  ['D136b', 'Labels outside of their bounds close the connection with 1007, naming the label.'],
+  ['D136c', 'worker.connected names the labels of the worker.'],
+  [
+    'D136d',
+    'A worker sends its labels only to a master that names the feature labels in the response to the upgrade.',
+    by('worker/control-channel.test.ts', 'sends labels with register if the master knows the field (D136)'),
+    by(
+      'worker/control-channel.test.ts',
+      'connects to a master of an older release without labels, and logs why (D136)',
+    ),
+    by(
+      'master/master-releases.test.ts',
+      'offer only what concerns the socket beside a master that records nothing, or something unreadable',
     ),
   ],
   [

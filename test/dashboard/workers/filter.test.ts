@@ -14,6 +14,7 @@ const FLEET = [
     automation_type: 'probe',
     hardware: { hostname: 'edge one' },
     current_stats: { slots: 8, cpu_pct: 91.5, rss_mb: 2_048, ts: NOW },
+    labels: { zone: 'us-1' },
   }),
   row('p-2', {
     automation_type: 'probe',
@@ -23,7 +24,7 @@ const FLEET = [
     config: { enabled: false, slots: 0 },
     current_stats: null,
   }),
-  row('late', { last_seen: NOW - 60 }),
+  row('late', { last_seen: NOW - 60, labels: { zone: 'eu-1', rack: 'a b' } }),
 ]
 
 describe('the filter of workers', () => {
@@ -47,6 +48,13 @@ describe('the filter of workers', () => {
     ['managed:yes', ['p-2']],
     ['managed:no type:probe', ['p-1']],
     ['managed:mail/p-2', ['p-2']],
+    ['label:zone=eu-1', ['late']],
+    ['label:zone=eu-1,us-1', ['p-1', 'late']],
+    ['label:ZONE', ['p-1', 'late']],
+    ['label:"rack=a b"', ['late']],
+    ['label:zone=', []],
+    ['label:constructor', []],
+    ['-label:zone type:probe', ['p-2']],
     ['error:yes', ['m-7']],
     ['cpu:>90', ['p-1']],
     ['cpu:>90%', ['p-1']],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { statsText } from '../../../src/master/registry/index.ts'
-import { HARDWARE, RegistryFixture, type Detail } from './fixture.ts'
+import { HARDWARE, registerFrame, RegistryFixture, type Detail } from './fixture.ts'
 
 let fixture: RegistryFixture
 beforeEach(async () => {
@@ -33,7 +33,20 @@ describe('a worker record', () => {
       state_since: now,
       config_changed_at: null,
       config_changed_by: null,
+      labels: {},
     })
+  })
+
+  it('contains the labels of the newest register, with view=summary too (D136)', async () => {
+    const labels = { zone: 'eu-1', 'example.com/tier': '' }
+    const client = fixture.connect('w1')
+    await client.opened
+    client.send(registerFrame('w1', { labels }))
+    await client.settled()
+    expect(await fixture.get('/w1')).toMatchObject({ labels })
+    expect(await list('?view=summary')).toMatchObject([{ labels }])
+    await fixture.worker('w1')
+    expect((await fixture.get('/w1'))['labels']).toEqual({})
   })
 
   it('contains state, applied generation and statistics as last reported', async () => {

@@ -32,6 +32,13 @@ const NEW = { state: 'IDLE', lastError: null, appliedGen: null }
 const row = async (backend: Backend, id: string): Promise<WorkerRow | null> =>
   sole(await backend.workers.get([ref(id)]))
 
+/** The labels of each worker, which `get` and `page` return alike. */
+async function labelsOf(backend: Backend): Promise<Record<string, string | null>> {
+  const rows = await backend.workers.page(TYPE, null, 10)
+  expect(await backend.workers.get(rows.map(({ id }) => ref(id)))).toEqual(rows)
+  return Object.fromEntries(rows.map(({ id, labels }) => [id, labels]))
+}
+
 export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.register`, () => {
     const open = storeFixtures(create)
@@ -50,6 +57,7 @@ export function registry(name: string, create: Create): void {
         connected: true,
         registeredAtMs: now,
         hardware: HARDWARE,
+        labels: null,
         state: 'IDLE',
         stateSinceMs: now,
         lastSeenAtMs: now,
@@ -98,6 +106,26 @@ export function registry(name: string, create: Create): void {
         stats: '{"ts":1}',
         config: { gen: 1, config: '{"slots":2}', actor: 'admin' },
       })
+    })
+
+    it('keeps the labels of the newest register alone, as they were sent (D136)', async () => {
+      const { backend } = await open()
+      const labels = '{"zone":"eu-1","empty":""}'
+      await backend.workers.register([registration('w1', 'm1/1', { labels }), registration('w2', 'm1/2')])
+      const both = { w1: labels, w2: null as string | null }
+      expect(await labelsOf(backend)).toEqual(both)
+      await backend.workers.register([registration('w2', 'm1/3', { labels: '{"zone":"us-1"}' })])
+      expect(await labelsOf(backend)).toEqual({ ...both, w2: '{"zone":"us-1"}' })
+      await backend.workers.register([registration('w1', 'm1/4')])
+      expect(await labelsOf(backend)).toEqual({ w1: null, w2: '{"zone":"us-1"}' })
+    })
+
+    it('keeps no labels of a worker that was forgotten (D136)', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1', { labels: '{"zone":"eu-1"}' })])
+      await backend.workers.forget([ref('w1')])
+      await backend.workers.register([registration('w1', 'm1/2')])
+      expect(await labelsOf(backend)).toEqual({ w1: null })
     })
 
     it('replaces no connection after a disconnect', async () => {

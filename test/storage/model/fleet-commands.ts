@@ -27,6 +27,7 @@ const register = command(
     instance: fc.constantFrom('', 'i1', 'i2'),
     isRepeat: fc.constantFrom(false, false, false, true),
     cores: fc.nat(8),
+    labels: fc.constantFrom(undefined, '{"zone":"eu-1"}', '{}'),
   }),
   async (args, fixture, { backend }) => {
     const fresh = `${args.master}/${fixture.serial()}`
@@ -35,7 +36,8 @@ const register = command(
       args.isRepeat && held !== undefined && held.conn !== null
         ? { conn: held.conn, instance: held.instance }
         : { conn: fresh, instance: args.instance }
-    const items = [{ ...args.ref, ...via, hardware: `{"cores":${args.cores}}`, defaults: DEFAULTS }]
+    const { cores, labels } = args
+    const items = [{ ...args.ref, ...via, hardware: `{"cores":${cores}}`, labels, defaults: DEFAULTS }]
     same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
@@ -44,11 +46,12 @@ const registerTwice = command(
   'register twice in one call',
   fc.record({ ref, master, instances: fc.tuple(fc.constantFrom('', 'i1'), fc.constantFrom('', 'i1')) }),
   async (args, fixture, { backend }) => {
-    const items = args.instances.map((instance) => ({
+    const items = args.instances.map((instance, i) => ({
       ...args.ref,
       instance,
       conn: `${args.master}/${fixture.serial()}`,
       hardware: HARDWARE,
+      labels: i === 0 ? '{"tier":"spot"}' : undefined,
       defaults: DEFAULTS,
     }))
     same(await backend.workers.register(items), fixture.store.fleet.register(items))

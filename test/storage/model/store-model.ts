@@ -59,7 +59,7 @@ export class FleetModel {
     return this.#time.now < (this.masters.get(master) ?? -Infinity) + 15_000
   }
   register(items: readonly Registration[]): RegisterResult[] {
-    return items.map(({ type, id, conn, instance, hardware, defaults }) => {
+    return items.map(({ type, id, conn, instance, hardware, labels = null, defaults }) => {
       const now = this.#time.now
       const known = this.find({ type, id })
       const kept = this.#forgotten.get(keyOf({ type, id })) ?? -1
@@ -70,6 +70,7 @@ export class FleetModel {
         instance,
         registeredAtMs: now,
         hardware,
+        labels,
         state: 'IDLE',
         stateSinceMs: now,
         lastSeenAtMs: now,
@@ -96,6 +97,7 @@ export class FleetModel {
         conn,
         instance,
         hardware,
+        labels,
         stateSinceMs: now,
         lastSeenAtMs: now,
         drain: draining ? processOf({ instance, conn }) : null,

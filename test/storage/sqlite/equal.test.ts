@@ -112,7 +112,14 @@ function draw(random: Random, seen: Seen, n: number): Step {
     (b) => b.streams.tail(type, after, count),
     (b) =>
       b.workers.register([
-        { ...worker, conn: `m1/${n}`, instance: n % 3 === 0 ? '' : `i${gen}`, hardware: '{}', defaults: '{"d":1}' },
+        {
+          ...worker,
+          conn: `m1/${n}`,
+          instance: n % 3 === 0 ? '' : `i${gen}`,
+          hardware: '{}',
+          labels: n % 2 === 0 ? undefined : '{"n":"1"}',
+          defaults: '{"d":1}',
+        },
       ]),
     (b) => b.workers.beat([{ ...worker, state, stats }]),
     (b) => b.workers.disconnect([worker]),

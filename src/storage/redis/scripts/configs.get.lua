@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads the configs of workers and their generations.
 --
--- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- KEYS[1..12]  keys of the registry (include/registry.lua)
 -- ARGV[2..]    ids
 -- Returns { generations, stored configs }, each with false where a worker is not known.
 --- @include "registry"

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- Reads workers.
 --
--- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- KEYS[1..12]  keys of the registry (include/registry.lua)
 -- ARGV[2..]    ids
--- Returns { ids, g, cfg, desc, st, sn, conn, dr, mb, cs }, each a list.
+-- Returns { ids, g, cfg, desc, st, sn, conn, dr, mb, cs, lb }, each a list.
 --- @include "registry"
 --- @include "worker-rows"
 

@@ -2,10 +2,10 @@
 -- Registers workers. A batch acts in order: every item reads what the earlier ones left, in `known`, and the result is
 -- written once per id.
 --
--- KEYS[1..11]  keys of the registry (include/registry.lua)
+-- KEYS[1..12]  keys of the registry (include/registry.lua)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      bound on the number of records
--- ARGV[3..]    id, connection, instance, hardware and default config of each
+-- ARGV[3..]    id, connection, instance, hardware, labels or '' and default config of each
 -- Returns for each false (full), or { what the record reported before or false if it was created, 1 if the worker
 -- drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53 }.
 --- @include "now"
@@ -14,7 +14,7 @@
 --- @include "state"
 
 local ids = {}
-for i = 3, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
+for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 local gens, descs = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', desc, unpack(ids))
 local sts, conns = redis.call('HMGET', st, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, kept = redis.call('HMGET', dr, unpack(ids)), redis.call('ZMSCORE', gone, unpack(ids))
@@ -46,23 +46,24 @@ end
 
 local results = {}
 for i, id in ipairs(ids) do
-  local at, worker = 5 * i - 2, known[id]
+  local at, worker = 6 * i - 3, known[id]
   local item = { conn = ARGV[at + 1], instance = ARGV[at + 2] }
   local result
   if worker.gen then
     result = renew(worker, item, item.instance == '' and 'c' .. item.conn or 'i' .. item.instance)
   else
-    result = create(worker, ARGV[at + 4])
+    result = create(worker, ARGV[at + 5])
   end
   if result then
     worker.conn, worker.touched = item.conn, true
     worker.desc = worker.registered .. ':' .. item.instance .. ':' .. ARGV[at + 3]
+    worker.labels = ARGV[at + 4]
   end
   results[i] = result
 end
 
-local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {} }
-local undrained, members, returned = {}, {}, {}
+local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {} }
+local undrained, unlabelled, members, returned = {}, {}, {}, {}
 local function put(field, id, value) local pairs = set[field]; pairs[#pairs + 1] = id; pairs[#pairs + 1] = value end
 for id, worker in pairs(known) do
   if worker.touched then
@@ -71,6 +72,7 @@ for id, worker in pairs(known) do
     put('sn', id, time)
     put('conn', id, worker.conn)
     if worker.dr then put('dr', id, worker.dr) else undrained[#undrained + 1] = id end
+    if worker.labels ~= '' then put('lb', id, worker.labels) else unlabelled[#unlabelled + 1] = id end
     if worker.cfg then
       put('g', id, worker.gen)
       put('cfg', id, worker.cfg)
@@ -80,11 +82,12 @@ for id, worker in pairs(known) do
     end
   end
 end
-local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg }
+local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg, lb = lb }
 for field, fields in pairs(set) do
   if #fields > 0 then redis.call('HSET', keyOf[field], unpack(fields)) end
 end
 if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
+if #unlabelled > 0 then redis.call('HDEL', lb, unpack(unlabelled)) end
 if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
 if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
 return results
