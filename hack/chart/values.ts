@@ -47,6 +47,10 @@ const HTTP_URL = '^(https?://[^@?#]+)?$'
 const HOST = '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$'
 const WORKER_NAME = '^[a-z0-9]([a-z0-9-]{0,19}[a-z0-9])?$'
 
+/** As in the protocol, without the comma that separates labels in SVC_WORKER_LABELS. */
+const LABEL_KEY = '^[a-z0-9]([a-z0-9./-]{0,61}[a-z0-9])?$'
+const LABEL_VALUE = '^([!-+.-~-]([ -+.-~-]*[!-+.-~-])?)?$'
+
 const masterAutoscaling = closed({
   enabled: flag('Create a HorizontalPodAutoscaler, which sets the number of pods instead of replicas.', false),
   minReplicas: int('Minimum number of pods; not above maxReplicas.', 2, 1, 1000),
@@ -64,6 +68,11 @@ const WorkerSet = closed(
       30,
       0,
       86_400,
+    ),
+    labels: mapOf<string>(
+      'Labels that the workers register with, for example zone: eu-1. Those of the pods are pod.labels.',
+      { type: 'string', maxLength: 63, pattern: LABEL_VALUE },
+      LABEL_KEY,
     ),
     image: raw('Overrides keys of the top-level image, for example to use an image that contains your automations.'),
     persistence: persistence(false, '1Gi', {

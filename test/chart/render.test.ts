@@ -223,6 +223,13 @@ describe('the chart', () => {
     expect(selectors(SCENARIOS['everything'] as Json)).toEqual({ matchLabels: labels })
   })
 
+  it('passes the labels of a worker set to its workers, in one order (D136)', () => {
+    const envOf = (labels: Json): Readonly<Record<string, string>> | undefined =>
+      processesOf([find(render({ workers: { probe: { type: 'a', labels } } }), 'StatefulSet muster-probe')])[0]?.env
+    expect(envOf({ zone: 'eu-1', 'example.com/tier': '' })?.['SVC_WORKER_LABELS']).toBe('example.com/tier=,zone=eu-1')
+    expect(envOf({})).not.toHaveProperty('SVC_WORKER_LABELS')
+  })
+
   it('renders no FleetWorker, because its kind may not exist yet', () => {
     for (const [, values] of scenarios) expect(render(values).some(({ kind }) => kind === 'FleetWorker')).toBe(false)
   })

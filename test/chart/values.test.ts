@@ -53,6 +53,8 @@ describe('the schema of the values', () => {
     [{ workers: { 'Not-a-name': { type: 'http-probe' } } }, 'Not-a-name'],
     [{ redis: { external: { url: 'postgres://db' } } }, '/redis/external/url'],
     [{ workers: { probe: { type: 'HTTP' } } }, 'type'],
+    [{ workers: { probe: { type: 'a', labels: { Zone: 'eu-1' } } } }, 'Zone'],
+    [{ workers: { probe: { type: 'a', labels: { zone: 'a,b' } } } }, 'zone'],
     [{ master: { pod: { env: { A: 1 } } } }, '/master/pod/env/A'],
   ])('makes Helm reject %j', (values, path) => {
     expect(refusal(values).replaceAll("'", '')).toContain(path)

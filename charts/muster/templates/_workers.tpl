@@ -5,6 +5,13 @@
 SVC_MASTER_URL: {{ include "muster.masterUrl" .root | quote }}
 SVC_WORKER_TOKEN_FILE: {{ include "muster.secretsPath" .root }}/worker-token
 SVC_AUTOMATION_TYPE: {{ .values.type | quote }}
+{{- with .values.labels }}
+{{- $pairs := list }}
+{{- range $key, $value := . }}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) }}
+{{- end }}
+SVC_WORKER_LABELS: {{ join "," $pairs | quote }}
+{{- end }}
 SVC_DRAIN_TIMEOUT_SECONDS: {{ int64 .values.drainTimeoutSeconds | quote }}
 SVC_HEALTH_LISTEN: ":9091"
 {{- end }}

@@ -23,6 +23,7 @@ class Peer:
         self.frames: list[dict[str, Any]] = []
         self.sockets: list[web.WebSocketResponse] = []
         self.port = 0
+        self.features = ""
 
     async def start(self) -> None:
         app = web.Application()
@@ -39,6 +40,7 @@ class Peer:
             self.codes.pop(0)
             return web.Response(status=503, headers={"retry-after": "2"})
         socket = web.WebSocketResponse()
+        socket.headers["muster-features"] = self.features
         await socket.prepare(request)
         self.sockets.append(socket)
         if self.codes:
@@ -55,18 +57,20 @@ class Peer:
 
 
 class ControlChannelTest(unittest.IsolatedAsyncioTestCase):
-    async def start(self, peer: Peer) -> None:
+    async def start(self, peer: Peer, labels: dict[str, str] | None = None) -> None:
         await peer.start()
         self.opened, self.rejected = asyncio.Event(), list[str]()
         self.received: list[dict[str, Any]] = []
         self.token = "first"
-        log = RecordedLog().log
+        self.log = RecordedLog()
+        log = self.log.log
         reports = {"state": lambda: '{"type":"state"}', "stats": lambda: '{"type":"stats"}'}
         self.outbox = Outbox(log, reports)
         deps = ChannelDeps(
             url=f"http://127.0.0.1:{peer.port}/",
             token=self._next_token,
             register=lambda: {"worker_id": "w-1"},
+            labels=labels or {},
             outbox=self.outbox,
             on_open=self.opened.set,
             on_close=self.opened.clear,
@@ -98,6 +102,26 @@ class ControlChannelTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(peer.frames[0], {"type": "register", "protocol_version": 1, "worker_id": "w-1"})
         self.assertEqual([frame["type"] for frame in peer.frames], ["register", "ping", "state", "stats", "output"])
         self.assertEqual(peer.tokens, ["Bearer first"])
+
+    async def test_sends_labels_to_a_master_that_knows_them(self) -> None:
+        peer = Peer()
+        peer.features = "stream, labels"
+        await self.start(peer, {"zone": "eu-1"})
+        async with asyncio.timeout(10):
+            await self.opened.wait()
+        self.assertEqual(peer.frames[0]["labels"], {"zone": "eu-1"})
+
+    async def test_connects_to_an_older_master_without_labels(self) -> None:
+        peer = Peer()
+        peer.features = "stream"
+        await self.start(peer, {"zone": "eu-1"})
+        async with asyncio.timeout(10):
+            await self.opened.wait()
+        self.assertNotIn("labels", peer.frames[0])
+        self.assertEqual(
+            self.log.messages("warn"),
+            ["the master is of a release that does not know worker labels: connecting without them"],
+        )
 
     async def test_passes_on_frames_ignores_invalid_ones_and_registers_again(self) -> None:
         peer = Peer()

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,15 @@ _CLOSE_WITHIN_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class ChannelDeps:
-    """What the channel uses and informs. `on_open` is called when the master has accepted this connection."""
+    """What the channel uses and informs. `on_open` is called when the master has accepted this connection.
+
+    `labels` are sent with `register`, but only to a master that knows the field (D136).
+    """
 
     url: str
     token: Callable[[], str]
     register: Callable[[], dict[str, Any]]
+    labels: Mapping[str, str]
     outbox: Outbox
     on_open: Callable[[], None]
     on_close: Callable[[], None]
@@ -136,9 +140,8 @@ class ControlChannel:
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> tuple[int, str]:
         greeting = str(uuid.uuid4())
         self._opened_at = monotonic()
-        await socket.send_str(
-            to_json({"type": "register", "protocol_version": PROTOCOL_VERSION, **self._deps.register()})
-        )
+        register = {"type": "register", "protocol_version": PROTOCOL_VERSION, **self._deps.register()}
+        await socket.send_str(to_json({**register, **self._labels()}))
         await socket.send_str(to_json({"type": "ping", "id": greeting}))
         timer = asyncio.get_running_loop().call_later(_GREETING_SECONDS, self._greeted, socket)
         try:
@@ -161,6 +164,15 @@ class ControlChannel:
             return CLOSE_ABNORMAL, "no data"
         finally:
             timer.cancel()
+
+    def _labels(self) -> dict[str, Mapping[str, str]]:
+        """Returns the field `labels` of `register`, if there are labels and the master knows the field."""
+        if not self._deps.labels:
+            return {}
+        if "labels" in self.features:
+            return {"labels": self._deps.labels}
+        self._log.warn("the master is of a release that does not know worker labels: connecting without them")
+        return {}
 
     def _greeted(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         if self.is_open or socket.closed:

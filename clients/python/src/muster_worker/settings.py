@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from .labels import parse_labels
 from .logs import LEVELS, Log
 
 _REREAD_SECONDS = 2
@@ -19,6 +20,7 @@ _DEFAULTS = {
     "SVC_MASTER_URL": ("", "URL of the master, or of the TLS proxy in front of it."),
     "SVC_AUTOMATION_TYPE": ("", "Type that this worker runs; not needed when the program declares one."),
     "SVC_WORKER_ID": (socket.gethostname(), "ID of this worker, unique within its automation type."),
+    "SVC_WORKER_LABELS": ("", "Labels of this worker as KEY=VALUE pairs, for example zone=eu-1,tier=spot."),
     "SVC_DRAIN_TIMEOUT_SECONDS": ("30", "How long running tasks may take to finish after SIGTERM."),
     "SVC_HEALTH_LISTEN": ("", "host:port for /healthz, /readyz and /metrics."),
     "SVC_LOG_FORMAT": ("text", "Log format: text or json."),
@@ -39,6 +41,7 @@ class Settings:
     token_file: str
     automation_type: str
     worker_id: str
+    labels: Mapping[str, str]
     drain_timeout_seconds: float
     health_listen: tuple[str, int] | None
     log_format: str
@@ -64,6 +67,11 @@ def read_settings(environment: Mapping[str, str], argv: Sequence[str]) -> Settin
     token = _read_token(environment, faults)
     for name, problem in _problems_of(values):
         faults.append(f"{name}  {problem}")
+    labels: Mapping[str, str] = {}
+    try:
+        labels = parse_labels(values["SVC_WORKER_LABELS"])
+    except ValueError as error:
+        faults.append(f"SVC_WORKER_LABELS  {error}")
     if faults:
         raise SettingsError("\n".join(faults))
     listen = values["SVC_HEALTH_LISTEN"]
@@ -73,6 +81,7 @@ def read_settings(environment: Mapping[str, str], argv: Sequence[str]) -> Settin
         token_file=environment.get(_TOKEN_FILE, ""),
         automation_type=values["SVC_AUTOMATION_TYPE"],
         worker_id=values["SVC_WORKER_ID"],
+        labels=labels,
         drain_timeout_seconds=float(values["SVC_DRAIN_TIMEOUT_SECONDS"]),
         health_listen=_host_port(listen) if listen else None,
         log_format=values["SVC_LOG_FORMAT"],

@@ -145,6 +145,7 @@ class Worker:
                 url=url,
                 token=self._read_token,
                 register=lambda: {**identity, "hardware": Host().hardware()},
+                labels=self._settings.labels,
                 outbox=self._outbox,
                 on_open=lambda: self._config.poll(),
                 on_close=self._set_known,
