@@ -21,6 +21,7 @@ import {
   slotAttributes,
   slotLogFields,
   type AppliedConfig,
+  type EndedRun,
   type SlotControl,
   type SlotDeps,
   type TaskLease,
@@ -111,9 +112,14 @@ class BatchSlot {
       lease,
     )
     this.#lease = lease
+    const startedMs = this.#deps.clock.monotonicMs()
     try {
       const ending = await runUntil(() => this.#entry.run(context satisfies BatchContext), this.#control.killed)
-      return this.#settle(lease, ending, masker)
+      const ms = this.#deps.clock.monotonicMs() - startedMs
+      const { isLost } = lease
+      const failure = this.#settle(lease, ending, masker)
+      if (!isLost) this.#deps.onRunEnded({ config: lease.config, outcome: outcomeOf(ending, failure), ms })
+      return failure
     } finally {
       end()
       this.#lease = undefined
@@ -176,4 +182,9 @@ class BatchSlot {
     this.#failing = failure !== null
     this.#deps.onError(failure)
   }
+}
+
+function outcomeOf(ending: Ending, failure: Failure | undefined): EndedRun['outcome'] {
+  if (ending.how === 'abandoned') return 'released'
+  return failure === undefined ? 'ok' : 'failed'
 }

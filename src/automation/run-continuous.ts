@@ -55,9 +55,16 @@ class ContinuousSlot {
     const { signal, end } = follow(this.#control.stopping, this.#control.killed)
     try {
       while (!signal.aborted) {
+        const config = this.#deps.config()
+        const startedMs = this.#deps.clock.monotonicMs()
         const ending = await this.#runOnce(signal)
-        if (signal.aborted) this.#stopped(ending, signal)
-        else await sleep(this.#deps.timers, this.#settle(ending), signal)
+        if (signal.aborted) {
+          this.#stopped(ending, signal)
+          break
+        }
+        const outcome = ending.how === 'threw' ? 'failed' : 'ok'
+        this.#deps.onRunEnded({ config, outcome, ms: this.#deps.clock.monotonicMs() - startedMs })
+        await sleep(this.#deps.timers, this.#settle(ending), signal)
       }
     } finally {
       end()

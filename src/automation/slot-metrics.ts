@@ -5,7 +5,7 @@
  * @see D55
  */
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
-import { MAX_METRIC_NAMES, MAX_NAME_CHARS, NAME_PATTERN } from '../protocol/index.ts'
+import { MAX_METRIC_NAMES, MAX_NAME_CHARS, NAME_PATTERN, RESERVED_PREFIX } from '../protocol/index.ts'
 import type { Metrics, SlotLog } from './context.ts'
 
 type Kind = 'counter' | 'gauge' | 'histogram'
@@ -104,6 +104,12 @@ export class SlotMetrics {
       return this.#refuse(
         'name',
         `a ${kind} is dropped: its name must be 1 to ${MAX_NAME_CHARS} characters without control characters`,
+      )
+    if (name.startsWith(RESERVED_PREFIX))
+      return this.#refuse(
+        'reserved',
+        `the ${kind} "${name}" is dropped: names that begin with "${RESERVED_PREFIX}" are reserved for the worker; ` +
+          'choose another name',
       )
     if (this.#counters.size + this.#gauges.size + this.#histograms.size < MAX_METRIC_NAMES) return true
     return this.#refuse(

@@ -75,6 +75,16 @@ export interface Primitives {
   subscribe(topic: string, signal: AbortSignal): AsyncIterable<unknown>
 }
 
+/** A run that has ended. A run whose lease was lost, or that was stopped with its slot, is none. */
+export interface EndedRun {
+  /** The config under which it began. */
+  readonly config: AppliedConfig
+  /** `released`: the run was interrupted, and its task is queued again. */
+  readonly outcome: 'ok' | 'failed' | 'released'
+  /** Its duration in milliseconds. */
+  readonly ms: number
+}
+
 export interface SlotDeps {
   readonly clock: Clock
   readonly timers: Timers
@@ -88,6 +98,8 @@ export interface SlotDeps {
   readonly emit: (output: JsonObject) => void
   /** Reports the last failure of the slot for `last_error`; null when it has recovered. */
   readonly onError: (message: string | null) => void
+  /** Called after each run. */
+  readonly onRunEnded: (run: EndedRun) => void
   /** Runs work in a span (`slot.reserve`, `slot.run_one`, `slot.run_continuous`) and records its exception. */
   readonly span: <T>(
     name: SlotSpan,

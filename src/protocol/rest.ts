@@ -106,6 +106,8 @@ export const WorkerBody = ResponseObject({
   config_changed_at: Nullable(Seconds),
   config_changed_by: Nullable(Type.String()),
   labels: Type.Optional(WorkerLabels),
+  tasks_held: Type.Optional(Nullable(Type.Integer())),
+  refused_config_gen: Type.Optional(Nullable(Type.Integer())),
 })
 export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */

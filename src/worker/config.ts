@@ -53,7 +53,7 @@ export class ConfigFollower {
   readonly #backoff: Backoff
   #current: AppliedConfig
   #applied: Version | null = null
-  #refused: string | null = null
+  #refused: Pick<Version, 'epoch' | 'gen'> | null = null
   #polling = false
   #again = false
   #cancelNext: Cancel | undefined
@@ -73,6 +73,11 @@ export class ConfigFollower {
   /** Generation for the state frame; 0 before the first config, which is the generation of the defaults. */
   get appliedGen(): number {
     return this.#applied?.gen ?? 0
+  }
+
+  /** The generation of the newest config, while it is rejected; otherwise null. */
+  get refusedGen(): number | null {
+    return this.#refused?.gen ?? null
   }
 
   start(): void {
@@ -175,9 +180,8 @@ export class ConfigFollower {
   }
 
   #refuse({ epoch, gen }: Version, faults: readonly FieldError[]): void {
-    const name = `${epoch ?? ''}.${gen}`
-    if (this.#refused === name) return
-    this.#refused = name
+    if (this.#refused?.epoch === epoch && this.#refused.gen === gen) return
+    this.#refused = { epoch, gen }
     const text = faults.map(({ path, message }) => `${path === '' ? 'the config' : path}: ${message}`).join('; ')
     this.#deps.log.error(
       'config rejected: it does not match the schema of this worker, so the previous config stays active; ' +

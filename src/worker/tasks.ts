@@ -91,6 +91,11 @@ export class TaskFeed implements TaskSource {
     this.#pollId = deps.random.uuid()
   }
 
+  /** Whether a reserve is under way, which may still bring tasks. */
+  get isReserving(): boolean {
+    return this.#calls.size > 0
+  }
+
   /** @param slots Number of slots to reserve for. */
   setSlots(slots: number): void {
     this.#slots = slots

@@ -11,11 +11,8 @@
  * 1), or after an uncaught exception (exit 1).
  */
 import {
-  failureOf,
-  Masker,
   runBatchSlot,
   runContinuousSlot,
-  type Failure,
   type Primitives,
   type SlotControl,
   type SlotDeps,
@@ -23,7 +20,6 @@ import {
 import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
   boundLogFields,
-  LogThrottle,
   fromHere,
   inSpan,
   withThrottledWarnings,
@@ -47,11 +43,14 @@ import { Outbox } from './outbox.ts'
 import { RpcClient } from './rpc-client.ts'
 import type { SharedDeps, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
 import { OutcomeQueue } from './outcome-queue.ts'
+import { reservedMetrics } from './reserved-metrics.ts'
+import { RunCounters } from './run-counters.ts'
 import { SlotRecords } from './slot-records.ts'
 import { Slots } from './slots.ts'
 import { StateReporter, stateOf, type WorkerCondition } from './state-reporter.ts'
 import { Stats } from './stats.ts'
 import { TaskFeed } from './tasks.ts'
+import { UnhandledErrors } from './unhandled-errors.ts'
 import { workerGauges } from './worker-gauges.ts'
 
 /** Connections for the long poll, settles, extends and the config poll: enough that none of them waits for another. */
@@ -76,8 +75,9 @@ class Worker implements RunningWorker {
   readonly #options: WorkerOptions
   readonly #here = fromHere()
   readonly #errors: ActiveErrors
-  readonly #unhandledErrors: LogThrottle
+  readonly #unhandledErrors: UnhandledErrors
   readonly #records: SlotRecords
+  readonly #runs: RunCounters
   readonly #outbox: Outbox
   readonly #channel: ControlChannel
   readonly #taskRpc: RpcClient
@@ -118,9 +118,14 @@ class Worker implements RunningWorker {
     })
     this.#finish = finish
     this.#options = options
-    this.#unhandledErrors = new LogThrottle(clock)
     this.#errors = new ActiveErrors(() => this.#state.sendIfChanged())
+    this.#unhandledErrors = new UnhandledErrors({
+      ...options,
+      errors: this.#errors,
+      config: () => this.#config.current,
+    })
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
+    this.#runs = new RunCounters(entry.kind === 'BatchAutomation')
     const refusals = new RefusalLimiter(shared)
     const http = { ...shared, refusals, createPool: options.createPool }
     this.#taskRpc = new RpcClient({ ...http, connections: TASK_CONNECTIONS })
@@ -129,7 +134,7 @@ class Worker implements RunningWorker {
     this.#stats = new Stats({
       clock,
       host,
-      metrics: () => this.#records.metrics(this.#outbox.outputsEvicted),
+      metrics: () => this.#metrics(),
       perSlot: () => this.#records.perSlot(this.#slots.ages()),
     })
     this.#state = new StateReporter({
@@ -171,21 +176,13 @@ class Worker implements RunningWorker {
   }
 
   reportUnhandledError(error: unknown): void {
-    const { text, stack } = this.#failureOf(error)
-    this.#unhandledErrors.run('unhandled', (suppressed) =>
-      this.#options.log.error('unhandled rejection in the automation: a promise that nothing awaits was rejected', {
-        error: text,
-        stack,
-        ...(suppressed > 0 && { suppressed }),
-      }),
-    )
-    this.#errors.set('unhandled', `unhandled rejection in the automation: ${text}`)
+    this.#unhandledErrors.report(error)
   }
 
   crash(error: unknown): void {
     // Node runs the handler of an uncaught exception in the asynchronous context of the callback that threw.
     const { task_id: taskId } = boundLogFields()
-    const { text, stack, settle } = this.#failureOf(error)
+    const { text, stack, settle } = this.#unhandledErrors.failureOf(error)
     this.#options.log.error('uncaught exception: the worker releases its tasks and exits with code 1', {
       error: text,
       stack,
@@ -244,7 +241,10 @@ class Worker implements RunningWorker {
       workerId,
       run: (control) => this.#run(control),
       endWithinMs: entry.kind === 'BatchAutomation' ? null : toMs(drainTimeoutSeconds),
-      onSpawnError: (message) => this.#errors.set('spawn', message),
+      onSpawnError: (message) => {
+        if (message !== null) this.#runs.slotFailed()
+        this.#errors.set('spawn', message)
+      },
       onChange: () => this.#slotsChanged(),
       onGone: (slotId) => this.#records.forget(slotId),
     })
@@ -299,13 +299,6 @@ class Worker implements RunningWorker {
     }
   }
 
-  /** Describes what was thrown, with the secrets of the current config masked. */
-  #failureOf(thrown: unknown): Failure {
-    const masker = new Masker(this.#options.entry.secrets)
-    masker.see(this.#config.current)
-    return failureOf(thrown, masker)
-  }
-
   #end(form: DrainForm, why: string): void {
     void this.#drain.begin(form, why).then(() => this.#finish(this.#exitCode))
   }
@@ -321,7 +314,8 @@ class Worker implements RunningWorker {
   }
 
   #applied(config: ConfigFollower['current']): void {
-    this.#errors.set('unhandled', null) // A new config clears unhandled errors.
+    this.#unhandledErrors.clear()
+    this.#runs.applied(config)
     if (!this.#drain.hasBegun) this.#feed.setSlots(config.enabled ? config.slots : 0)
     this.#slots.apply(config)
     this.#state.sendIfChanged()
@@ -361,8 +355,14 @@ class Worker implements RunningWorker {
       config: () => this.#config.current,
       emit: (output) => this.#outbox.output(slotId, output),
       onError: (message) => this.#records.setError(slotId, message),
+      onRunEnded: (run) => this.#runs.runEnded(run),
       span: inSpan,
     }
+  }
+
+  #metrics(): Readonly<Record<string, number>> {
+    const own = { runs: this.#runs, config: this.#config, leases: this.#leases, feed: this.#feed }
+    return { ...this.#records.metrics(this.#outbox.outputsEvicted), ...reservedMetrics(own) }
   }
 
   #condition(): WorkerCondition {

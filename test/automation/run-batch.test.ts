@@ -170,6 +170,33 @@ describe('runBatchSlot', () => {
     expect(fixture.errors).toEqual(['broken', null])
   })
 
+  it('reports each run with its config, outcome and duration; one whose lease was lost is none (D137)', async () => {
+    const { fixture } = start(async ({ task, sleep, signal }) => {
+      await sleep(task.id === 'stuck' ? 1_000_000 : 250).catch(() => {})
+      if (task.id === 'bad') throw new Error('smtp is down')
+      if (task.id === 'lost') signal.throwIfAborted()
+    })
+    fixture.offer('good')
+    await fixture.time.advance(300)
+    fixture.offer('bad')
+    await fixture.time.advance(300)
+    const lost = fixture.offer('lost')
+    await fixture.time.advance(100)
+    lost.lose()
+    await fixture.time.advance(300)
+    fixture.offer('stuck')
+    await fixture.time.advance(700)
+    fixture.kill()
+    await fixture.time.advance(0)
+    const { config } = fixture
+    expect(fixture.runs).toEqual([
+      { config, outcome: 'ok', ms: 250 },
+      { config, outcome: 'failed', ms: 250 },
+      { config, outcome: 'released', ms: 700 },
+    ])
+    expect(fixture.runs.every((run) => run.config === config)).toBe(true)
+  })
+
   it('masks secrets in errors, logs and spans, and truncates errors to 4,096 characters (D17)', async () => {
     const { fixture } = start(({ log, config }) => {
       log.info('using hunter2-secret', {

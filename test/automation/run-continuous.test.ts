@@ -88,6 +88,28 @@ describe('runContinuousSlot', () => {
     expect(fixture.errors).toEqual(['cold start', null])
   })
 
+  it('reports each run with the config under which it began; one that was stopped is none (D137)', async () => {
+    let runs = 0
+    const { fixture, done } = start(async ({ sleep }) => {
+      runs += 1
+      await sleep(500)
+      if (runs === 2) throw new Error('boom')
+    })
+    const first = fixture.config
+    await fixture.time.advance(100)
+    fixture.config = fixture.applied({ target: 'b' })
+    await fixture.time.advance(2_000)
+    await fixture.time.advance(1_500)
+    fixture.stop()
+    await done
+    expect(fixture.runs.slice(0, 2)).toEqual([
+      { config: first, outcome: 'ok', ms: 500 },
+      { config: fixture.config, outcome: 'failed', ms: 500 },
+    ])
+    expect(fixture.runs[0]?.config).toBe(first)
+    expect(fixture.runs[1]?.config).toBe(fixture.config)
+  })
+
   it('aborts a run immediately when it is stopped, and awaits it (D53)', async () => {
     const { fixture, done } = start(async ({ signal, emit }) => {
       await untilAborted(signal).catch(() => {})

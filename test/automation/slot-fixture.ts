@@ -5,6 +5,7 @@
 import {
   buildCatalog,
   type AppliedConfig,
+  type EndedRun,
   type Automation,
   type RunnableEntry,
   type Primitives,
@@ -42,6 +43,7 @@ export class SlotFixture {
   readonly random = seededRandom(7)
   readonly outputs: JsonObject[] = []
   readonly errors: (string | null)[] = []
+  readonly runs: EndedRun[] = []
   readonly spans: SpanRecord[] = []
   readonly logs: LogLine[] = []
   readonly calls: RpcCall[] = []
@@ -89,6 +91,7 @@ export class SlotFixture {
       config: () => this.config,
       emit: (output) => void this.outputs.push(output),
       onError: (message) => void this.errors.push(message),
+      onRunEnded: (run) => void this.runs.push(run),
       span: async (name, attributes, inside, origin) => {
         const record: SpanRecord = { name, attributes, origin }
         this.spans.push(record)

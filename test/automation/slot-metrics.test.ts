@@ -73,6 +73,21 @@ describe('SlotMetrics', () => {
     expect(warnings).toEqual([expect.stringContaining('a worker keeps 500 metrics')])
   })
 
+  it('drops metrics with a reserved name, and logs why once (D137)', () => {
+    const { metrics, warnings } = started()
+    const own = metrics.of(1)
+    own.counter('muster.runs_ok').add()
+    own.gauge('muster.tasks_held').set(0)
+    own.histogram('muster.ms').record(1)
+    own.counter('mustered').add()
+    expect(metrics.snapshot()).toEqual({ 'counter.mustered': 1 })
+    expect(metrics.countersOf(1)).toEqual({ mustered: 1 })
+    expect(warnings).toEqual([
+      'the counter "muster.runs_ok" is dropped: names that begin with "muster." are reserved for the worker; ' +
+        'choose another name',
+    ])
+  })
+
   it('accepts hostile names as plain names', () => {
     const { metrics, warnings } = started()
     const slot = metrics.of(1)

@@ -309,4 +309,17 @@ onEachStore('additions', (open) => {
     await worker.received()
     expect((await received(fixture, stream, 'worker.connected')).data).toMatchObject({ labels: { zone: 'eu-1' } })
   })
+
+  it('D137b: the record shows tasks_held and refused_config_gen of the newest statistics, in both views', async () => {
+    const fixture = await withWorker()
+    const none = { tasks_held: null, refused_config_gen: null }
+    expect(await fixture.record('w-1')).toMatchObject(none)
+    const worker = await fixture.worker('w-2')
+    worker.stats({ metrics: { 'gauge.muster.tasks_held': 3, 'gauge.muster.refused_config_gen': 7 } })
+    const shown = { tasks_held: 3, refused_config_gen: 7 }
+    await eventuallyMatches(() => fixture.record('w-2'), shown)
+    expect((await fixture.call('GET', `${API}/automations/mailer/workers/w-2?view=summary`)).body).toMatchObject(shown)
+    worker.stats({ metrics: {} })
+    await eventuallyMatches(() => fixture.record('w-2'), none)
+  })
 })

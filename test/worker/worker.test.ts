@@ -402,6 +402,50 @@ describe('a worker with errors', () => {
     ])
   })
 
+  it('adds what runs did under the applied config to its stats, and restarts with each config (D137)', async () => {
+    const running = start(
+      batchEntry(async ({ task, sleep }) => {
+        await sleep(1_000)
+        if (task.id.startsWith('bad')) throw new Error('boom')
+      }),
+    )
+    peer.submit('a', 'bad', 'c')
+    await advanceUntil(
+      time,
+      'three outcomes',
+      () => peer.settled('tasks.ack').length === 2 && peer.settled('tasks.nack').length === 1,
+    )
+    const statsWith = async (gen: number): Promise<Record<string, unknown>> => {
+      const isNew = (metrics: Record<string, unknown> | undefined): boolean =>
+        metrics?.['gauge.muster.config_gen'] === gen
+      const seen = peer.of('stats').length
+      await advanceUntil(time, 'stats', () => peer.of('stats').length > seen && isNew(peer.of('stats').at(-1)?.metrics))
+      return peer.of('stats').at(-1)?.metrics ?? {}
+    }
+    expect(await statsWith(1)).toEqual({
+      'counter.muster.runs_ok': 2,
+      'counter.muster.runs_failed': 1,
+      'counter.muster.run_ms_le.40': 3,
+      'gauge.muster.config_gen': 1,
+      'gauge.muster.tasks_held': 1, // A reserve waits at the master.
+    })
+    peer.setConfig({ slots: 0 })
+    await advanceUntil(time, 'no slot', () => running.state().configGen === 2 && running.state().slots === 0)
+    await time.advance(30_000)
+    expect(await statsWith(2)).toEqual({ 'gauge.muster.config_gen': 2, 'gauge.muster.tasks_held': 0 })
+  })
+
+  it('reports a config that it refuses in its stats until it applies another one (D137)', async () => {
+    const running = start(batchEntry(() => {}))
+    const refused = (): unknown => peer.of('stats').at(-1)?.metrics['gauge.muster.refused_config_gen']
+    await advanceUntil(time, 'the config', () => running.state().configGen === 1)
+    peer.setConfig({ slots: 'many' })
+    await advanceUntil(time, 'the refused generation', () => refused() === 2)
+    expect(running.state().configGen).toBe(1)
+    peer.setConfig({ slots: 1 })
+    await advanceUntil(time, 'the next config', () => running.state().configGen === 3 && refused() === undefined)
+  })
+
   it('serves health, readiness and metrics when configured', async () => {
     const running = start(
       batchEntry(() => {}),

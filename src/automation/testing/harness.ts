@@ -315,6 +315,7 @@ export class Harness {
       config: () => this.config.current,
       emit: (output) => this.#emit(output),
       onError: () => {},
+      onRunEnded: () => {},
       span: (_name, _attributes, inside) => inside(),
     }
   }

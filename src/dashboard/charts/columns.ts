@@ -7,6 +7,7 @@
  *   histogram.x.p50|p95|p99                                                 three lines in one chart
  *   histogram.x.count                 rate per second between two frames    one line in its own chart
  *   gauge.x, any other                                                      one line
+ *   counter.muster.x, gauge.muster.x                                        none: they compare configs (D137)
  * @see D55
  */
 import type { Stats } from '../../protocol/index.ts'
@@ -41,6 +42,8 @@ export interface StatsColumns {
 }
 
 const GAP_SECONDS = 45
+/** Metrics that the runtime of a worker adds (D137). */
+const RESERVED = /^(?:counter|gauge)\.muster\./
 export const FRAMES_KEPT = 240
 
 /** Appends newer frames. The response includes the frame at the requested time again, which is skipped. */
@@ -77,7 +80,8 @@ function basePanels(rows: readonly Row[]): readonly Panel[] {
 }
 
 function metricPanels(rows: readonly Row[], ts: readonly number[]): readonly Panel[] {
-  const names = [...new Set(rows.flatMap((row) => (row === null ? [] : Object.keys(row.metrics))))].toSorted()
+  const named = new Set(rows.flatMap((row) => (row === null ? [] : Object.keys(row.metrics))))
+  const names = [...named].filter((name) => !RESERVED.test(name)).toSorted()
   const read = (name: string): Column =>
     column(rows, ({ metrics }) => (Object.hasOwn(metrics, name) ? metrics[name] : null))
   const panels = new Map<string, Panel>()

@@ -76,9 +76,25 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
             <bdi>{worker.managed_by}</bdi>
           </Fact>
         )}
+        <ReportedFacts worker={worker} />
         <RegisteredFacts worker={worker} />
       </dl>
     </section>
+  )
+}
+
+/** What the newest statistics say beside the charts (D137). A worker of another SDK may report neither. */
+function ReportedFacts({ worker }: { readonly worker: WorkerBody }) {
+  const { connected, tasks_held: held = null, refused_config_gen: refused = null } = worker
+  return (
+    <>
+      {connected && held !== null && <Fact name="Tasks held">{held}</Fact>}
+      {refused !== null && (
+        <Fact name="Refused config">
+          <span className="warn">generation {refused}</span>
+        </Fact>
+      )}
+    </>
   )
 }
 

@@ -9,6 +9,7 @@
 import {
   BASE_CONFIG_NAMES,
   maskSecrets,
+  RESERVED_METRICS,
   toSeconds,
   type ConfigBody,
   type JsonObject,
@@ -59,6 +60,8 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
     managed_by: row.managedBy,
     config_changed_at: secondsOrNull(row.config.changedAtMs),
     config_changed_by: row.config.actor,
+    tasks_held: reservedValue(row.stats, RESERVED_METRICS.tasksHeld),
+    refused_config_gen: reservedValue(row.stats, RESERVED_METRICS.refusedConfigGen),
   })
   const config = shownConfig(entry, row.config.config)
   const parts =
@@ -121,4 +124,19 @@ export function fullStats(stored: JsonText): JsonText {
 
 export function summaryStats(stored: JsonText): JsonText {
   return JSON.stringify(picked(parseObject(stored), ['slots', 'cpu_pct', 'rss_mb', 'ts']))
+}
+
+/**
+ * Reads one reserved metric (D137) from stored statistics without parsing them: a frame may be a megabyte, and a page
+ * has a thousand. In JSON text, an unescaped quote before the colon ends a key, so a text value cannot imitate one.
+ * @returns null if the worker sent none, or one that is no count.
+ */
+function reservedValue(stored: JsonText | null, name: string): number | null {
+  if (stored === null) return null
+  const key = `"${name}":`
+  const at = stored.lastIndexOf(key)
+  const digits =
+    at === -1 ? '' : (/^\d{1,16}(?=[,}])/.exec(stored.slice(at + key.length, at + key.length + 17))?.[0] ?? '')
+  const value = Number(digits)
+  return digits !== '' && Number.isSafeInteger(value) ? value : null
 }

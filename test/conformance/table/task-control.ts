@@ -166,6 +166,22 @@ export const TASK_CONTROL: readonly Row[] = [
     ),
   ],
   [
+    'D137a',
+    'The statistics of a worker count the runs that began under the applied config, and restart with each config.',
+    by(
+      'worker/worker.test.ts',
+      'adds what runs did under the applied config to its stats, and restarts with each config (D137)',
+    ),
+    by('worker/run-counters.test.ts', 'restart with each config, and leave out runs that began under an earlier one'),
+    by('protocol/reserved-metrics.test.ts', 'contain the runs of at most 2^(i/4) ms that fit into no bucket before'),
+  ],
+  ['D137b', 'The record shows tasks_held and refused_config_gen of the newest statistics, in both views.'],
+  [
+    'D137c',
+    'Automations may not use metric names that begin with `muster.`.',
+    by('automation/slot-metrics.test.ts', 'drops metrics with a reserved name, and logs why once (D137)'),
+  ],
+  [
     'D120c',
     'A worker whose config is of the epoch of the store does not poll it when it connects.',
     by('worker/config.test.ts', 'does not poll if its config is of the epoch of the store, and is known to the master'),

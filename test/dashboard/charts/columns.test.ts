@@ -24,6 +24,12 @@ describe('the columns of a chart', () => {
     ])
   })
 
+  it('leave out the reserved metrics of the worker itself (D137)', () => {
+    const metrics = { 'counter.done': 1, 'gauge.muster.config_gen': 4, 'counter.muster.run_ms_le.7': 2 }
+    const names = (frames: readonly Stats[]): readonly string[] => columnsOf(frames).panels.map(({ name }) => name)
+    expect(names([frame(0, metrics)])).toEqual(names([frame(0, { 'counter.done': 1 })]))
+  })
+
   it('are rates per second for a counter, with a gap where it decreased', () => {
     const frames = [
       frame(0, { 'counter.done': 10 }),

@@ -34,6 +34,8 @@ describe('a worker record', () => {
       config_changed_at: null,
       config_changed_by: null,
       labels: {},
+      tasks_held: null,
+      refused_config_gen: null,
     })
   })
 
@@ -61,6 +63,23 @@ describe('a worker record', () => {
       connected: true,
       current_stats: { slots: 2, cpu_pct: 12.5, rss_mb: 90, ts: 5, metrics: { 'counter.sent': 3 }, per_slot: [] },
     })
+  })
+
+  it('contains the held tasks and the refused generation of the newest statistics, in both views (D137)', async () => {
+    const worker = await fixture.worker('w1')
+    const shown = async (metrics: object, per_slot: object[] = []): Promise<unknown> => {
+      worker.send({ type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 90, ts: 5, metrics, per_slot })
+      await worker.settled()
+      const [{ tasks_held: held, refused_config_gen: refused } = {}] = await list('?view=summary')
+      expect(await fixture.get('/w1')).toMatchObject({ tasks_held: held, refused_config_gen: refused })
+      return [held, refused]
+    }
+    expect(await shown({ 'gauge.muster.tasks_held': 3, 'gauge.muster.refused_config_gen': 12 })).toEqual([3, 12])
+    expect(await shown({ 'gauge.muster.tasks_held': 0 })).toEqual([0, null])
+    for (const odd of [-1, 1.5, 1e300, '3', null, [3], {}])
+      expect(await shown({ 'gauge.muster.tasks_held': odd })).toEqual([null, null])
+    expect(await shown({ note: '"gauge.muster.tasks_held":7,' })).toEqual([null, null])
+    expect(await shown({})).toEqual([null, null])
   })
 
   it('is shortened by view=summary (D47)', async () => {
