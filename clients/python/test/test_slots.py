@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from muster_worker.active_errors import ActiveErrors
 from muster_worker.bus import BusClient
-from muster_worker.config import DEFAULTS
+from muster_worker.config import DEFAULTS, Config
 from muster_worker.context import RunDeps
 from muster_worker.errors import Permanent, RetryIn
 from muster_worker.lease import Settlement
@@ -29,6 +29,7 @@ class SlotsTest(unittest.TestCase):
     def start(self, function: Callable[[Any], Any], tasks: int = 0, kind: str = "batch") -> Slots:
         self.log, self.outcomes, self.token = RecordedLog(), list[Settlement](), 0
         self.errors: list[str | None] = []
+        self.runs: list[tuple[str, float]] = []
 
         def respond(method: str, params: Any) -> Any:
             count = min(tasks - self.token, params["limit"])
@@ -53,12 +54,16 @@ class SlotsTest(unittest.TestCase):
                 lambda: DEFAULTS,
                 lambda slot_id, output: None,
             )
-            slot_run = SlotRun(function, slot, deps, self.errors.append)
+            slot_run = SlotRun(function, slot, deps, self.errors.append, self._run_ended)
             await (run_batch_slot(slot_run, self.feed) if kind == "batch" else run_continuous_slot(slot_run))
 
         end_within = None if kind == "batch" else 5.0
         deps = SlotsDeps(run, end_within, self.errors.append, lambda: None, lambda _: None)
         return Slots(self.log.log, deps)
+
+    def _run_ended(self, config: Config, outcome: str, seconds: float) -> None:
+        self.assertIs(config, DEFAULTS)
+        self.runs.append((outcome, round(seconds, 3)))
 
     def settled(self) -> list[tuple[str, dict[str, Any]]]:
         items = [(each.method, dict(each.item)) for each in self.outcomes]
@@ -84,6 +89,7 @@ class SlotsTest(unittest.TestCase):
             ("tasks.nack", {"error": "SystemExit: no"}),
         ]
         self.assertEqual(self.settled(), expected)
+        self.assertEqual(self.runs, [("ok", 0.0)] + [("failed", 0.0)] * 4)
 
     @virtual
     async def test_sends_what_the_function_returned_for_retained_tasks_alone(self) -> None:

@@ -58,7 +58,7 @@ class ConfigFollower:
         self._log, self._deps, self._unit = log, deps, unit
         self._backoff = Backoff(RECONNECT_BASE_SECONDS, CONFIG_POLL_SECONDS, unit=unit)
         self._applied: _Version | None = None
-        self._refused: str | None = None
+        self._refused: _Version | None = None
         self._wanted = asyncio.Event()
         self.current: Config = DEFAULTS
 
@@ -66,6 +66,11 @@ class ConfigFollower:
     def applied_gen(self) -> int:
         """Generation for the state frame; 0 before the first config."""
         return 0 if self._applied is None else self._applied.gen
+
+    @property
+    def refused_gen(self) -> int | None:
+        """Generation of the newest config, while it is rejected."""
+        return None if self._refused is None else self._refused.gen
 
     def poll(self) -> None:
         """Polls immediately. A call during a poll causes exactly one more poll after it."""
@@ -129,10 +134,10 @@ class ConfigFollower:
         return other_epoch or version.gen > applied.gen
 
     def _refuse(self, version: _Version, faults: str) -> None:
-        name = f"{version.epoch}.{version.gen}"
-        if self._refused == name:
+        refused = self._refused
+        if refused is not None and (refused.epoch, refused.gen) == (version.epoch, version.gen):
             return
-        self._refused = name
+        self._refused = version
         self._log.error("config rejected: the previous config stays active", config_gen=version.gen, faults=faults)
         self._deps.on_error(f"config {version.gen} rejected: {faults}")
 

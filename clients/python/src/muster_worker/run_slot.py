@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any
 
-from .backoff import Backoff, retry_delay
+from .backoff import Backoff, monotonic, retry_delay
+from .config import Config
 from .context import BlockingContext, Context, RunDeps
 from .errors import Permanent, RetryIn, StopReason
 from .lease import HeldLease
 from .limits import truncate_error
 from .mask import Masker
+from .run_counters import Outcome
 from .slots import Slot
 from .tasks import TaskFeed
 
@@ -33,12 +35,16 @@ Ending = BaseException | None
 
 @dataclass(frozen=True)
 class SlotRun:
-    """What a slot runs. `on_error` reports the error of its last run, or None after a success."""
+    """What a slot runs. `on_error` reports the error of its last run, or None after a success.
+
+    `on_run_ended` receives the config under which a run began, how it ended, and its seconds.
+    """
 
     function: Function
     slot: Slot
     deps: RunDeps
     on_error: Callable[[str | None], None]
+    on_run_ended: Callable[[Config, Outcome, float], None]
 
 
 async def run_batch_slot(run: SlotRun, feed: TaskFeed) -> None:
@@ -63,23 +69,28 @@ async def _run_task(run: SlotRun, lease: HeldLease) -> str | None:
     log = run.deps.log.bind(task_id=lease.id)
     execution = _Execution(run, lease)
     remove = lease.lost.listen(execution.stop)
+    started = monotonic()
     ending = await execution.end()
+    seconds = monotonic() - started
     remove()
     if lease.lost.is_set:
         log.warn("the lease of the task was lost; its outcome is ignored")
     elif run.slot.killed.is_set:
         log.warn("the task was interrupted and is released")
         lease.release()
+        run.on_run_ended(lease.config, "released", seconds)
     else:
         if ending is None:
             try:
                 lease.ack(execution.returned)
+                run.on_run_ended(lease.config, "ok", seconds)
                 return None
             except (TypeError, ValueError, RecursionError) as error:  # JSON cannot contain the result.
                 ending = error
         text = failure_text(ending, run.deps.masker)
         retry_in = _retry_delay(ending, lease)
         lease.nack(text, retry_in=retry_in, permanent=isinstance(ending, Permanent))
+        run.on_run_ended(lease.config, "failed", seconds)
         log.warn("the task failed", error=text, attempt=lease.attempt, stack=_stack_of(ending, run.deps.masker))
         return text
     return None
@@ -103,7 +114,8 @@ async def run_continuous_slot(run: SlotRun) -> None:
         run.on_error(None)
 
     while not run.slot.stopping.is_set and not run.slot.killed.is_set:
-        run.deps.masker.see(run.deps.config())
+        config, started = run.deps.config(), monotonic()
+        run.deps.masker.see(config)
         execution = _Execution(run, None)
         remove = run.slot.stopping.listen(execution.stop)
         timer = asyncio.get_running_loop().call_later(_CAP_SECONDS, well)
@@ -112,6 +124,7 @@ async def run_continuous_slot(run: SlotRun) -> None:
         remove()
         if run.slot.stopping.is_set or run.slot.killed.is_set:
             return
+        run.on_run_ended(config, "ok" if ending is None else "failed", monotonic() - started)
         wait = _AGAIN_SECONDS
         if ending is None:
             well()

@@ -9,6 +9,7 @@ from typing import Any
 from .active_errors import ActiveErrors
 from .limits import MAX_METRIC_NAMES, MAX_NAME_CHARS
 from .logs import Log
+from .run_counters import RESERVED_PREFIX
 
 _NAME = re.compile(f"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{MAX_NAME_CHARS}}}")
 _HISTOGRAM_VALUES = 10_000
@@ -130,6 +131,12 @@ class SlotRecords:
             return True
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             return self._refuse("name", f"a {kind} is dropped: its name must be 1 to {MAX_NAME_CHARS} characters")
+        if name.startswith(RESERVED_PREFIX):
+            return self._refuse(
+                "reserved",
+                f"the {kind} {name!r} is dropped: names that begin with {RESERVED_PREFIX!r} are reserved "
+                "for the worker; choose another name",
+            )
         if len(self._totals) < MAX_METRIC_NAMES:
             return True
         return self._refuse("full", f"the {kind} {name!r} is dropped: a worker keeps {MAX_METRIC_NAMES} metrics")

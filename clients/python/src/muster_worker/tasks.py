@@ -79,6 +79,11 @@ class TaskFeed:
         self._release_timer: asyncio.TimerHandle | None = None
         self._poll_id: str | None = str(uuid.uuid4())
 
+    @property
+    def is_reserving(self) -> bool:
+        """Whether a reserve is under way, which may still bring tasks."""
+        return bool(self._calls)
+
     def set_slots(self, slots: int) -> None:
         """Sets the number of slots to reserve for."""
         self._slots = slots

@@ -30,6 +30,7 @@ from .mask import Masker
 from .outbox import Outbox
 from .outcome_queue import OutcomeQueue
 from .rpc_client import RpcClient
+from .run_counters import RESERVED_PREFIX, RunCounters
 from .run_slot import Function, SlotRun, failure_text, run_batch_slot, run_continuous_slot
 from .settings import Settings, Token
 from .slot_records import Metrics, SlotRecords
@@ -68,10 +69,11 @@ class Worker:
         self._bus = BusClient(log, address.bus_url, self._read_token, refusals)
         self._errors = ActiveErrors(lambda: self._state.send_if_changed())
         self._records = SlotRecords(self._slot_log, self._errors)
+        self._runs = RunCounters(is_batch=automation.kind == "batch")
         self._state = StateReporter(self._condition, lambda: self._outbox.report("state"))
         self._stats = Stats(
             Host(),
-            lambda: self._records.metrics(self._outbox.outputs_evicted),
+            self._metrics,
             lambda: self._records.per_slot(self._slots.ages()),
         )
         self._outbox = Outbox(log, {"state": self._state.frame, "stats": self._stats.frame})
@@ -96,7 +98,7 @@ class Worker:
             SlotsDeps(
                 run=self._run_slot,
                 end_within=None if automation.kind == "batch" else settings.drain_timeout_seconds,
-                on_spawn_error=lambda message: self._errors.set("spawn", message),
+                on_spawn_error=self._spawn_failed,
                 on_change=self._slots_changed,
                 on_gone=self._records.forget,
             ),
@@ -195,6 +197,7 @@ class Worker:
 
     def _applied(self, config: Config) -> None:
         self._errors.set("unhandled", None)  # A new config clears unhandled errors.
+        self._runs.applied(config)
         if self._drain.form is None:
             self._feed.set_slots(config["slots"] if config["enabled"] else 0)
         self._slots.apply(config)
@@ -226,13 +229,37 @@ class Worker:
             config=lambda: self._config.current,
             emit=self._outbox.output,
         )
-        run = SlotRun(self._automation.function, slot, deps, lambda text: self._records.set_error(slot.id, text))
+        run = SlotRun(
+            self._automation.function,
+            slot,
+            deps,
+            on_error=lambda text: self._records.set_error(slot.id, text),
+            on_run_ended=self._runs.run_ended,
+        )
         await (run_batch_slot(run, self._feed) if self._automation.kind == "batch" else run_continuous_slot(run))
 
     def _masker(self) -> Masker:
         masker = Masker(self._automation.secrets)
         masker.see(self._config.current)
         return masker
+
+    def _spawn_failed(self, message: str | None) -> None:
+        """Reports that a slot could not start, or with None that spawning works again."""
+        if message is not None:
+            self._runs.slot_failed()
+        self._errors.set("spawn", message)
+
+    def _metrics(self) -> dict[str, float]:
+        """Returns the metrics of the automation and the reserved ones (D137)."""
+        refused = self._config.refused_gen
+        gauge = f"gauge.{RESERVED_PREFIX}"
+        return {
+            **self._records.metrics(self._outbox.outputs_evicted),
+            **self._runs.snapshot(),
+            f"{gauge}config_gen": self._config.applied_gen,
+            f"{gauge}tasks_held": self._leases.size + int(self._feed.is_reserving),
+            **({} if refused is None else {f"{gauge}refused_config_gen": refused}),
+        }
 
     def _condition(self) -> WorkerCondition:
         state = state_of(
