@@ -240,10 +240,7 @@ export interface Merged {
  */
 export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: JsonObject, patch: JsonObject): Merged {
   const defaults = defaultsOf(schema)
-  const kept = secrets.reduce(
-    (result, path) => replaceAt(result, path, (value) => (value === SECRET_MASK ? valueAt(stored, path) : value)),
-    patch,
-  )
+  const kept = unmaskSecrets(patch, secrets, stored)
   const merged: Record<string, JsonValue> = { ...stored }
   for (const name of Object.keys(patch)) {
     if (!Object.hasOwn(kept, name)) continue // A mask over nothing stored.
@@ -255,8 +252,28 @@ export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: Js
   return { config: merged, changed: changedNames(stored, merged) }
 }
 
-/** Top-level names in which two configs differ by value. */
-function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
+/**
+ * Puts stored secrets in the place of masks.
+ *
+ * @param config A config in which {@link SECRET_MASK} stands for a stored secret; it is not changed.
+ * @param secrets The secrets of its schema.
+ * @param stored The config that has the secrets.
+ * @returns a copy without masks. A mask over a secret that is not stored is removed.
+ */
+export function unmaskSecrets(config: JsonObject, secrets: SecretPaths, stored: JsonObject): JsonObject {
+  return secrets.reduce(
+    (result, path) => replaceAt(result, path, (value) => (value === SECRET_MASK ? valueAt(stored, path) : value)),
+    config,
+  )
+}
+
+/**
+ * Returns the top-level names in which two configs differ by value.
+ *
+ * @param before A config.
+ * @param after Another one.
+ */
+export function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...names].filter((name) => !sameJson(before[name], after[name])).toSorted()
 }

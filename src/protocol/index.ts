@@ -3,6 +3,7 @@
  * No I/O. It imports no other area, and every area may import it.
  */
 export * from './bound-secrets.ts'
+export * from './bulk-configs.ts'
 export * from './compare.ts'
 export * from './config.ts'
 export * from './errors.ts'
@@ -17,6 +18,7 @@ export * from './task-extras.ts'
 export * from './task-groups.ts'
 export * from './objects.ts'
 export * from './permissions.ts'
+export * from './pointers.ts'
 export * from './reserved-metrics.ts'
 export * from './rest.ts'
 export * from './rpc.ts'

@@ -192,6 +192,20 @@ export const QUEUE_SAMPLES = 240
 /** Interval of the samples of a queue. */
 export const QUEUE_SAMPLE_EVERY_MS = 15_000
 
+// Bulk changes of configs (D132).
+/** Greatest number of workers in one bulk change. */
+export const MAX_BULK_WORKERS = 1_000
+/** Number of workers that one step of the store changes. The step blocks other calls of the store. */
+export const BULK_STEP_WORKERS = 200
+/** Number of the newest revisions of a type that are kept although no worker uses them. */
+export const KEPT_REVISIONS = 32
+/** Greatest number of revisions of a type, those in use included. */
+export const MAX_REVISIONS = 256
+/** Greatest number of JSON pointers in `keep`. */
+export const MAX_KEPT_POINTERS = 64
+/** Longest JSON pointer in `keep`, in characters. */
+export const MAX_POINTER_CHARS = 256
+
 // Tasks (D25, D26, D54).
 /** Visibility timeout of an automation that declares none. */
 export const VISIBILITY_MS = 60_000

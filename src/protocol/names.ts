@@ -10,12 +10,14 @@ import {
   MAX_MANAGED_BY_CHARS,
   MAX_N,
   MAX_NAME_CHARS,
+  MAX_POINTER_CHARS,
   MAX_DELAY_SECONDS,
   MAX_RETAIN_SECONDS,
   MAX_TTL_SECONDS,
   MAX_WAIT_SECONDS,
   MIN_HOLD_MS,
 } from './limits.ts'
+import { POINTER_PATTERN } from './pointers.ts'
 
 /** An automation type. */
 export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
@@ -32,6 +34,10 @@ export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,63}$'
 export const WORKER_LABEL_KEY_PATTERN = '^[a-z0-9]([a-z0-9./-]{0,61}[a-z0-9])?$'
 /** The value of a label of a worker: printable ASCII, possibly empty. */
 export const WORKER_LABEL_VALUE_PATTERN = '^[ -~]*$'
+/** The name of a revision of configs. */
+const REVISION_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,62}$'
+/** The variant of a revision. */
+const VARIANT_PATTERN = '^[a-z0-9_.-]{1,32}$'
 /** `traceparent` of W3C, version 00. */
 export const TRACEPARENT_PATTERN = '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
 
@@ -45,6 +51,9 @@ export const OWN_PATTERNS: ReadonlySet<string> = new Set([
   WORKER_LABEL_KEY_PATTERN,
   WORKER_LABEL_VALUE_PATTERN,
   TRACEPARENT_PATTERN,
+  REVISION_PATTERN,
+  VARIANT_PATTERN,
+  POINTER_PATTERN,
 ])
 
 /**
@@ -102,6 +111,12 @@ export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 export const HoldMs = Type.Integer({ minimum: MIN_HOLD_MS, maximum: MAX_HOLD_MS })
 /** The name of the manager of a config, chosen by the manager: 1 to 128 printable ASCII characters (D31, D51). */
 export const ManagedBy = Type.String({ minLength: 1, maxLength: MAX_MANAGED_BY_CHARS, pattern: PRINTABLE_PATTERN })
+/** The name of a revision: 1 to 63 characters (D132). */
+export const RevisionName = Type.String({ pattern: REVISION_PATTERN })
+/** The variant of a revision: 1 to 32 characters (D133). */
+export const Variant = Type.String({ pattern: VARIANT_PATTERN })
+/** A JSON pointer to a config field. {@link isFieldPointer} also checks the escapes of its steps. */
+export const Pointer = Type.String({ maxLength: MAX_POINTER_CHARS, pattern: POINTER_PATTERN })
 /** A fencing token: grows with every lease. */
 export const Token = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 /** Creates the schema of a field that may be null. */
@@ -111,6 +126,10 @@ export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(sch
 export const Maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Optional(Nullable(schema))
 
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
+const REVISION = new RegExp(REVISION_PATTERN)
+
+/** Returns whether `text` may name a revision: 1 to 63 of `a-z 0-9 _ . -`, beginning with a letter or a digit. */
+export const isRevisionName = (text: string): boolean => REVISION.test(text)
 
 /**
  * Returns whether `text` may name a worker: 1 to 256 well-formed characters, no control characters, no slash, not `.`

@@ -108,6 +108,7 @@ export const WorkerBody = ResponseObject({
   labels: Type.Optional(WorkerLabels),
   tasks_held: Type.Optional(Nullable(Type.Integer())),
   refused_config_gen: Type.Optional(Nullable(Type.Integer())),
+  config_revision: Type.Optional(Nullable(Type.String())),
 })
 export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */
@@ -131,17 +132,6 @@ export const WorkersQuery = Strict({
 /** A config and its generation. */
 export const ConfigBody = ResponseObject({ config: AnyObject, config_gen: Type.Integer() })
 export type ConfigBody = Static<typeof ConfigBody>
-/** The changes of a config, newest first (D39). */
-export const HistoryBody = Type.Array(
-  ResponseObject({
-    config_gen: Type.Integer(),
-    ts: Seconds,
-    actor: Type.String(),
-    changed: Type.Array(Type.String()),
-    config: AnyObject,
-  }),
-)
-export type HistoryBody = Static<typeof HistoryBody>
 /** The body of PUT claim (D51). */
 export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>

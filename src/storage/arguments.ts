@@ -5,7 +5,7 @@
  *
  * `CHECKS` has one function per method, with the parameters of that method. Those of `tasks` are in task-arguments.ts.
  */
-import { MAX_N } from '../protocol/index.ts'
+import { BULK_STEP_WORKERS, MAX_N } from '../protocol/index.ts'
 import {
   MAX_PUSH_ENTRIES,
   MAX_PAGE,
@@ -27,10 +27,31 @@ import {
   inspect,
 } from './argument-checks.ts'
 import type { Checks } from './argument-checks.ts'
-import type { Backend } from './backend.ts'
+import type { Backend, BulkChange, BulkPut } from './backend.ts'
 import { TASK_CHECKS } from './task-arguments.ts'
 
-type Group = 'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
+type Group =
+  'meta' | 'workers' | 'configs' | 'revisions' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
+
+function bulkPuts(type: string, { revision, managedBy, actor }: BulkChange, puts: readonly BulkPut[]): void {
+  name('type', type)
+  name('revision', revision)
+  optional(managedBy, (by) => name('managedBy', by))
+  text('actor', actor)
+  list('puts', puts, 1, BULK_STEP_WORKERS)
+  for (const { id, expectGen, expectConfig, expectManagedBy, variant, change } of puts) {
+    name('id', id)
+    integer('expectGen', expectGen, 0, ANY - 1)
+    text('expectConfig', expectConfig)
+    optional(expectManagedBy, (by) => name('expectManagedBy', by))
+    name('variant', variant)
+    if (change === null) continue
+    text('config', change.config)
+    text('patch', change.patch)
+    list('changed', change.changed, 0, ANY)
+  }
+  if (new Set(puts.map(({ id }) => id)).size < puts.length) throw wrong('puts', 'distinct workers', puts.length)
+}
 
 export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
   meta: {
@@ -89,6 +110,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       list('changed', put.changed, 0, ANY)
     },
     get: refs,
+    putMany: bulkPuts,
     history: (of, limit, skip) => {
       ref(of)
       if (skip !== undefined) integer('skip', skip, 0, MAX_N)
@@ -99,6 +121,18 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         ref(item)
         integer('above', item.above, 0, ANY - 1)
       }),
+  },
+  revisions: {
+    put: (type, revision) => {
+      name('type', type)
+      name('name', revision.name)
+      if (revision.name.includes('/')) throw wrong('name', 'text without a slash', revision.name)
+      text('config', revision.config)
+      optional(revision.managedBy, (by) => name('managedBy', by))
+      text('actor', revision.actor)
+    },
+    get: (type, of) => names('names', [type, ...of]),
+    list: (type) => name('type', type),
   },
   stats: {
     read: (of, sinceSeconds, limit) => {

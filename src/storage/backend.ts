@@ -29,6 +29,7 @@ import type { Bus } from './contract/bus.ts'
 import type { Configs, StatsHistory } from './contract/configs.ts'
 import type { EventLog } from './contract/events.ts'
 import type { Pools } from './contract/pools.ts'
+import type { Revisions } from './contract/revisions.ts'
 import type { Streams } from './contract/streams.ts'
 import type { Tasks } from './contract/tasks.ts'
 import type { Counters, Kv, Locks } from './contract/values.ts'
@@ -45,6 +46,7 @@ export type * from './contract/events.ts'
 export type * from './contract/outcomes.ts'
 export type * from './contract/pauses.ts'
 export type * from './contract/pools.ts'
+export type * from './contract/revisions.ts'
 export type * from './contract/streams.ts'
 export type * from './contract/task-groups.ts'
 export type * from './contract/task-lists.ts'
@@ -94,6 +96,7 @@ export interface Backend {
   readonly meta: Meta
   readonly workers: Workers
   readonly configs: Configs
+  readonly revisions: Revisions
   readonly stats: StatsHistory
   readonly streams: Streams
   readonly tasks: Tasks

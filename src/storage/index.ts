@@ -5,6 +5,7 @@
 export type * from './backend.ts'
 export * from './arguments.ts'
 export * from './bounded-list.ts'
+export * from './config-labels.ts'
 export * from './event-log.ts'
 export * from './failed-attempts.ts'
 export * from './fingerprint.ts'

@@ -37,7 +37,14 @@ const READING = new Set([
   ...'locate describe queue bodies dead newestDeath counts groups'.split(' '),
 ])
 /** Calls that a full store rejects, because they make it grow. */
-const GROWING = new Set(['tasks.submit', 'configs.put', 'streams.push', 'workers.register'])
+const GROWING = new Set([
+  'tasks.submit',
+  'configs.put',
+  'configs.putMany',
+  'revisions.put',
+  'streams.push',
+  'workers.register',
+])
 const SETTLING = new Set(['ack', 'nack', 'release'])
 
 /** Watches every call that the server executes. */
@@ -369,6 +376,7 @@ export class StoreClient implements Backend {
   readonly meta = this.#groups.meta
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs
+  readonly revisions = this.#groups.revisions
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

@@ -2,6 +2,7 @@
  * The storage contract as tests that every backend must pass. Each method and each row of the transition tables has one
  * describe. Differences between backends are read from `capabilities`, never from the backend's name.
  */
+import { bulkConfigs } from './contract/bulk-configs.ts'
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
 import { lifecycle } from './contract/lifecycle.ts'
@@ -10,6 +11,7 @@ import { pieces } from './contract/pieces.ts'
 import { pools } from './contract/pools.ts'
 import { primitives } from './contract/primitives.ts'
 import { registry } from './contract/registry.ts'
+import { revisions } from './contract/revisions.ts'
 import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
 import { tasksAttempts } from './contract/tasks-attempts.ts'
@@ -62,6 +64,8 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     registry,
     drains,
     configs,
+    bulkConfigs,
+    revisions,
     pools,
     primitives,
     namespaces,

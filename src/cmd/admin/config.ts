@@ -57,6 +57,7 @@ const HISTORY_COLUMNS: readonly Column<HistoryBody[number]>[] = [
   { head: 'SAVED', cell: (row) => when(row.ts) },
   { head: 'BY', cell: (row) => row.actor },
   { head: 'CHANGED', cell: (row) => row.changed.join(', ') },
+  { head: 'REVISION', cell: (row) => row.revision ?? '' },
 ]
 
 const history = verb({

@@ -102,7 +102,7 @@ interface GenerationRowProps {
 }
 
 function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationRowProps) {
-  const { config_gen: gen, ts, actor, changed } = generation
+  const { config_gen: gen, ts, actor, changed, config, revision } = generation
   return (
     <tr>
       {(['from', 'to'] as const).map((end) => (
@@ -129,9 +129,11 @@ function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationR
       </td>
       <td>
         <bdi>{changed.length === 0 ? 'nothing' : changed.join(', ')}</bdi>
+        {revision !== undefined && <span className="mark">revision {revision}</span>}
       </td>
       <td className="number">
-        {gen !== worker.config_gen && (
+        {config === null && <span className="soft">config not stored</span>}
+        {config !== null && gen !== worker.config_gen && (
           <button type="button" onClick={() => onEdit(generation)}>
             Edit from here<span className="hidden"> (generation {gen})</span>
           </button>
@@ -165,6 +167,12 @@ function Difference({
   const [old, now] = [from, to].map((gen) => generations.find(({ config_gen }) => config_gen === gen))
   if (old === undefined || now === undefined)
     return <p className="soft">Only one generation is stored, so there is nothing to compare.</p>
+  if (old.config === null || now.config === null)
+    return (
+      <p className="soft">
+        One of these configs was made from a revision that is not stored any more, so they cannot be compared.
+      </p>
+    )
   const form = formOf(schema)
   const changes = changesOf(form, old.config as JsonObject, now.config as JsonObject)
   return (

@@ -4,7 +4,15 @@
  * same for every installation: paths contain `{type}`, and no automation is named.
  */
 import { Type, type TSchema } from 'typebox'
-import { API_PREFIX, AutomationType, Name, OBJECTS, WorkerId, type JsonSchema } from '../../protocol/index.ts'
+import {
+  API_PREFIX,
+  AutomationType,
+  Name,
+  OBJECTS,
+  RevisionName,
+  WorkerId,
+  type JsonSchema,
+} from '../../protocol/index.ts'
 import type { Part } from '../deps.ts'
 import { components, responsesOf } from './openapi-responses.ts'
 import { named, namedSchemas } from './openapi-schemas.ts'
@@ -90,6 +98,7 @@ const operationId = (method: string, path: string): string =>
 const PATH_SCHEMAS: Readonly<Record<string, object>> = {
   type: AutomationType,
   id: { ...WorkerId, not: { enum: ['.', '..'] } },
+  revision: RevisionName,
 }
 
 const pathParameters = (path: string): object[] =>

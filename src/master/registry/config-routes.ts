@@ -14,7 +14,7 @@ import {
   ValidatedBody,
   type JsonObject,
 } from '../../protocol/index.ts'
-import type { Backend, Configs } from '../../storage/index.ts'
+import type { Backend } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { actorOf, requirePermission, type Principal } from '../auth/index.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
@@ -161,7 +161,7 @@ function historyRoute({ backend, inspections }: MasterDeps): Route {
       inspections.respond(request, async (out) => {
         const [row] = await backend.configs.get([refOf(request)])
         if (row === null || row === undefined) throw unknownWorker(refOf(request))
-        await writeHistory(out, backend.configs, request, request.query.limit ?? DEFAULT_HISTORY_ROWS)
+        await writeHistory(out, backend, request, request.query.limit ?? DEFAULT_HISTORY_ROWS)
       }),
   })
 }
@@ -169,7 +169,7 @@ function historyRoute({ backend, inspections }: MasterDeps): Route {
 /** Writes the history. A concurrent change shifts the rows, so rows that were already written are skipped. */
 async function writeHistory(
   out: InspectionBody,
-  configs: Configs,
+  { configs, revisions }: Pick<Backend, 'configs' | 'revisions'>,
   request: RouteRequest,
   limit: number,
 ): Promise<void> {
@@ -179,8 +179,11 @@ async function writeHistory(
     const rows = await out.read(() =>
       configs.history(refOf(request), Math.min(HISTORY_ROWS_PER_PIECE, limit - read), read),
     )
+    const names = [...new Set(rows.flatMap(({ bulk }) => (bulk === undefined ? [] : [bulk.revision])))]
+    const stored = await out.read(() => revisions.get(request.entry.type, names))
+    const revisionOf = (name = ''): string | null => stored[names.indexOf(name)] ?? null
     for (const row of rows.filter(({ gen }) => gen < oldest))
-      out.items([JSON.stringify(historyBody(row, request.entry))])
+      out.items([JSON.stringify(historyBody(row, request.entry, revisionOf(row.bulk?.revision)))])
     oldest = rows.at(-1)?.gen ?? oldest
     read += rows.length
     if (rows.length < HISTORY_ROWS_PER_PIECE) break

@@ -10,26 +10,22 @@
  * first (D18). PATCHes of one worker through this master run one after another, so they never conflict with each other.
  * A dry run ends after "validate" (D49).
  */
-import { Buffer } from 'node:buffer'
 import {
   boundSecretsOf,
   FleetError,
-  forbiddenKeys,
   keptBoundSecrets,
   maskSecrets,
   mergeConfig,
-  MAX_CONFIG_BYTES,
-  MAX_FIELD_ERRORS,
   pointerStep,
   type FieldError,
   type JsonObject,
   type JsonText,
-  type SecretPaths,
   type ValidatedBody,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Backend, Ref } from '../../storage/index.ts'
+import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { forbiddenFaults, textOrFaults } from './config-faults.ts'
 import { marksInclude, parseMarks, type ConfigMark, type Marks } from './etag.ts'
 import { currentConfig } from './record.ts'
 import { unknownWorker } from './unknown-worker.ts'
@@ -68,7 +64,7 @@ export class ConfigPatcher {
    * @throws {FleetError} NOT_FOUND, STALE_GENERATION, INVALID; OVERLOADED after 5 s of conflicts.
    */
   async apply(change: ConfigChange): Promise<Changed> {
-    const faults = patchFaults(change)
+    const faults = forbiddenFaults(change.patch, change.entry)
     if (faults.length > 0) throw new FleetError('INVALID', faults)
     const key = `${change.ref.type}/${change.ref.id}`
     const run = (): Promise<Changed> => this.#run(change)
@@ -85,7 +81,10 @@ export class ConfigPatcher {
     const { backend, clock } = this.#deps
     const wanted = ifMatch === undefined ? undefined : parseMarks(ifMatch)
     const giveUpAt = clock.monotonicMs() + CONFLICT_RETRY_MS
-    let [epoch, [stored]] = await Promise.all([this.#deps.epoch.read(), backend.configs.get([ref])])
+    let [epoch, [stored]]: [string, readonly (ConfigRow | null)[]] = await Promise.all([
+      this.#deps.epoch.read(),
+      backend.configs.get([ref]),
+    ])
     do {
       if (stored === null || stored === undefined) throw unknownWorker(ref)
       if (wanted !== undefined) requireMatch(wanted, epoch, stored.gen, ref)
@@ -115,7 +114,7 @@ export class ConfigPatcher {
   }
 }
 
-function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): void {
+export function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): void {
   if (marksInclude(wanted, { epoch, gen })) return
   const [mark] = wanted === '*' ? [] : wanted
   const named = mismatchText(mark, epoch)
@@ -144,7 +143,7 @@ export async function validatePatch(
   if (row === null || row === undefined) throw unknownWorker(ref)
   const stored = currentConfig(entry, row.config)
   const { config, changed } = merged(entry, stored, patch)
-  const own = [...patchFaults(change), ...boundFaults(entry, stored, patch, changed)]
+  const own = [...forbiddenFaults(change.patch, change.entry), ...boundFaults(entry, stored, patch, changed)]
   const checked = own.length > 0 ? own : textOrFaults(config, entry)
   if (typeof checked !== 'string') return { valid: false, errors: [...checked] }
   return { valid: true, errors: [], changed: [...changed] }
@@ -180,45 +179,9 @@ function boundFaults(
   }))
 }
 
-/** Faults of a PATCH that do not depend on the stored config. */
-function patchFaults({ patch, entry }: Pick<ConfigChange, 'patch' | 'entry'>): readonly FieldError[] {
-  return forbiddenKeys(patch)
-    .slice(0, MAX_FIELD_ERRORS)
-    .map((fault) => withoutSecret(fault, entry.secrets))
-}
-
 /** The config as stored text. @throws {FleetError} INVALID with every fault. */
 function validText(config: JsonObject, entry: CatalogEntry): JsonText {
   const checked = textOrFaults(config, entry)
   if (typeof checked !== 'string') throw new FleetError('INVALID', checked)
   return checked
-}
-
-function textOrFaults(config: JsonObject, entry: CatalogEntry): JsonText | readonly FieldError[] {
-  const faults = entry.validateConfig(config)
-  if (faults.length > 0) return faults.map((fault) => withoutSecret(fault, entry.secrets))
-  const text = JSON.stringify(config)
-  const bytes = Buffer.byteLength(text)
-  if (bytes <= MAX_CONFIG_BYTES) return text
-  return [
-    {
-      path: '',
-      message: `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`,
-      keyword: 'maxBytes',
-      params: { limit: MAX_CONFIG_BYTES },
-    },
-  ]
-}
-
-/** Inside a secret, even the names of keys are secret: the fault points at the secret and shows nothing of it. */
-function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
-  const pointers = secrets.map((path) => path.map(pointerStep).join(''))
-  const pointer = pointers.find((each) => fault.path === each || fault.path.startsWith(`${each}/`))
-  if (pointer === undefined) return fault
-  return {
-    path: pointer,
-    message: fault.path === pointer ? fault.message : `something inside ${fault.message}`,
-    keyword: fault.keyword,
-    params: {},
-  }
 }

@@ -9,9 +9,11 @@
 import {
   BASE_CONFIG_NAMES,
   maskSecrets,
+  mergeConfig,
   RESERVED_METRICS,
   toSeconds,
   type ConfigBody,
+  type HistoryBody,
   type JsonObject,
   type JsonText,
   type Stats,
@@ -62,6 +64,7 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
     config_changed_by: row.config.actor,
     tasks_held: reservedValue(row.stats, RESERVED_METRICS.tasksHeld),
     refused_config_gen: reservedValue(row.stats, RESERVED_METRICS.refusedConfigGen),
+    config_revision: row.configRevision,
   })
   const config = shownConfig(entry, row.config.config)
   const parts =
@@ -87,15 +90,32 @@ function picked(object: JsonObject, names: readonly string[]): JsonObject {
 
 const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObject(hardware), ['hostname']))
 
-/** Renders one entry of the config history (D39), with masked secrets. */
-export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
+/**
+ * Renders one entry of the config history (D39), with masked secrets.
+ *
+ * @param revision The config of the revision of a bulk change; null if it is not stored any more.
+ */
+export function historyBody(row: HistoryRow, entry: CatalogEntry, revision: JsonText | null): HistoryBody[number] {
+  const config = row.bulk === undefined ? row.config : revision && bulkConfig(entry, revision, row.bulk.patch)
   return {
     config_gen: row.gen,
     ts: toSeconds(row.changedAtMs),
     actor: row.actor,
-    changed: row.changed,
-    config: maskSecrets(knownFields(entry, row.config), entry.secrets),
+    changed: [...row.changed],
+    config: config === null ? null : maskSecrets(knownFields(entry, config), entry.secrets),
+    ...(row.bulk !== undefined && { revision: row.bulk.revision }),
   }
+}
+
+/** The config that a bulk change wrote: the revision with the fields that differed from it. */
+function bulkConfig(entry: CatalogEntry, revision: JsonText, patch: JsonText): JsonText {
+  const base = revisionConfig(entry, parseObject(revision))
+  return JSON.stringify(mergeConfig(entry.configSchema, [], base, parseObject(patch)).config)
+}
+
+/** The whole config of a revision: its fields over the defaults of the installed automation. */
+export function revisionConfig({ configSchema, defaults }: CatalogEntry, fields: JsonObject): JsonObject {
+  return mergeConfig(configSchema, [], defaults, fields).config
 }
 
 /** The response to the worker's own poll, the only one with unmasked secrets. */

@@ -18,6 +18,7 @@ import {
 import type { Backend } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RawJson, route, type Route } from '../http/index.ts'
+import { bulkRoutes } from './bulk-routes.ts'
 import { claimRoutes } from './claims.ts'
 import { configRoutes } from './config-routes.ts'
 import { listWorkers } from './list.ts'
@@ -34,6 +35,7 @@ export function registryRoutes(deps: RegistryRouteDeps): readonly Route[] {
     recordRoute(master.backend),
     statsRoute(master),
     ...configRoutes(deps),
+    ...bulkRoutes(deps),
     drainRoute(deps),
     deleteRoute(deps),
     ...claimRoutes(master.backend, announce),

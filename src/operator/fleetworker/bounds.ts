@@ -13,24 +13,16 @@ import {
   MAX_CONFIG_BYTES,
   MAX_JSON_DEPTH,
   MAX_SLOTS,
+  isFieldPointer,
   pointerStep,
   TYPE_PATTERN,
   type JsonValue,
 } from '../../protocol/index.ts'
-import {
-  FIELD_PATTERN,
-  POINTER_PATTERN,
-  WORKER_ID_PATTERN,
-  workerIdOf,
-  type ConfigSource,
-  type FleetWorker,
-} from './schema.ts'
+import { FIELD_PATTERN, WORKER_ID_PATTERN, workerIdOf, type ConfigSource, type FleetWorker } from './schema.ts'
 
 const TYPE = new RegExp(TYPE_PATTERN)
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
 const FIELD = new RegExp(FIELD_PATTERN)
-const POINTER = new RegExp(POINTER_PATTERN)
-const BAD_STEP = /^-$|~(?![01])/
 const BAD_FIELDS = new Set(['__proto__', 'constructor', 'prototype'])
 
 /** @returns all faults of the spec, without those of sources; empty if there are none. */
@@ -49,7 +41,7 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
       .map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} is also in spec.config; remove one of the two`),
     ...slotsFaults(resource),
     ...ignoreDifferences
-      .filter((pointer) => !isPointer(pointer))
+      .filter((pointer) => !isFieldPointer(pointer))
       .map(
         (pointer) =>
           `spec.ignoreDifferences: ${JSON.stringify(pointer)} is not a JSON pointer to a config field; ` +
@@ -140,7 +132,6 @@ function slotsFaults({ spec }: FleetWorker): readonly string[] {
 }
 
 /** RFC 6901 without `-`, which names no existing value. */
-const isPointer = (text: string): boolean => POINTER.test(text) && !text.split('/').some((step) => BAD_STEP.test(step))
 
 const twice = (names: readonly string[]): readonly string[] => [
   ...new Set(names.filter((name, index) => names.indexOf(name) !== index)),

@@ -17,9 +17,10 @@ import {
   boundSecretsOf,
   defaultsOf,
   differingPointers,
-  isJsonObject,
   keptBoundSecrets,
   pointerStep,
+  pointerSteps,
+  putBack,
   sameJson,
   withoutDefaults,
   withoutSecrets,
@@ -44,7 +45,7 @@ export function differenceOf(
   ignored: readonly string[],
 ): Difference {
   const defaults = defaultsOf(type.schema)
-  const pointers = ignored.map(stepsOf)
+  const pointers = ignored.map(pointerSteps)
   const names = [...new Set([...Object.keys(desired.named), ...Object.keys(observed), ...acts.forgotten])].toSorted()
   const found = names.flatMap((name) => {
     const below = pointers.filter(([first]) => first === name).map((steps) => steps.slice(1))
@@ -147,36 +148,5 @@ function visiblePaths(
   return differingPointers(visible(wanted), visible(has))
 }
 
-/** Returns `value` with the content of `has` at `steps`. Where `has` has none, the value stays as the initial one. */
-function putBack(
-  value: JsonValue | undefined,
-  has: JsonValue | undefined,
-  [step, ...rest]: Steps,
-): JsonValue | undefined {
-  if (step === undefined) return has ?? value
-  if (Array.isArray(has)) return Array.isArray(value) ? inArray(value, has as readonly JsonValue[], step, rest) : value
-  if (!isJsonObject(has) || !Object.hasOwn(has, step)) return value
-  if (value !== undefined && !isJsonObject(value)) return value
-  const next = putBack(value === undefined ? undefined : own(value, step), has[step], rest)
-  return next === undefined ? value : { ...value, [step]: next }
-}
-
-function inArray(
-  value: readonly JsonValue[],
-  has: readonly JsonValue[],
-  step: string,
-  rest: Steps,
-): readonly JsonValue[] {
-  const index = /^(?:0|[1-9]\d*)$/.test(step) ? Number(step) : -1
-  const [old, theirs] = [value[index], has[index]]
-  if (old === undefined || theirs === undefined) return value
-  return value.with(index, putBack(old, theirs, rest) ?? old)
-}
-
 const own = (object: JsonObject, name: string): JsonValue | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined
-const stepsOf = (pointer: string): Steps =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))

@@ -10,7 +10,7 @@
  * @see D43
  */
 import { Type, type Static } from 'typebox'
-import { BASE_CONFIG_FIELDS, MAX_SLOTS, TYPE_PATTERN, type JsonObject } from '../../protocol/index.ts'
+import { BASE_CONFIG_FIELDS, MAX_SLOTS, POINTER_PATTERN, TYPE_PATTERN, type JsonObject } from '../../protocol/index.ts'
 
 export const GROUP = 'muster.dev'
 export const VERSION = 'v1alpha1'
@@ -23,7 +23,6 @@ const DAY_SECONDS = 86_400
 
 export const WORKER_ID_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._:@-]*[A-Za-z0-9])?$'
 export const FIELD_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]*$'
-export const POINTER_PATTERN = '^(/[^/]+)+$'
 
 type Rule = { readonly rule: string; readonly message: string }
 const rules = (...all: readonly Rule[]) => ({ 'x-kubernetes-validations': all })

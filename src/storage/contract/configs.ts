@@ -18,6 +18,16 @@ export interface ConfigRow {
   readonly actor: string | null
 }
 
+/** A config with its label, and who manages it. */
+export interface ManagedConfigRow extends ConfigRow {
+  /**
+   * The label: `<revision>/<variant>` of the last bulk change; the variant is `*` if the config was changed since.
+   * `null` if the worker never had one (D133).
+   */
+  readonly configRevision: string | null
+  readonly managedBy: string | null
+}
+
 /** One change of a config. */
 export interface HistoryRow {
   /** The generation that this change made. */
@@ -26,8 +36,10 @@ export interface HistoryRow {
   readonly actor: string
   /** The top-level names that changed; empty if the change set equal values. */
   readonly changed: readonly string[]
-  /** The config after the change. */
-  readonly config: JsonText
+  /** The config after the change; `null` for a bulk change. */
+  readonly config: JsonText | null
+  /** Of a bulk change: the revision, and the fields in which the config differs from it. */
+  readonly bulk?: { readonly revision: string; readonly patch: JsonText }
 }
 
 /** A compare-and-set of one config. */
@@ -50,6 +62,48 @@ export type ConfigPutResult =
   | { readonly kind: 'stored'; readonly gen: number; readonly conn: string | null }
   | { readonly kind: 'conflict'; readonly current: ConfigRow }
   | { readonly kind: 'not_found' }
+
+/** What all configs of one bulk change have in common. */
+export interface BulkChange {
+  /** The name of a stored revision, which the labels will name. */
+  readonly revision: string
+  /** The manager of the workers from now on; `null` leaves each as it is. */
+  readonly managedBy: string | null
+  readonly actor: string
+}
+
+/** The change of one worker in a bulk change. */
+export interface BulkPut {
+  readonly id: string
+  /** What the change is based on, as `get` returned it. */
+  readonly expectGen: number
+  readonly expectConfig: JsonText
+  readonly expectManagedBy: string | null
+  /** The second part of the label. */
+  readonly variant: string
+  /** The new config; `null` if only the label and the manager change, which keeps the generation. */
+  readonly change: BulkConfig | null
+}
+
+/** A new config, and how it differs. */
+export interface BulkConfig {
+  readonly config: JsonText
+  /** The fields in which it differs from the revision, for the history. */
+  readonly patch: JsonText
+  /** The top-level names that differ from the config before. */
+  readonly changed: readonly string[]
+}
+
+/**
+ * The result of one put of a bulk change. `stored`: the generation, and the connection to notify (`null` if the worker
+ * has none). `conflict`: another config or another manager is stored. `not_found`: the worker has no record.
+ * `unknown_revision`: the revision is not stored, or not any more. Nothing was written, unless `stored`.
+ */
+export type BulkPutResult =
+  | { readonly kind: 'stored'; readonly gen: number; readonly conn: string | null }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'unknown_revision' }
 
 /**
  * The result of raising one generation. `raised`: the generation now stored and the connection to notify (`null` if the
@@ -83,7 +137,21 @@ export interface Configs {
    * @returns `null` for a worker without a record.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  get(refs: readonly Ref[]): PerItem<ConfigRow | null>
+  get(refs: readonly Ref[]): PerItem<ManagedConfigRow | null>
+  /**
+   * Replaces the configs of many workers by one revision. Each put is a compare-and-set of its own: config, label,
+   * manager and history row of a worker change in one step, if it still has the expected config and manager. The whole
+   * call is one step; Redis splits it at 1 MiB of configs.
+   *
+   * @param type The automation type.
+   * @param bulk The revision.
+   * @param puts 1 to 200 workers, each of them once.
+   * @returns whether each put was stored.
+   * @throws {FleetError} STORAGE_FULL. Some puts may be stored.
+   *   STORAGE_UNAVAILABLE. Safe to retry after the configs were read again: those with the new label were written.
+   * @see D132
+   */
+  putMany(type: string, bulk: BulkChange, puts: readonly BulkPut[]): PerItem<BulkPutResult>
   /**
    * Reads the changes of a config, newest first. The newest 50 are kept.
    *

@@ -102,6 +102,8 @@ export interface WorkerRow extends Ref {
   /** `config_gen` of the newest state frame; `null` before the first one. */
   readonly appliedGen: number | null
   readonly config: ConfigRow
+  /** The label of the config; see `ManagedConfigRow`. */
+  readonly configRevision: string | null
   /** The newest stats frame, whole; `null` before the first one. */
   readonly stats: JsonText | null
 }

@@ -15,6 +15,7 @@ import { Masters } from './masters.ts'
 import { MemoryConfigs, MemoryStats } from './configs.ts'
 import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
 import { MemoryPools } from './pools.ts'
+import { MemoryRevisions } from './revisions.ts'
 import { MemoryStreams } from './streams.ts'
 import { MemoryTasks } from './tasks.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -39,6 +40,7 @@ export interface MemoryBackendOptions {
 function partsOf(store: Store, epoch: string): SyncGroups {
   const masters = new Masters(store)
   const records = new WorkerRecords(store)
+  const revisions = new MemoryRevisions(store, records)
   return {
     meta: {
       info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
@@ -46,7 +48,8 @@ function partsOf(store: Store, epoch: string): SyncGroups {
       declare: (masterId, text) => masters.declare(masterId, text),
     },
     workers: new MemoryWorkers(store, records, masters),
-    configs: new MemoryConfigs(store, records),
+    configs: new MemoryConfigs(store, records, revisions),
+    revisions,
     stats: new MemoryStats(records),
     streams: new MemoryStreams(store),
     tasks: new MemoryTasks(store, records),
@@ -83,6 +86,7 @@ export class MemoryBackend implements Backend {
   readonly meta = this.#groups.meta
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs
+  readonly revisions = this.#groups.revisions
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

@@ -33,6 +33,7 @@ export interface Safeguards {
   readonly presenceCheck: boolean
   readonly frontOfTier: boolean
   readonly drainCheck: boolean
+  readonly bulkCompare: boolean
   readonly outcomes: boolean
   readonly groupTurns: boolean
   readonly groupLeaseLost: boolean
@@ -42,6 +43,7 @@ export const SAFEGUARDS: Safeguards = {
   presenceCheck: true,
   frontOfTier: true,
   drainCheck: true,
+  bulkCompare: true,
   outcomes: true,
   groupTurns: true,
   groupLeaseLost: true,

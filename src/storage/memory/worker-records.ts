@@ -8,6 +8,7 @@ import { TimerQueue } from './timer-queue.ts'
 import { Ring } from './ring.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { valueOf } from './store.ts'
+import { labelOf } from '../index.ts'
 import type { ReportedState } from '../../protocol/index.ts'
 import type { ConfigRow, HistoryRow, Ref, Registration } from '../index.ts'
 import type { Timer } from './timer-queue.ts'
@@ -18,6 +19,13 @@ export type Drain =
   | { readonly kind: 'process'; readonly instance: string }
   | { readonly kind: 'connection'; readonly conn: string }
   | { readonly kind: 'next' }
+
+/** A label, and the generation that it was written for (config-labels.ts). */
+interface WrittenLabel {
+  readonly revision: string
+  readonly variant: string
+  readonly gen: number
+}
 
 export interface WorkerRecord extends Ref {
   conn: string | null
@@ -33,6 +41,8 @@ export interface WorkerRecord extends Ref {
   managedBy: string | null
   appliedGen: number | null
   config: ConfigRow
+  /** Of the last bulk change; `null` before the first. */
+  writtenLabel: WrittenLabel | null
   /** Oldest change first. */
   readonly history: HistoryRow[]
   stats: string | null
@@ -85,6 +95,7 @@ export class WorkerRecords {
       managedBy: null,
       appliedGen: null,
       config: { gen: this.#recall(of, id), config: defaults, changedAtMs: null, actor: null },
+      writtenLabel: null,
       history: [],
       stats: null,
       frames: new Ring(),
@@ -133,6 +144,14 @@ export class WorkerRecords {
     return inOrder.slice(start, start + limit)
   }
 
+  /** The number of workers whose label names each revision. */
+  useOf(type: string): ReadonlyMap<string, number> {
+    const uses = new Map<string, number>()
+    for (const { writtenLabel: label } of this.#types.get(type)?.inOrder ?? [])
+      if (label !== null) uses.set(label.revision, (uses.get(label.revision) ?? 0) + 1)
+    return uses
+  }
+
   /** 0 for a new worker, above the kept generation for one that returns. */
   #recall(of: OfType, id: string): number {
     const kept = of.forgotten.get(id)
@@ -143,8 +162,12 @@ export class WorkerRecords {
   }
 }
 
+/** The label of a record as it reads now. */
+export const shownLabel = ({ writtenLabel: label, config }: WorkerRecord): string | null =>
+  label && labelOf(label.revision, label.variant, label.gen, config.gen)
+
 function charsOf({ id, hardware, labels, config, history, lastError, stats }: WorkerRecord): number {
-  const past = history.reduce((sum, row) => sum + row.config.length, 0)
+  const past = history.reduce((sum, row) => sum + (row.config ?? row.bulk?.patch ?? '').length, 0)
   return (
     4 * RECORD_OVERHEAD +
     id.length +

@@ -20,6 +20,7 @@ import type {
 } from '../index.ts'
 import type { Masters } from './masters.ts'
 import type { Store } from './store.ts'
+import { shownLabel } from './worker-records.ts'
 import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
 
 export class MemoryWorkers implements Sync<Workers> {
@@ -152,6 +153,7 @@ export class MemoryWorkers implements Sync<Workers> {
       draining: record.drain !== null,
       managedBy,
       config,
+      configRevision: shownLabel(record),
       stats,
     }
   }

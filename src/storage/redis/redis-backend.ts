@@ -37,6 +37,7 @@ import { createKv } from './kv.ts'
 import { createLocks } from './locks.ts'
 import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
+import { createRevisions } from './revisions.ts'
 import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
 import { createStreams } from './streams.ts'
@@ -68,6 +69,7 @@ export class RedisBackend implements Backend {
   readonly meta: Meta
   readonly workers: Backend['workers']
   readonly configs: Backend['configs']
+  readonly revisions: Backend['revisions']
   readonly stats: Backend['stats']
   readonly streams: Backend['streams']
   readonly tasks: Tasks
@@ -113,6 +115,7 @@ export class RedisBackend implements Backend {
       },
       workers: new RedisWorkers(connection, () => meta.live()),
       configs: createConfigs(connection),
+      revisions: createRevisions(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
       tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
@@ -125,6 +128,7 @@ export class RedisBackend implements Backend {
     this.meta = groups.meta
     this.workers = groups.workers
     this.configs = groups.configs
+    this.revisions = groups.revisions
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks
@@ -138,12 +142,7 @@ export class RedisBackend implements Backend {
       signal: (masterId, signal) => this.#call(() => bus.signal(masterId, signal)),
       onSignal: (on) => bus.onSignal(on),
     }
-    this.events = {
-      append: (some) => this.#call(() => events.append(some)),
-      read: (after, limit) => this.#call(() => events.read(after, limit)),
-      onAppend: (on) => events.onAppend(on),
-      newest: () => events.newest(),
-    }
+    this.events = this.#eventLog(events)
   }
 
   async open(signal: AbortSignal): Promise<void> {
@@ -185,6 +184,16 @@ export class RedisBackend implements Backend {
     this.#bus.close()
     this.#connection.close()
     this.#state = 'closed'
+  }
+
+  /** The event log, whose calls are rejected while the backend is not open. */
+  #eventLog(events: RedisEventLog): EventLog {
+    return {
+      append: (some) => this.#call(() => events.append(some)),
+      read: (after, limit) => this.#call(() => events.read(after, limit)),
+      onAppend: (on) => events.onAppend(on),
+      newest: () => events.newest(),
+    }
   }
 
   async #beat(masterId: string): Promise<readonly string[]> {

@@ -13,15 +13,26 @@
  *          (D6)
  *   lb     id → labels, if the worker sent some (D136). A release before D136 neither writes nor removes them, so a
  *          worker that registers at such a master keeps those that it sent last
+ *   rv     id → `gen:revision/variant`, the label of the last bulk change, and the generation that it wrote
+ *   ru     revision → `workers that use it:first use ms:last use ms:created ms:managed by:actor`, for each stored one
+ *   ro     ZSET of the revisions in the order in which they were stored    rd   revision → config
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
+ *
+ * Releases before D132 do not know `rv`: a worker that one of them forgets keeps its label, and counts in `ru`, until
+ * it registers again.
  *
  * In `desc`, `cfg` and history rows the last field is opaque text and runs to the end, so the ones before it must be
  * free of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING.
  * Its applied generation is empty before the first state frame, its error `e<text>` or empty.
  */
 import {
+  bulkText,
   cutError,
+  historyContent,
+  labelOf,
+  type BulkConfig,
+  type RevisionRow,
   type WorkerReport,
   type ConfigPut,
   type ConfigRow,
@@ -90,7 +101,33 @@ export function historyRow(text: string): HistoryRow {
     changedAtMs: Number(ts),
     actor: unescaped(actor),
     changed: JSON.parse(rest.slice(0, lineEnd)) as string[],
-    config: rest.slice(lineEnd + 1),
+    ...historyContent(rest.slice(lineEnd + 1)),
+  }
+}
+
+/** The history row of a bulk change without its time, generation and actor, which the script puts in front. */
+export const bulkHistoryText = (revision: string, { changed, patch }: BulkConfig): string =>
+  `${JSON.stringify(changed)}\n${bulkText(revision, patch)}`
+
+/** The label as it reads for a config of this generation; `null` if there is none. */
+export function labelText(stored: string | null, gen: string): string | null {
+  if (stored === null) return null
+  const [writtenForGen = '', label = ''] = fields(stored, 1)
+  const slash = label.indexOf('/')
+  return labelOf(label.slice(0, slash), label.slice(slash + 1), Number(writtenForGen), Number(gen))
+}
+
+export function revisionRow(name: string, use: string): RevisionRow {
+  const [workers, first, last, created, managedBy = '', actor = ''] = fields(use, 5)
+  const timeOf = (text = ''): number | null => (text === '' ? null : Number(text))
+  return {
+    name,
+    managedBy: managedBy === '' ? null : unescaped(managedBy),
+    actor: unescaped(actor),
+    createdAtMs: Number(created),
+    workers: Number(workers),
+    firstUsedAtMs: timeOf(first),
+    lastUsedAtMs: timeOf(last),
   }
 }
 
@@ -106,6 +143,7 @@ export interface StoredWorker {
   readonly mb: string | null
   readonly cs: string | null
   readonly lb: string | null
+  readonly rv: string | null
 }
 
 export function workerRow(
@@ -114,7 +152,7 @@ export function workerRow(
   stored: StoredWorker,
   isConnected: (conn: string) => boolean,
 ): WorkerRow | null {
-  const { g, cfg, desc, st, sn, conn, dr, mb, cs, lb } = stored
+  const { g, cfg, desc, st, sn, conn, dr, mb, cs, lb, rv } = stored
   if (g === null || cfg === null || desc === null || st === null) return null
   const [registered, , hardware = ''] = fields(desc, 2)
   const [state, since, rest = ''] = fields(st, 2)
@@ -133,6 +171,7 @@ export function workerRow(
     draining,
     managedBy: mb,
     config: configRow(g, cfg),
+    configRevision: labelText(rv, g),
     stats: cs,
   }
 }

@@ -239,6 +239,7 @@ function storedWorkers([
   mb = [],
   cs = [],
   lb = [],
+  rv = [],
 ]: RowsReply): readonly StoredWorker[] {
   const at = (column: Column, i: number): string | null => column[i] ?? null
   return ids.map((_, i) => ({
@@ -252,6 +253,7 @@ function storedWorkers([
     mb: at(mb, i),
     cs: at(cs, i),
     lb: at(lb, i),
+    rv: at(rv, i),
   }))
 }
 

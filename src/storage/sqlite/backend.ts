@@ -61,6 +61,7 @@ export class SqliteBackend implements Backend {
   readonly meta: Groups['meta']
   readonly workers: Groups['workers']
   readonly configs: Groups['configs']
+  readonly revisions: Groups['revisions']
   readonly stats: Groups['stats']
   readonly streams: Groups['streams']
   readonly tasks: Groups['tasks']
@@ -107,6 +108,7 @@ export class SqliteBackend implements Backend {
     this.meta = groups.meta
     this.workers = groups.workers
     this.configs = groups.configs
+    this.revisions = groups.revisions
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

@@ -44,7 +44,8 @@ const RULES = {
     get: READ,
     page: READ,
   },
-  configs: { put: GROWS, get: READ, history: READ, raise: WRITE },
+  configs: { put: GROWS, putMany: GROWS, get: READ, history: READ, raise: WRITE },
+  revisions: { put: GROWS, get: READ, list: READ },
   stats: { read: READ },
   streams: { push: SPAREABLE, tail: READ, peek: READ, pop: WRITE, length: READ, bytes: READ, trim: WRITE },
   tasks: {

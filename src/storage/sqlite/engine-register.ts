@@ -24,7 +24,8 @@ function statementsOf(db: Database) {
     insertConfig: db
       .prepare<[number, string, string], number>(
         `INSERT INTO cfg(type, id, gen, config) VALUES(?, ?, 0, ?)
-        ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL
+        ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL,
+          revision = NULL, variant = NULL, variant_gen = NULL
         RETURNING gen`,
       )
       .pluck(),
@@ -38,7 +39,8 @@ function statementsOf(db: Database) {
       'DELETE FROM worker WHERE type = ? AND id = ?',
       'DELETE FROM cfg_history WHERE type = ? AND id = ?',
       'DELETE FROM stat WHERE type = ? AND id = ?',
-      'UPDATE cfg SET config = NULL, changed = NULL, actor = NULL WHERE type = ? AND id = ?',
+      `UPDATE cfg SET config = NULL, changed = NULL, actor = NULL, revision = NULL, variant = NULL, variant_gen = NULL
+        WHERE type = ? AND id = ?`,
     ].map((sql) => db.prepare<[number, string]>(sql)),
     removeLowestGen: db.prepare<[number]>(
       `DELETE FROM cfg WHERE (type, id) IN (SELECT type, id FROM cfg WHERE type = ? AND config IS NULL

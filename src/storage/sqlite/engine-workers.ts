@@ -21,12 +21,15 @@ import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { WorkerRegistrations } from './engine-register.ts'
 import { WorkerReports } from './engine-reports.ts'
+import { LABEL_COLUMNS, storedLabel, type LabelColumns } from './label-columns.ts'
 import type { Masters } from './masters.ts'
 import { KIND, type Names } from './names.ts'
 import type { Transaction } from './transaction.ts'
 import { drainOf, NEXT_PROCESS, type WorkerRecord, type WorkerRows } from './worker-rows.ts'
 
-interface StoredWorker extends Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'config'> {
+type UnstoredField = 'type' | 'connected' | 'draining' | 'config' | 'configRevision'
+
+interface StoredWorker extends Omit<WorkerRow, UnstoredField>, LabelColumns {
   readonly drain: string | null
   readonly gen: number
   readonly config: string
@@ -36,7 +39,8 @@ interface StoredWorker extends Omit<WorkerRow, 'type' | 'connected' | 'draining'
 
 const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, labels, state,
   since AS stateSinceMs, seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
-    applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, coalesce(stats, frame) AS stats
+    applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, ${LABEL_COLUMNS},
+    coalesce(stats, frame) AS stats
   FROM worker JOIN cfg USING(type, id)
   LEFT JOIN stat ON stat.type = worker.type AND stat.id = worker.id AND slot = (frames - 1) % ${STATS_FRAMES}`
 
@@ -138,7 +142,8 @@ export class SqliteWorkers implements Sync<Workers> {
     return isConnected ? drainOf({ instance, conn }) : NEXT_PROCESS
   }
 
-  #rowOf(type: string, { drain, gen, config, changedAtMs, actor, ...stored }: StoredWorker): WorkerRow {
+  #rowOf(type: string, { drain, gen, config, changedAtMs, actor, ...columns }: StoredWorker): WorkerRow {
+    const { revision, variant, variantGen, ...stored } = columns
     const isDraining = drain !== null
     return {
       type,
@@ -147,6 +152,7 @@ export class SqliteWorkers implements Sync<Workers> {
       state: isDraining ? 'DRAINING' : stored.state,
       draining: isDraining,
       config: { gen, config, changedAtMs, actor },
+      configRevision: storedLabel({ revision, variant, variantGen }, gen),
     }
   }
 }

@@ -25,6 +25,10 @@
  * of groups has all pending rows of such a type, and none of types that have neither groups nor a policy. `group_rate`
  * has the time up to which a group has used its rate (group-rules.ts); without a row it is unused.
  *
+ * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the
+ * last bulk change, which wrote generation `variant_gen` (config-labels.ts). The `config` of a bulk change in
+ * `cfg_history` is that revision with the fields that differ.
+ *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
 
@@ -102,6 +106,9 @@ CREATE TABLE IF NOT EXISTS group_rate(type INTEGER, grp TEXT, tat REAL NOT NULL,
   STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS group_rate_tat ON group_rate(type, tat);
 CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS revision(type INTEGER, n INTEGER, name TEXT NOT NULL, created INTEGER NOT NULL,
+  actor TEXT NOT NULL, managed_by TEXT, first_used INTEGER, last_used INTEGER, body TEXT NOT NULL,
+  PRIMARY KEY(type, n), UNIQUE(type, name)) STRICT, WITHOUT ROWID;
 `
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
 export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [
@@ -114,9 +121,13 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'ufinished', type: 'INTEGER' },
   { table: 'task', column: 'grp', type: 'TEXT' },
   { table: 'worker', column: 'labels', type: 'TEXT' },
+  { table: 'cfg', column: 'revision', type: 'TEXT' },
+  { table: 'cfg', column: 'variant', type: 'TEXT' },
+  { table: 'cfg', column: 'variant_gen', type: 'INTEGER' },
 ]
 /** Indexes of these columns. */
 export const ADDED_INDEXES = `
 CREATE UNIQUE INDEX IF NOT EXISTS task_unique ON task(type, ukey) WHERE ukey IS NOT NULL;
 CREATE INDEX IF NOT EXISTS task_group ON task(type, grp, tier, ord) WHERE place = 0 AND grp IS NOT NULL;
+CREATE INDEX IF NOT EXISTS cfg_revision ON cfg(type, revision) WHERE revision IS NOT NULL;
 `

@@ -18,6 +18,7 @@ import type { GroupPolicies } from './engine-groups.ts'
 import { SqliteKv } from './engine-kv.ts'
 import { SqliteLocks } from './engine-locks.ts'
 import { SqlitePools } from './engine-pools.ts'
+import { SqliteRevisions } from './engine-revisions.ts'
 import { SqliteStats } from './engine-reports.ts'
 import { SqliteStreams } from './engine-streams.ts'
 import { SqliteTasks } from './engine-tasks.ts'
@@ -208,6 +209,7 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
   const deps: EngineDeps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn), policies }
   const masters = new Masters(txn)
   const workers = new WorkerRows(deps)
+  const revisions = new SqliteRevisions(deps)
   const streams = new SqliteStreams(deps)
   const tasks = new SqliteTasks(deps)
   const kv = new SqliteKv(deps)
@@ -219,7 +221,8 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
       declare: (masterId, text) => masters.declare(masterId, text),
     },
     workers: new SqliteWorkers(deps, workers, masters),
-    configs: new SqliteConfigs(deps),
+    configs: new SqliteConfigs(deps, revisions),
+    revisions,
     stats: new SqliteStats(deps, workers),
     streams,
     tasks,

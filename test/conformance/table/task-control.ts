@@ -149,6 +149,43 @@ export const TASK_CONTROL: readonly Row[] = [
       'an added field and a cancel reject when the timeout has passed; plain submits are queued',
     ),
   ],
+  [
+    'D132a',
+    'A stored revision is neither replaced nor compared, and is valid for the schema.',
+    by('master/registry/bulk.test.ts', 'stores a valid config once, and neither replaces nor compares it'),
+  ],
+  [
+    'D132b',
+    'A bulk change has one result per worker, in order, and may be repeated.',
+    by(
+      'master/registry/bulk.test.ts',
+      'brings workers to a revision, each with its own patch, and returns one result each, in order',
+    ),
+    by('master/registry/bulk.test.ts', 'returns the same results when it is repeated, and raises no generation'),
+    by('master/registry/bulk.test.ts', 'validates each worker, and a failed one affects no other'),
+  ],
+  [
+    'D132c',
+    'A worker is changed only with its present generation and manager.',
+    by('master/registry/bulk.test.ts', 'requires the generation and the manager of each worker that it changes'),
+    by('master/registry/bulk.test.ts', 'takes a worker from another manager only as that manager or as an admin (D66)'),
+  ],
+  [
+    'D132d',
+    'A bulk change neither shows secrets nor sends them elsewhere.',
+    by('master/registry/bulk.test.ts', 'show by nothing whether a guess is right (D89)'),
+    by('master/registry/bulk.test.ts', 'are not sent elsewhere: one %s (D88)'),
+  ],
+  [
+    'D132e',
+    'The history shows the configs of bulk changes until their revision is dropped.',
+    by('master/registry/bulk.test.ts', 'shows its configs in the history until the revision is dropped'),
+  ],
+  [
+    'D133',
+    'Every other change of a config makes the variant *.',
+    by('master/registry/bulk.test.ts', 'shows * after a PATCH, and brings the worker back (D133)'),
+  ],
   ['D136a', 'The record of a worker shows the labels of its newest register, in both views.'],
   ['D136b', 'Labels outside of their bounds close the connection with 1007, naming the label.'],
   ['D136c', 'worker.connected names the labels of the worker.'],

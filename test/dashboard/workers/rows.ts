@@ -22,6 +22,7 @@ export function row(id: string, change: Partial<WorkerRow> = {}): WorkerRow {
     state_since: NOW - 50,
     config_changed_at: null,
     config_changed_by: null,
+    config_revision: null,
     ...change,
   }
 }

@@ -77,6 +77,8 @@ describe('an audited change', () => {
     const calls: readonly [string, string, object?][] = [
       ['PUT', `${W1}/claim`, { managed_by: 'x' }],
       ['DELETE', `${W1}/claim`],
+      ['PUT', `${MAILER}/revisions/r1`, { config: {} }],
+      ['POST', `${MAILER}/workers/config`, { revision: 'r1', workers: [{ worker_id: 'w1' }, { worker_id: 'w9' }] }],
       ['POST', `${W1}/drain`],
       ['POST', `${MAILER}/tasks`, { payload: { to: 'a' } }],
       ['POST', `${MAILER}/tasks/batch`, tasks],
@@ -95,6 +97,8 @@ describe('an audited change', () => {
     expect(entries().map(({ action, object, outcome, count }) => [action, object, outcome, count])).toEqual([
       ['worker.claim', 'w1', 'done', 1],
       ['worker.unclaim', 'w1', 'done', 1],
+      ['revision.put', 'r1', 'done', 1],
+      ['config.apply', null, 'done', 1],
       ['worker.drain', 'w1', 'done', 1],
       ['task.submit', null, 'done', 1],
       ['task.submit', null, 'done', 2],

@@ -33,6 +33,7 @@ describe('a worker record', () => {
       state_since: now,
       config_changed_at: null,
       config_changed_by: null,
+      config_revision: null,
       labels: {},
       tasks_held: null,
       refused_config_gen: null,

@@ -17,6 +17,7 @@ import { createKv } from '../../../src/storage/redis/kv.ts'
 import { createLocks } from '../../../src/storage/redis/locks.ts'
 import { createMeta } from '../../../src/storage/redis/meta.ts'
 import { createPools } from '../../../src/storage/redis/pools.ts'
+import { createRevisions } from '../../../src/storage/redis/revisions.ts'
 import type { Script } from '../../../src/storage/redis/script.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
 import { createStreams } from '../../../src/storage/redis/streams.ts'
@@ -34,6 +35,7 @@ export function directStore(client: Redis, clock: Clock): Backend {
     meta: meta,
     workers: new RedisWorkers(caller, () => meta.live()),
     configs: createConfigs(caller),
+    revisions: createRevisions(caller),
     stats: createStats(caller),
     streams: createStreams(caller, () => 'asked'),
     tasks: createTasks(caller, randomUUID(), clock),

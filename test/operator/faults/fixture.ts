@@ -313,7 +313,7 @@ export class FaultFixture {
   /** Every config since the worker registered, oldest first. */
   async configs(): Promise<readonly Record<string, unknown>[]> {
     const rows = await this.master.backend.configs.history({ type: TYPE, id: this.id }, 50)
-    return rows.map(({ config }) => JSON.parse(config) as Record<string, unknown>).toReversed()
+    return rows.map(({ config }) => JSON.parse(config ?? '{}') as Record<string, unknown>).toReversed()
   }
 
   async managedBy(): Promise<string | null> {

@@ -21,6 +21,7 @@ const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
   state_since: 1,
   config_changed_at: null,
   config_changed_by: null,
+  config_revision: null,
   ...fields,
 })
 

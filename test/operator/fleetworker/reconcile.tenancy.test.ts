@@ -18,7 +18,7 @@ beforeEach(async () => {
 async function leaks(): Promise<readonly unknown[]> {
   const rows = await fixture.master.backend.configs.history({ type: 'job', id: 'w1' }, 50)
   return rows
-    .map(({ config }) => JSON.parse(config) as Record<string, unknown>)
+    .map(({ config }) => JSON.parse(config ?? '{}') as Record<string, unknown>)
     .filter(({ url, ...rest }) => url === THEIRS.url && JSON.stringify(rest).includes('canary'))
 }
 

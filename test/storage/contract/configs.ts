@@ -28,7 +28,8 @@ export function configs(name: string, create: Create): void {
       clock.advance(SECOND)
       expect(await backend.configs.put(put(0))).toEqual({ kind: 'stored', gen: 1, conn: 'm1/1' })
       const config = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
-      expect(await backend.configs.get([ref('w1'), ref('unknown')])).toEqual([config, null])
+      const managed = { ...config, configRevision: null, managedBy: null }
+      expect(await backend.configs.get([ref('w1'), ref('unknown')])).toEqual([managed, null])
       expect((await backend.workers.get([ref('w1')]))[0]?.config).toEqual(config)
     })
 
@@ -52,7 +53,7 @@ export function configs(name: string, create: Create): void {
 
     it('rejects a change of another config of the same generation (D46)', async () => {
       const { backend } = await open()
-      const [before] = await backend.configs.get([ref('w1')])
+      const before = (await backend.workers.get([ref('w1')]))[0]?.config
       const expectConfig = before?.config
       for (const other of ['{}', '1}', `x${expectConfig}`])
         expect(await backend.configs.put({ ...put(0), expectConfig: other })).toEqual({

@@ -64,6 +64,7 @@ export function registry(name: string, create: Create): void {
         lastError: null,
         draining: false,
         managedBy: null,
+        configRevision: null,
         appliedGen: null,
         config: { gen: 0, config: DEFAULTS, changedAtMs: null, actor: null },
         stats: null,

@@ -275,6 +275,51 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     },
   })),
+  'the comparison of a bulk change': memory({ bulkCompare: false }),
+  'the manager in the comparison of a bulk change': wrapped(({ configs }) => ({
+    configs: {
+      async putMany(type, bulk, puts) {
+        const rows = await configs.get(puts.map(({ id }) => ({ type, id })))
+        const own = puts.map((put, i) => ({ ...put, expectManagedBy: rows[i]?.managedBy ?? null }))
+        return configs.putMany(type, bulk, own)
+      },
+    },
+  })),
+  'the label of a bulk change': wrapped(({ configs }) => ({
+    configs: {
+      putMany: (type, bulk, puts) =>
+        configs.putMany(
+          type,
+          bulk,
+          puts.map((put) => ({ ...put, variant: '-' })),
+        ),
+    },
+  })),
+  'the change of a label by a PATCH': wrapped(({ configs, workers }) => {
+    const ends = <T extends { readonly configRevision: string | null }>(row: T | null): T | null =>
+      row && { ...row, configRevision: row.configRevision?.replace(/\*$/, '-') ?? null }
+    return {
+      configs: { get: async (refs) => (await configs.get(refs)).map(ends) },
+      workers: { get: async (refs) => (await workers.get(refs)).map(ends) },
+    }
+  }),
+  'the revisions in use': wrapped(({ revisions }) => {
+    const dropped = new Set<string>()
+    return {
+      revisions: {
+        async put(type, revision) {
+          const result = await revisions.put(type, revision)
+          if (result === 'stored') {
+            const rows = await revisions.list(type)
+            for (const { name } of rows.slice(32)) dropped.add(JSON.stringify([type, name]))
+          }
+          return result
+        },
+        list: async (type) =>
+          (await revisions.list(type)).filter(({ name }) => !dropped.has(JSON.stringify([type, name]))),
+      },
+    }
+  }),
   'the generation of a forgotten worker': wrapped(({ workers }) => ({
     workers: {
       register: async (items) =>
@@ -332,7 +377,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
 /** A correct backend that records its results as "<method> <word>". */
 export function counted(seen: Set<string>): Create {
   return wrapped((inner) => {
-    const groups = ['tasks', 'workers', 'configs', 'streams', 'pools', 'locks', 'counters'] as const
+    const groups = ['tasks', 'workers', 'configs', 'revisions', 'streams', 'pools', 'locks', 'counters'] as const
     return Object.fromEntries(groups.map((group) => [group, notingOf(inner[group], seen)]))
   })
 }

@@ -3,6 +3,7 @@ import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { DEFAULTS, HARDWARE } from '../contract/fixture.ts'
+import { bulkCommands } from './bulk-commands.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
 import { MASTERS, TYPES, WORKERS, same } from './fixture.ts'
@@ -202,6 +203,7 @@ export const fleetCommands: AnyCommand[] = [
   put,
   put,
   raise,
+  ...bulkCommands,
   masterBeat,
   masterBeat,
   read,

@@ -4,7 +4,7 @@
  */
 import { expect } from '@jest/globals'
 import type { Ref, StreamEntry, TaskList } from '../../../src/storage/index.ts'
-import { IDS, KEYS, TYPES, WORKERS, same } from './fixture.ts'
+import { IDS, KEYS, REVISIONS, TYPES, WORKERS, same } from './fixture.ts'
 import type { Real, ModelFixture } from './fixture.ts'
 
 /** Only the newest generated ids are compared; older tasks are usually gone. */
@@ -126,17 +126,21 @@ async function fleet({ store }: ModelFixture, { backend }: Real): Promise<void> 
     backend.workers.get(refs),
     backend.configs.get(refs),
   ])
-  const [histories, stats] = await Promise.all([
+  const [revisions, contents, histories, stats] = await Promise.all([
+    Promise.all(TYPES.map((type) => backend.revisions.list(type))),
+    Promise.all(TYPES.map((type) => backend.revisions.get(type, REVISIONS))),
     Promise.all(refs.map((ref) => backend.configs.history(ref, 50))),
     Promise.all(refs.map((ref) => backend.stats.read(ref, 0, 10_000))),
   ])
   const workers = refs.map((ref) => store.fleet.find(ref))
   same(
-    { pages, rows, configs, histories, stats },
+    { pages, rows, configs, revisions, contents, histories, stats },
     {
       pages: TYPES.map((type) => store.fleet.page(type)),
       rows: refs.map((ref) => store.fleet.row(ref)),
-      configs: workers.map((worker) => worker?.config ?? null),
+      configs: refs.map((ref) => store.fleet.managed(ref)),
+      revisions: TYPES.map((type) => store.fleet.revisions.list(type)),
+      contents: TYPES.map((type) => REVISIONS.map((name) => store.fleet.revisions.find(type, name)?.config ?? null)),
       histories: workers.map((worker) => worker?.history ?? []),
       stats: workers.map((worker) =>
         worker === undefined ? { kind: 'not_found' } : { kind: 'frames', frames: worker.frames.slice(-240) },

@@ -6,6 +6,9 @@
 import type {
   WorkerReport,
   ReportResult,
+  BulkChange,
+  BulkPut,
+  BulkPutResult,
   ClaimRequest,
   ConfigPut,
   ConfigPutResult,
@@ -16,6 +19,7 @@ import type {
   HistoryRow,
   LeaseRef,
   LockResult,
+  ManagedConfigRow,
   PoolItem,
   PoolRow,
   Ref,
@@ -24,11 +28,13 @@ import type {
   Registration,
   WorkerRow,
 } from '../../../src/storage/index.ts'
+import { RevisionsModel } from './revisions-model.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
 
 type Settled = 'ok' | 'lease_lost'
-type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats'> & {
+type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats' | 'configRevision'> & {
+  bulk: { revision: string; variant: string; gen: number } | null
   type: string
   instance: string
   drain: string | null
@@ -43,14 +49,24 @@ const keyOf = ({ type, id }: Ref): string => JSON.stringify([type, id])
 const processOf = ({ instance, conn }: { instance: string; conn: string }): string =>
   JSON.stringify(instance === '' ? { conn } : { instance })
 
+function labelOf({ bulk, config }: Pick<Worker, 'bulk' | 'config'>): string | null {
+  return bulk && `${bulk.revision}/${bulk.gen === config.gen ? bulk.variant : '*'}`
+}
+
 export class FleetModel {
   readonly masters = new Map<string, number>()
   readonly #time: Time
   readonly #workers = new Map<string, Mutable<Worker>>()
   readonly #forgotten = new Map<string, number>()
+  readonly revisions: RevisionsModel
 
   constructor(time: Time) {
     this.#time = time
+    this.revisions = new RevisionsModel(
+      time,
+      (type, name) =>
+        [...this.#workers.values()].filter((each) => each.type === type && each.bulk?.revision === name).length,
+    )
   }
   find(ref: Ref): Mutable<Worker> | undefined {
     return this.#workers.get(keyOf(ref))
@@ -79,6 +95,7 @@ export class FleetModel {
         managedBy: null,
         appliedGen: null,
         config: { gen: kept + 1, config: defaults, changedAtMs: null, actor: null },
+        bulk: null,
         history: [],
         frames: [],
       }
@@ -167,6 +184,35 @@ export class FleetModel {
     worker.history = [{ gen, changedAtMs: now, actor, changed, config }, ...worker.history].slice(0, 50)
     return { kind: 'stored', gen, conn: worker.conn }
   }
+  putMany(type: string, { revision, managedBy, actor }: BulkChange, puts: readonly BulkPut[]): BulkPutResult[] {
+    if (this.revisions.find(type, revision) === undefined) return puts.map(() => ({ kind: 'unknown_revision' }))
+    const results = puts.map(({ id, change, ...put }): BulkPutResult => {
+      const worker = this.find({ type, id })
+      if (worker === undefined) return { kind: 'not_found' }
+      const { gen, config } = worker.config
+      if (gen !== put.expectGen || config !== put.expectConfig || worker.managedBy !== put.expectManagedBy)
+        return { kind: 'conflict' }
+      const next = change === null ? gen : gen + 1
+      worker.bulk = { revision, variant: put.variant, gen: next }
+      worker.managedBy = managedBy ?? worker.managedBy
+      if (change !== null) {
+        const [now, bulk] = [this.#time.now, { revision, patch: change.patch }]
+        const row = { gen: next, changedAtMs: now, actor, changed: change.changed, config: null, bulk }
+        worker.config = { gen: next, config: change.config, changedAtMs: now, actor }
+        worker.history = [row, ...worker.history].slice(0, 50)
+      }
+      return { kind: 'stored', gen: next, conn: worker.conn }
+    })
+    if (results.some(({ kind }) => kind === 'stored')) this.revisions.use(type, revision)
+    return results
+  }
+  /** What `configs.get` returns. */
+  managed(ref: Ref): ManagedConfigRow | null {
+    const worker = this.find(ref)
+    return worker === undefined
+      ? null
+      : { ...worker.config, configRevision: labelOf(worker), managedBy: worker.managedBy }
+  }
   raise(items: readonly (Ref & { above: number })[]): ConfigRaiseResult[] {
     return items.map((item) => {
       const worker = this.find(item)
@@ -179,7 +225,7 @@ export class FleetModel {
   row(ref: Ref): WorkerRow | null {
     const worker = this.find(ref)
     if (worker === undefined) return null
-    const { instance: _instance, drain, history: _history, frames, conn, state, ...rest } = worker
+    const { instance: _instance, drain, history: _history, bulk: _bulk, frames, conn, state, ...rest } = worker
     const connected = conn !== null && this.lives(conn.slice(0, conn.lastIndexOf('/')))
     return {
       ...rest,
@@ -187,6 +233,7 @@ export class FleetModel {
       connected,
       state: drain === null ? state : 'DRAINING',
       draining: drain !== null,
+      configRevision: labelOf(worker),
       stats: frames.at(-1) ?? null,
     }
   }

@@ -1,9 +1,11 @@
 #!lua flags=no-writes
--- Reads the configs of workers and their generations.
+-- Reads the configs of workers with their generations, revisions and managers.
 --
--- KEYS[1..12]  keys of the registry (include/registry.lua)
+-- KEYS[1..14]  keys of the registry (include/registry.lua)
 -- ARGV[2..]    ids
--- Returns { generations, stored configs }, each with false where a worker is not known.
+-- Returns { generations, stored configs, revisions, managers }, each with false where a worker is not known.
 --- @include "registry"
 
-return { redis.call('HMGET', g, unpack(ARGV, 2)), redis.call('HMGET', cfg, unpack(ARGV, 2)) }
+local columns = {}
+for i, field in ipairs({ g, cfg, rv, mb }) do columns[i] = redis.call('HMGET', field, unpack(ARGV, 2)) end
+return columns

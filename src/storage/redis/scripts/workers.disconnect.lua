@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Clears the connection of workers, if it is still the given one.
 --
--- KEYS[1..12]  keys of the registry (include/registry.lua)
+-- KEYS[1..14]  keys of the registry (include/registry.lua)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2..]    id and connection of each
 -- Returns how many were cleared.

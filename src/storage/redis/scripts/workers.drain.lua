@@ -2,7 +2,7 @@
 -- Drains workers. A worker on a connection of a live master is bound to its process, any other one to the process that
 -- registers next (D6). Runs at the memory limit: what it adds is small, and bound by the number of records.
 --
--- KEYS[1..12]  keys of the registry (include/registry.lua)
+-- KEYS[1..14]  keys of the registry (include/registry.lua)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      number of live masters
 -- ARGV[3..]    live masters, then ids

@@ -2,7 +2,7 @@
 -- Registers workers. A batch acts in order: every item reads what the earlier ones left, in `known`, and the result is
 -- written once per id.
 --
--- KEYS[1..12]  keys of the registry (include/registry.lua)
+-- KEYS[1..14]  keys of the registry (include/registry.lua)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      bound on the number of records
 -- ARGV[3..]    id, connection, instance, hardware, labels or '' and default config of each
@@ -12,17 +12,20 @@
 --- @include "int"
 --- @include "registry"
 --- @include "state"
+--- @include "revision-use"
 
 local ids = {}
 for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 local gens, descs = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', desc, unpack(ids))
 local sts, conns = redis.call('HMGET', st, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, kept = redis.call('HMGET', dr, unpack(ids)), redis.call('ZMSCORE', gone, unpack(ids))
+local revisions = redis.call('HMGET', rv, unpack(ids))
 local room = tonumber(ARGV[2]) - redis.call('HLEN', g)
 
 local known = {}
 for i, id in ipairs(ids) do
-  known[id] = { gen = gens[i], desc = descs[i], st = sts[i], conn = conns[i], dr = drs[i], kept = kept[i] }
+  known[id] = { gen = gens[i], desc = descs[i], st = sts[i], conn = conns[i], dr = drs[i], kept = kept[i],
+    revision = revisions[i] }
 end
 local time = int(now)
 
@@ -63,7 +66,7 @@ for i, id in ipairs(ids) do
 end
 
 local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {} }
-local undrained, unlabelled, members, returned = {}, {}, {}, {}
+local undrained, unlabelled, members, returned, stale = {}, {}, {}, {}, {}
 local function put(field, id, value) local pairs = set[field]; pairs[#pairs + 1] = id; pairs[#pairs + 1] = value end
 for id, worker in pairs(known) do
   if worker.touched then
@@ -79,6 +82,10 @@ for id, worker in pairs(known) do
       members[#members + 1] = '0'
       members[#members + 1] = id
       if worker.kept then returned[#returned + 1] = id end
+      if worker.revision then -- Of a worker that a release without revisions forgot.
+        stale[#stale + 1] = id
+        count_use(worker.revision, -1)
+      end
     end
   end
 end
@@ -88,6 +95,8 @@ for field, fields in pairs(set) do
 end
 if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
 if #unlabelled > 0 then redis.call('HDEL', lb, unpack(unlabelled)) end
+if #stale > 0 then redis.call('HDEL', rv, unpack(stale)) end
+write_use()
 if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
 if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
 return results

@@ -1,0 +1,71 @@
+/**
+ * @module storage/contract/revisions
+ * Defines revisions: named configs that never change. A bulk change (`configs.putMany`) brings many workers to one of
+ * them, and records it as the label of each config:
+ *
+ *   `91bc02f7a1c4/-`          the config was made from revision 91bc02f7a1c4, in the variant `-`
+ *   `91bc02f7a1c4/5d0c77e1`   the same revision, with other fields on top
+ *   `91bc02f7a1c4/*`          the config was changed since
+ *
+ * A revision is in use while the label of a worker names it.
+ * @see D132, D133
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { EpochMs, PerItem } from './common.ts'
+
+/** A revision as a master stores it. */
+export interface NewRevision {
+  /** 1 to 256 characters without a slash. */
+  readonly name: string
+  /** Secrets included. */
+  readonly config: JsonText
+  readonly managedBy: string | null
+  readonly actor: string
+}
+
+/** A revision without its config, and its use. */
+export interface RevisionRow {
+  readonly name: string
+  readonly managedBy: string | null
+  readonly actor: string
+  readonly createdAtMs: EpochMs
+  /** Number of workers whose label names it. */
+  readonly workers: number
+  /** The first and the last time that a bulk change wrote it to a worker; `null` before the first. */
+  readonly firstUsedAtMs: EpochMs | null
+  readonly lastUsedAtMs: EpochMs | null
+}
+
+/** `full`: the type has 256 revisions that are in use or among the newest 32; nothing was written. */
+export type RevisionPutResult = 'stored' | 'exists' | 'full'
+
+/** Revisions of the configs of one automation type. */
+export interface Revisions {
+  /**
+   * Stores a revision. A stored one is never replaced, and never compared with the new one. Storing one drops those
+   * that are neither in use nor among the newest 32.
+   *
+   * @param type The automation type.
+   * @param revision The new revision.
+   * @returns `exists` if the name is taken.
+   * @throws {FleetError} STORAGE_FULL. Nothing was written. STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  put(type: string, revision: NewRevision): Promise<RevisionPutResult>
+  /**
+   * Reads the configs of revisions, secrets included.
+   *
+   * @param type The automation type.
+   * @param names The revisions; an empty list reads nothing.
+   * @returns `null` for a name that is not stored, or not any more.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  get(type: string, names: readonly string[]): PerItem<JsonText | null>
+  /**
+   * Lists the revisions of a type, newest first.
+   *
+   * @param type The automation type.
+   * @returns at most 256 rows; an empty list if the type has none.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  list(type: string): Promise<readonly RevisionRow[]>
+}

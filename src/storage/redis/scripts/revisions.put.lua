@@ -1,0 +1,36 @@
+#!lua
+-- Stores a revision, unless the name is taken. Drops those that are neither in use nor among the newest.
+--
+-- KEYS[1..3]  ru ro rd (workers-layout.ts)
+-- ARGV[1]     time of a test, or ''
+-- ARGV[2]     name
+-- ARGV[3]     manager and actor, joined by a colon
+-- ARGV[4]     config
+-- Returns 'stored', 'exists' or 'full'.
+--- @define KEPT_REVISIONS
+--- @define MAX_REVISIONS
+--- @include "now"
+--- @include "int"
+--- @keys ru ro rd
+
+local name = ARGV[2]
+if redis.call('HEXISTS', ru, name) == 1 then return 'exists' end
+local names = redis.call('ZRANGE', ro, '0', '-1', 'WITHSCORES')
+local stored = #names / 2
+local newest = stored > 0 and names[#names] or '0'
+local dropped = {}
+for i = 1, stored + 1 - KEPT_REVISIONS do
+  local old = names[2 * i - 1]
+  local use = redis.call('HGET', ru, old)
+  if not use or string.match(use, '^%d+') == '0' then dropped[#dropped + 1] = old end
+end
+if stored - #dropped >= MAX_REVISIONS then return 'full' end
+if #dropped > 0 then
+  redis.call('HDEL', ru, unpack(dropped))
+  redis.call('HDEL', rd, unpack(dropped))
+  redis.call('ZREM', ro, unpack(dropped))
+end
+redis.call('ZADD', ro, int(newest + 1), name)
+redis.call('HSET', rd, name, ARGV[4])
+redis.call('HSET', ru, name, '0:::' .. int(now) .. ':' .. ARGV[3])
+return 'stored'

@@ -1,0 +1,56 @@
+/** A minimal model of revisions. The labels of the workers say which of them are in use. */
+import type { NewRevision, RevisionPutResult, RevisionRow } from '../../../src/storage/index.ts'
+
+const KEPT = 32
+
+interface Revision extends NewRevision {
+  readonly type: string
+  readonly createdAtMs: number
+  firstUsedAtMs: number | null
+  lastUsedAtMs: number | null
+}
+
+export class RevisionsModel {
+  readonly #time: { readonly now: number }
+  readonly #workersOf: (type: string, name: string) => number
+  /** Oldest first. */
+  #all: Revision[] = []
+
+  /** @param workersOf The number of workers whose label names a revision. */
+  constructor(time: { readonly now: number }, workersOf: (type: string, name: string) => number) {
+    this.#time = time
+    this.#workersOf = workersOf
+  }
+
+  find(type: string, name: string): Revision | undefined {
+    return this.#of(type).find((revision) => revision.name === name)
+  }
+
+  put(type: string, revision: NewRevision): RevisionPutResult {
+    if (this.find(type, revision.name) !== undefined) return 'exists'
+    const created = { type, createdAtMs: this.#time.now, firstUsedAtMs: null, lastUsedAtMs: null, ...revision }
+    this.#all.push(created)
+    const newest = new Set(this.#of(type).slice(-KEPT))
+    this.#all = this.#all.filter(
+      (each) => each.type !== type || newest.has(each) || this.#workersOf(type, each.name) > 0,
+    )
+    return 'stored'
+  }
+
+  use(type: string, name: string): void {
+    const used = this.find(type, name)
+    if (used === undefined) return
+    used.firstUsedAtMs ??= this.#time.now
+    used.lastUsedAtMs = this.#time.now
+  }
+
+  list(type: string): RevisionRow[] {
+    return this.#of(type)
+      .toReversed()
+      .map(({ type: _type, config: _config, ...row }) => ({ ...row, workers: this.#workersOf(type, row.name) }))
+  }
+
+  #of(type: string): Revision[] {
+    return this.#all.filter((each) => each.type === type)
+  }
+}
