@@ -9,9 +9,10 @@
 // the bundled packages are copied to dist/. The types beside the bundle come from `tsc -p tsconfig.build.json`, the
 // dashboard from vite.
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { licencesOf } from './build-licences.mjs'
+import { PLUGINS } from './build-plugins.mjs'
 
 process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
 
@@ -66,46 +67,6 @@ function makeExecutable(path) {
   chmodSync(path, 0o755)
 }
 
-/**
- * client-node does not say that its hundreds of models do nothing by being loaded; the operator, which uses none, would
- * hold them all.
- */
-const CLIENT = /[/\\]@kubernetes[/\\]client-node[/\\]/
-const withoutModels = {
-  name: 'without-models',
-  setup: ({ onResolve, resolve }) =>
-    onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
-      if (
-        pluginData === CLIENT ||
-        !(path === '@kubernetes/client-node' || (path.startsWith('.') && CLIENT.test(from.importer)))
-      )
-        return undefined
-      const { importer, kind, resolveDir, with: attributes } = from
-      return {
-        ...(await resolve(path, { importer, kind, resolveDir, with: attributes, pluginData: CLIENT })),
-        sideEffects: false,
-      }
-    }),
-}
-
-/** A line that is only a comment, except directives such as `--- @include`. */
-const LUA_COMMENT = /^[ \t]*--(?!- @).*$/gm
-
-/**
- * The Lua files that this module reads when it runs from its source become part of the bundle, without their comments.
- * Their lines keep their numbers, which errors name.
- */
-const withScripts = {
-  name: 'with-scripts',
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /[/\\]storage[/\\]redis[/\\]script-files\.ts$/ }, async ({ path }) => {
-      const { SCRIPT_FILES } = await import(pathToFileURL(path).href)
-      const entries = Object.entries(SCRIPT_FILES).map(([name, text]) => [name, text.replaceAll(LUA_COMMENT, '')])
-      const files = JSON.stringify(Object.fromEntries(entries))
-      return { contents: `export const SCRIPT_FILES = ${files}`, loader: 'js' }
-    }),
-}
-
 const missing = entryPoints.filter((path) => !existsSync(path))
 const present = entryPoints.filter((path) => existsSync(path))
 rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would accumulate.
@@ -130,7 +91,7 @@ const { metafile } = await build({
   external: [...OUTSIDE, ...OPTIONAL_OF_WS],
   banner: { js: REQUIRE },
   metafile: true,
-  plugins: [withoutModels, withScripts],
+  plugins: PLUGINS,
 })
 await build({
   ...common,

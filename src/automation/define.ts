@@ -9,7 +9,7 @@
  */
 import { Type } from 'typebox'
 import {
-  compileValidator,
+  lazyValidator,
   RETRY,
   RetryFactor,
   RetrySeconds,
@@ -212,8 +212,8 @@ const common = {
   output: FIELDS.output,
   pools: FIELDS.pools,
 }
-const CONTINUOUS = compileValidator(Strict(common))
-const BATCH = compileValidator(
+const CONTINUOUS = lazyValidator(Strict(common))
+const BATCH = lazyValidator(
   Strict({
     ...common,
     payload: FIELDS.payload,

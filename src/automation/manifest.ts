@@ -10,7 +10,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { Type, type Static } from 'typebox'
 import {
-  compileValidator,
+  lazyValidator,
   GroupsFields,
   RETRY,
   RetryFields,
@@ -55,7 +55,7 @@ const Batch = Strict({
 type BatchManifest = Static<typeof Batch>
 type Manifest = BatchManifest | Static<typeof Continuous>
 
-const VALIDATORS = { batch: compileValidator(Batch), continuous: compileValidator(Continuous) } as const
+const VALIDATORS = { batch: lazyValidator(Batch), continuous: lazyValidator(Continuous) } as const
 
 /**
  * Reads the automations of a manifest.

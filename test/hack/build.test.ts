@@ -72,6 +72,39 @@ describe('hack/build', () => {
     expect(JSON.parse(stdout)).toEqual({ 'a.lua': 'return 1\n', 'include/b.lua': '\n' })
   })
 
+  it("does not load Node's own fetch where a command imports node:http", () => {
+    const tree = treeOf({
+      ...SOURCES,
+      'src/cmd/tiny.ts':
+        "import http, { createServer } from 'node:http'\nimport { Agent } from 'http'\n" +
+        'console.log(typeof http.get, typeof createServer, typeof Agent, ' +
+        "process.moduleLoadList.filter((name) => name.includes('undici')))\n",
+    })
+    tree.run('build.mjs')
+    const { stdout } = started(join(tree.root, 'dist/cmd/tiny.js'), [], process.env, tree.root)
+    expect(stdout).toBe('function function function []\n')
+  })
+
+  it('bundles only the pools and the API of undici', () => {
+    const dispatcher = (name: string): string =>
+      `module.exports = class ${name} extends require('./dispatcher.js') {}\n`
+    const tree = treeOf({
+      ...SOURCES,
+      'src/cmd/tiny.ts': "import { Agent } from 'undici'\nconsole.log(new Agent().request())\n",
+      'node_modules/undici/package.json': '{"name":"undici","version":"1.0.5","license":"MIT","main":"index.js"}',
+      'node_modules/undici/index.js': "throw new Error('all of undici is in the bundle')\n",
+      'node_modules/undici/LICENSE': 'do as you like\n',
+      'node_modules/undici/lib/api/index.js': "exports.request = () => 'requested'\n",
+      'node_modules/undici/lib/dispatcher/dispatcher.js': 'module.exports = class Dispatcher {}\n',
+      'node_modules/undici/lib/dispatcher/agent.js': dispatcher('Agent'),
+      'node_modules/undici/lib/dispatcher/pool.js': dispatcher('Pool'),
+      'node_modules/undici/lib/dispatcher/proxy-agent.js': dispatcher('ProxyAgent'),
+    })
+    expect(tree.run('build.mjs')).toMatchObject({ status: 0, stderr: '' })
+    const { stdout } = started(join(tree.root, 'dist/cmd/tiny.js'), [], process.env, tree.root)
+    expect(stdout).toBe('requested\n')
+  })
+
   it('writes the published manifest: paths in dist, and the dependencies outside of the bundle', () => {
     const tree = treeOf(SOURCES)
     tree.run('build.mjs')

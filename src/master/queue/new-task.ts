@@ -1,6 +1,6 @@
 /** @module master/queue/new-task  Creates the task of the store from a task body of the API. */
 import {
-  compileValidator,
+  lazyValidator,
   MAX_DELAY_SECONDS,
   TaskBody,
   TraceParent,
@@ -13,9 +13,9 @@ import type { Clock, Random, TraceHeaders } from '../../runtime/index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
 import { bodyText } from './body-text.ts'
 
-const validateTask = compileValidator(TaskBody)
-const validateTraceParent = compileValidator(TraceParent)
-const validateTraceState = compileValidator(TraceState)
+const validateTask = lazyValidator(TaskBody)
+const validateTraceParent = lazyValidator(TraceParent)
+const validateTraceState = lazyValidator(TraceState)
 
 /** All faults of a task body, including its payload (422). Pointers start at the task body. */
 export function taskFaults(body: unknown, entry: CatalogEntry, bounds: TaskBounds): readonly FieldError[] {
