@@ -35,7 +35,7 @@ function write(result) {
   writeFileSync(PAGE, pageOf(result))
 }
 
-/** Replaces the phases of this run in both files. @returns a description of each figure that got worse by half. */
+/** Replaces the phases of this run in both files. @returns each figure with a gate that got worse by half. */
 export function store({ machine, ...run }) {
   const before = stored()
   const kept = isSame(before?.machine, machine) ? before : undefined
@@ -58,9 +58,10 @@ export function storePaired({ options: { crs: count }, machine, stamp, paired })
   return kept === undefined ? [] : worse(verdicts(kept.figures), verdicts(paired))
 }
 
+/** Only figures with a gate: all gates are upper bounds, while more of another figure may be better. */
 function worse(before, now) {
-  return now.flatMap(({ title, unit, value }, at) => {
+  return now.flatMap(({ title, unit, value, gate }, at) => {
     const old = before[at].value
-    return value > old * WORSE ? [`${title}: ${format(old)} → ${format(value)} ${unit}`.trim()] : []
+    return gate && value > old * WORSE ? [`${title}: ${format(old)} → ${format(value)} ${unit}`.trim()] : []
   })
 }
