@@ -146,6 +146,49 @@ describe('the SQLite file of the previous release', () => {
   }, 60_000)
 })
 
+withRedisServer('a store with revisions, which the previous release does not know', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s is served by it, and a change that it makes shows in the label (D132, D133)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      const restart = async (checkout: string): Promise<void> => {
+        await fleet.stopMaster()
+        forgetDocument(fleet.url)
+        await startMaster(fleet, checkout)
+      }
+      const record = () => fleet.ok<Record<string, unknown>>('GET', `${SLOW}/workers/w-1`)
+      const history = async () => {
+        const rows = await fleet.ok<{ config: object }[]>('GET', `${SLOW}/workers/w-1/config/history?limit=3`)
+        return rows.map(({ config }) => config)
+      }
+      const apply = async (): Promise<unknown> => {
+        const { epoch } = await fleet.ok<{ epoch: string }>('GET', '/me')
+        const { config_gen: gen } = await record()
+        const workers = [{ worker_id: 'w-1', if_match: `${epoch}.${String(gen)}`, if_managed_by: null }]
+        return fleet.ok('POST', `${SLOW}/workers/config`, { revision: 'r1', workers })
+      }
+      await startMaster(fleet, CURRENT)
+      await startWorker(fleet, CURRENT, 'w-1')
+      await fleet.ok('PUT', `${SLOW}/revisions/r1`, { config: { enabled: true, slots: 3 } })
+      expect(await apply()).toMatchObject({ results: [{ changed: ['slots'] }] })
+      expect(await record()).toMatchObject({ config_revision: 'r1/-' })
+      await restart(PREVIOUS)
+      expect(await record()).toMatchObject({ config: { slots: 3 } })
+      expect((await history())[0]).toEqual({})
+      await fleet.configure('slow', 'w-1', { slots: 4 })
+      await restart(CURRENT)
+      expect(await record()).toMatchObject({ config_revision: 'r1/*', config: { slots: 4 } })
+      expect(await history()).toMatchObject([{ slots: 4 }, { slots: 3 }, { slots: 2 }])
+      expect(await apply()).toMatchObject({ results: [{ changed: ['slots'] }] })
+      expect(await record()).toMatchObject({ config_revision: 'r1/-', config: { slots: 3 } })
+    },
+    60_000,
+  )
+})
+
 /** What the previous release says about a store that needs more than it knows. */
 const REFUSALS = { SQLite: 'was written by a newer version', Redis: 'was written by a newer release' }
 

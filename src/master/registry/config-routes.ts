@@ -180,7 +180,7 @@ async function writeHistory(
       configs.history(refOf(request), Math.min(HISTORY_ROWS_PER_PIECE, limit - read), read),
     )
     const names = [...new Set(rows.flatMap(({ bulk }) => (bulk === undefined ? [] : [bulk.revision])))]
-    const stored = await out.read(() => revisions.get(request.entry.type, names))
+    const stored = names.length === 0 ? [] : await out.read(() => revisions.get(request.entry.type, names))
     const revisionOf = (name = ''): string | null => stored[names.indexOf(name)] ?? null
     for (const row of rows.filter(({ gen }) => gen < oldest))
       out.items([JSON.stringify(historyBody(row, request.entry, revisionOf(row.bulk?.revision)))])
