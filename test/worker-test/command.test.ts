@@ -94,7 +94,7 @@ describe('muster worker-test', () => {
   })
 
   it.each([
-    [['--only', 'W99', '--command', 'x'], '--only  "W99" is not a row; the rows are W01 to W37'],
+    [['--only', 'W99', '--command', 'x'], '--only  "W99" is not a row; the rows are W01 to W38'],
     [[], '--command  is required; for example --command "python3 my_worker.py"'],
     [['--command', 'x', '-o', 'yaml'], '"yaml" is not known; known: table, json'],
     [['x', '--command', 'x', '--commando', 'y'], '--commando  is not known; did you mean --command?'],

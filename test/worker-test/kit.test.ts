@@ -245,6 +245,12 @@ const WRONG: readonly Wrong[] = [
     from: 'let timer = within(5_000)',
     to: 'let timer = within(50_000)',
   },
+  {
+    name: 'sends its labels to a master that does not know them',
+    row: 'W38',
+    from: "if (!channel.offers.includes('labels')) return {}",
+    to: '',
+  },
 ]
 
 /** Shared by all workers. Wrong ones use little computing time, so more rows can run than in a kit of its own. */

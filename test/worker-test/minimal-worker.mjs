@@ -73,13 +73,24 @@ function flush() {
 }
 
 // ── Control channel ──
+const labels = Object.fromEntries(
+  (env.SVC_WORKER_LABELS ?? '')
+    .split(',')
+    .filter(Boolean)
+    .map((pair) => pair.split('=')),
+)
+/** The field `labels` of `register`, for a master that knows it. */
+function labelsFor(channel) {
+  if (!channel.offers.includes('labels')) return {}
+  return Object.keys(labels).length === 0 ? {} : { labels }
+}
 let socket
 let failures = 0
 function connect() {
   let waitMs = 0
   let openedAtMs
   const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, {
-    headers: { ...authorization(), 'muster-features': 'stream, cancel' },
+    headers: { ...authorization(), 'muster-features': 'stream, cancel, labels' },
   })
   socket = channel
   channel.on('upgrade', ({ headers }) => (channel.offers = headers['muster-features'] ?? ''))
@@ -93,6 +104,7 @@ function connect() {
       protocol_version: 1,
       hardware,
       instance_id: instanceId,
+      ...labelsFor(channel),
     })
     send({ type: 'ping', id: 'greeting' }) // Its response proves that the token was accepted.
   })

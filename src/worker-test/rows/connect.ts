@@ -1,5 +1,6 @@
 /** @module worker-test/rows/connect  Checks how a worker connects, reports and reconnects. */
 import { API_PREFIX, CLOSE, PROTOCOL_VERSION, RECONNECT_BASE_MS, STATE_EVERY_MS } from '../../protocol/index.ts'
+import { compareText } from '../../runtime/index.ts'
 import { TEST_TYPE } from '../manifest.ts'
 import type { Row } from '../row.ts'
 import { GRACE_MS, type Trial } from '../trial.ts'
@@ -135,6 +136,36 @@ async function retryAfter(trial: Trial): Promise<void> {
   await spaced('reserve', calls)
   await trial.echo()
 }
+
+async function labels(trial: Trial): Promise<void> {
+  const { master } = trial
+  await trial.run({ environment: { SVC_WORKER_LABELS: 'zone=eu-1,tier=spot' } })
+  if (master.handshakes[0]?.['muster-features']?.includes('labels') !== true) return // It does not know the field.
+  const labelsOf = (): unknown => master.of('register').at(-1)?.labels
+  trial.check(labelsOf() === undefined, 'no labels for a master that does not list the feature', labelsOf())
+  master.features = 'labels'
+  for (const socket of master.sockets) socket.terminate()
+  const hasRegistered = (): boolean => master.of('register').length === 2
+  await trial.expect('a register frame after the connection ended', hasRegistered, RECONNECT_BASE_MS + 1_000)
+  const expected = '{"tier":"spot","zone":"eu-1"}'
+  const pairs = Object.entries(labelsOf() ?? {}).toSorted(([a], [b]) => compareText(a, b))
+  const sent = JSON.stringify(Object.fromEntries(pairs))
+  trial.check(sent === expected, `the labels ${expected} in register`, sent)
+}
+
+/** The row that was added after the others. */
+export const LATER_CONNECT: readonly Row[] = [
+  {
+    id: 'W38',
+    area: 'connect',
+    level: 'should',
+    seconds: 4,
+    holds:
+      'A worker that names `labels` in `Muster-Features` sends the pairs of `SVC_WORKER_LABELS` as `labels` of ' +
+      '`register` to a master that lists `labels`, and no `labels` to another one.',
+    check: labels,
+  },
+]
 
 export const CONNECT: readonly Row[] = [
   {

@@ -1,7 +1,7 @@
 /** Lists the rows of the conformance kit. */
 import type { Row } from '../row.ts'
 import { CONFIG } from './config.ts'
-import { CONNECT } from './connect.ts'
+import { CONNECT, LATER_CONNECT } from './connect.ts'
 import { ENDS } from './ends.ts'
 import { OUTPUT } from './output.ts'
 import { STREAMS } from './streams.ts'
@@ -17,4 +17,5 @@ export const ROWS: readonly Row[] = [
   ...TOLERANCE,
   ...LATER_TASKS,
   ...STREAMS,
+  ...LATER_CONNECT,
 ]
