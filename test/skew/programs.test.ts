@@ -32,7 +32,8 @@ async function startMaster(fleet: Fleet, checkout: string): Promise<void> {
 
 async function startWorker(fleet: Fleet, checkout: string, id: string): Promise<void> {
   fleet.checkout = checkout
-  fleet.startWorker('slow', id, { ...settingsOf(checkout), NOTES: notesOf(fleet) })
+  const labels = { SVC_WORKER_LABELS: 'zone=eu-1' } // A previous worker does not read it.
+  fleet.startWorker('slow', id, { ...settingsOf(checkout), ...labels, NOTES: notesOf(fleet) })
   await fleet.configure('slow', id, { enabled: true, slots: 2 })
 }
 
@@ -184,6 +185,36 @@ withRedisServer('a store with revisions, which the previous release does not kno
       expect(await history()).toMatchObject([{ slots: 4 }, { slots: 3 }, { slots: 2 }])
       expect(await apply()).toMatchObject({ results: [{ changed: ['slots'] }] })
       expect(await record()).toMatchObject({ config_revision: 'r1/-', config: { slots: 3 } })
+    },
+    60_000,
+  )
+})
+
+withRedisServer('a worker with labels', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s works at a previous master, and a current one shows its labels (D136)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      await startMaster(fleet, PREVIOUS)
+      await startWorker(fleet, CURRENT, 'w-1')
+      const record = () => fleet.ok<Record<string, unknown>>('GET', `${SLOW}/workers/w-1`)
+      const followsConfig = async (): Promise<void> => {
+        const gen = await fleet.configure('slow', 'w-1', { enabled: true })
+        await eventually('the worker applies the config', async () => (await appliedGen(fleet, 'w-1')) === gen)
+      }
+      await followsConfig()
+      expect(await record()).not.toHaveProperty('labels')
+      for (const checkout of [CURRENT, PREVIOUS, CURRENT]) {
+        await fleet.stopMaster()
+        forgetDocument(fleet.url)
+        await startMaster(fleet, checkout)
+        await followsConfig()
+        const { labels } = await record()
+        expect(labels).toEqual(checkout === CURRENT ? { zone: 'eu-1' } : undefined)
+      }
     },
     60_000,
   )

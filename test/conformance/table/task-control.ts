@@ -197,6 +197,7 @@ export const TASK_CONTROL: readonly Row[] = [
       'worker/control-channel.test.ts',
       'connects to a master of an older release without labels, and logs why (D136)',
     ),
+    by('skew/programs.test.ts', 'works at a previous master, and a current one shows its labels (D136)'),
     by(
       'master/master-releases.test.ts',
       'offer only what concerns the socket beside a master that records nothing, or something unreadable',
